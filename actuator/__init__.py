@@ -1,0 +1,55 @@
+"""The contract between an extension and the framework: no network, no threads.
+
+Read in this order: `interface` (what an author fills in), `errors` (what to raise), `meta` and
+`v1alpha1` (the objects), `cluster` (what may be asked of a shoot), `codec` (JSON, both ways).
+"""
+
+from actuator.cluster import Cluster
+from actuator.errors import ActuatorError, ApiError, ConfigurationError, ErrorCode, RequeueAfter
+from actuator.interface import (
+    Actuator,
+    Client,
+    Clock,
+    Context,
+    ExternalResource,
+    Permission,
+    Resource,
+    Result,
+    SeedObjects,
+)
+from actuator.meta import (
+    Condition,
+    DefaultSpec,
+    DefaultStatus,
+    Kind,
+    LastError,
+    LastOperation,
+    Object,
+    ObjectMeta,
+)
+
+__all__ = [
+    "Actuator",
+    "ActuatorError",
+    "ApiError",
+    "Client",
+    "Clock",
+    "Cluster",
+    "Condition",
+    "ConfigurationError",
+    "Context",
+    "DefaultSpec",
+    "DefaultStatus",
+    "ErrorCode",
+    "ExternalResource",
+    "Kind",
+    "LastError",
+    "LastOperation",
+    "Object",
+    "ObjectMeta",
+    "Permission",
+    "RequeueAfter",
+    "Resource",
+    "Result",
+    "SeedObjects",
+]

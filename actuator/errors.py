@@ -1,0 +1,239 @@
+"""Every exception of the contract: what an author raises, and what a Client raises.
+
+    Exception
+    ├── ActuatorError            an actuator failed; carries Gardener's error codes
+    │   └── ConfigurationError   what the user wrote is wrong (ERR_CONFIGURATION_PROBLEM)
+    ├── RequeueAfter             not done yet, look again
+    ├── Cancelled                Context.check(): stop working
+    │   ├── DeadlineExceeded     the operation's time is over
+    │   ├── SetAside             another call has taken this one's place
+    │   └── LeaseLost            another replica leads now
+    ├── DecodeError              bytes or JSON that are no object of the expected class
+    └── ApiError                 the API server refused, or could not be reached
+        ├── NotFound             404
+        ├── Conflict             409
+        │   └── AlreadyExists    409, reason AlreadyExists
+        ├── Gone                 410, a resourceVersion that is too old
+        ├── Forbidden            403
+        ├── Unauthorized         401
+        ├── Invalid              422, also a JSON patch whose test failed
+        ├── TooManyRequests      429
+        └── Unavailable          no answer, or 5xx
+
+Texts are built from the data that an error carries. No I/O here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+__all__ = [
+    "ActuatorError",
+    "AlreadyExists",
+    "ApiError",
+    "Cancelled",
+    "ConfigurationError",
+    "Conflict",
+    "DeadlineExceeded",
+    "DecodeError",
+    "ErrorCode",
+    "Forbidden",
+    "Gone",
+    "Invalid",
+    "LeaseLost",
+    "NotFound",
+    "RequeueAfter",
+    "SetAside",
+    "TooManyRequests",
+    "Unauthorized",
+    "Unavailable",
+    "api_error",
+    "codes_of",
+]
+
+
+class ErrorCode(StrEnum):
+    """Gardener's error codes (Gardener documentation, "Shoot Status", error codes)."""
+
+    ERR_INFRA_UNAUTHENTICATED = "ERR_INFRA_UNAUTHENTICATED"
+    ERR_INFRA_UNAUTHORIZED = "ERR_INFRA_UNAUTHORIZED"
+    ERR_INFRA_QUOTA_EXCEEDED = "ERR_INFRA_QUOTA_EXCEEDED"
+    ERR_INFRA_RATE_LIMITS_EXCEEDED = "ERR_INFRA_RATE_LIMITS_EXCEEDED"
+    ERR_INFRA_DEPENDENCIES = "ERR_INFRA_DEPENDENCIES"
+    ERR_RETRYABLE_INFRA_DEPENDENCIES = "ERR_RETRYABLE_INFRA_DEPENDENCIES"
+    ERR_INFRA_RESOURCES_DEPLETED = "ERR_INFRA_RESOURCES_DEPLETED"
+    ERR_CLEANUP_CLUSTER_RESOURCES = "ERR_CLEANUP_CLUSTER_RESOURCES"
+    ERR_CONFIGURATION_PROBLEM = "ERR_CONFIGURATION_PROBLEM"
+    ERR_RETRYABLE_CONFIGURATION_PROBLEM = "ERR_RETRYABLE_CONFIGURATION_PROBLEM"
+    ERR_PROBLEMATIC_WEBHOOK = "ERR_PROBLEMATIC_WEBHOOK"
+
+    @property
+    def allows_force_deletion(self) -> bool:
+        """Whether Gardener lets a user force-delete a shoot that shows this code."""
+        return self in _ALLOW_FORCE_DELETION
+
+
+_ALLOW_FORCE_DELETION = frozenset(
+    {
+        ErrorCode.ERR_INFRA_UNAUTHENTICATED,
+        ErrorCode.ERR_INFRA_UNAUTHORIZED,
+        ErrorCode.ERR_INFRA_DEPENDENCIES,
+        ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES,
+        ErrorCode.ERR_CONFIGURATION_PROBLEM,
+    }
+)
+
+
+class ActuatorError(Exception):
+    """An operation failed and will be tried again; `codes` go into status.lastError.codes."""
+
+    def __init__(self, message: str, *, codes: Iterable[ErrorCode] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.codes = tuple(dict.fromkeys(codes))
+
+
+class ConfigurationError(ActuatorError):
+    """What the user wrote cannot work: the message names the object, the field and the way out."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM])
+
+
+class RequeueAfter(Exception):
+    """The operation is not done; the object is looked at again after `seconds`.
+
+    With a `cause` the status reports that error; without one it says Processing with `message`.
+    No ActuatorError, so that `except ActuatorError` in an actuator cannot swallow it.
+    """
+
+    def __init__(
+        self, seconds: float, message: str = "", *, cause: BaseException | None = None
+    ) -> None:
+        super().__init__(message or (str(cause) if cause else f"Looking again in {seconds:g} s"))
+        self.seconds = seconds
+        self.cause = cause
+
+
+class Cancelled(Exception):
+    """Context.check() found that this call must not go on."""
+
+
+class DeadlineExceeded(Cancelled):
+    """The operation's time is over."""
+
+
+class SetAside(Cancelled):
+    """Another call has taken, or is about to take, the place of this one."""
+
+
+class LeaseLost(Cancelled):
+    """This process no longer leads: another replica may already be acting."""
+
+
+class DecodeError(Exception):
+    """JSON that is no object of the expected class; the message names the field."""
+
+
+class ApiError(Exception):
+    """The API server did not do what was asked.
+
+    `status` is the HTTP status (0 when no answer came), `reason` the Kubernetes status reason,
+    `causes` the names in `details.causes`, `retry_after` the seconds of a Retry-After header.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        reason: str = "",
+        causes: Iterable[str] = (),
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.reason = reason
+        self.causes = tuple(causes)
+        self.retry_after = retry_after
+
+
+class NotFound(ApiError):
+    """404."""
+
+
+class Conflict(ApiError):
+    """409: somebody was faster."""
+
+
+class AlreadyExists(Conflict):
+    """409 with reason AlreadyExists."""
+
+
+class Gone(ApiError):
+    """410: the resourceVersion is too old, list again."""
+
+
+class Forbidden(ApiError):
+    """403: RBAC or an admission plugin said no."""
+
+
+class Unauthorized(ApiError):
+    """401: the credentials are not accepted."""
+
+
+class Invalid(ApiError):
+    """422: validation failed, or a test in a JSON patch did."""
+
+
+class TooManyRequests(ApiError):
+    """429."""
+
+
+class Unavailable(ApiError):
+    """No answer in time, a broken connection, or 5xx."""
+
+
+_BY_STATUS: Mapping[int, type[ApiError]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    422: Invalid,
+    429: TooManyRequests,
+}
+
+
+def api_error(
+    http_status: int, status: Mapping[str, Any], *, retry_after: float | None = None
+) -> ApiError:
+    """The exception for an HTTP status and the `Status` object of its body (may be empty)."""
+    reason = str(status.get("reason") or "")
+    details = status.get("details")
+    causes = details.get("causes") if isinstance(details, Mapping) else None
+    cls = _BY_STATUS.get(http_status) or (Unavailable if http_status >= 500 else ApiError)
+    if cls is Conflict and reason == "AlreadyExists":
+        cls = AlreadyExists
+    return cls(
+        http_status,
+        str(status.get("message") or f"HTTP {http_status}"),
+        reason=reason,
+        causes=[str(c.get("reason", "")) for c in causes or () if isinstance(c, Mapping)],
+        retry_after=retry_after,
+    )
+
+
+def codes_of(error: BaseException | None) -> tuple[ErrorCode, ...]:
+    """The codes that an error, or anything in its chain of causes, carries."""
+    codes: dict[ErrorCode, None] = {}
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, ActuatorError):
+            codes.update(dict.fromkeys(error.codes))
+        error = (error.cause if isinstance(error, RequeueAfter) else None) or error.__cause__
+    return tuple(codes)

@@ -1,0 +1,80 @@
+"""Infrastructure: the networks of a shoot (Gardener documentation, "Infrastructure")."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import attrs
+
+from actuator.meta import (
+    Base64,
+    Column,
+    DefaultSpec,
+    DefaultStatus,
+    Kind,
+    Object,
+    Raw,
+    Schema,
+    SecretReference,
+)
+
+__all__ = [
+    "Infrastructure",
+    "InfrastructureNetworking",
+    "InfrastructureSpec",
+    "InfrastructureStatus",
+]
+
+
+@attrs.frozen(kw_only=True)
+class InfrastructureSpec(DefaultSpec):
+    """What gardenlet asks for."""
+
+    region: Annotated[str, Schema(required=True)] = ""
+    secret_ref: Annotated[SecretReference, Schema(required=True)] = attrs.field(
+        factory=SecretReference
+    )
+    ssh_public_key: Base64 | None = attrs.field(default=None, metadata={"wire": "sshPublicKey"})
+
+
+@attrs.frozen(kw_only=True)
+class InfrastructureNetworking:
+    """The networks as they really are."""
+
+    pods: list[str] = attrs.field(factory=list)
+    nodes: list[str] = attrs.field(factory=list)
+    services: list[str] = attrs.field(factory=list)
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.define(kw_only=True)
+class InfrastructureStatus(DefaultStatus):
+    """What the extension reports."""
+
+    nodes_cidr: str | None = attrs.field(default=None, metadata={"wire": "nodesCIDR"})
+    egress_cidrs: list[str] = attrs.field(factory=list, metadata={"wire": "egressCIDRs"})
+    networking: InfrastructureNetworking | None = None
+
+
+@attrs.define(kw_only=True)
+class Infrastructure(Object):
+    """The networks of a shoot."""
+
+    KIND: ClassVar[Kind] = Kind(
+        name="Infrastructure",
+        plural="infrastructures",
+        short_names=("infra",),
+        finalizer="extensions.gardener.cloud/infrastructure",
+        timeout=1200.0,
+        columns=(
+            Column("Type", ".spec.type"),
+            Column("Region", ".spec.region"),
+            Column("Status", ".status.lastOperation.state"),
+            Column("Age", ".metadata.creationTimestamp", "date"),
+        ),
+    )
+
+    spec: Annotated[InfrastructureSpec, Schema(required=True)] = attrs.field(
+        factory=InfrastructureSpec
+    )
+    status: InfrastructureStatus = attrs.field(factory=InfrastructureStatus)

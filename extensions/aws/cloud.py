@@ -1,0 +1,136 @@
+"""A thin layer over boto3: clients kept, every request checked, every error translated.
+
+Guarantees: no request leaves without `Context.check()` (a call that was set aside, or that lost
+the lease, cannot touch the cloud any more); each is sent once, since the work queue already
+backs off; each ends within CONNECT_TIMEOUT + READ_TIMEOUT; it answers or raises ActuatorError.
+What the requests are about is not here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
+
+from actuator import ActuatorError, ErrorCode
+from actuator.meta import Raw
+from extensions.aws.credentials import Credentials
+from extensions.aws.errors import CloudError
+
+__all__ = ["CONNECT_TIMEOUT", "READ_TIMEOUT", "Cloud", "Clouds"]
+
+CONNECT_TIMEOUT = 5.0
+READ_TIMEOUT = 20.0
+"""Seconds."""
+
+_KEPT_CLIENTS = 64
+
+
+class Cloud:
+    """EC2 in one region with one shoot's credentials, for the time of one actuator call."""
+
+    def __init__(self, ec2: Any, check: Callable[[], None]) -> None:
+        self._ec2 = ec2
+        self._check = check
+
+    def request(self, operation: str, **parameters: Any) -> Raw:
+        """AWS's answer to one request. Raises CloudError, ActuatorError, or what `check` raises."""
+        self._check()
+        try:
+            answer: Raw = getattr(self._ec2, operation)(**parameters)
+        except ClientError as error:
+            said = error.response.get("Error", {})
+            code, message = str(said.get("Code", "Unknown")), str(said.get("Message", ""))
+            raise CloudError(operation, code, message) from error
+        except ParamValidationError as error:
+            raise ActuatorError(
+                f"{operation} cannot be sent to AWS: {error}",
+                codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
+            ) from error
+        except BotoCoreError as error:
+            raise ActuatorError(
+                f"AWS did not answer {operation}: {error}",
+                codes=[ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES],
+            ) from error
+        return answer
+
+    def describe(self, operation: str, answer_key: str, filters: list[Raw]) -> list[Raw]:
+        """Everything that matches, all pages of it."""
+        return [item for page in self._pages(operation, filters) for item in page[answer_key]]
+
+    def remove(self, operation: str, **parameters: str) -> None:
+        """A request that deletes; what does not exist any more is success."""
+        try:
+            self.request(operation, **parameters)
+        except CloudError as error:
+            if not error.is_not_found:
+                raise
+
+    def _pages(self, operation: str, filters: list[Raw]) -> Iterator[Raw]:
+        page = self.request(operation, Filters=filters)
+        yield page
+        while page.get("NextToken"):
+            page = self.request(operation, Filters=filters, NextToken=page["NextToken"])
+            yield page
+
+
+class Clouds:
+    """boto3's clients, which are slow to make: one for each account and region, a bounded number.
+
+    `endpoint_url` None means AWS itself, or what boto3's own environment (AWS_ENDPOINT_URL) says.
+    Safe to use from any thread.
+    """
+
+    def __init__(self, endpoint_url: str | None = None) -> None:
+        self._endpoint_url = endpoint_url
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._clients: OrderedDict[tuple[str, str], Any] = OrderedDict()
+
+    def open(self, credentials: Credentials, region: str, check: Callable[[], None]) -> Cloud:
+        """The cloud of these credentials; `check` runs before each request."""
+        return Cloud(self._client(credentials, region), check)
+
+    def _client(self, credentials: Credentials, region: str) -> Any:
+        key = (credentials.fingerprint(), region)
+        with self._lock:
+            if key not in self._clients:
+                self._clients[key] = self._make_client(credentials, region)
+            self._clients.move_to_end(key)
+            if len(self._clients) > _KEPT_CLIENTS:
+                self._clients.popitem(last=False)  # whoever still uses it keeps it alive
+            return self._clients[key]
+
+    def _make_client(self, credentials: Credentials, region: str) -> Any:
+        if self._session is None:
+            self._session = boto3.Session()
+        return self._session.client(
+            "ec2",
+            region_name=region,
+            endpoint_url=self._endpoint_url,
+            aws_access_key_id=credentials.access_key_id,
+            aws_secret_access_key=credentials.secret_access_key,
+            config=Config(
+                connect_timeout=CONNECT_TIMEOUT,
+                read_timeout=READ_TIMEOUT,
+                retries={"total_max_attempts": 1},
+                max_pool_connections=32,
+                # a proxy of the environment is for the internet, not for this machine
+                proxies={} if _is_local(self._endpoint_url) else None,
+            ),
+        )
+
+
+def _is_local(url: str | None) -> bool:
+    host = urlsplit(url).hostname if url else None
+    try:
+        return host == "localhost" or (host is not None and ip_address(host).is_loopback)
+    except ValueError:
+        return False

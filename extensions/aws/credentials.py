@@ -1,0 +1,70 @@
+"""The AWS credentials of a shoot: the Secret that spec.secretRef names.
+
+Neither the Secret's contents nor a part of them gets into a text, a log line or a repr.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from binascii import Error as Base64Error
+
+import attrs
+
+from actuator import Client, ConfigurationError, Permission, Resource
+from actuator.errors import NotFound
+from actuator.meta import Base64, Raw, SecretReference
+
+__all__ = ["ACCESS_KEY_ID", "READ_SECRETS", "SECRET_ACCESS_KEY", "Credentials", "read_credentials"]
+
+ACCESS_KEY_ID = "accessKeyID"
+SECRET_ACCESS_KEY = "secretAccessKey"
+"""Data keys of a `cloudprovider` Secret, as Gardener's AWS extension has them."""
+
+READ_SECRETS = Permission(api_version="v1", resource="secrets", verbs=["get"])
+_SECRETS = Resource("v1", "secrets")
+
+
+@attrs.frozen
+class Credentials:
+    """An access key of an IAM user."""
+
+    access_key_id: str = attrs.field(repr=False)
+    secret_access_key: str = attrs.field(repr=False)
+
+    def fingerprint(self) -> str:
+        """Tells credentials apart without being them."""
+        text = f"{self.access_key_id}\0{self.secret_access_key}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_credentials(client: Client, ref: SecretReference, wanted_by: str) -> Credentials:
+    """The credentials in the Secret `ref`; `wanted_by` ("Infrastructure a/b") is for the error.
+
+    Raises ConfigurationError where the Secret, or a key of it, is missing or unusable; ApiError.
+    """
+    where = f"{wanted_by}: spec.secretRef: Secret {ref.namespace}/{ref.name}"
+    try:
+        secret = client.get(_SECRETS, ref.name, ref.namespace)
+    except NotFound as error:
+        raise ConfigurationError(
+            f"{where} does not exist; create it with the data keys "
+            f"{ACCESS_KEY_ID} and {SECRET_ACCESS_KEY}"
+        ) from error
+    return Credentials(_read(secret, ACCESS_KEY_ID, where), _read(secret, SECRET_ACCESS_KEY, where))
+
+
+def _read(secret: Raw, key: str, where: str) -> str:
+    value = (secret.get("data") or {}).get(key)
+    if not value:
+        raise ConfigurationError(f"{where} has no data key {key}; add it")
+    try:
+        text = Base64(value).decode_bytes().decode("ascii")
+    except (Base64Error, ValueError):
+        text = ""
+    if not text.isprintable() or text != text.strip() or not text:
+        # `from None`: a decoding error quotes what it could not decode
+        raise ConfigurationError(
+            f"{where}, data key {key}: no plain text (often a newline at its end); "
+            "write the key again, without spaces or newlines around it"
+        ) from None
+    return text

@@ -1,0 +1,114 @@
+"""What AWS's error codes mean to Gardener: data, by code and never by the text beside it.
+
+Sources: Amazon EC2 API reference, "Error codes for the Amazon EC2 API"; AWS IAM reference,
+"Common errors"; Gardener documentation, "Shoot Status", error codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from actuator import ActuatorError, ErrorCode
+
+__all__ = ["MEANINGS", "CloudError", "meaning"]
+
+_CODES: Mapping[ErrorCode, tuple[str, ...]] = {
+    ErrorCode.ERR_INFRA_UNAUTHENTICATED: (
+        "AuthFailure",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "IncompleteSignature",
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "InvalidSecurityToken",
+        "MissingAuthenticationToken",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    ),
+    ErrorCode.ERR_INFRA_UNAUTHORIZED: (
+        "AccessDenied",
+        "AccessDeniedException",
+        "Blocked",
+        "NotAuthorized",
+        "OperationNotPermitted",
+        "OptInRequired",
+        "PendingVerification",
+        "UnauthorizedOperation",
+    ),
+    ErrorCode.ERR_INFRA_RATE_LIMITS_EXCEEDED: (
+        "EC2ThrottledException",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "SlowDown",
+        "Throttling",
+        "ThrottlingException",
+        "TooManyRequestsException",
+    ),
+    ErrorCode.ERR_INFRA_DEPENDENCIES: (
+        "DependencyViolation",
+        "InvalidGroup.InUse",
+        "InvalidIPAddress.InUse",
+        "InvalidNetworkInterface.InUse",
+        "ResourceInUse",
+    ),
+    ErrorCode.ERR_INFRA_RESOURCES_DEPLETED: (
+        "InsufficientAddressCapacity",
+        "InsufficientCapacity",
+        "InsufficientFreeAddressesInSubnet",
+        "InsufficientHostCapacity",
+        "InsufficientInstanceCapacity",
+    ),
+    ErrorCode.ERR_CONFIGURATION_PROBLEM: (
+        "InvalidParameter",
+        "InvalidParameterCombination",
+        "InvalidParameterValue",
+        "InvalidSubnet.Conflict",
+        "InvalidSubnet.Range",
+        "InvalidVpc.Range",
+        "MissingParameter",
+        "UnsupportedOperation",
+        "ValidationError",
+    ),
+    ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES: (
+        "IncorrectState",
+        "InternalError",
+        "InternalFailure",
+        "RequestTimeout",
+        "ServiceUnavailable",
+        "Unavailable",
+    ),
+}
+
+MEANINGS: Mapping[str, ErrorCode] = {
+    code: meaning for meaning, codes in _CODES.items() for code in codes
+}
+
+
+def meaning(code: str) -> ErrorCode | None:
+    """Gardener's code for a code of AWS; None where the error says nothing that Gardener knows."""
+    if code in MEANINGS:
+        return MEANINGS[code]
+    # VpcLimitExceeded, AddressLimitExceeded, RulesPerSecurityGroupLimitExceeded, ...
+    return ErrorCode.ERR_INFRA_QUOTA_EXCEEDED if code.endswith("LimitExceeded") else None
+
+
+class CloudError(ActuatorError):
+    """AWS refused a request; `code` is AWS's own."""
+
+    def __init__(self, operation: str, code: str, message: str) -> None:
+        known = meaning(code)
+        text = f"AWS refused {operation}: {code}: {_stable(message)}"
+        super().__init__(text, codes=[known] if known else [])
+        self.code = code
+
+    @property
+    def is_not_found(self) -> bool:
+        """Whether what the request named does not exist ("InvalidVpcID.NotFound")."""
+        return self.code.endswith(".NotFound")
+
+
+def _stable(message: str) -> str:
+    """AWS's text without what differs from answer to answer, and not longer than people read."""
+    text = message.partition(" Encoded authorization failure message")[0]
+    return text if len(text) <= 300 else f"{text[:300]}..."

@@ -1,0 +1,183 @@
+"""The network of one shoot in the cloud: found by its mark, created, deleted.
+
+Everything is found again by tag, so any step may be repeated after any crash. AWS's answers lag
+behind its writes by moments (Amazon EC2 API reference, "Eventual consistency"): a repeat within
+them may create a thing twice, which the next look reports instead of choosing one.
+
+Nothing in here knows Kubernetes; `infrastructure` does. The security group's rules are in
+`rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from actuator import ActuatorError, ConfigurationError, ErrorCode
+from actuator.meta import Raw
+from extensions.aws import tags
+from extensions.aws.cloud import Cloud
+from extensions.aws.config import Zone
+from extensions.aws.rules import missing_rules
+from extensions.aws.status import SecurityGroup, Subnet, Vpc
+
+__all__ = ["NODES", "Network"]
+
+NODES = "nodes"
+"""The purpose of the one security group."""
+
+
+@attrs.frozen
+class Network:
+    """The VPC of the shoot `technical_id` with its subnets and its security group."""
+
+    cloud: Cloud
+    technical_id: str
+
+    def find_vpc(self, cidr: str, known_id: str) -> str | None:
+        """The id of the shoot's VPC, or None.
+
+        Raises ActuatorError where there are two, or where the one known by its id lost its mark;
+        ConfigurationError where it has another range.
+        """
+        vpc = self._only("VPC", "VpcId", self._marked("describe_vpcs", "Vpcs"))
+        if vpc is None:
+            self._refuse_unmarked(known_id)
+            return None
+        if vpc["CidrBlock"] != cidr:
+            raise _cannot_change("networks.vpc.cidr", vpc["VpcId"], vpc["CidrBlock"], cidr)
+        return str(vpc["VpcId"])
+
+    def create_vpc(self, cidr: str) -> str:
+        """The id of a new VPC."""
+        answer = self.cloud.request(
+            "create_vpc",
+            CidrBlock=cidr,
+            TagSpecifications=tags.specification("vpc", self.technical_id, self.technical_id),
+        )
+        return str(answer["Vpc"]["VpcId"])
+
+    def ensure_subnets(self, vpc: Vpc, zones: Iterable[Zone]) -> None:
+        """Afterwards each zone has its three subnets, and `vpc` knows all that there are.
+
+        Subnets of a zone that is no longer wanted stay: Gardener allows no removal of zones.
+        """
+        found = self._by_name("subnet", "SubnetId", self._marked("describe_subnets", "Subnets"))
+        vpc.subnets = [self._subnet(name, subnet) for name, subnet in found.items()]
+        for index, zone in enumerate(zones):
+            for purpose, cidr in zone.ranges().items():
+                name = self._name(purpose, zone.name)
+                if name not in found:
+                    subnet = self._create_subnet(vpc.id, zone.name, cidr, name)
+                    vpc.subnets.append(self._subnet(name, subnet))
+                elif (there := found[name]["CidrBlock"]) != cidr:
+                    field = f"networks.zones[{index}].{purpose}"
+                    raise _cannot_change(field, found[name]["SubnetId"], there, cidr)
+
+    def ensure_security_group(self, vpc: Vpc) -> None:
+        """Afterwards the nodes' security group exists with its rules, and `vpc` knows it."""
+        marked = self._marked("describe_security_groups", "SecurityGroups")
+        name = self._name(NODES)
+        group = self._by_name("security group", "GroupId", marked).get(name)
+        if group is None:
+            group = self._create_security_group(vpc.id, name)
+        id = str(group["GroupId"])
+        vpc.security_groups = [SecurityGroup(id=id, purpose=NODES)]
+        missing = missing_rules(group)
+        if missing:
+            self.cloud.request(
+                "authorize_security_group_ingress", GroupId=id, IpPermissions=missing
+            )
+
+    def delete(self, vpc: Vpc) -> None:
+        """Afterwards nothing is left of what `vpc` knows, nor of what carries the mark.
+
+        `vpc` forgets each thing once it is gone, so after an error it says what is left.
+        """
+        marked = self._marked("describe_security_groups", "SecurityGroups")
+        for id in _ids([group.id for group in vpc.security_groups], marked, "GroupId"):
+            self.cloud.remove("delete_security_group", GroupId=id)
+            vpc.security_groups = [group for group in vpc.security_groups if group.id != id]
+        marked = self._marked("describe_subnets", "Subnets")
+        for id in _ids([subnet.id for subnet in vpc.subnets], marked, "SubnetId"):
+            self.cloud.remove("delete_subnet", SubnetId=id)
+            vpc.subnets = [subnet for subnet in vpc.subnets if subnet.id != id]
+        for id in _ids([vpc.id], self._marked("describe_vpcs", "Vpcs"), "VpcId"):
+            self.cloud.remove("delete_vpc", VpcId=id)
+        vpc.id = ""
+
+    def _marked(self, operation: str, answer_key: str) -> list[Raw]:
+        return self.cloud.describe(operation, answer_key, tags.filters(self.technical_id))
+
+    def _only(self, what: str, id_key: str, found: list[Raw]) -> Raw | None:
+        if len(found) > 1:
+            ids = ", ".join(sorted(str(thing[id_key]) for thing in found))
+            raise ActuatorError(
+                f"More than one {what} is tagged {tags.text(self.technical_id)}: {ids}; "
+                "find out which one is in use and delete the others",
+                codes=[ErrorCode.ERR_INFRA_DEPENDENCIES],
+            )
+        return found[0] if found else None
+
+    def _by_name(self, what: str, id_key: str, found: list[Raw]) -> dict[str, Raw]:
+        """What was found, by its Name tag. Raises ActuatorError where a name is there twice."""
+        by_name: dict[str, Raw] = {}
+        for thing in found:
+            name = tags.as_dict(thing).get(tags.NAME, "")
+            twin = [by_name[name]] if name in by_name else []
+            self._only(f"{what} {name}", id_key, [thing, *twin])
+            by_name[name] = thing
+        return by_name
+
+    def _refuse_unmarked(self, vpc_id: str) -> None:
+        """A VPC of ours that lost its mark would never be found again: better to stop here."""
+        if not vpc_id:
+            return
+        by_id: list[Raw] = [{"Name": "vpc-id", "Values": [vpc_id]}]
+        if self.cloud.describe("describe_vpcs", "Vpcs", by_id):
+            raise ActuatorError(
+                f"VPC {vpc_id} has lost its tag {tags.text(self.technical_id)}; put it back",
+                codes=[ErrorCode.ERR_INFRA_DEPENDENCIES],
+            )
+
+    def _name(self, *parts: str) -> str:
+        return "-".join([self.technical_id, *parts])
+
+    def _subnet(self, name: str, described: Raw) -> Subnet:
+        zone = str(described["AvailabilityZone"])
+        purpose = name.removeprefix(f"{self.technical_id}-").removesuffix(f"-{zone}")
+        return Subnet(id=str(described["SubnetId"]), purpose=purpose, zone=zone)
+
+    def _create_subnet(self, vpc_id: str, zone: str, cidr: str, name: str) -> Raw:
+        answer = self.cloud.request(
+            "create_subnet",
+            VpcId=vpc_id,
+            CidrBlock=cidr,
+            AvailabilityZone=zone,
+            TagSpecifications=tags.specification("subnet", self.technical_id, name),
+        )
+        subnet: Raw = answer["Subnet"]
+        return subnet
+
+    def _create_security_group(self, vpc_id: str, name: str) -> Raw:
+        return self.cloud.request(
+            "create_security_group",
+            VpcId=vpc_id,
+            GroupName=name,
+            Description="Security group for nodes",
+            TagSpecifications=tags.specification("security-group", self.technical_id, name),
+        )
+
+
+def _ids(known: list[str], marked: list[Raw], id_key: str) -> list[str]:
+    """The ids that are known, then those that only the mark tells."""
+    ids = [*known, *(str(thing[id_key]) for thing in marked)]
+    return [id for id in dict.fromkeys(ids) if id]
+
+
+def _cannot_change(field: str, id: str, there: str, wanted: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"spec.providerConfig.{field}: {wanted} differs from {there} of {id}; AWS cannot change "
+        f"it, so set {there} again"
+    )

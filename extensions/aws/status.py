@@ -1,0 +1,102 @@
+"""providerStatus: what this extension remembers of the cloud, also in status.state.
+
+The shape of InfrastructureStatus follows Gardener's AWS extension. Both fields hold the same
+object: providerStatus is for the other extension objects of the shoot, state is what control
+plane migration carries to the next seed.
+
+A status without ids says that something may exist: it is written before the first request that
+creates. An object without any status never asked the cloud for anything, so its deletion, and
+its forced deletion, have nothing to look for there.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeVar
+
+import attrs
+
+from actuator import ActuatorError, DefaultStatus
+from actuator.codec import decode, encode
+from actuator.errors import DecodeError
+from actuator.meta import Raw, Schema
+from extensions.aws.config import API_VERSION
+
+__all__ = [
+    "ControlPlaneStatus",
+    "InfrastructureStatus",
+    "SecurityGroup",
+    "Subnet",
+    "Vpc",
+    "read_status",
+    "write_status",
+]
+
+
+@attrs.frozen(kw_only=True)
+class Subnet:
+    """A subnet; `purpose` is the name of its field in the zone: workers, public, internal."""
+
+    id: str
+    purpose: str
+    zone: str
+
+
+@attrs.frozen(kw_only=True)
+class SecurityGroup:
+    """A security group."""
+
+    id: str
+    purpose: str
+
+
+@attrs.define(kw_only=True)
+class Vpc:
+    """The VPC and what is in it; an id is "" as long as it is not known."""
+
+    id: str = ""
+    subnets: list[Subnet] = attrs.field(factory=list)
+    security_groups: list[SecurityGroup] = attrs.field(factory=list)
+
+
+@attrs.define(kw_only=True)
+class InfrastructureStatus:
+    """providerStatus of an Infrastructure."""
+
+    api_version: Annotated[str, Schema(required=True)] = API_VERSION
+    kind: Annotated[str, Schema(required=True)] = "InfrastructureStatus"
+    vpc: Vpc = attrs.field(factory=Vpc)
+
+
+@attrs.define(kw_only=True)
+class ControlPlaneStatus:
+    """providerStatus of a ControlPlane: its Elastic IP address."""
+
+    api_version: Annotated[str, Schema(required=True)] = API_VERSION
+    kind: Annotated[str, Schema(required=True)] = "ControlPlaneStatus"
+    allocation_id: str = ""
+    public_ip: str = attrs.field(default="", metadata={"wire": "publicIP"})
+
+
+S = TypeVar("S", InfrastructureStatus, ControlPlaneStatus)
+
+
+def read_status(cls: type[S], status: DefaultStatus) -> S | None:
+    """What is remembered; None where the cloud was never asked for anything.
+
+    Raises ActuatorError where what stands there is not ours.
+    """
+    remembered: Raw | None = status.provider_status or status.state
+    if remembered is None:
+        return None
+    try:
+        return decode(cls, remembered)
+    except DecodeError as error:
+        raise ActuatorError(
+            f"status.providerStatus, or status.state, is no {cls.__name__}: {error}"
+        ) from error
+
+
+def write_status(status: DefaultStatus, remembered: S) -> None:
+    """Puts what is to be remembered into the object's status."""
+    status.provider_status = encode(remembered)
+    status.state = encode(remembered)

@@ -1,0 +1,240 @@
+"""Attempt: all that is written to an object during one try at an operation.
+
+Three requests are enough for a life without trouble: one patch that puts the finalizer on and
+takes a `reconcile` request off, one status, one patch that takes the finalizer off.
+
+No request is lost. The operation annotation comes off only while the status does not say
+Succeeded (so that a crash starts over), or after success; each removal tests operation,
+timestamp and generation as they were at the start, so that a newer request survives it. Without
+a timestamp a repeated request could not be told from the old one, so then Processing is
+published and the annotation removed before the call.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from actuator.codec import decode_json, encode
+from actuator.errors import ErrorCode, Invalid
+from actuator.interface import Clock
+from actuator.meta import Kind, Object, Raw, format_time
+from generic import finalizers, status
+from generic.finalizers import Stale
+from generic.operation import Operation
+from generic.patches import escape, remove, test
+from generic.predicates import OPERATION, TIMESTAMP
+from generic.store import Entry, Header, Request
+from generic.writer import Vanished, Writer
+
+__all__ = ["Attempt"]
+
+_ROUNDS = 10  # of read again and patch again, before the queue's backoff takes over
+_GERUNDS = {
+    Operation.RECONCILE: "reconciling",
+    Operation.RESTORE: "restoring",
+    Operation.MIGRATE: "migrating",
+    Operation.DELETE: "deleting",
+    Operation.FORCE_DELETE: "force-deleting",
+    Operation.LET_GO: "letting go of",
+}
+
+
+class Attempt:
+    """One try at `operation` for the object as it was in `entry`."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        request: Request,
+        entry: Entry[Header],
+        operation: Operation,
+        writer: Writer,
+        clock: Clock,
+    ) -> None:
+        self.request = request
+        self.operation = operation
+        self.start = entry.header
+        self._kind = kind
+        self._entry = entry
+        self._writer = writer
+        self._clock = clock
+        self._lock = threading.Lock()  # Processing is published from another thread
+        self._type = operation.last_operation_type(entry.header)
+        self._obj: Object | None = None
+        self._before: Raw = {}
+        self._request_is_off = False
+
+    @property
+    def uid(self) -> str:
+        """The object's metadata.uid."""
+        return self.start.uid
+
+    @property
+    def doing(self) -> str:
+        """What is attempted, for people: "deleting Infrastructure"."""
+        return f"{_GERUNDS[self.operation]} {self._kind.name}"
+
+    def open(self, cls: type[Object]) -> Any:
+        """The object for the actuator, as last written. Raises DecodeError."""
+        self._obj = decode_json(cls, self._entry.raw)
+        self._before = json.loads(self._entry.raw).get("status") or {}
+        return self._obj
+
+    def guard(self) -> None:
+        """Afterwards our finalizer is on the object; a request is off where that is safe.
+
+        Raises Stale, Vanished, or ApiError.
+        """
+        header = self._entry.header
+        requested = self.operation is Operation.RECONCILE and self._asks_for("reconcile")
+        repeatable = TIMESTAMP in self.start.annotations
+        if requested and header.succeeded and not repeatable:
+            self.publish()
+        patch: list[Raw] = []
+        if self._kind.finalizer not in header.finalizers:
+            patch = finalizers.put_on(self._kind.finalizer, self.uid, header.finalizers)
+        if requested and not (header.succeeded and repeatable):
+            patch = [*(patch or [test("/metadata/uid", self.uid)]), *self._take_request_off()]
+            self._request_is_off = True
+        if patch:
+            self._entry = self._writer.patch(self.request, self.uid, patch)
+
+    def publish(self, description: str = "") -> None:
+        """Afterwards lastOperation says Processing. Raises Vanished or ApiError."""
+        text = description or _sentence(self.doing)
+        self._write_status(lambda raw: status.processing(raw, self._type, text, self._now()))
+
+    def save(self) -> None:
+        """Afterwards what the actuator changed so far is in the status."""
+        changed = self._changed()
+        if changed:
+            self._write_status(lambda raw: status.saved(raw, changed))
+            self._before = {**self._before, **changed}
+
+    def succeed(self) -> None:
+        """Afterwards the status says Succeeded."""
+        text, changed = f"Successfully finished {self.doing}", self._changed()
+        self._write_status(
+            lambda raw: status.succeeded(
+                raw,
+                self._type,
+                text,
+                self._now(),
+                generation=self.start.generation,
+                changed=changed,
+            )
+        )
+
+    def fail(self, error: str, codes: Iterable[ErrorCode]) -> None:
+        """Afterwards lastOperation and lastError say what went wrong.
+
+        Where the API server does not take what the actuator changed, the error goes alone.
+        """
+        text, listed = f"Error {self.doing}: {error}", list(codes)
+
+        def write(changed: Raw) -> None:
+            self._write_status(
+                lambda raw: status.failed(
+                    raw,
+                    self._type,
+                    text,
+                    self._now(),
+                    generation=self.start.generation,
+                    codes=listed,
+                    changed=changed,
+                )
+            )
+
+        try:
+            changed = self._changed()
+            write(changed)
+        except (Invalid, TypeError, ValueError, AttributeError):
+            write({})
+
+    def settle(self) -> None:
+        """Takes the request off after success; a newer one stays, and runs again."""
+        wanted = "restore" if self.operation is Operation.RESTORE else "reconcile"
+        if self._request_is_off or not self._asks_for(wanted):
+            return
+        patch = [test("/metadata/uid", self.uid), *self._take_request_off()]
+        try:
+            self._entry = self._writer.patch(self.request, self.uid, patch)
+        except (Stale, Vanished):
+            pass
+
+    def release(self) -> None:
+        """Afterwards our finalizer, and a migrate request, are off; gone already is fine.
+
+        Raises Stale when others change the object faster than we can, or ApiError.
+        """
+        for attempt in range(_ROUNDS):
+            patch = self._releasing()
+            try:
+                if patch:
+                    self._entry = self._writer.patch(self.request, self.uid, patch)
+                return
+            except Vanished:
+                return
+            except Stale:
+                if attempt == _ROUNDS - 1:
+                    raise
+                self._refresh()
+
+    def _releasing(self) -> list[Raw]:
+        header = self._entry.header
+        patch: list[Raw] = []
+        if self._kind.finalizer in header.finalizers:
+            patch = finalizers.take_off(self._kind.finalizer, self.uid, header.finalizers)
+        same_request = _requested(header) == _requested(self.start)
+        if self.operation is Operation.MIGRATE and self._asks_for("migrate") and same_request:
+            uid = [test("/metadata/uid", self.uid)]
+            patch = [*(patch or uid), *self._take_request_off(header.generation)]
+        return patch
+
+    def _asks_for(self, operation: str) -> bool:
+        return self.start.annotations.get(OPERATION) == operation
+
+    def _take_request_off(self, generation: int | None = None) -> list[Raw]:
+        operation, timestamp = _requested(self.start)
+        path = f"/metadata/annotations/{escape(OPERATION)}"
+        read = self.start.generation if generation is None else generation
+        return [
+            test(path, operation),
+            test(f"/metadata/annotations/{escape(TIMESTAMP)}", timestamp),
+            test("/metadata/generation", read),
+            remove(path),
+        ]
+
+    def _changed(self) -> Raw:
+        if self._obj is None:
+            return {}
+        return status.changes(self._before, encode(self._obj).get("status") or {})
+
+    def _write_status(self, build: Callable[[Raw], list[Raw]]) -> None:
+        with self._lock:
+            for _ in range(_ROUNDS):
+                patch = build(json.loads(self._entry.raw))
+                try:
+                    self._entry = self._writer.patch(
+                        self.request, self.uid, patch, subresource="status"
+                    )
+                    return
+                except Stale:
+                    self._refresh()
+
+    def _refresh(self) -> None:
+        self._entry = self._writer.latest(self.request, self.uid)
+
+    def _now(self) -> str:
+        return format_time(self._clock.now())
+
+
+def _requested(header: Header) -> tuple[str | None, str | None]:
+    return header.annotations.get(OPERATION), header.annotations.get(TIMESTAMP)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

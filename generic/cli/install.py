@@ -1,0 +1,48 @@
+"""`actuator rbac` and `actuator crds`: what to install, as YAML that kubectl applies."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from actuator.v1alpha1 import Cluster, ControlPlane, Infrastructure
+from generic.cli.load import populate
+from generic.crds import crd
+from generic.manager import Manager
+from generic.options import Options
+from generic.rbac import cluster_role, role_binding
+
+__all__ = ["crds", "rbac"]
+
+
+def _print(*manifests: object) -> None:
+    """JSON is YAML: one document each."""
+    for manifest in manifests:
+        click.echo(f"---\n{json.dumps(manifest, indent=2)}")
+
+
+@click.command()
+@click.argument("extension", default="extensions.aws:extension")
+@click.option("--type", "types", multiple=True, help="Type, where EXTENSION is an Actuator.")
+@click.option("--name", default="gardener-extension", show_default=True, help="Of the role.")
+@click.option("--service-account", default="", help="NAMESPACE/NAME to bind the role to.")
+@click.option("--leader-election/--no-leader-election", default=True, show_default=True)
+def rbac(
+    extension: str, types: tuple[str, ...], name: str, service_account: str, leader_election: bool
+) -> None:
+    """Prints the ClusterRole that EXTENSION (MODULE:OBJECT) needs, and nothing more."""
+    manager = Manager(Options(leader_election=leader_election))
+    populate(manager, extension, types)
+    _print(cluster_role(manager, name))
+    if service_account:
+        namespace, slash, account = service_account.partition("/")
+        if not slash:
+            raise click.BadParameter("write NAMESPACE/NAME", param_hint="--service-account")
+        _print(role_binding(name, account, namespace))
+
+
+@click.command()
+def crds() -> None:
+    """Prints the CustomResourceDefinitions of our kinds."""
+    _print(*(crd(cls) for cls in (Infrastructure, ControlPlane, Cluster)))

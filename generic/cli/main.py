@@ -1,0 +1,67 @@
+"""The command `actuator`: its subcommands, and how errors reach a user: one sentence each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from actuator.errors import ActuatorError, ApiError
+
+__all__ = ["cli", "main"]
+
+_COMMANDS = {
+    "run": ("generic.cli.run", "Runs an extension."),
+    "drill": ("generic.cli.drill", "Rehearses a force deletion and judges it."),
+    "env": ("generic.cli.env", "The embedded cluster by itself."),
+    "rbac": ("generic.cli.install", "Prints the ClusterRole an extension needs."),
+    "crds": ("generic.cli.install", "Prints the CustomResourceDefinitions of our kinds."),
+}
+
+
+class LazyGroup(click.Group):
+    """Loads a command's module when the command is used: `--help` stays quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order people need them."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, or None."""
+        if cmd_name not in _COMMANDS:
+            return None
+        from importlib import import_module
+
+        module = import_module(_COMMANDS[cmd_name][0])
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without loading any of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup)
+@click.version_option(package_name="gardener-actuator", message="%(version)s")
+def cli() -> None:
+    """Write, run and rehearse Gardener-style extensions."""
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Runs the command line; exits with 0, 1 (it failed) or 2 (it was called wrongly)."""
+    try:
+        from generic.neighbours import check_neighbours
+
+        check_neighbours()
+        cli.main(args=None if args is None else list(args), standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.exceptions.Abort:
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except (ActuatorError, ApiError) as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)

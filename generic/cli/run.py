@@ -1,0 +1,52 @@
+"""`actuator run`: an extension, against a seed or the embedded cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import click
+
+from actuator.v1alpha1 import Cluster, ControlPlane, Infrastructure
+from generic import logs
+from generic.cli.load import populate
+from generic.manager import Manager
+from generic.options import FLAGS, PREFIX, from_values
+
+__all__ = ["run"]
+
+
+def _run(extension: str, types: tuple[str, ...], embedded: bool, **values: Any) -> None:
+    """Runs EXTENSION (MODULE:OBJECT): a function of a manager, or an Actuator, until SIGTERM."""
+    options = from_values(**values)
+    logs.configure(options.log_level, options.log_format)
+    manager = Manager(options)
+    populate(manager, extension, types)
+    if not embedded:
+        manager.run()
+    from generic.envtest import Environment
+    from generic.seed import install
+
+    with Environment(progress=lambda line: click.echo(line, err=True)) as environment:
+        install(environment, [Infrastructure, ControlPlane, Cluster])
+        click.echo(f"export KUBECONFIG={environment.kubeconfig}", err=True)
+        manager.options = attrs.evolve(options, kubeconfig=environment.kubeconfig, context=None)
+        manager.run()
+
+
+run = click.Command(
+    "run",
+    callback=_run,
+    help=_run.__doc__,
+    context_settings={"auto_envvar_prefix": PREFIX},
+    params=[
+        click.Argument(["extension"], default="extensions.aws:extension"),
+        click.Option(
+            ["--type", "types"],
+            multiple=True,
+            help="Type to serve, where EXTENSION is an Actuator.",
+        ),
+        click.Option(["--embedded"], is_flag=True, help="Start an embedded cluster and use that."),
+        *FLAGS,
+    ],
+)

@@ -1,0 +1,75 @@
+"""Clusters: what the watched Cluster resources say to those who ask for one namespace.
+
+Guarantee: a force deletion that was seen once stays, for as long as this process lives and no
+other Cluster takes the name (gardenlet forbids taking the annotation back, and deletes the
+Cluster before the last extension objects may be gone).
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from actuator.cluster import Cluster, ClusterState, Verdict
+from actuator.codec import decode_json
+from actuator.errors import DecodeError, NotFound
+from actuator.interface import Client, Resource
+from actuator.meta import ClusterNeed, Kind, ObjectMeta
+from generic.store import ClusterHeader, Event, Request, Store
+
+__all__ = ["CLUSTERS", "Clusters"]
+
+CLUSTERS = Resource(Cluster.KIND.api_version, Cluster.KIND.plural, namespaced=False)
+_NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+_NOT_NEEDED = Verdict(ClusterState.NOT_NEEDED)
+
+
+class Clusters:
+    """The Cluster of a namespace, and its verdict."""
+
+    def __init__(self, store: Store[ClusterHeader], client: Client) -> None:
+        self._store = store
+        self._client = client
+        self._forced: dict[str, str] = {}  # by name: the uid of the Cluster that said so
+
+    def on_event(self, event: Event[ClusterHeader]) -> bool:
+        """Whether this changes what has to be done for the objects of the namespace."""
+        old, new = event.old, event.new
+        if new is None:
+            return False
+        name = event.request.name
+        if new.verdict.forced:
+            self._forced[name] = new.uid
+        elif self._forced.get(name, new.uid) != new.uid:
+            del self._forced[name]
+        return old is None or old.verdict != new.verdict
+
+    def verdict(self, kind: Kind, namespace: str) -> Verdict:
+        """What the namespace's Cluster says to an object of `kind`."""
+        if kind.cluster is ClusterNeed.NEVER:
+            return _NOT_NEEDED
+        entry = self._store.get(Request("", namespace))
+        verdict = entry.header.verdict if entry else Verdict()
+        if entry is None and not self._is_required(kind, namespace):
+            return _NOT_NEEDED
+        if namespace in self._forced and not verdict.forced:
+            return attrs.evolve(verdict, forced=True)
+        return verdict
+
+    def cluster(self, namespace: str) -> Cluster:
+        """The Cluster; empty, but for its name, where there is none that can be read."""
+        entry = self._store.get(Request("", namespace))
+        if entry is not None:
+            try:
+                return decode_json(Cluster, entry.raw)
+            except DecodeError:
+                pass  # its verdict says so already
+        return Cluster(metadata=ObjectMeta(name=namespace))
+
+    def _is_required(self, kind: Kind, namespace: str) -> bool:
+        if kind.cluster is ClusterNeed.REQUIRED:
+            return True
+        try:
+            meta = self._client.get(_NAMESPACES, namespace)["metadata"]
+        except NotFound:
+            return False
+        return bool((meta.get("labels") or {}).get("gardener.cloud/role") == "shoot")

@@ -1,0 +1,185 @@
+"""Controller: events in, requests to workers, outcomes back into the queue.
+
+One per actuator. It never opens an object and does not know what `reconcile` does; `reconcile`
+never sees the queue. What arrives for an object while a worker has it is decided when the
+worker puts it back: only then is it known which versions were our own doing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+import attrs
+
+from actuator.interface import Clock
+from generic.metrics import ControllerMetrics, ReconcileResult
+from generic.predicates import Predicate, news_in_answer
+from generic.store import Event, Header, Request, Store
+from generic.workqueue import ShutDown, WorkQueue
+
+__all__ = ["Again", "Controller", "Done", "Failed", "Outcome", "WorkerReplaced"]
+
+logger = logging.getLogger(__name__)
+
+
+@attrs.frozen
+class Done:
+    """Nothing more to do until something happens."""
+
+
+@attrs.frozen
+class Again:
+    """Look again in `seconds`; no failure."""
+
+    seconds: float
+
+
+@attrs.frozen
+class Failed:
+    """Look again after the backoff of the object, at most `cap` seconds."""
+
+    cap: float | None = None
+
+
+Outcome = Done | Again | Failed
+
+
+class WorkerReplaced(Exception):
+    """This worker's call was set aside and its place taken: its thread has to end."""
+
+
+class Controller:
+    """Workers that call `reconcile` for what the predicates let through."""
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Callable[[Request], Outcome],
+        predicate: Predicate,
+        store: Store[Header],
+        clock: Clock,
+        metrics: ControllerMetrics,
+    ) -> None:
+        self.name = name
+        self.queue: WorkQueue[Request] = WorkQueue(clock, metrics.queue)
+        self._reconcile = reconcile
+        self._predicate = predicate
+        self._store = store
+        self._metrics = metrics
+        self._lock = threading.Lock()
+        self._busy: dict[Request, set[int]] = {}  # versions that came while a worker had it
+        self._threads: list[threading.Thread] = []
+        self.started = False
+
+    def on_event(self, event: Event[Header]) -> None:
+        """Takes what the informer saw, or the answer to a write of ours."""
+        interesting = news_in_answer(event) if event.own else self._predicate(event)
+        if not interesting or event.new is None:
+            return
+        with self._lock:
+            seen = self._busy.get(event.request)
+            if seen is not None:
+                seen.add(-1 if event.own else event.new.resource_version)
+                return
+        self.queue.add(event.request)
+
+    def wants(self, event: Event[Header]) -> bool:
+        """Whether the predicates let the event through."""
+        return self._predicate(event)
+
+    def start(self, workers: int) -> None:
+        """Starts the workers."""
+        self.started = True
+        for _ in range(workers):
+            self.add_worker()
+
+    def add_worker(self) -> None:
+        """Starts one more worker; also to replace one whose call hangs."""
+        name = f"{self.name}-worker-{len(self._threads)}"
+        thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def working(self) -> int:
+        """How many workers are alive."""
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        return len(self._threads)
+
+    def stop(self) -> None:
+        """Hands out no more work; running calls go on."""
+        self.queue.shut_down()
+
+    def join(self, seconds: float) -> bool:
+        """Waits for the workers; False when some still work."""
+        deadline = time.monotonic() + seconds
+        for thread in list(self._threads):
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def put_back(self, request: Request) -> None:
+        """The worker no longer has the object: what came meanwhile is decided now."""
+        with self._lock:
+            seen = self._busy.pop(request, set())
+        self.queue.done(request)
+        if any(not self._store.is_own(request, version) for version in seen):
+            self.queue.add(request)
+
+    def replace_worker(self, request: Request, *, spawn: bool = True) -> None:
+        """Frees an object whose worker hangs, and puts a fresh worker in its place."""
+        self.put_back(request)
+        self.queue.add(request, urgent=True)
+        if spawn:
+            self.add_worker()
+
+    def _work(self) -> None:
+        while True:
+            try:
+                request = self.queue.get()
+            except ShutDown:
+                return
+            with self._lock:
+                self._busy[request] = set()
+            try:
+                self._handle(request)
+            except WorkerReplaced:
+                return
+
+    def _handle(self, request: Request) -> None:
+        """One request; every way it can end is in here."""
+        started = time.monotonic()
+        self._metrics.active(1)
+        outcome: Outcome = Failed()
+        try:
+            outcome = self._reconcile(request)
+        except WorkerReplaced:
+            raise
+        except BaseException:  # a bug of ours: one object must not stop the others
+            self._metrics.panicked()
+            logger.exception("reconciling failed unexpectedly", extra=_fields(request))
+        finally:
+            self._metrics.active(-1)
+        self._metrics.reconciled(_result(outcome), time.monotonic() - started)
+        if not isinstance(outcome, Failed):
+            self.queue.forget(request)
+        self.put_back(request)
+        if isinstance(outcome, Again):
+            self.queue.add_after(request, outcome.seconds)
+        elif isinstance(outcome, Failed):
+            self.queue.add_rate_limited(request, cap=outcome.cap)
+
+
+def _result(outcome: Outcome) -> ReconcileResult:
+    match outcome:
+        case Done():
+            return ReconcileResult.SUCCESS
+        case Again():
+            return ReconcileResult.REQUEUE_AFTER
+        case Failed():
+            return ReconcileResult.ERROR
+
+
+def _fields(request: Request) -> dict[str, object]:
+    return {"fields": {"object": str(request)}}

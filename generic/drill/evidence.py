@@ -1,0 +1,100 @@
+"""What a drill saw: plain data, filled in by the run, read by the judge and the report."""
+
+from __future__ import annotations
+
+import attrs
+
+from actuator.interface import ExternalResource
+
+__all__ = ["Bystander", "Evidence", "Life", "Record", "Strip"]
+
+
+@attrs.define(kw_only=True)
+class Life:
+    """One extension object. Times are seconds since the drill began; None: did not happen."""
+
+    kind: str
+    shoot: str
+    name: str
+    uid: str
+    created: float
+    bad: bool = False
+    """Planted to be hopeless: only there to see whether it stops the others."""
+    ready: float | None = None
+    deleted: float | None = None
+    stuck: float | None = None
+    error: str = ""
+    codes: list[str] = attrs.field(factory=list)
+    forced: float | None = None
+    released: float | None = None
+    """When our finalizer was seen to be off."""
+    gone: float | None = None
+    outcomes: list[str] = attrs.field(factory=list)
+    """Every final outcome that the manager claimed for this uid."""
+
+    @property
+    def key(self) -> str:
+        """`Kind shoot/name`."""
+        return f"{self.kind} {self.shoot}/{self.name}"
+
+
+@attrs.frozen(kw_only=True)
+class Record:
+    """What the manager said it leaves outside, read back from the API server."""
+
+    shoot: str
+    owner: str
+    """Kind and name of the object it was recorded for."""
+    resource: ExternalResource
+
+
+@attrs.frozen(kw_only=True)
+class Strip:
+    """A finalizer of another owner that was taken off a seed object."""
+
+    shoot: str
+    text: str
+
+
+@attrs.frozen(kw_only=True)
+class Bystander:
+    """Something of somebody else in the middle of it, and what became of it."""
+
+    name: str
+    problem: str | None
+    """None: as it was."""
+
+
+@attrs.define(kw_only=True)
+class Evidence:
+    """All that the judge may look at."""
+
+    drill: str
+    title: str
+    scenario: str
+    scenario_text: str
+    started: str
+    """When, RFC 3339."""
+    finalizers: dict[str, str] = attrs.field(factory=dict)
+    """Ours, by kind."""
+    lives: list[Life] = attrs.field(factory=list)
+    outside_before: list[ExternalResource] = attrs.field(factory=list)
+    """What existed outside when all was well."""
+    outside_after: list[ExternalResource] = attrs.field(factory=list)
+    records: list[Record] = attrs.field(factory=list)
+    strips: list[Strip] = attrs.field(factory=list)
+    bystanders: list[Bystander] = attrs.field(factory=list)
+    leftovers: list[str] = attrs.field(factory=list)
+    """Objects of ours still in the seed at the end."""
+    counted: dict[str, int] = attrs.field(factory=dict)
+    """actuator_deletions_total by outcome, at the end."""
+    failed_while_stuck: dict[str, int] = attrs.field(factory=dict)
+    """actuator_deletions_total{outcome="failed"} by kind, while the objects were stuck."""
+    requests: dict[str, int] = attrs.field(factory=dict)
+    """The manager's requests by method."""
+    seconds: float = 0.0
+
+    @property
+    def rehearsed(self) -> list[Life]:
+        """The objects that were meant to work."""
+        return [life for life in self.lives if not life.bad]

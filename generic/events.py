@@ -1,0 +1,209 @@
+"""EventRecorder: what happened to an object, for people, as Kubernetes events.
+
+Two ways: `record` is best effort and merges repeats; `record_acknowledged` raises unless the API
+server has taken the event, so that something else may depend on it.
+
+Events are core v1 ones with counts, which is what `kubectl describe` shows. An event lives in the
+namespace of its object, so it goes with that; the API server takes none for a namespace that is
+being deleted: those are written into `default`, about the Namespace.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+
+import attrs
+
+from actuator.errors import AlreadyExists, ApiError, Forbidden, NotFound
+from actuator.interface import Client, Clock, ExternalResource, Resource
+from actuator.meta import Raw, format_time
+
+__all__ = ["DATA", "EVENTS", "About", "EventRecorder"]
+
+logger = logging.getLogger(__name__)
+
+EVENTS = Resource("v1", "events")
+DATA = "actuator.extensions.gardener.cloud/data"
+"""The annotation of an acknowledged event: what it says, as JSON."""
+MERGE_SECONDS = 600.0
+"""Repeats within this time after the first count up, later ones are a new event."""
+REMEMBERED = 4096
+"""Events that repeats are merged into, at most; the oldest are forgotten first."""
+MESSAGE_BYTES = 1024  # what the API server takes
+
+
+@attrs.frozen(kw_only=True)
+class About:
+    """The object an event is about; `namespace` is "" for cluster-scoped ones."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}".replace(" /", " ")
+
+
+@attrs.define
+class _Recorded:
+    """An event that repeats are merged into."""
+
+    namespace: str
+    name: str
+    since: float
+    count: int = 0
+
+
+class EventRecorder:
+    """Writes events as `component`; safe to use from any thread."""
+
+    def __init__(self, client: Client, component: str, clock: Clock) -> None:
+        self._client = client
+        self._component = component
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._recent: OrderedDict[tuple[str, str, str], _Recorded] = OrderedDict()
+
+    def record(self, about: About, reason: str, message: str, *, warning: bool = False) -> None:
+        """Says it, if the API server lets us; never raises. Repeats only count up."""
+        try:
+            recorded, count = self._remember(about, reason, message)
+            if count == 1 or not self._count_up(recorded, count):
+                event = self._event(about, recorded.name, reason, message, warning=warning)
+                recorded.namespace = self._create(about, event)
+        except Exception as error:  # whatever it is, it must not hide what the event is about
+            fields = {"object": str(about), "reason": reason, "error": str(error)}
+            logger.warning("an event could not be written", extra={"fields": fields})
+
+    def record_acknowledged(
+        self,
+        about: About,
+        reason: str,
+        message: str,
+        *,
+        key: str,
+        data: Mapping[str, object],
+        warning: bool = True,
+    ) -> None:
+        """Afterwards the API server has the event, with `data` (JSON) in its annotation `DATA`.
+
+        A repeat for the same object and `key` is the same event. Raises ApiError.
+        """
+        digest = hashlib.sha256(f"{about.uid}\n{reason}\n{key}".encode()).hexdigest()[:20]
+        event = self._event(about, _name(about, digest), reason, message, warning=warning)
+        event["metadata"]["annotations"] = {DATA: json.dumps(dict(data), sort_keys=True)}
+        self._create(about, event)
+
+    def record_left_outside(self, about: About, resource: ExternalResource) -> None:
+        """Afterwards it is on record that `resource` may remain outside. Raises ApiError."""
+        self.record_acknowledged(
+            about,
+            "LeftOutside",
+            f"Force deletion leaves behind outside the seed: {resource}",
+            key=str(resource),
+            data=attrs.asdict(resource),
+        )
+
+    def _remember(self, about: About, reason: str, message: str) -> tuple[_Recorded, int]:
+        """The event to write or to count up, and how often that now happened."""
+        key, now = (about.uid, reason, message), self._clock.monotonic()
+        with self._lock:
+            recorded = self._recent.get(key)
+            if recorded is None or now >= recorded.since + MERGE_SECONDS:
+                name = _name(about, secrets.token_hex(8))
+                recorded = self._recent[key] = _Recorded(_namespace(about), name, now)
+                self._recent.move_to_end(key)
+            if len(self._recent) > REMEMBERED:
+                self._recent.popitem(last=False)
+            recorded.count += 1
+            return recorded, recorded.count
+
+    def _count_up(self, recorded: _Recorded, count: int) -> bool:
+        """Whether the event was there to be counted up."""
+        patch = {"count": count, "lastTimestamp": format_time(self._clock.now())}
+        try:
+            self._client.patch(EVENTS, recorded.name, recorded.namespace, patch)
+        except NotFound:  # it expired, or was never taken
+            return False
+        return True
+
+    def _create(self, about: About, event: Raw) -> str:
+        """Writes a new event; returns the namespace it is in. Raises ApiError."""
+        try:
+            self._put(event)
+        except (Forbidden, NotFound) as error:
+            if not about.namespace or not _namespace_ends(error):
+                raise
+            event = _about_namespace(about, event)
+            self._put(event)
+        return str(event["metadata"]["namespace"])
+
+    def _put(self, event: Raw) -> None:
+        try:
+            self._client.create(EVENTS, event)
+        except AlreadyExists:  # an earlier try whose answer got lost
+            pass
+
+    def _event(self, about: About, name: str, reason: str, message: str, *, warning: bool) -> Raw:
+        now = format_time(self._clock.now())
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": _namespace(about)},
+            "involvedObject": {
+                "apiVersion": about.api_version,
+                "kind": about.kind,
+                "namespace": about.namespace,
+                "name": about.name,
+                "uid": about.uid,
+                "resourceVersion": about.resource_version,
+            },
+            "type": "Warning" if warning else "Normal",
+            "reason": reason,
+            "message": _shortened(message),
+            "source": {"component": self._component},
+            "reportingComponent": self._component,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+
+
+def _about_namespace(about: About, event: Raw) -> Raw:
+    """The same event for `default`, about the namespace that takes none any more."""
+    return {
+        **event,
+        "metadata": {**event["metadata"], "namespace": "default"},
+        "involvedObject": {"apiVersion": "v1", "kind": "Namespace", "name": about.namespace},
+        "message": _shortened(f"{about}: {event['message']}"),
+    }
+
+
+def _namespace_ends(error: ApiError) -> bool:
+    """Whether it was the namespace: being deleted, or gone."""
+    return isinstance(error, NotFound) or "NamespaceTerminating" in error.causes
+
+
+def _namespace(about: About) -> str:
+    return about.namespace or "default"
+
+
+def _name(about: About, suffix: str) -> str:
+    """At most 253 characters, as every name, and no part that ends in a dash or a dot."""
+    return f"{about.name[: 252 - len(suffix)].rstrip('-.')}.{suffix}"
+
+
+def _shortened(message: str) -> str:
+    raw = message.encode()
+    if len(raw) <= MESSAGE_BYTES:
+        return message
+    return raw[: MESSAGE_BYTES - 3].decode(errors="ignore") + "…"

@@ -1,0 +1,132 @@
+"""The default ForceDelete: declared seed objects go, whatever their owners are doing.
+
+Flow, for every object of every declared group: protect nothing any more (the confirmation
+annotation where deletion is protected), delete, then strip the declared finalizers.
+
+Guarantees:
+- Only objects in the given namespace, or matching the group's label selector, are touched.
+- Finalizers come off only after deletionTimestamp is set: from then on nobody can add another.
+- Only declared finalizers are stripped; each one is reported.
+- What is gone already, and a resource type that does not exist, is success.
+
+Assumptions: the API server answers. The shoot's API server, the cloud and the owners of the
+finalizers need not.
+Errors: ActuatorError naming what is still there and what holds it; ApiError. Both are retried
+by the reconciler, and every step is idempotent.
+
+Source: Gardener documentation, "Force Deletion" (what an extension has to clean up in the seed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import attrs
+
+from actuator.errors import ActuatorError, ErrorCode, NotFound
+from actuator.interface import Client, SeedObjects
+from actuator.meta import Raw
+from generic.finalizers import Stale, patch_tested
+from generic.patches import remove, replace, test
+
+__all__ = ["CONFIRM_DELETION", "Stripped", "delete_seed_objects"]
+
+CONFIRM_DELETION = "confirmation.gardener.cloud/deletion"
+_PROTECTED_GROUPS = frozenset({"extensions.gardener.cloud", "druid.gardener.cloud"})
+_ROUNDS = 5
+
+
+@attrs.frozen(kw_only=True)
+class Stripped:
+    """A finalizer of somebody else that a force deletion took off."""
+
+    resource: str
+    namespace: str
+    name: str
+    finalizer: str
+
+
+def delete_seed_objects(
+    client: Client,
+    namespace: str,
+    groups: Iterable[SeedObjects],
+    on_stripped: Callable[[Stripped], None],
+) -> None:
+    """Afterwards no object of these groups exists; `on_stripped` hears of each finalizer."""
+    held: list[str] = []
+    for group in groups:
+        held.extend(_delete_group(client, namespace, group, on_stripped))
+    if held:
+        raise ActuatorError(
+            f"Seed objects are still there: {'; '.join(held)}",
+            codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
+        )
+
+
+def _delete_group(
+    client: Client, namespace: str, group: SeedObjects, on_stripped: Callable[[Stripped], None]
+) -> list[str]:
+    """Deletes and strips until the list is empty, or nothing more can be done."""
+    for _ in range(_ROUNDS):
+        objects = _list(client, namespace, group)
+        if not objects:
+            return []
+        for obj in objects:
+            _delete(client, group, obj)
+            for stripped in _strip(client, group, obj["metadata"]):
+                on_stripped(stripped)
+    return [_say_what_holds(group, obj) for obj in _list(client, namespace, group)]
+
+
+def _list(client: Client, namespace: str, group: SeedObjects) -> list[Raw]:
+    where = namespace if group.namespaced else ""
+    try:
+        return client.list(group.resource, where, label_selector=group.label_selector)
+    except NotFound:  # nobody ever installed this type here
+        return []
+
+
+def _delete(client: Client, group: SeedObjects, obj: Raw) -> None:
+    meta = obj["metadata"]
+    if meta.get("deletionTimestamp") is not None:
+        return
+    name, namespace = meta["name"], meta.get("namespace", "")
+    try:
+        if group.resource.group in _PROTECTED_GROUPS:
+            confirmation = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
+            client.patch(group.resource, name, namespace, confirmation)
+        client.delete(group.resource, name, namespace, uid=meta["uid"])
+    except NotFound:
+        pass
+
+
+def _strip(client: Client, group: SeedObjects, meta: Raw) -> Iterator[Stripped]:
+    name, namespace = meta["name"], meta.get("namespace", "")
+    try:
+        current = client.get(group.resource, name, namespace)["metadata"]
+        finalizers: list[str] = current.get("finalizers") or []
+        rest = [f for f in finalizers if f not in group.finalizers]
+        deleting = current.get("deletionTimestamp") is not None
+        if current["uid"] != meta["uid"] or not deleting or rest == finalizers:
+            return
+        path = "/metadata/finalizers"
+        patch = [
+            test("/metadata/uid", meta["uid"]),
+            test(path, finalizers),
+            replace(path, rest) if rest else remove(path),
+        ]
+        patch_tested(client, group.resource, name, namespace, patch)
+    except (NotFound, Stale):
+        return  # gone, or looked at again in the next round
+    for finalizer in finalizers:
+        if finalizer not in rest:
+            yield Stripped(
+                resource=str(group.resource), namespace=namespace, name=name, finalizer=finalizer
+            )
+
+
+def _say_what_holds(group: SeedObjects, obj: Raw) -> str:
+    meta = obj["metadata"]
+    finalizers = meta.get("finalizers") or []
+    holders = f"held by {', '.join(finalizers)}" if finalizers else "being deleted"
+    return f"{group.resource} {meta['name']} ({holders})"

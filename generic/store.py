@@ -1,0 +1,330 @@
+"""What is known of the objects of one resource: JSON bytes and a small header for each.
+
+Guarantees: an object is never replaced by an older version of itself, except by a new list
+(after a restore of etcd, resourceVersions start again lower). A write of ours is in the store
+before the call that made it returns, and its resourceVersion is remembered, so that the watch
+event it causes can be told from everybody else's.
+
+Filling it from the API is `informer`'s business, deciding what an Event means `predicates`'.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from sys import intern
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import attrs
+
+from actuator.cluster import Cluster, ClusterState, Verdict
+from actuator.codec import decode
+from actuator.errors import DecodeError
+from actuator.interface import Resource
+from actuator.meta import Raw
+
+__all__ = [
+    "ClusterHeader",
+    "Entry",
+    "Event",
+    "EventType",
+    "Header",
+    "Request",
+    "Store",
+    "cluster_header",
+    "header",
+    "request_of",
+]
+
+
+class Request(NamedTuple):
+    """The key of an object, and of the work on it; it says nothing of what happened."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class AnyHeader(Protocol):
+    """What the store itself reads of a header."""
+
+    @property
+    def uid(self) -> str:
+        """metadata.uid."""
+
+    @property
+    def resource_version(self) -> int:
+        """metadata.resourceVersion, a number."""
+
+
+H = TypeVar("H", bound=AnyHeader)
+
+
+@attrs.frozen
+class Header:
+    """The part of an object that predicates and decisions read, without decoding the rest."""
+
+    uid: str
+    resource_version: int
+    generation: int
+    deletion_timestamp: str | None
+    finalizers: tuple[str, ...]
+    annotations: dict[str, str]
+    type: str
+    class_: str
+    last_operation: tuple[str, str] | None
+    """lastOperation's type and state."""
+    has_error: bool
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the last operation, whichever, succeeded."""
+        return self.last_operation is not None and self.last_operation[1] == "Succeeded"
+
+
+@attrs.frozen
+class ClusterHeader:
+    """What is kept of a Cluster beside its bytes."""
+
+    uid: str
+    resource_version: int
+    verdict: Verdict
+
+
+@attrs.frozen
+class Entry(Generic[H]):
+    """One object: its header, and its JSON without managedFields."""
+
+    header: H
+    raw: bytes
+
+
+class EventType(StrEnum):
+    """The watch's own words."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@attrs.frozen
+class Event(Generic[H]):
+    """Something happened to an object; `own` when it is the effect of a write of ours."""
+
+    type: EventType
+    request: Request
+    old: H | None
+    new: H | None
+    own: bool = False
+
+
+def header(obj: Raw) -> Header:
+    """The header of an object as the API server hands it out."""
+    meta = _dict(obj.get("metadata"))
+    spec = _dict(obj.get("spec"))
+    status = _dict(obj.get("status"))
+    operation = status.get("lastOperation")
+    return Header(
+        uid=str(meta.get("uid") or ""),
+        resource_version=_version(meta),
+        generation=_int(meta.get("generation")),
+        deletion_timestamp=meta.get("deletionTimestamp"),
+        finalizers=tuple(intern(f) for f in meta.get("finalizers") or ()),
+        annotations={intern(k): v for k, v in _dict(meta.get("annotations")).items()},
+        type=intern(str(spec.get("type") or "")),
+        class_=intern(str(spec.get("class") or "")),
+        last_operation=(
+            (intern(str(operation.get("type"))), intern(str(operation.get("state"))))
+            if isinstance(operation, dict)
+            else None
+        ),
+        has_error=status.get("lastError") is not None,
+    )
+
+
+def cluster_header(obj: Raw) -> ClusterHeader:
+    """The header of a Cluster; one that cannot be decoded has a verdict that says so."""
+    meta = _dict(obj.get("metadata"))
+    try:
+        verdict = decode(Cluster, obj).verdict()
+    except DecodeError:
+        verdict = Verdict(ClusterState.UNREADABLE)
+    return ClusterHeader(str(meta.get("uid") or ""), _version(meta), verdict)
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _int(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _version(meta: dict[str, Any]) -> int:
+    text = str(meta.get("resourceVersion") or "0")
+    return int(text) if text.isdecimal() else 0
+
+
+def _same(one: AnyHeader, other: AnyHeader) -> bool:
+    return one.resource_version == other.resource_version and one.uid == other.uid
+
+
+def request_of(obj: Raw) -> Request:
+    """The key of an object."""
+    meta = _dict(obj.get("metadata"))
+    return Request(intern(str(meta.get("namespace") or "")), str(meta.get("name") or ""))
+
+
+class Store(Generic[H]):
+    """The objects of one resource, safe to use from any thread."""
+
+    def __init__(self, resource: Resource, make_header: Callable[[Raw], H]) -> None:
+        self.resource = resource
+        self._make_header = make_header
+        self._lock = threading.Lock()
+        self._entries: dict[Request, Entry[H]] = {}
+        self._by_namespace: defaultdict[str, set[Request]] = defaultdict(set)
+        self._own: dict[Request, set[int]] = {}
+        self._dead: dict[Request, tuple[str, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, request: Request) -> Entry[H] | None:
+        """The entry, or None."""
+        return self._entries.get(request)
+
+    def requests(self, namespace: str | None = None) -> list[Request]:
+        """All keys, or those of one namespace."""
+        with self._lock:
+            if namespace is None:
+                return list(self._entries)
+            return list(self._by_namespace.get(namespace, ()))
+
+    def headers(self) -> list[tuple[Request, H]]:
+        """All keys with their headers."""
+        with self._lock:
+            return [(request, entry.header) for request, entry in self._entries.items()]
+
+    def is_own(self, request: Request, resource_version: int) -> bool:
+        """Whether that version of the object is one that we wrote."""
+        with self._lock:
+            return resource_version in self._own.get(request, ())
+
+    def observe(self, obj: Raw, *, relisted: bool = False) -> Event[H] | None:
+        """Takes in an object from a watch, or from a list; None when nothing changed."""
+        request = request_of(obj)
+        entry = self._entry(obj)
+        version = entry.header.resource_version
+        with self._lock:
+            old = self._entries.get(request)
+            own = self._take_own(request, version)
+            if self._is_dead(request, entry.header.uid):
+                return None  # the watch lags behind: we already know that it is gone
+            if old is not None and _same(old.header, entry.header):
+                return None
+            if old is None or relisted or old.header.resource_version < version:
+                self._put(request, entry)
+        if old is None or old.header.uid != entry.header.uid:  # another object of the same name
+            return Event(EventType.ADDED, request, None, entry.header, own)
+        return Event(EventType.MODIFIED, request, old.header, entry.header, own)
+
+    def observe_deleted(self, obj: Raw) -> Event[H] | None:
+        """Takes in a DELETED watch event; None when that object is not in the store."""
+        request = request_of(obj)
+        uid = str(_dict(obj.get("metadata")).get("uid") or "")
+        with self._lock:
+            if self._is_dead(request, uid):
+                del self._dead[request]
+            old = self._entries.get(request)
+            if old is None or (uid and old.header.uid != uid):
+                return None
+            self._drop(request)
+        return Event(EventType.DELETED, request, old.header, None)
+
+    def prune(self, listed: Iterable[Request], list_version: int) -> list[Event[H]]:
+        """Drops what a complete list did not contain: deletions that no watch told us of."""
+        kept = set(listed)
+        events: list[Event[H]] = []
+        with self._lock:
+            self._dead = {r: dead for r, dead in self._dead.items() if dead[1] >= list_version}
+            for request, entry in list(self._entries.items()):
+                if request not in kept and not self._is_newer(request, entry, list_version):
+                    self._drop(request)
+                    events.append(Event(EventType.DELETED, request, entry.header, None))
+        return events
+
+    def written(self, obj: Raw) -> tuple[Entry[H], Event[H]]:
+        """Takes in the answer to a write of ours, and remembers its resourceVersion."""
+        request = request_of(obj)
+        entry = self._entry(obj)
+        version = entry.header.resource_version
+        meta = _dict(obj.get("metadata"))
+        gone = meta.get("deletionTimestamp") is not None and not meta.get("finalizers")
+        with self._lock:
+            old = self._entries.get(request)
+            self._own.setdefault(request, set()).add(version)
+            same = old is not None and old.header.uid == entry.header.uid
+            if gone and same:
+                self._bury(request, entry.header.uid, version)
+            elif old is not None and old.header.resource_version < version:
+                self._put(request, entry)
+        before = old.header if old is not None and same else None
+        return entry, Event(EventType.MODIFIED, request, before, entry.header, True)
+
+    def forget(self, request: Request, uid: str) -> None:
+        """Drops the object with that uid: the API server just said that it does not exist."""
+        with self._lock:
+            old = self._entries.get(request)
+            if old is not None and old.header.uid == uid:
+                self._bury(request, uid, old.header.resource_version)
+
+    def _entry(self, obj: Raw) -> Entry[H]:
+        meta = obj.get("metadata")
+        if isinstance(meta, dict):
+            meta.pop("managedFields", None)
+        raw = json.dumps(obj, separators=(",", ":"), ensure_ascii=False).encode()
+        return Entry(self._make_header(obj), raw)
+
+    def _put(self, request: Request, entry: Entry[H]) -> None:
+        self._entries[request] = entry
+        self._by_namespace[request.namespace].add(request)
+
+    def _bury(self, request: Request, uid: str, version: int) -> None:
+        """Drops the object, and remembers that older news of it may still come."""
+        self._drop(request)
+        self._dead[request] = (uid, version)
+
+    def _is_dead(self, request: Request, uid: str) -> bool:
+        dead = self._dead.get(request)
+        return dead is not None and dead[0] == uid
+
+    def _drop(self, request: Request) -> None:
+        self._entries.pop(request, None)
+        self._own.pop(request, None)
+        keys = self._by_namespace.get(request.namespace)
+        if keys is not None:
+            keys.discard(request)
+            if not keys:
+                del self._by_namespace[request.namespace]
+
+    def _take_own(self, request: Request, version: int) -> bool:
+        """Whether `version` is ours; forgets those that the watch has now passed."""
+        own = self._own.get(request)
+        if own is None:
+            return False
+        mine = version in own
+        own -= {v for v in own if v < version}
+        if not own:
+            del self._own[request]
+        return mine
+
+    def _is_newer(self, request: Request, entry: Entry[H], list_version: int) -> bool:
+        """Whether our own write put this in after the list was taken."""
+        version = entry.header.resource_version
+        return version > list_version and version in self._own.get(request, ())

@@ -1,0 +1,90 @@
+"""Timers: one thread that runs small things later, each cancellable until it has run.
+
+Not for the work itself: what runs here must be short, or have a short timeout of its own.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import threading
+from collections.abc import Callable
+from itertools import count
+
+from actuator.interface import Clock
+
+__all__ = ["Timer", "Timers"]
+
+logger = logging.getLogger(__name__)
+
+
+class Timer:
+    """One thing that will run, unless it is cancelled first."""
+
+    __slots__ = ("_action", "_done", "_lock")
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self._action = action
+        self._lock = threading.Lock()
+        self._done = False
+
+    def cancel(self) -> None:
+        """Afterwards it does not run, or has finished: waits for it where it runs just now."""
+        with self._lock:
+            self._done = True
+
+    def run(self) -> None:
+        """Runs it now, unless it was cancelled or ran before; what it raises is logged."""
+        with self._lock:
+            if self._done:
+                return
+            self._done = True
+            try:
+                self._action()
+            except Exception:
+                logger.exception("a timer failed")
+
+
+class Timers:
+    """Runs actions at their time, in one daemon thread."""
+
+    def __init__(self, name: str, clock: Clock) -> None:
+        self._name = name
+        self._clock = clock
+        self._condition = threading.Condition()
+        self._heap: list[tuple[float, int, Timer]] = []
+        self._tick = count()
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+
+    def call_later(self, seconds: float, action: Callable[[], None]) -> Timer:
+        """Runs `action` in `seconds`, unless the returned Timer is cancelled before."""
+        timer = Timer(action)
+        with self._condition:
+            entry = (self._clock.monotonic() + seconds, next(self._tick), timer)
+            heapq.heappush(self._heap, entry)
+            if self._thread is None and not self._stopped:
+                self._thread = threading.Thread(target=self._loop, name=self._name, daemon=True)
+                self._thread.start()
+            elif self._heap[0] is entry:
+                self._condition.notify()
+        return timer
+
+    def stop(self) -> None:
+        """Runs nothing any more."""
+        with self._condition:
+            self._stopped = True
+            self._condition.notify()
+
+    def _loop(self) -> None:
+        while (timer := self._next()) is not None:
+            timer.run()
+
+    def _next(self) -> Timer | None:
+        with self._condition:
+            while not self._stopped:
+                wait = self._heap[0][0] - self._clock.monotonic() if self._heap else None
+                if wait is not None and wait <= 0:
+                    return heapq.heappop(self._heap)[2]
+                self._condition.wait(wait)
+            return None

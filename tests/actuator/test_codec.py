@@ -1,0 +1,231 @@
+"""The converter: what the API server hands out comes back equal, and nothing is coerced."""
+
+import copy
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actuator.codec import decode, decode_json, decode_strictly, encode
+from actuator.errors import DecodeError
+from actuator.meta import Base64, parse_time
+from actuator.v1alpha1 import Cluster, ControlPlane, Infrastructure
+
+TEXT = st.text(max_size=8)
+NAMES = st.text("abcdefgXYZ-._/", min_size=1, max_size=8)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=6,
+)
+RAW = st.dictionaries(NAMES, JSON, max_size=3)
+
+
+def unknown(prefix: str):
+    """Fields that no class of ours has."""
+    return st.dictionaries(NAMES.map(lambda name: f"zz{prefix}{name}"), JSON, max_size=2)
+
+
+def merged(*parts):
+    return st.tuples(*parts).map(lambda dicts: {k: v for d in dicts for k, v in d.items()})
+
+
+def fields(required=None, optional=None):
+    """Required fields are there; optional ones may be, also as null or empty."""
+    nullable = {name: st.none() | value for name, value in (optional or {}).items()}
+    return merged(st.fixed_dictionaries(required or {}, optional=nullable), unknown("f"))
+
+
+STRINGS = st.dictionaries(NAMES, TEXT, max_size=3)
+TIMES = st.datetimes().map(lambda t: t.strftime("%Y-%m-%dT%H:%M:%SZ"))
+OWNERS = fields(
+    {"apiVersion": TEXT, "kind": TEXT, "name": TEXT, "uid": TEXT},
+    {"controller": st.booleans(), "blockOwnerDeletion": st.booleans()},
+)
+META = fields(
+    {"name": NAMES},
+    {
+        "namespace": TEXT,
+        "uid": TEXT,
+        "resourceVersion": TEXT,
+        "generation": st.integers(0, 2**40),
+        "creationTimestamp": TIMES,
+        "deletionTimestamp": TIMES,
+        "deletionGracePeriodSeconds": st.integers(0, 60),
+        "labels": STRINGS,
+        "annotations": STRINGS,
+        "finalizers": st.lists(NAMES, max_size=3),
+        "ownerReferences": st.lists(OWNERS, max_size=2),
+        "managedFields": st.lists(RAW, max_size=2),
+    },
+)
+OPERATION = fields(
+    {
+        "description": TEXT,
+        "lastUpdateTime": TIMES,
+        "progress": st.integers(0, 100),
+        "state": st.sampled_from(["Processing", "Succeeded", "Error", "SomethingNew"]),
+        "type": st.sampled_from(["Create", "Delete", "LiveMigrate"]),
+    }
+)
+ERROR = fields(
+    {"description": TEXT},
+    {"taskID": TEXT, "codes": st.lists(TEXT, max_size=2), "lastUpdateTime": TIMES},
+)
+CONDITION = fields(
+    {
+        "type": TEXT,
+        "status": TEXT,
+        "reason": TEXT,
+        "message": TEXT,
+        "lastTransitionTime": TIMES,
+        "lastUpdateTime": TIMES,
+    },
+    {"codes": st.lists(TEXT, max_size=2)},
+)
+REFERENCE = fields(
+    {"name": TEXT, "resourceRef": fields({"kind": TEXT, "name": TEXT}, {"apiVersion": TEXT})}
+)
+STATUS = {
+    "providerStatus": RAW,
+    "conditions": st.lists(CONDITION, max_size=2),
+    "lastError": ERROR,
+    "lastOperation": OPERATION,
+    "observedGeneration": st.integers(0, 9),
+    "state": RAW,
+    "resources": st.lists(REFERENCE, max_size=2),
+}
+SPEC_REQUIRED = {
+    "type": TEXT,
+    "region": TEXT,
+    "secretRef": fields({}, {"name": TEXT, "namespace": TEXT}),
+}
+SPEC_OPTIONAL = {"class": st.sampled_from(["shoot", "seed", "garden"]), "providerConfig": RAW}
+NETWORKS = st.lists(TEXT, max_size=2)
+
+
+def objects(spec, status):
+    return fields({"apiVersion": TEXT, "kind": TEXT, "metadata": META, "spec": spec}, status)
+
+
+INFRASTRUCTURES = objects(
+    fields(
+        SPEC_REQUIRED,
+        {**SPEC_OPTIONAL, "sshPublicKey": st.binary(max_size=9).map(Base64.encode_bytes).map(str)},
+    ),
+    {
+        "status": fields(
+            {},
+            {
+                **STATUS,
+                "nodesCIDR": TEXT,
+                "egressCIDRs": NETWORKS,
+                "networking": fields(
+                    {}, {"pods": NETWORKS, "nodes": NETWORKS, "services": NETWORKS}
+                ),
+            },
+        )
+    },
+)
+CONTROL_PLANES = objects(
+    fields(SPEC_REQUIRED, {**SPEC_OPTIONAL, "infrastructureProviderStatus": RAW}),
+    {"status": fields({}, STATUS)},
+)
+CLUSTERS = objects(fields({}, {"cloudProfile": JSON, "seed": JSON, "shoot": JSON}), {})
+
+
+@settings(max_examples=150, deadline=None)
+@given(INFRASTRUCTURES)
+def test_an_infrastructure_comes_back_equal(obj):
+    assert_round_trip(Infrastructure, obj)
+
+
+@settings(max_examples=100, deadline=None)
+@given(CONTROL_PLANES)
+def test_a_controlplane_comes_back_equal(obj):
+    assert_round_trip(ControlPlane, obj)
+
+
+@settings(max_examples=100, deadline=None)
+@given(CLUSTERS)
+def test_a_cluster_comes_back_equal(obj):
+    assert_round_trip(Cluster, obj)
+
+
+def assert_round_trip(cls, obj):
+    before = copy.deepcopy(obj)
+    decoded = decode(cls, obj)
+    assert encode(decoded) == before
+    assert obj == before, "decoding changes nothing"
+    assert decode(cls, encode(decoded)) == decoded
+
+
+@given(RAW)
+@settings(deadline=None)
+def test_anything_at_all_is_an_object_or_a_clear_error(obj):
+    try:
+        decode(Infrastructure, obj)
+    except DecodeError as error:
+        assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("wire", "named"),
+    [
+        pytest.param({"spec": {"type": 5}}, "$.spec.type", id="a number is no string"),
+        pytest.param({"spec": {"secretRef": []}}, "$.spec.secretRef", id="a list is no object"),
+        pytest.param({"spec": "x"}, "$.spec", id="a string is no spec"),
+        pytest.param({"metadata": {"generation": "5"}}, "generation", id="no number from text"),
+        pytest.param({"metadata": {"generation": True}}, "generation", id="a bool is no number"),
+        pytest.param({"metadata": {"finalizers": "x"}}, "finalizers", id="a string is no list"),
+        pytest.param(
+            {"status": {"conditions": [{"type": 1}]}}, "[0]", id="an entry of a list is named"
+        ),
+    ],
+)
+def test_what_does_not_fit_is_an_error_that_names_the_field(wire, named):
+    with pytest.raises(DecodeError) as caught:
+        decode(Infrastructure, wire)
+    assert named in str(caught.value)
+
+
+def test_text_that_is_no_json_is_an_error():
+    with pytest.raises(DecodeError, match="not JSON"):
+        decode_json(Infrastructure, b"{")
+    with pytest.raises(DecodeError, match="expected an object"):
+        decode_json(Infrastructure, b"[]")
+
+
+@attrs.frozen(kw_only=True)
+class Config:
+    zone_name: str
+    size: int = 1
+
+
+def test_a_users_configuration_is_decoded_strictly():
+    assert decode_strictly(Config, {"zoneName": "a"}) == Config(zone_name="a")
+    with pytest.raises(DecodeError, match="unknown field siez"):
+        decode_strictly(Config, {"zoneName": "a", "siez": 2})
+    with pytest.raises(DecodeError, match="zoneName"):
+        decode_strictly(Config, {})
+
+
+def test_removing_a_field_removes_it_from_the_wire():
+    obj = decode(Infrastructure, {"status": {"providerStatus": {"a": 1}, "nodesCIDR": "10/8"}})
+    obj.status.provider_status = None
+    assert encode(obj)["status"] == {"nodesCIDR": "10/8"}
+
+
+def test_a_status_is_mutable_and_a_spec_is_not():
+    obj = decode(Infrastructure, {"spec": {"type": "aws"}})
+    obj.status.provider_status = {"vpc": "1"}
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        obj.spec.region = "other"
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.123456789Z", "2026-01-02T04:04:05+01:00"]
+)
+def test_every_timestamp_that_go_writes_is_read(text):
+    assert parse_time(text).timestamp() == pytest.approx(1767323045, abs=1)

@@ -1,0 +1,98 @@
+"""What the tests of the embedded cluster share: programs, other users, a look at what is left."""
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from generic.envtest import find_binaries
+from generic.envtest.processes import ProcessGroup
+
+NOBODY = 65534
+
+
+@pytest.fixture(scope="session")
+def assets() -> Iterator[Path]:
+    """A folder in envtest's manner with the real programs, which every user can run."""
+    binaries = find_binaries(print)
+    folder = Path(tempfile.mkdtemp(prefix="actuator-test-assets-"))
+    folder.chmod(0o755)
+    for program in (binaries.etcd, binaries.kube_apiserver, binaries.kube_controller_manager):
+        try:
+            os.link(program, folder / program.name)
+        except OSError:  # another file system
+            shutil.copy2(program, folder / program.name)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def using_assets(assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make this test, and what it starts, use the programs and a cache of its own."""
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
+    monkeypatch.setenv("ACTUATOR_CACHE", str(tmp_path / "cache"))
+    return assets
+
+
+@pytest.fixture
+def processes_of() -> Callable[[Path], list[int]]:
+    """List the living processes that work in a directory or name it among their arguments."""
+
+    def find(directory: Path) -> list[int]:
+        return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if uses(entry, directory)]
+
+    def uses(entry: Path, directory: Path) -> bool:
+        try:
+            arguments = (entry / "cmdline").read_bytes()  # empty for zombies
+            inside = str((entry / "cwd").readlink()).startswith(str(directory))
+        except OSError:
+            return False
+        return inside or str(directory).encode() in arguments
+
+    return find
+
+
+@pytest.fixture
+def wait_until() -> Callable[[Callable[[], bool], float], None]:
+    """Wait for something to become true, for so many seconds at most."""
+
+    def wait(condition: Callable[[], bool], seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"not so within {seconds} s"
+            time.sleep(0.02)
+
+    return wait
+
+
+@pytest.fixture
+def group() -> Iterator[ProcessGroup]:
+    """A process group with an empty directory, both ended with the test."""
+    made = ProcessGroup(Path(tempfile.mkdtemp(prefix="actuator-test-")))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def as_ordinary_user() -> list[str]:
+    """The start of a command that runs the rest as an ordinary user.
+
+    For root that is `nobody`, who may read what root may: the interpreter is often below root's
+    home. It writes and owns as nobody.
+    """
+    if os.getuid() != 0:
+        return []
+    identity = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    reading = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    return ["setpriv", *identity, *reading, "--"]
+
+
+@pytest.fixture
+def python() -> list[str]:
+    """The start of a command that runs Python code: `[*python, code]`."""
+    return [sys.executable, "-c"]

@@ -1,0 +1,220 @@
+"""The embedded cluster is real, starts in seconds, and leaves nothing behind."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from kubernetes import client, config
+
+from generic.envtest import Access, Environment, EnvtestError
+from generic.envtest.access import RequestFailed
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+START = """
+from generic.envtest import Environment
+import os, sys, time
+with Environment(print) as environment:
+    print(environment.access.directory, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[Environment]:
+    """An environment that a test may stop parts of."""
+    with Environment() as started:
+        yield started
+
+
+def config_map(name: str, owner: object = None) -> dict[str, object]:
+    """A small object."""
+    metadata = {"name": name, "ownerReferences": [owner] if owner else []}
+    return {"metadata": metadata, "data": {"a": "b"}}
+
+
+def exists(access: Access, path: str) -> bool:
+    """Say whether there is an object at this path."""
+    try:
+        access.request("GET", path)
+    except RequestFailed as error:
+        if error.status == 404:
+            return False
+        raise
+    return True
+
+
+def status_of_list(kubeconfig: Path, namespace: str) -> int:
+    """List the namespace's config maps as the kubeconfig's user; return the HTTP status."""
+    api = config.new_client_from_config(str(kubeconfig))  # type: ignore[no-untyped-call]
+    with api:
+        try:
+            client.CoreV1Api(api).list_namespaced_config_map(namespace, _request_timeout=10)
+        except client.ApiException as error:
+            return int(error.status)
+    return 200
+
+
+def test_it_starts_within_ten_seconds_and_leaves_nothing(
+    processes_of: Callable[[Path], list[int]],
+) -> None:
+    environment = Environment()
+    started = time.monotonic()
+    environment.start()
+    try:
+        assert time.monotonic() - started < 10
+        directory = environment.access.directory
+        assert len(processes_of(directory)) == 4  # etcd, two of Kubernetes, the reaper
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    finally:
+        environment.stop()
+    assert not directory.exists()
+    assert not processes_of(directory)
+    environment.stop()
+    with pytest.raises(EnvtestError, match="not running"):
+        _ = environment.url
+
+
+def test_two_at_once_know_nothing_of_each_other(own: Environment, environment: Access) -> None:
+    assert own.url != environment.url
+    own.access.request("POST", CONFIG_MAPS, config_map("only-here"))
+    assert not exists(environment, f"{CONFIG_MAPS}/only-here")
+
+
+@pytest.mark.parametrize("crash", [False, True], ids=["stopped", "killed"])
+def test_objects_and_address_outlive_the_api_server(own: Environment, crash: bool) -> None:
+    name, url = f"kept-{crash}".lower(), own.url
+    own.access.request("POST", CONFIG_MAPS, config_map(name))
+    (own.kill_apiserver if crash else own.stop_apiserver)()
+    with pytest.raises(OSError, match="refused"):
+        own.access.request("GET", "/readyz")
+    own.start_apiserver()
+    assert own.url == url
+    assert json.loads(own.access.request("GET", f"{CONFIG_MAPS}/{name}"))["data"] == {"a": "b"}
+
+
+def test_the_api_server_stops_soon_although_a_watch_is_open(own: Environment) -> None:
+    watch = ["curl", "-sN", "--cacert", str(own.ca_file), "-H", "@-"]
+    with subprocess.Popen(
+        [*watch, f"{own.url}{CONFIG_MAPS}?watch=1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as curl:
+        assert curl.stdin is not None
+        assert curl.stdout is not None
+        curl.stdin.write(f"Authorization: Bearer {own.admin_token}".encode())
+        curl.stdin.close()
+        curl.stdout.readline()
+        started = time.monotonic()
+        own.stop_apiserver()
+        assert time.monotonic() - started < 4
+        curl.wait(10)
+    own.start_apiserver()
+
+
+def test_credentials_are_private_and_differ_from_run_to_run(
+    own: Environment, environment: Access
+) -> None:
+    secrets = [own.kubeconfig, own.access.ca_key_file, own.access.token_file]
+    secrets += [own.user_kubeconfig("someone")]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in secrets} == {0o600}
+    assert own.admin_token != environment.admin_token
+    token = own.admin_token
+    assert not [log for log in own.logs.iterdir() if token in log.read_text(errors="replace")]
+
+
+def test_only_the_loopback_address_listens(own: Environment) -> None:
+    port = int(own.url.rpartition(":")[2])
+    assert own.url == f"https://127.0.0.1:{port}"
+    tables = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+    rows = [line.split() for table in tables for line in table.read_text().splitlines()[1:]]
+    listening = {row[1] for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")}
+    assert listening == {f"0100007F:{port:04X}"}
+
+
+def test_a_user_may_what_rbac_grants_it(
+    environment: Access, namespace: str, wait_until: Callable[[Callable[[], bool], float], None]
+) -> None:
+    kubeconfig = environment.user_kubeconfig(f"manager-of-{namespace}", ["managers"])
+    assert status_of_list(kubeconfig, namespace) == 403
+    rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}"
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]}
+    environment.request("POST", f"{rbac}/roles", {"metadata": {"name": "lister"}, "rules": [rule]})
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "lister"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "managers"}
+    binding = {"metadata": {"name": "managers"}, "roleRef": reference, "subjects": [subject]}
+    environment.request("POST", f"{rbac}/rolebindings", binding)
+    wait_until(lambda: status_of_list(kubeconfig, namespace) == 200, 5)  # roles are cached
+
+
+def test_without_credentials_there_is_no_answer(environment: Access) -> None:
+    content = json.loads(environment.kubeconfig.read_text())
+    content["users"][0]["user"] = {"token": "wrong"}
+    wrong = environment.user_kubeconfig("wrong")
+    wrong.write_text(json.dumps(content))
+    assert status_of_list(wrong, "default") == 401
+
+
+def test_owned_objects_are_collected(
+    environment: Access, namespace: str, wait_until: Callable[[Callable[[], bool], float], None]
+) -> None:
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    owner = json.loads(environment.request("POST", path, config_map("owner")))
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner"}
+    reference["uid"] = owner["metadata"]["uid"]
+    environment.request("POST", path, config_map("owned", reference))
+    environment.request("DELETE", f"{path}/owner")
+    wait_until(lambda: not exists(environment, f"{path}/owned"), 20)
+
+
+def test_a_deleted_namespace_goes_with_what_is_in_it(
+    environment: Access, namespace: str, wait_until: Callable[[Callable[[], bool], float], None]
+) -> None:
+    path = f"/api/v1/namespaces/{namespace}"
+    environment.request("POST", f"{path}/configmaps", config_map("inside"))
+    environment.request("DELETE", path)
+    wait_until(lambda: not exists(environment, path), 30)
+
+
+def test_a_killed_program_leaves_no_cluster_behind(
+    python: list[str],
+    processes_of: Callable[[Path], list[int]],
+    wait_until: Callable[[Callable[[], bool], float], None],
+) -> None:
+    with subprocess.Popen(
+        [*python, START], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stdout is not None
+        directory = Path(program.stdout.readline().strip())
+        assert len(processes_of(directory)) == 4
+        program.send_signal(signal.SIGKILL)
+        wait_until(lambda: not processes_of(directory) and not directory.exists(), 10)
+
+
+def test_an_ordinary_user_can_run_it(
+    assets: Path, as_ordinary_user: list[str], python: list[str]
+) -> None:
+    environ = os.environ | {
+        "HOME": "/nonexistent",
+        "KUBEBUILDER_ASSETS": str(assets),
+        "ACTUATOR_CACHE": "/nonexistent",
+    }
+    code = START.replace("sys.stdin.read()", "print(os.getuid(), os.stat(environment.logs).st_uid)")
+    run = subprocess.run(
+        [*as_ordinary_user, *python, code],
+        capture_output=True,
+        cwd="/",
+        env=environ,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    directory, users = run.stdout.splitlines()
+    user, owner = map(int, users.split())
+    assert user == owner != 0
+    assert not Path(directory).exists()

@@ -1,0 +1,98 @@
+"""Children end with their parent, however it ends."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from generic.envtest.errors import EnvtestError
+from generic.envtest.processes import ProcessGroup, stop
+
+PARENT = """
+import os, subprocess, sys, tempfile, time
+from pathlib import Path
+from generic.envtest.processes import ProcessGroup
+group = ProcessGroup(Path(tempfile.mkdtemp(prefix="actuator-test-")))
+(group.directory / "data" / "deep").mkdir(parents=True)
+group.start(["sh", "-c", "trap '' TERM HUP; sleep 60 & wait"], subprocess.DEVNULL, os.environ)
+print(group.directory, flush=True)
+{then}
+time.sleep(60)
+"""
+
+# A copy of the process that keeps every file of it open, the pipe to the reaper included.
+FORK = "os.fork() or time.sleep(20)"
+
+
+@pytest.mark.parametrize("then", ["", FORK], ids=["plain", "with a fork that lives on"])
+def test_a_killed_parent_leaves_no_child_grandchild_or_directory(
+    then: str,
+    python: list[str],
+    processes_of: Callable[[Path], list[int]],
+    wait_until: Callable[[Callable[[], bool], float], None],
+) -> None:
+    code = PARENT.format(then=then)
+    with subprocess.Popen([*python, code], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        directory = Path(parent.stdout.readline().strip())
+        wait_until(lambda: len(processes_of(directory)) >= 3, 5)  # reaper, shell, sleep
+        parent.send_signal(signal.SIGKILL)
+        wait_until(lambda: not processes_of(directory) and not directory.exists(), 10)
+
+
+def test_children_outlive_the_thread_that_started_them(group: ProcessGroup) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        started.append(group.start(["sleep", "60"], subprocess.DEVNULL, os.environ))
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    time.sleep(0.3)
+    assert started[0].poll() is None
+
+
+def test_closing_ends_what_ignores_a_polite_request(
+    group: ProcessGroup, processes_of: Callable[[Path], list[int]]
+) -> None:
+    group.start(["sh", "-c", "trap '' TERM; sleep 60"], subprocess.DEVNULL, os.environ)
+    group.close()
+    assert not group.directory.exists()
+    assert not processes_of(group.directory)
+
+
+def test_closing_works_although_the_reaper_was_killed(
+    group: ProcessGroup,
+    processes_of: Callable[[Path], list[int]],
+    wait_until: Callable[[Callable[[], bool], float], None],
+) -> None:
+    wait_until(lambda: bool(processes_of(group.directory)), 5)  # empty while it is being loaded
+    (reaper,) = processes_of(group.directory)
+    group.start(["sleep", "60"], subprocess.DEVNULL, os.environ)
+    os.kill(reaper, signal.SIGKILL)
+    group.close()
+    assert not group.directory.exists()
+    assert not processes_of(group.directory)
+
+
+def test_stopping_is_bounded(group: ProcessGroup) -> None:
+    command = ["sh", "-c", "trap '' TERM; echo; sleep 60"]
+    process = group.start(command, subprocess.PIPE, os.environ)
+    assert process.stdout is not None
+    process.stdout.readline()
+    started = time.monotonic()
+    stop(process, 0.2)
+    process.stdout.close()
+    assert process.returncode == -signal.SIGKILL
+    assert time.monotonic() - started < 5
+
+
+def test_a_program_that_cannot_run_is_one_clear_error(group: ProcessGroup) -> None:
+    with pytest.raises(EnvtestError, match="cannot run /nowhere/etcd"):
+        group.start(["/nowhere/etcd"], subprocess.DEVNULL, os.environ)

@@ -1,0 +1,164 @@
+import io
+import json
+import logging
+import sys
+
+import pytest
+
+from generic import logs
+
+logger = logging.getLogger("test.logs")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Secret:
+    def __str__(self) -> str:
+        return "password"
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """Configures logging for this test and returns where the lines go."""
+    root = logging.getLogger()
+    before, level = list(root.handlers), root.level
+
+    def configure(level="info", format="json", stream=None):
+        stream = stream or io.StringIO()
+        monkeypatch.setattr(sys, "stderr", stream)
+        logs.configure(level, format)
+        return stream
+
+    yield configure
+    root.handlers[:] = before
+    root.setLevel(level)
+
+
+def lines(stream: io.StringIO) -> list[dict]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_json_line_has_time_level_message_logger_and_fields(written):
+    out = written()
+    logger.info("finalizer released", extra={"fields": {"object": "ns/name", "requests": 3}})
+    [line] = lines(out)
+    assert line.pop("ts").endswith("Z")
+    assert line == {
+        "level": "info",
+        "msg": "finalizer released",
+        "logger": "test.logs",
+        "object": "ns/name",
+        "requests": 3,
+    }
+
+
+def test_a_text_line_reads_time_level_message_and_fields(written):
+    out = written(format="text")
+    logger.warning("left outside", extra={"fields": {"object": "ns/name", "why": "no access"}})
+    time, _, rest = out.getvalue().rstrip("\n").partition(" ")
+    assert time.endswith("Z")
+    assert rest == 'WARNING left outside object=ns/name why="no access"'
+
+
+def test_colour_is_for_terminals_only(written, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    terminal, file = written(format="text", stream=Terminal()), None
+    logger.info("done")
+    assert "\x1b[" in terminal.getvalue()
+    file = written(format="text")
+    logger.info("done")
+    assert "\x1b[" not in file.getvalue()
+
+
+def test_no_color_is_respected(written, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    terminal = written(format="text", stream=Terminal())
+    logger.info("done")
+    assert "\x1b[" not in terminal.getvalue()
+
+
+def test_bound_fields_are_in_every_line_and_the_lines_own_win(written):
+    out = written()
+    log = logs.bind(logs.bind(logger, kind="Infrastructure", object="a"), object="b")
+    log.info("one")
+    log.info("two", extra={"fields": {"object": "c"}})
+    assert [(line["kind"], line["object"]) for line in lines(out)] == [
+        ("Infrastructure", "b"),
+        ("Infrastructure", "c"),
+    ]
+
+
+def test_an_object_is_never_printed_only_its_type(written):
+    out = written()
+    data = {"secret": Secret(), "data": {"password": "hunter2"}, "items": [Secret(), 1]}
+    logger.info("credentials read", extra={"fields": data})
+    [line] = lines(out)
+    assert line["secret"] == "<Secret>"
+    assert line["data"] == "<dict>"
+    assert line["items"] == ["<Secret>", 1]
+
+
+def test_an_error_has_type_and_message_and_no_traceback(written):
+    out = written()
+    try:
+        raise ValueError("not\nlike this")
+    except ValueError:
+        logger.exception("failed")
+    [line] = lines(out)
+    assert line["error"] == {"type": "ValueError", "message": "not\nlike this"}
+    assert "traceback" not in line
+
+
+def test_an_error_given_as_a_field_is_printed_the_same_way(written):
+    out = written()
+    logger.error("failed", extra={"fields": {"error": ValueError("no")}})
+    logger.error("failed", extra={"fields": {"error": "no"}})
+    assert [line["error"] for line in lines(out)] == [
+        {"type": "ValueError", "message": "no"},
+        {"type": "", "message": "no"},
+    ]
+
+
+def test_the_traceback_is_there_at_level_debug(written):
+    for format in ("json", "text"):
+        out = written(level="debug", format=format)
+        try:
+            raise ValueError("no")
+        except ValueError:
+            logger.exception("failed")
+        assert "test_logs.py" in out.getvalue()
+
+
+def test_a_text_line_stays_one_line_whatever_is_in_it(written):
+    out = written(format="text")
+    logger.error(
+        "a\nb", extra={"fields": {"error": "x\ny\x1b[2J", "empty": "", "list": [1, "a b"]}}
+    )
+    [line] = out.getvalue().splitlines()
+    assert line.endswith('a\\nb error="x\\ny\\u001b[2J" empty="" list=1,"a b"')
+
+
+def test_a_field_named_like_a_part_of_the_line_does_not_replace_it(written):
+    out = written()
+    logger.info("done", extra={"fields": {"msg": "mine", "level": 9}})
+    [line] = lines(out)
+    assert (line["msg"], line["msg_"], line["level"], line["level_"]) == ("done", "mine", "info", 9)
+
+
+def test_libraries_that_print_requests_are_heard_from_warning_on(written):
+    out = written(level="debug")
+    logging.getLogger("botocore.endpoint").debug("Authorization: AWS4 ...")
+    logging.getLogger("urllib3.connectionpool").warning("connection pool is full")
+    assert [line["logger"] for line in lines(out)] == ["urllib3.connectionpool"]
+
+
+def test_configuring_again_replaces_the_configuration_before(written):
+    first, second = written(), written(level="error")
+    logger.info("not heard")
+    logger.error("heard once")
+    assert first.getvalue() == ""
+    assert [line["msg"] for line in lines(second)] == ["heard once"]

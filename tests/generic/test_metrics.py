@@ -1,0 +1,194 @@
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from generic.metrics import Metrics, Outcome, ReconcileResult
+
+CONTROLLER = "infrastructure-aws"
+KIND = "Infrastructure"
+QUEUE_LABELS = {"name", "controller"}
+
+# The metrics of controller-runtime and client-go that we promise: name, type, labels.
+PROMISED = [
+    ("controller_runtime_reconcile_total", "counter", {"controller", "result"}),
+    ("controller_runtime_reconcile_errors_total", "counter", {"controller"}),
+    ("controller_runtime_terminal_reconcile_errors_total", "counter", {"controller"}),
+    ("controller_runtime_reconcile_panics_total", "counter", {"controller"}),
+    ("controller_runtime_reconcile_timeouts_total", "counter", {"controller"}),
+    ("controller_runtime_reconcile_time_seconds", "histogram", {"controller"}),
+    ("controller_runtime_max_concurrent_reconciles", "gauge", {"controller"}),
+    ("controller_runtime_active_workers", "gauge", {"controller"}),
+    ("workqueue_depth", "gauge", QUEUE_LABELS | {"priority"}),
+    ("workqueue_adds_total", "counter", QUEUE_LABELS),
+    ("workqueue_retries_total", "counter", QUEUE_LABELS),
+    ("workqueue_queue_duration_seconds", "histogram", QUEUE_LABELS),
+    ("workqueue_work_duration_seconds", "histogram", QUEUE_LABELS),
+    ("workqueue_unfinished_work_seconds", "gauge", QUEUE_LABELS),
+    ("workqueue_longest_running_processor_seconds", "gauge", QUEUE_LABELS),
+    ("rest_client_requests_total", "counter", {"code", "method", "host"}),
+    ("leader_election_master_status", "gauge", {"name"}),
+    ("process_cpu_seconds_total", "counter", set()),
+    ("process_resident_memory_bytes", "gauge", set()),
+    ("process_start_time_seconds", "gauge", set()),
+    ("process_open_fds", "gauge", set()),
+    ("actuator_deletions_total", "counter", {"controller", "kind", "outcome"}),
+    ("actuator_informer_relists_total", "counter", {"kind", "reason"}),
+    ("actuator_seed_finalizers_stripped_total", "counter", {"controller", "resource"}),
+]
+
+
+def families(metrics: Metrics):
+    """What Prometheus reads, by name as it is queried."""
+    body, content_type = metrics.expose()
+    assert content_type.startswith("text/plain")
+    parsed = text_string_to_metric_families(body.decode())
+    return {f"{f.name}_total" if f.type == "counter" else f.name: f for f in parsed}
+
+
+def value(metrics: Metrics, metric: str, /, **labels: str) -> float:
+    return metrics.registry.get_sample_value(metric, labels)
+
+
+@pytest.mark.parametrize(("name", "kind", "labels"), PROMISED, ids=[p[0] for p in PROMISED])
+def test_each_promised_metric_has_its_exact_name_type_and_labels(name, kind, labels):
+    metrics = Metrics()
+    metrics.controller(CONTROLLER, KIND, 5).stripped("machines.machine.sapcloud.io")
+    metrics.request("GET", "127.0.0.1:6443", "200")
+    metrics.leader("lease", True)
+    metrics.relisted("infrastructures", "initial")
+    family = families(metrics)[name]
+    assert family.type == kind
+    assert {frozenset(set(s.labels) - {"le"}) for s in family.samples} == {frozenset(labels)}
+
+
+def test_nothing_is_exposed_that_was_not_promised():
+    metrics = Metrics()
+    metrics.controller(CONTROLLER, KIND, 5)
+    extra = set(families(metrics)) - {name for name, _, _ in PROMISED}
+    assert extra == {"process_virtual_memory_bytes", "process_max_fds"}
+
+
+def test_everything_known_of_a_controller_is_there_at_zero_once_it_registers():
+    metrics = Metrics()
+    metrics.controller(CONTROLLER, KIND, 5)
+    samples = [
+        sample
+        for name, family in families(metrics).items()
+        if not name.startswith("process_")
+        for sample in family.samples
+    ]
+    not_zero = [s for s in samples if s.value != 0]
+    assert [s.name for s in not_zero] == ["controller_runtime_max_concurrent_reconciles"]
+    seen = {(s.name, v) for s in samples for v in s.labels.values()}
+    assert {("controller_runtime_reconcile_total", r.value) for r in ReconcileResult} <= seen
+    assert {("actuator_deletions_total", o.value) for o in Outcome} <= seen
+    assert {name for name, _, labels in PROMISED if "controller" in labels} - {
+        "actuator_seed_finalizers_stripped_total"  # which resources, only the actuator knows
+    } <= {s.name.removesuffix("_bucket") for s in samples}
+
+
+def test_the_reconcile_histogram_has_controller_runtimes_forty_bounds():
+    metrics = Metrics()
+    metrics.controller(CONTROLLER, KIND, 5)
+    family = families(metrics)["controller_runtime_reconcile_time_seconds"]
+    bounds = [float(s.labels["le"]) for s in family.samples if "le" in s.labels]
+    assert (len(bounds), bounds[0], bounds[-2]) == (41, 0.005, 60)
+
+
+def test_an_error_counts_in_both_error_metrics_and_a_success_in_none():
+    metrics = Metrics()
+    controller = metrics.controller(CONTROLLER, KIND, 5)
+    controller.reconciled(ReconcileResult.ERROR, 0.2)
+    controller.reconciled(ReconcileResult.SUCCESS, 0.2)
+    controller.panicked()
+    controller.timed_out()
+    prefix = "controller_runtime_reconcile"
+    mine = {"controller": CONTROLLER}
+    assert value(metrics, f"{prefix}_total", result="error", **mine) == 1
+    assert value(metrics, f"{prefix}_errors_total", **mine) == 1
+    assert value(metrics, f"{prefix}_panics_total", **mine) == 1
+    assert value(metrics, f"{prefix}_timeouts_total", **mine) == 1
+    assert value(metrics, f"{prefix}_time_seconds_count", **mine) == 2
+
+
+def test_the_workers_at_work_go_up_and_down():
+    metrics = Metrics()
+    controller = metrics.controller(CONTROLLER, KIND, 5)
+    for delta in (1, 1, -1):
+        controller.active(delta)
+    assert value(metrics, "controller_runtime_active_workers", controller=CONTROLLER) == 1
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_a_deletion_counts_under_its_outcome_alone(outcome):
+    metrics = Metrics()
+    metrics.controller(CONTROLLER, KIND, 5).deletion(outcome)
+    counted = {
+        o: value(metrics, "actuator_deletions_total", controller=CONTROLLER, kind=KIND, outcome=o)
+        for o in Outcome
+    }
+    assert counted == {o: float(o is outcome) for o in Outcome}
+
+
+def test_an_outcome_is_final_when_the_finalizer_came_off():
+    assert {o for o in Outcome if o.final} == {"deleted", "force_deleted", "orphaned"}
+
+
+def test_queue_gauges_are_read_at_the_scrape():
+    metrics = Metrics()
+    waiting = ["a"]
+    queue = metrics.controller(CONTROLLER, KIND, 5).queue
+    queue.watch(lambda: len(waiting), lambda: 1.5, lambda: 0.5)
+    waiting.append("b")
+    mine = {"name": CONTROLLER, "controller": CONTROLLER}
+    assert value(metrics, "workqueue_depth", priority="", **mine) == 2
+    assert value(metrics, "workqueue_unfinished_work_seconds", **mine) == 1.5
+    assert value(metrics, "workqueue_longest_running_processor_seconds", **mine) == 0.5
+
+
+def test_a_queue_gauge_that_raises_leaves_the_other_metrics_readable():
+    metrics = Metrics()
+    controller = metrics.controller(CONTROLLER, KIND, 5)
+    controller.queue.watch(lambda: 1 // 0, lambda: 2.0, lambda: 3.0)
+    read = families(metrics)
+    assert str(read["workqueue_depth"].samples[0].value) == "nan"
+    assert read["workqueue_unfinished_work_seconds"].samples[0].value == 2.0
+
+
+def test_two_metrics_in_one_process_do_not_meet():
+    one, other = Metrics(), Metrics()
+    one.controller(CONTROLLER, KIND, 5).queue.added()
+    other.controller(CONTROLLER, KIND, 5)
+    mine = {"name": CONTROLLER, "controller": CONTROLLER}
+    assert value(one, "workqueue_adds_total", **mine) == 1
+    assert value(other, "workqueue_adds_total", **mine) == 0
+
+
+def test_a_relist_for_an_unknown_reason_is_refused():
+    metrics = Metrics()
+    metrics.relisted("Cluster", "expired")
+    relists = families(metrics)["actuator_informer_relists_total"]
+    read = {s.labels["reason"]: s.value for s in relists.samples}
+    assert read == {"initial": 0, "expired": 1, "error": 0}
+    with pytest.raises(ValueError, match="boredom"):
+        metrics.relisted("Cluster", "boredom")
+
+
+def test_no_created_series_are_exposed():
+    metrics = Metrics()
+    metrics.controller(CONTROLLER, KIND, 5)
+    assert b"_created" not in metrics.expose()[0]
+
+
+def test_the_lease_is_held_or_not():
+    metrics = Metrics()
+    metrics.leader("lease", False)
+    assert value(metrics, "leader_election_master_status", name="lease") == 0
+    metrics.leader("lease", True)
+    assert value(metrics, "leader_election_master_status", name="lease") == 1
+
+
+def test_ten_controllers_stay_under_three_thousand_series():
+    metrics = Metrics()
+    for number in range(10):
+        metrics.controller(f"{CONTROLLER}-{number}", KIND, 5)
+    assert sum(len(family.samples) for family in families(metrics).values()) < 3000
