@@ -112,7 +112,8 @@ class Attempt:
         changed = self._changed()
         if changed:
             self._write_status(lambda raw: status.saved(raw, changed))
-            self._before = {**self._before, **changed}
+            copied = json.loads(json.dumps(changed))  # the actuator goes on changing its own
+            self._before = {**self._before, **copied}
 
     def succeed(self) -> None:
         """Afterwards the status says Succeeded."""

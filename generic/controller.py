@@ -24,6 +24,8 @@ __all__ = ["Again", "Controller", "Done", "Failed", "Outcome", "WorkerReplaced"]
 
 logger = logging.getLogger(__name__)
 
+_NEWS = -1  # in the place of a version: an answer of ours revealed something
+
 
 @attrs.frozen
 class Done:
@@ -76,15 +78,25 @@ class Controller:
 
     def on_event(self, event: Event[Header]) -> None:
         """Takes what the informer saw, or the answer to a write of ours."""
-        interesting = news_in_answer(event) if event.own else self._predicate(event)
-        if not interesting or event.new is None:
+        request, new = event.request, event.new
+        if new is None:
             return
+        interesting = news_in_answer(event) if event.own else self._predicate(event)
         with self._lock:
-            seen = self._busy.get(event.request)
+            seen = self._busy.get(request)
             if seen is not None:
-                seen.add(-1 if event.own else event.new.resource_version)
+                if event.own:  # the watch may have been faster than the answer
+                    seen.discard(new.resource_version)
+                if interesting and (event.own or not self._is_own(event)):
+                    seen.add(_NEWS if event.own else new.resource_version)
                 return
-        self.queue.add(event.request)
+        if interesting:
+            self.queue.add(request)
+
+    def _is_own(self, event: Event[Header]) -> bool:
+        """Whether an answer has claimed that version since the event left the store."""
+        version = event.new.resource_version if event.new else 0
+        return self._store.is_own(event.request, version)
 
     def wants(self, event: Event[Header]) -> bool:
         """Whether the predicates let the event through."""
@@ -124,7 +136,7 @@ class Controller:
         with self._lock:
             seen = self._busy.pop(request, set())
         self.queue.done(request)
-        if any(not self._store.is_own(request, version) for version in seen):
+        if seen:
             self.queue.add(request)
 
     def replace_worker(self, request: Request, *, spawn: bool = True) -> None:

@@ -80,6 +80,7 @@ class EventRecorder:
             if count == 1 or not self._count_up(recorded, count):
                 event = self._event(about, recorded.name, reason, message, warning=warning)
                 recorded.namespace = self._create(about, event)
+                recorded.count = 1
         except Exception as error:  # whatever it is, it must not hide what the event is about
             fields = {"object": str(about), "reason": reason, "error": str(error)}
             logger.warning("an event could not be written", extra={"fields": fields})

@@ -16,6 +16,7 @@ from actuator.interface import Client, Clock, Resource, resource_of
 from actuator.meta import Kind, Raw, format_time, parse_time
 from generic.clusters import CLUSTERS
 from generic.force_delete import CONFIRM_DELETION
+from generic.patches import replace
 from generic.predicates import OPERATION, TIMESTAMP
 
 __all__ = ["NAMESPACES", "Garden", "Shoot", "not_ready_because"]
@@ -159,7 +160,8 @@ class Garden:
     def _update_cluster(self, shoot: Shoot, annotations: dict[str, str]) -> None:
         now = format_time(self._clock.now())
         wanted = shoot.cluster(annotations=annotations, deleted_at=now)
-        self._client.patch(CLUSTERS, shoot.technical_id, "", {"spec": wanted["spec"]})
+        patch = [replace("/spec", wanted["spec"])]
+        self._client.patch(CLUSTERS, shoot.technical_id, "", patch)
 
     def _request(self, operation: str) -> dict[str, str]:
         return {OPERATION: operation, TIMESTAMP: self._timestamp()}

@@ -166,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
 class _Server(ThreadingMixIn, HTTPServer):
     daemon_threads = True
     block_on_close = False
-    request_queue_size = CONNECTIONS
+    request_queue_size = 128  # connections that wait to be accepted; socketserver has 5
 
     def __init__(self, address: Address, pages: Mapping[str, Callable[[bool], _Answer]]) -> None:
         self.pages = pages

@@ -97,6 +97,7 @@ class LeaderElector:
         self._lease: Raw | None = None  # as our last write left it
         self._seen: Any = None  # the record of the holder, and since when it is unchanged
         self._seen_since = 0.0
+        self._holder = ""
         self._trouble = ""
         metrics.leader(name, False)
 
@@ -228,6 +229,10 @@ class LeaderElector:
         lease.setdefault("spec", {})
         if lease["spec"] != self._seen:
             self._seen, self._seen_since = lease["spec"], self._clock.monotonic()
+        holder = lease["spec"].get("holderIdentity") or ""
+        if holder != self._holder:
+            self._holder = holder
+            logger.info("who leads now", extra=self._fields(holder=holder))
         return lease
 
     def _is_held_by_another(self, record: Raw) -> bool:

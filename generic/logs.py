@@ -151,7 +151,8 @@ def _error(record: logging.LogRecord, fields: Mapping[str, _Plain]) -> tuple[str
         return type(error).__name__, str(error)
     kind = type(raised).__name__ if raised else ""
     text = fields.get("error")
-    return kind, str(text) if text is not None else str(raised or "")
+    message = str(text) if text is not None else str(raised or "")
+    return kind, message.removeprefix(f"{kind}: ")
 
 
 def _plain(value: object) -> _Plain:

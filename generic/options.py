@@ -143,11 +143,12 @@ def from_args(args: Sequence[str] | None = None) -> Options:
         callback=lambda **values: parsed.append(from_values(**values)),
         help="Runs an extension.",
     )
-    command.main(
-        args=None if args is None else list(args),
-        standalone_mode=False,
-        auto_envvar_prefix=PREFIX,
-    )
+    given = None if args is None else list(args)
+    try:
+        command.main(args=given, standalone_mode=False, auto_envvar_prefix=PREFIX)
+    except click.ClickException as error:
+        error.show()
+        raise SystemExit(error.exit_code) from None
     if not parsed:  # --help was printed
         raise SystemExit(0)
     return parsed[0]

@@ -52,7 +52,7 @@ from generic.operation import (
     choose_operation,
     is_forced,
 )
-from generic.store import Header, Request
+from generic.store import Entry, Header, Request
 from generic.timers import Timer, Timers
 from generic.writer import Vanished, Writer
 
@@ -109,8 +109,8 @@ class Reconciler:
     def reconcile(self, request: Request) -> Outcome:
         """Does what the object needs now; raises WorkerReplaced and nothing else on purpose."""
         entry = self._m.writer.store.get(request)
+        self._count_vanished(request, entry)
         if entry is None:
-            self._cleaned.pop(request, None)
             return Done()
         log = logs.bind(logger, kind=self.kind.name, object=str(request))
         verdict = self._m.clusters.verdict(self.kind, request.namespace)
@@ -300,6 +300,13 @@ class Reconciler:
         if deletion is not None:
             self._m.metrics.deletion(deletion)
             log.info("finalizer released", extra={"fields": {"outcome": deletion.value}})
+
+    def _count_vanished(self, request: Request, entry: Entry[Header] | None) -> None:
+        """Counts a release whose answer got lost: cleaned up by us, and gone since."""
+        cleaned = self._cleaned.get(request)
+        if cleaned is not None and (entry is None or entry.header.uid != cleaned[0]):
+            del self._cleaned[request]
+            self._m.metrics.deletion(cleaned[1])
 
     def _count_skipped(self, header: Header, reason: Nothing) -> None:
         waits = reason in (Nothing.SHOOT_FAILED, Nothing.WAITS_FOR_STATE)

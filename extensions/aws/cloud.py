@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-import boto3
+from boto3.session import Session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
@@ -95,8 +95,18 @@ class Clouds:
         self._clients: OrderedDict[tuple[str, str], Any] = OrderedDict()
 
     def open(self, credentials: Credentials, region: str, check: Callable[[], None]) -> Cloud:
-        """The cloud of these credentials; `check` runs before each request."""
-        return Cloud(self._client(credentials, region), check)
+        """The cloud of these credentials; `check` runs before each request.
+
+        Raises ActuatorError where boto3 cannot be set up: an impossible region, a profile of the
+        environment that does not exist.
+        """
+        try:
+            return Cloud(self._client(credentials, region), check)
+        except BotoCoreError as error:
+            raise ActuatorError(
+                f"A client for AWS in region {region!r} cannot be made: {error}",
+                codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
+            ) from error
 
     def _client(self, credentials: Credentials, region: str) -> Any:
         key = (credentials.fingerprint(), region)
@@ -110,14 +120,14 @@ class Clouds:
 
     def _make_client(self, credentials: Credentials, region: str) -> Any:
         if self._session is None:
-            self._session = boto3.Session()
+            self._session = Session()  # type: ignore[no-untyped-call]
         return self._session.client(
             "ec2",
             region_name=region,
             endpoint_url=self._endpoint_url,
             aws_access_key_id=credentials.access_key_id,
             aws_secret_access_key=credentials.secret_access_key,
-            config=Config(
+            config=Config(  # type: ignore[no-untyped-call]
                 connect_timeout=CONNECT_TIMEOUT,
                 read_timeout=READ_TIMEOUT,
                 retries={"total_max_attempts": 1},

@@ -116,7 +116,7 @@ def control_plane_config(control_plane: ControlPlane) -> ControlPlaneConfig:
     given = control_plane.spec.provider_config
     if given is None:
         return ControlPlaneConfig()
-    return _read(ControlPlaneConfig, control_plane, given, lambda config: iter(()))
+    return _read(ControlPlaneConfig, control_plane, given, lambda _: iter(()))
 
 
 C = TypeVar("C", InfrastructureConfig, ControlPlaneConfig)

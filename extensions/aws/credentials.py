@@ -17,7 +17,7 @@ from actuator.meta import Base64, Raw, SecretReference
 __all__ = ["ACCESS_KEY_ID", "READ_SECRETS", "SECRET_ACCESS_KEY", "Credentials", "read_credentials"]
 
 ACCESS_KEY_ID = "accessKeyID"
-SECRET_ACCESS_KEY = "secretAccessKey"
+SECRET_ACCESS_KEY = "secretAccessKey"  # noqa: S105 - the name of a key, no password
 """Data keys of a `cloudprovider` Secret, as Gardener's AWS extension has them."""
 
 READ_SECRETS = Permission(api_version="v1", resource="secrets", verbs=["get"])

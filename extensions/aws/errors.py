@@ -77,6 +77,7 @@ _CODES: Mapping[ErrorCode, tuple[str, ...]] = {
         "RequestTimeout",
         "ServiceUnavailable",
         "Unavailable",
+        *("500", "502", "503", "504"),  # an answer without AWS's own code, as from a proxy
     ),
 }
 

@@ -42,7 +42,7 @@ class AwsInfrastructure(Actuator[Infrastructure]):
         """Afterwards the network is as providerConfig asks, and the status has its ids."""
         config = infrastructure_config(obj)
         remembered = read_status(InfrastructureStatus, obj.status) or InfrastructureStatus()
-        network = self._network(ctx, obj, cluster)
+        network = self._network(ctx, obj)
         try:
             self._ensure(ctx, obj, network, config, remembered)
         except ConfigurationError as error:
@@ -58,11 +58,13 @@ class AwsInfrastructure(Actuator[Infrastructure]):
         remembered = read_status(InfrastructureStatus, obj.status)
         if remembered is None:
             return  # nothing was ever created: needs neither credentials nor cloud
-        network = self._network(ctx, obj, cluster)
+        network = self._network(ctx, obj)
         try:
             network.delete(remembered.vpc)
-        finally:
-            write_status(obj.status, remembered)
+        except BaseException:
+            write_status(obj.status, remembered)  # without what is gone already
+            raise
+        obj.status.provider_status = obj.status.state = None
 
     def external_resources(self, obj: Infrastructure) -> Iterable[ExternalResource]:
         """What has an id by that id, what may exist without one by its tag."""
@@ -72,16 +74,16 @@ class AwsInfrastructure(Actuator[Infrastructure]):
             remembered = InfrastructureStatus()  # unreadable: all of it may exist
         if remembered is None:
             return
-        region, technical_id = obj.spec.region, obj.metadata.namespace
+        region, technical_id = obj.spec.region, _technical_id(obj)
         for type, id in _known(remembered.vpc):
             yield ExternalResource(type=type, id=id, tags=tags.mark(technical_id), region=region)
         for type in _incomplete(obj, remembered.vpc):
             yield tags.to_search_for(type, technical_id, region)
 
-    def _network(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> Network:
+    def _network(self, ctx: Context, obj: Infrastructure) -> Network:
         credentials = read_credentials(ctx.client, obj.spec.secret_ref, f"Infrastructure {obj.key}")
         cloud = self._clouds.open(credentials, obj.spec.region, ctx.check)
-        return Network(cloud, cluster.technical_id)
+        return Network(cloud, _technical_id(obj))
 
     def _ensure(
         self,
@@ -105,6 +107,11 @@ class AwsInfrastructure(Actuator[Infrastructure]):
             network.ensure_security_group(vpc)
         finally:
             write_status(obj.status, remembered)
+
+
+def _technical_id(obj: Infrastructure) -> str:
+    """A shoot's namespace in the seed bears its technical ID, also when its Cluster is gone."""
+    return obj.metadata.namespace
 
 
 def _save(ctx: Context, obj: Infrastructure, remembered: InfrastructureStatus) -> None:

@@ -1,6 +1,7 @@
 """providerStatus: what this extension remembers of the cloud, also in status.state.
 
-The shape of InfrastructureStatus follows Gardener's AWS extension. Both fields hold the same
+The shape of InfrastructureStatus follows Gardener's AWS extension; what a newer version of this
+one wrote beside it stays (`extra`). Both fields hold the same
 object: providerStatus is for the other extension objects of the shoot, state is what control
 plane migration carries to the next seed.
 
@@ -39,6 +40,7 @@ class Subnet:
     id: str
     purpose: str
     zone: str
+    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
@@ -47,6 +49,7 @@ class SecurityGroup:
 
     id: str
     purpose: str
+    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
@@ -56,6 +59,7 @@ class Vpc:
     id: str = ""
     subnets: list[Subnet] = attrs.field(factory=list)
     security_groups: list[SecurityGroup] = attrs.field(factory=list)
+    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
@@ -65,6 +69,7 @@ class InfrastructureStatus:
     api_version: Annotated[str, Schema(required=True)] = API_VERSION
     kind: Annotated[str, Schema(required=True)] = "InfrastructureStatus"
     vpc: Vpc = attrs.field(factory=Vpc)
+    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
@@ -75,6 +80,7 @@ class ControlPlaneStatus:
     kind: Annotated[str, Schema(required=True)] = "ControlPlaneStatus"
     allocation_id: str = ""
     public_ip: str = attrs.field(default="", metadata={"wire": "publicIP"})
+    extra: Raw = attrs.field(factory=dict)
 
 
 S = TypeVar("S", InfrastructureStatus, ControlPlaneStatus)

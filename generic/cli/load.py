@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from actuator.errors import ConfigurationError
@@ -21,8 +21,9 @@ def load(reference: str) -> Any:
         raise ConfigurationError(
             f"{reference!r}: write MODULE:OBJECT, like extensions.aws:extension"
         )
-    if os.getcwd() not in sys.path:  # an author's module beside the command, as with python -m
-        sys.path.insert(0, os.getcwd())
+    here = str(Path.cwd())
+    if here not in sys.path:  # an author's module beside the command, as with python -m
+        sys.path.insert(0, here)
     try:
         found: Any = import_module(module_name)
     except ModuleNotFoundError as error:

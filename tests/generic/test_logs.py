@@ -123,6 +123,15 @@ def test_an_error_given_as_a_field_is_printed_the_same_way(written):
     ]
 
 
+def test_an_errors_type_is_said_once_where_the_field_names_it_too(written):
+    out = written()
+    try:
+        raise ValueError("no")
+    except ValueError:
+        logger.exception("failed", extra={"fields": {"error": "ValueError: no"}})
+    assert lines(out)[0]["error"] == {"type": "ValueError", "message": "no"}
+
+
 def test_the_traceback_is_there_at_level_debug(written):
     for format in ("json", "text"):
         out = written(level="debug", format=format)

@@ -1,0 +1,136 @@
+"""AwsControlPlane: what a shoot's control plane on AWS needs, asked for by a ControlPlane.
+
+In the cloud an Elastic IP address; in the shoot's namespace in the seed the cloud provider's
+configuration (a ConfigMap) and a TargetGroupBinding, which ties the shoot's kube-apiserver to the
+address and belongs to another controller, the AWS load balancer controller.
+
+Flow of delete: the seed objects are asked to go → the address is released → the binding is
+waited for. Each is tried whatever holds the others up, so the error names what really blocks.
+
+The binding is created with its controller's finalizer in place, so that it cannot go before that
+controller saw it and took the targets out. A normal deletion waits for that controller; only
+force_delete strips the finalizer. Where no such controller runs, as in the rehearsal, that is
+what a deletion gets stuck on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from actuator import (
+    Actuator,
+    ActuatorError,
+    Cluster,
+    Context,
+    ErrorCode,
+    ExternalResource,
+    Permission,
+    RequeueAfter,
+    SeedObjects,
+)
+from actuator.v1alpha1 import ControlPlane
+from extensions.aws import seed, tags
+from extensions.aws.address import Address
+from extensions.aws.cloud import Clouds
+from extensions.aws.config import control_plane_config
+from extensions.aws.credentials import READ_SECRETS, read_credentials
+from extensions.aws.status import ControlPlaneStatus, read_status, write_status
+
+__all__ = ["ELASTIC_IP", "AwsControlPlane"]
+
+ELASTIC_IP = "AWS::EC2::EIP"
+"""Resource type as AWS CloudFormation names it."""
+
+_LOOK_AGAIN = 10.0
+"""Seconds between two looks at what another controller has to finish."""
+
+
+class AwsControlPlane(Actuator[ControlPlane]):
+    """An address, the cloud provider's configuration, a TargetGroupBinding."""
+
+    seed_objects = (
+        SeedObjects("v1", "configmaps", label_selector=seed.SELECTOR),
+        SeedObjects(
+            seed.BINDINGS.api_version,
+            seed.BINDINGS.plural,
+            finalizers=[seed.BINDING_FINALIZER],
+            label_selector=seed.SELECTOR,
+        ),
+    )
+    permissions = (
+        READ_SECRETS,
+        *(
+            Permission(
+                api_version=resource.api_version,
+                resource=resource.plural,
+                verbs=["get", "list", "create", "patch", "delete"],
+            )
+            for resource in (seed.CONFIG_MAPS, seed.BINDINGS)
+        ),
+    )
+
+    def __init__(self, endpoint_url: str | None = None) -> None:
+        self._clouds = Clouds(endpoint_url)
+
+    def reconcile(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
+        """Afterwards the address and the seed objects exist, and the status has the address."""
+        config = control_plane_config(obj)
+        self._ensure_address(ctx, obj)
+        seed.apply(ctx.client, seed.config_map(obj, config))
+        seed.apply_binding(ctx.client, seed.binding(obj))
+
+    def delete(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
+        """Afterwards neither address nor seed objects are left; what is gone is success."""
+        seed.request_deletion(ctx.client, obj.metadata.namespace)
+        remembered = read_status(ControlPlaneStatus, obj.status)
+        if remembered is not None:
+            self._address(ctx, obj).release(remembered.allocation_id)
+            obj.status.provider_status = obj.status.state = None
+        _wait_for_seed_objects(ctx, obj)
+
+    def migrate(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
+        """Afterwards the seed objects are gone; the address stays, for the next seed."""
+        seed.request_deletion(ctx.client, obj.metadata.namespace)
+        _wait_for_seed_objects(ctx, obj)
+
+    def external_resources(self, obj: ControlPlane) -> Iterable[ExternalResource]:
+        """The address by its id, or by its tag where the id is not known."""
+        try:
+            remembered = read_status(ControlPlaneStatus, obj.status)
+        except ActuatorError:
+            remembered = ControlPlaneStatus()  # unreadable: it may exist
+        if remembered is None:
+            return
+        yield ExternalResource(
+            type=ELASTIC_IP,
+            id=remembered.allocation_id,
+            tags=tags.mark(obj.metadata.namespace),
+            region=obj.spec.region,
+        )
+
+    def _address(self, ctx: Context, obj: ControlPlane) -> Address:
+        credentials = read_credentials(ctx.client, obj.spec.secret_ref, f"ControlPlane {obj.key}")
+        cloud = self._clouds.open(credentials, obj.spec.region, ctx.check)
+        return Address(cloud, obj.metadata.namespace)
+
+    def _ensure_address(self, ctx: Context, obj: ControlPlane) -> None:
+        address = self._address(ctx, obj)
+        elastic_ip = address.find()
+        if elastic_ip is None:
+            write_status(obj.status, ControlPlaneStatus())
+            ctx.save(obj)  # from here on an address may exist outside
+            elastic_ip = address.allocate()
+        remembered = ControlPlaneStatus(
+            allocation_id=elastic_ip.allocation_id, public_ip=elastic_ip.public_ip
+        )
+        write_status(obj.status, remembered)
+
+
+def _wait_for_seed_objects(ctx: Context, obj: ControlPlane) -> None:
+    held = seed.still_there(ctx.client, obj.metadata.namespace)
+    if held:
+        error = ActuatorError(
+            f"Waiting for the deletion of {'; '.join(held)}",
+            codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
+        )
+        raise RequeueAfter(_LOOK_AGAIN, cause=error)

@@ -1,0 +1,201 @@
+"""The benchmark: our manager beside controller-runtime making the Go library's calls.
+
+    python hack/bench/run.py [--quick] [--only speed|memory]
+
+docs/bench.md says what is measured and why. Exit status 1 when a figure is out of bounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import operator
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import attrs
+from sides import WORKERS, Side, SideError, ours, peer
+from world import Key, World
+
+from generic.client import connect
+from generic.envtest import Environment, EnvtestError
+
+_NAMESPACES = 10
+_TIMEOUT = 300.0
+_SETTLE = 1.0
+_CACHED = 10_000
+
+
+@attrs.frozen(kw_only=True)
+class Figures:
+    """What one run of one side gave."""
+
+    reconciles: float = attrs.field(metadata={"title": "reconciles/s", "format": ".0f"})
+    forced: float = attrs.field(metadata={"title": "force deletions/s", "format": ".0f"})
+    requests: float = attrs.field(metadata={"title": "requests per object", "format": ".2f"})
+    cpu: float = attrs.field(metadata={"title": "CPU seconds", "format": ".2f"})
+    memory: float = attrs.field(metadata={"title": "RSS MiB", "format": ".0f"})
+
+
+@attrs.frozen
+class Gate:
+    """A bound that a figure has to keep."""
+
+    title: str
+    figure: float
+    keeps: Callable[[float, float], bool]
+    bound: float
+
+    def report(self) -> bool:
+        """Prints the line; whether the bound is kept."""
+        kept = self.keeps(self.figure, self.bound)
+        sign = "<=" if self.keeps is operator.le else ">="
+        verdict = "ok" if kept else "FAIL"
+        print(f"{self.title:<42}{self.figure:>9.2f}  {sign} {self.bound:<6}{verdict}")
+        return kept
+
+
+@attrs.frozen
+class Bench:
+    """One embedded cluster, shared by all runs."""
+
+    world: World
+    kubeconfig: Path
+    logs: Path
+
+    def measure(self, side: Side, run: int, objects: int) -> Figures:
+        """One life of fresh objects: created, reconciled, force-deleted."""
+        shoots = [f"shoot--{side.name}-{run}--{number}" for number in range(_NAMESPACES)]
+        keys = [(shoots[n % _NAMESPACES], f"bench-{n}") for n in range(objects)]
+        self.world.create_shoots(shoots)
+        log = self.logs / f"{side.name}-{run}.log"
+        with side.running(self.kubeconfig, log) as process, self.world.watching() as watch:
+            time.sleep(_SETTLE)
+            requests, cpu = self.world.requests(), process.cpu_seconds()
+            reconciled = _clock(lambda: self.world.create(keys), watch.wait_succeeded, keys)
+            self.world.confirm(keys)
+            self.world.force(shoots)
+            time.sleep(_SETTLE)
+            forced = _clock(lambda: self.world.delete(keys), watch.wait_gone, keys)
+            time.sleep(_SETTLE)
+            driver = 3 * objects  # create, confirm, delete
+            return Figures(
+                reconciles=objects / reconciled,
+                forced=objects / forced,
+                requests=(self.world.requests() - requests - driver) / objects,
+                cpu=process.cpu_seconds() - cpu,
+                memory=process.resident_mib(),
+            )
+
+    def measure_memory(self, side: Side, objects: int) -> tuple[float, float]:
+        """Resident and peak MiB of a side that found this many objects, and reconciled them."""
+        keys = [(f"shoot--memory--{number}", "bench") for number in range(objects)]
+        started = time.monotonic()
+        self.world.create_shoots([namespace for namespace, _ in keys])
+        self.world.create(keys)
+        print(f"created {objects} shoots in {time.monotonic() - started:.0f} s", flush=True)
+        with (
+            self.world.watching() as watch,
+            side.running(self.kubeconfig, self.logs / "memory.log") as process,
+        ):
+            watch.wait_succeeded(keys, _TIMEOUT)
+            time.sleep(_SETTLE)
+            return process.resident_mib(), process.resident_mib(peak=True)
+
+
+def _clock(
+    act: Callable[[], None], wait: Callable[[Sequence[Key], float], float], keys: Sequence[Key]
+) -> float:
+    """Seconds from the first request of the driver to the last object's outcome."""
+    started = time.monotonic()
+    act()
+    return wait(keys, _TIMEOUT) - started
+
+
+def _median(runs: Sequence[Figures]) -> Figures:
+    names = [field.name for field in attrs.fields(Figures)]
+    return Figures(**{n: statistics.median(getattr(run, n) for run in runs) for n in names})
+
+
+def _print_table(medians: Mapping[str, Figures], runs: int, objects: int) -> None:
+    left, right = medians["ours"], medians["peer"]
+    print(f"\n{objects} Infrastructures, {WORKERS} workers, median of {runs} alternating runs")
+    print(f"{'':<22}{'ours':>10}{'peer':>10}{'ratio':>10}")
+    for field in attrs.fields(Figures):
+        title, form = field.metadata["title"], field.metadata["format"]
+        a, b = getattr(left, field.name), getattr(right, field.name)
+        print(f"{title:<22}{a:>10{form}}{b:>10{form}}{a / b:>10.2f}")
+
+
+def _speed_gates(medians: Mapping[str, Figures]) -> list[Gate]:
+    left, right = medians["ours"], medians["peer"]
+    return [
+        Gate("requests per object", left.requests, operator.le, 3.1),
+        Gate("reconciles/s, ratio", left.reconciles / right.reconciles, operator.ge, 1.3),
+        Gate("force deletions/s, ratio", left.forced / right.forced, operator.ge, 1.8),
+        Gate("CPU seconds, ratio", left.cpu / right.cpu, operator.le, 0.7),
+    ]
+
+
+def _run_speed(bench: Bench, runs: int, objects: int) -> list[Gate]:
+    sides = (ours(), peer(_progress))
+    figures: dict[str, list[Figures]] = {side.name: [] for side in sides}
+    for run in range(runs):
+        for side in sides:
+            figures[side.name].append(bench.measure(side, run, objects))
+            print(f"{side.name} {run + 1}/{runs}: {_describe(figures[side.name][-1])}", flush=True)
+    medians = {name: _median(measured) for name, measured in figures.items()}
+    _print_table(medians, runs, objects)
+    return _speed_gates(medians)
+
+
+def _run_memory(bench: Bench, objects: int) -> list[Gate]:
+    resident, peak = bench.measure_memory(ours(), objects)
+    print(f"\n{objects} Infrastructures and Clusters of 3 KB: {resident:.0f} MiB, peak {peak:.0f}")
+    return [Gate(f"peak MiB with {objects} shoots", peak, operator.le, 250.0)]
+
+
+def _describe(figures: Figures) -> str:
+    return ", ".join(
+        f"{getattr(figures, field.name):{field.metadata['format']}} {field.metadata['title']}"
+        for field in attrs.fields(Figures)
+    )
+
+
+def _progress(line: str) -> None:
+    print(line, flush=True)
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="one run of few objects: a smoke test")
+    parser.add_argument("--only", choices=["speed", "memory"], help="one part of it")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Runs what was asked for; the exit status."""
+    args = _parse()
+    runs, objects, cached = (1, 100, 500) if args.quick else (5, 500, _CACHED)
+    gates: list[Gate] = []
+    with Environment(_progress) as environment, tempfile.TemporaryDirectory() as logs:
+        world = World(connect(environment.kubeconfig))
+        world.install()
+        bench = Bench(world, environment.kubeconfig, Path(logs))
+        if args.only != "memory":
+            gates += _run_speed(bench, runs, objects)
+        if args.only != "speed":
+            gates += _run_memory(bench, cached)
+    print()
+    missed = [gate for gate in gates if not gate.report()]
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (EnvtestError, SideError, TimeoutError) as error:
+        sys.exit(f"bench: {error}")

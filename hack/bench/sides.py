@@ -1,0 +1,129 @@
+"""The two sides of the benchmark as processes: how they are built, started, measured, stopped.
+
+A side is measured from outside only (/proc), so that both are measured the same way.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import attrs
+
+from generic.envtest.golang import GoModule, cached_programs
+
+HERE = Path(__file__).parent
+WORKERS = 16
+_READY_SECONDS = 120.0
+_STOP_SECONDS = 30.0
+
+
+class SideError(Exception):
+    """A side did not start, or ended by itself; the text has the end of its log."""
+
+
+@attrs.frozen
+class Process:
+    """A running side."""
+
+    pid: int
+
+    def cpu_seconds(self) -> float:
+        """Seconds of CPU so far, user and system (proc(5), stat, fields 14 and 15)."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def resident_mib(self, *, peak: bool = False) -> float:
+        """Resident memory in MiB, now or at its highest."""
+        wanted = "VmHWM:" if peak else "VmRSS:"
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith(wanted):
+                return int(line.split()[1]) / 1024
+        raise SideError(f"process {self.pid} has ended")
+
+
+@attrs.frozen
+class Side:
+    """A program to measure; `command` takes the kubeconfig and the address for /readyz."""
+
+    name: str
+    command: Callable[[Path, str], list[str]]
+
+    @contextmanager
+    def running(self, kubeconfig: Path, log: Path) -> Iterator[Process]:
+        """Runs it, from when it is ready until the end of the `with` block."""
+        address = f"127.0.0.1:{_free_port()}"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                self.command(kubeconfig, address), stdout=output, stderr=subprocess.STDOUT
+            )
+        try:
+            self._wait_ready(process, address, log)
+            yield Process(process.pid)
+        finally:
+            process.terminate()
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _wait_ready(self, process: subprocess.Popen[bytes], address: str, log: Path) -> None:
+        end = time.monotonic() + _READY_SECONDS
+        while time.monotonic() < end and process.poll() is None:
+            try:
+                with urllib.request.urlopen(f"http://{address}/readyz", timeout=5):
+                    return
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.1)
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+        raise SideError(f"{self.name} did not become ready:\n{tail}")
+
+
+def ours() -> Side:
+    """A manager of ours."""
+    return Side("ours", _our_command)
+
+
+def peer(progress: Callable[[str], None]) -> Side:
+    """controller-runtime with the Go library's calls; built into the cache first."""
+    folder = HERE / "peer"
+    sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.go")))
+    name = f"bench-peer-{hashlib.sha256(sources).hexdigest()[:8]}"
+    program = cached_programs(GoModule(name, folder, {"peer": "."}), progress) / "peer"
+    return Side("peer", lambda kubeconfig, address: _peer_command(program, kubeconfig, address))
+
+
+def _our_command(kubeconfig: Path, address: str) -> list[str]:
+    return [
+        *(sys.executable, str(HERE / "ours.py")),
+        *("--kubeconfig", str(kubeconfig)),
+        *("--health-bind-address", address),
+        *("--metrics-bind-address", "0"),
+        *("--max-concurrent-reconciles", str(WORKERS)),
+    ]
+
+
+def _peer_command(program: Path, kubeconfig: Path, address: str) -> list[str]:
+    return [
+        str(program),
+        *("--kubeconfig", str(kubeconfig)),
+        *("--health-bind-address", address),
+        *("--workers", str(WORKERS)),
+    ]
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port

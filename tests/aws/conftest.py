@@ -1,0 +1,62 @@
+"""A simulated AWS account for each module of tests."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+from aws_objects import REGION
+
+from extensions.aws.cloud import Cloud, Clouds
+from extensions.aws.credentials import Credentials
+from extensions.aws.policy import policy
+from extensions.aws.simulator import Account, Simulator
+
+
+@pytest.fixture(scope="module")
+def simulator() -> Iterator[tuple[str, Account]]:
+    """The endpoint and the administrator of a simulated account with IAM enforced."""
+    running = Simulator()
+    account = running.start()
+    yield running.url, account
+    running.stop()
+
+
+@pytest.fixture
+def account(simulator: tuple[str, Account]) -> Account:
+    return simulator[1]
+
+
+@pytest.fixture
+def url(simulator: tuple[str, Account]) -> str:
+    return simulator[0]
+
+
+@pytest.fixture
+def ec2(account: Account) -> Cloud:
+    """EC2 as administrator."""
+    return account.ec2(REGION)
+
+
+@pytest.fixture
+def shoot() -> str:
+    """A technical ID, and the name of an IAM user."""
+    return f"shoot--test--{secrets.token_hex(4)}"
+
+
+@pytest.fixture
+def key(account: Account, shoot: str) -> Credentials:
+    """The access key of an IAM user with the extension's policy."""
+    return account.create_user(shoot, policy())
+
+
+@pytest.fixture(scope="module")
+def clouds(simulator: tuple[str, Account]) -> Clouds:
+    return Clouds(simulator[0])
+
+
+@pytest.fixture
+def cloud(clouds: Clouds, key: Credentials) -> Cloud:
+    """EC2 with the extension's rights."""
+    return clouds.open(key, REGION, lambda: None)

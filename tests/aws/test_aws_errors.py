@@ -1,0 +1,67 @@
+"""AWS's error codes become Gardener's, by code and not by text."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from actuator import ErrorCode
+from extensions.aws.errors import MEANINGS, CloudError, meaning
+
+MEANT = {
+    "AuthFailure": "ERR_INFRA_UNAUTHENTICATED",
+    "InvalidAccessKeyId": "ERR_INFRA_UNAUTHENTICATED",
+    "InvalidClientTokenId": "ERR_INFRA_UNAUTHENTICATED",
+    "SignatureDoesNotMatch": "ERR_INFRA_UNAUTHENTICATED",
+    "UnauthorizedOperation": "ERR_INFRA_UNAUTHORIZED",
+    "AccessDenied": "ERR_INFRA_UNAUTHORIZED",
+    "RequestLimitExceeded": "ERR_INFRA_RATE_LIMITS_EXCEEDED",
+    "Throttling": "ERR_INFRA_RATE_LIMITS_EXCEEDED",
+    "VpcLimitExceeded": "ERR_INFRA_QUOTA_EXCEEDED",
+    "AddressLimitExceeded": "ERR_INFRA_QUOTA_EXCEEDED",
+    "SecurityGroupLimitExceeded": "ERR_INFRA_QUOTA_EXCEEDED",
+    "DependencyViolation": "ERR_INFRA_DEPENDENCIES",
+    "InsufficientInstanceCapacity": "ERR_INFRA_RESOURCES_DEPLETED",
+    "InvalidParameterValue": "ERR_CONFIGURATION_PROBLEM",
+    "InvalidSubnet.Conflict": "ERR_CONFIGURATION_PROBLEM",
+    "InternalError": "ERR_RETRYABLE_INFRA_DEPENDENCIES",
+    "ServiceUnavailable": "ERR_RETRYABLE_INFRA_DEPENDENCIES",
+    "503": "ERR_RETRYABLE_INFRA_DEPENDENCIES",
+    "InvalidVpcID.NotFound": None,
+    "NobodyEverHeardOfThis": None,
+}
+
+
+@pytest.mark.parametrize("code", MEANT)
+def test_a_code_of_aws_has_its_meaning(code):
+    wanted = MEANT[code]
+    assert meaning(code) == (ErrorCode(wanted) if wanted else None)
+
+
+def test_the_text_beside_a_code_decides_nothing():
+    error = CloudError("delete_vpc", "Odd", "AuthFailure: UnauthorizedOperation, LimitExceeded")
+    assert error.codes == ()
+
+
+def test_no_code_is_listed_twice():
+    assert all(re.fullmatch(r"[A-Z][A-Za-z0-9.]+|5\d\d", code) for code in MEANINGS)
+    listed = [code for code in MEANINGS if code.endswith("LimitExceeded")]
+    assert listed == ["RequestLimitExceeded"], "quotas are recognised by their ending"
+
+
+@pytest.mark.parametrize(
+    "code", ["InvalidVpcID.NotFound", "InvalidGroup.NotFound", "InvalidAllocationID.NotFound"]
+)
+def test_not_found_is_recognised(code):
+    assert CloudError("delete", code, "").is_not_found
+    assert not CloudError("delete", "DependencyViolation", "NotFound").is_not_found
+
+
+def test_a_text_stays_the_same_from_answer_to_answer_and_readable():
+    texts = {
+        str(CloudError("x", "UnauthorizedOperation", f"No. Encoded authorization failure message: {n}"))
+        for n in range(3)
+    }
+    assert texts == {"AWS refused x: UnauthorizedOperation: No."}
+    assert len(str(CloudError("x", "Odd", "y" * 5000))) < 400

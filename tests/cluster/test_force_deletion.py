@@ -1,0 +1,262 @@
+"""Force deletion: when it counts, what it overtakes, and what it leaves on record."""
+
+import json
+
+import pytest
+from builders import cluster, infrastructure
+from harness import FINALIZER, Script, eventually
+
+from actuator import ActuatorError, ExternalResource
+from actuator.interface import Resource
+from generic.events import DATA
+
+
+def stuck(ctx, obj, cluster):
+    raise ActuatorError("the cloud says no")
+
+
+@pytest.fixture
+def deleting(seed, start, script):
+    """An object whose deletion fails and fails."""
+    script.on["delete"] = stuck
+    start(script)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.delete()
+    eventually(lambda: seed.last_operation() == ("Delete", "Error"))
+    return seed
+
+
+@pytest.mark.parametrize("value", ["1", "t", "T", "TRUE", "true", "True"])
+def test_what_go_parses_as_true_forces(deleting, script, value):
+    deleting.update_cluster(cluster(deleting.namespace, force=value))
+    eventually(deleting.is_gone)
+    assert script.operations()[-1] == "force_delete"
+
+
+@pytest.mark.parametrize("value", ["0", "false", "F"])
+def test_what_go_parses_as_false_does_not(deleting, script, value):
+    deleting.update_cluster(cluster(deleting.namespace, force=value))
+    before = len(script.operations())
+    eventually(lambda: len(script.operations()) > before)
+    assert "force_delete" not in script.operations()
+    assert not deleting.events("ForceDeletionNotUnderstood")
+
+
+@pytest.mark.parametrize("value", ["yes", "", "TrUe", " true"])
+def test_what_go_does_not_parse_is_no_force_deletion_and_an_event_says_so(deleting, script, value):
+    deleting.update_cluster(cluster(deleting.namespace, force=value))
+    (event,) = eventually(lambda: deleting.events("ForceDeletionNotUnderstood"))
+    assert repr(value) in event["message"]
+    assert event["type"] == "Warning"
+    assert "force_delete" not in script.operations()
+    deleting.update_cluster(cluster(deleting.namespace, force="true"))
+    eventually(deleting.is_gone)
+
+
+def test_once_seen_it_stays(deleting, script):
+    script.on["force_delete"] = stuck
+    deleting.update_cluster(cluster(deleting.namespace, force="true"))
+    eventually(lambda: "force_delete" in script.operations())
+    deleting.update_cluster(cluster(deleting.namespace))
+    before = len(script.operations())
+    eventually(lambda: len(script.operations()) > before + 1)
+    assert set(script.operations()[before:]) == {"force_delete"}
+
+
+def test_it_comes_ahead_of_the_backoff(deleting, script):
+    """A deletion that failed ten times waits for seconds; a force annotation does not."""
+    eventually(lambda: len(script.operations()) > 9)
+    deleting.update_cluster(cluster(deleting.namespace, force="true"))
+    eventually(deleting.is_gone, seconds=2)
+
+
+def test_an_object_that_is_not_deleting_is_not_forced(seed, start, script):
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    start(script)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    assert script.operations() == ["reconcile"]
+
+
+def test_a_failing_force_deletion_keeps_the_finalizer_and_says_why(deleting, script):
+    script.on["force_delete"] = stuck
+    deleting.update_cluster(cluster(deleting.namespace, force="true"))
+    eventually(lambda: "force_delete" in script.operations())
+    eventually(lambda: "force-deleting" in deleting.status()["lastError"]["description"])
+    assert deleting.get()["metadata"]["finalizers"] == [FINALIZER]
+    assert deleting.last_operation() == ("Delete", "Error")
+
+
+def test_a_failed_shoot_is_skipped_unless_deletion_is_forced(seed, start, script):
+    start(script)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.update_cluster(cluster(seed.namespace, failed=True))
+    seed.delete()
+    seed.create(infrastructure(seed.namespace, seed.namespace, name="later"))
+    with pytest.raises(AssertionError):
+        eventually(lambda: script.operations() != ["reconcile"], seconds=1)
+    seed.update_cluster(cluster(seed.namespace, failed=True, force="true"))
+    eventually(seed.is_gone)
+    assert script.operations() == ["reconcile", "force_delete"]
+    assert script.operations("later") == []
+    seed.update_cluster(cluster(seed.namespace))
+    eventually(lambda: seed.is_ready("later"))
+
+
+def test_a_delete_that_hangs_is_set_aside_and_its_object_force_deleted(
+    seed, start, script, gate, monkeypatch
+):
+    monkeypatch.setattr("generic.reconciler.SET_ASIDE_AFTER", 0.5)
+    contexts = []
+
+    def hang(ctx, obj, cluster):
+        contexts.append(ctx)
+        gate.wait(30)
+        contexts.append("came back")
+
+    script.on["delete"] = hang
+    start(script, max_concurrent_reconciles=1)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    seed.create(infrastructure(seed.namespace, seed.namespace, name="other"))
+    eventually(lambda: seed.is_ready() and seed.is_ready("other"))
+    seed.delete()
+    eventually(lambda: contexts)
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    eventually(seed.is_gone, seconds=5)
+    assert script.operations() == ["reconcile", "delete", "force_delete"]
+    with pytest.raises(Exception, match="deletion is forced now"):
+        contexts[0].check()
+    with pytest.raises(Exception, match="deletion is forced now"):
+        contexts[0].client.list(Resource("v1", "secrets"), seed.namespace)
+    seed.delete("other")
+    eventually(lambda: seed.is_gone("other"), seconds=5)  # the only worker was replaced
+    gate.set()
+    eventually(lambda: contexts[-1] == "came back")
+
+
+def test_a_delete_that_listens_is_not_set_aside(seed, start, script):
+    def patient(ctx, obj, cluster):
+        while True:
+            ctx.check()
+
+    script.on["delete"] = patient
+    manager = start(script)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.delete()
+    eventually(lambda: "delete" in script.operations())
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    eventually(seed.is_gone, seconds=5)
+    assert manager._calls.aside == 0
+
+
+def test_forcing_in_the_moment_between_decision_and_call_still_ends_the_call(
+    seed, start, script, gate, monkeypatch
+):
+    monkeypatch.setattr("generic.reconciler.SET_ASIDE_AFTER", 0.3)
+
+    def force_then_hang(ctx, obj, cluster_):
+        seed.update_cluster(cluster(seed.namespace, force="true"))
+        gate.wait(30)
+
+    script.on["delete"] = force_then_hang
+    start(script)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.delete()
+    eventually(seed.is_gone, seconds=8)
+
+
+class Leaving(Script):
+    """Leaves two things outside, one of them known by its tags only."""
+
+    def external_resources(self, obj):
+        yield ExternalResource(type="VPC", id="vpc-1", region="eu-1")
+        yield ExternalResource(type="Subnet", tags={"shoot": obj.metadata.namespace})
+
+
+def test_what_is_left_outside_is_on_record_once_before_the_release(seed, start):
+    failures = [1, 1]
+
+    def force_delete(ctx, obj, cluster):
+        if failures:
+            failures.pop()
+            raise ActuatorError("not yet")
+
+    manager = start(Leaving(delete=stuck, force_delete=force_delete))
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.delete()
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    eventually(seed.is_gone)
+    events = seed.events("LeftOutside")
+    recorded = [json.loads(event["metadata"]["annotations"][DATA]) for event in events]
+    assert {(r["type"], r["id"]) for r in recorded} == {("VPC", "vpc-1"), ("Subnet", "")}
+    assert len(events) == 2
+    body = manager.metrics.expose()[0].decode()
+    assert 'outcome="orphaned"} 1.0' in body
+    assert 'outcome="force_deleted"} 0.0' in body
+
+
+def test_nothing_is_released_while_it_cannot_be_recorded(seed, start):
+    """The finalizer stays for as long as the API server does not take the record."""
+    refused = []
+
+    class Refusing:
+        def __init__(self, client):
+            self.client = client
+
+        def __getattr__(self, name):
+            return getattr(self.client, name)
+
+        def create(self, resource, obj):
+            if obj.get("reason") == "LeftOutside" and len(refused) < 3:
+                refused.append(seed.get()["metadata"]["finalizers"])
+                from actuator.errors import Unavailable
+
+                raise Unavailable(0, "no answer")
+            return self.client.create(resource, obj)
+
+    start(Leaving(delete=stuck), intercept=Refusing)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.delete()
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    eventually(seed.is_gone)
+    assert refused == [[FINALIZER]] * 3
+
+
+def test_an_actuator_that_cannot_say_what_it_leaves_leaves_something_unknown(seed, start):
+    class Clueless(Script):
+        def external_resources(self, obj):
+            raise ValueError("no idea")
+
+    start(Clueless(delete=stuck))
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.delete()
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    eventually(seed.is_gone)
+    (event,) = seed.events("LeftOutside")
+    assert "unknown" in event["message"]
+
+
+def test_a_missing_cluster_blocks_a_deletion_unless_force_was_seen_before(seed, start, script):
+    from generic.clusters import CLUSTERS
+
+    script.on["delete"] = stuck
+    script.on["force_delete"] = stuck
+    start(script)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.client.delete(CLUSTERS, seed.namespace)
+    seed.delete()
+    eventually(lambda: "no Cluster" in seed.status().get("lastError", {}).get("description", ""))
+    assert "delete" not in script.operations()
+    seed.create(cluster(seed.namespace, force="true"))
+    eventually(lambda: "force_delete" in script.operations())
+    seed.client.delete(CLUSTERS, seed.namespace)
+    del script.on["force_delete"]
+    eventually(seed.is_gone)

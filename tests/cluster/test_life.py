@@ -1,0 +1,249 @@
+"""The life of an object: what is called, what is written, and how many requests that takes."""
+
+import pytest
+from builders import infrastructure
+from harness import FINALIZER, OPERATION, TIMESTAMP, Script, eventually
+
+from actuator import ActuatorError, ErrorCode, RequeueAfter, Result
+
+
+def patches(manager):
+    """PATCH requests of the manager so far."""
+    samples = next(
+        family.samples
+        for family in manager.metrics.registry.collect()
+        if family.name == "rest_client_requests"
+    )
+    return sum(
+        sample.value
+        for sample in samples
+        if sample.name.endswith("_total") and sample.labels["method"] == "PATCH"
+    )
+
+
+def requested(seed, **more):
+    annotations = {OPERATION: "reconcile", TIMESTAMP: "2026-01-01T00:00:00Z"}
+    return infrastructure(seed.namespace, seed.namespace, annotations=annotations, **more)
+
+
+def test_a_life_costs_three_requests(seed, start, script):
+    manager = start(script)
+    seed.create(requested(seed))
+    eventually(seed.is_ready)
+    assert patches(manager) == 2
+    seed.delete()
+    eventually(seed.is_gone)
+    assert patches(manager) == 3
+    assert script.operations() == ["reconcile", "delete"]
+
+
+def test_a_later_reconcile_costs_two_requests(seed, start, script):
+    manager = start(script)
+    seed.create(requested(seed))
+    eventually(seed.is_ready)
+    before = patches(manager)
+    seed.ask("reconcile")
+    eventually(lambda: script.operations() == ["reconcile", "reconcile"])
+    eventually(seed.is_ready)
+    assert patches(manager) - before == 2
+    assert seed.last_operation() == ("Reconcile", "Succeeded")
+
+
+def test_without_a_timestamp_processing_is_published_and_the_request_removed_first(
+    seed, start, script
+):
+    seen = []
+    script.on["reconcile"] = lambda ctx, obj, cluster: seen.append(seed.get())
+    start(script)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.annotate(**{OPERATION: "reconcile"})
+    eventually(lambda: len(seen) == 2 and seed.is_ready())
+    during = seen[1]
+    assert during["status"]["lastOperation"]["state"] == "Processing"
+    assert OPERATION not in during["metadata"].get("annotations", {})
+
+
+def test_the_finalizer_is_there_before_the_first_call(seed, start, script):
+    seen = []
+    script.on["reconcile"] = lambda ctx, obj, cluster: seen.append(
+        (seed.get()["metadata"]["finalizers"], obj.metadata.finalizers)
+    )
+    start(script)
+    seed.create(requested(seed, finalizers=["example.org/foreign"]))
+    eventually(seed.is_ready)
+    assert seen == [(["example.org/foreign", FINALIZER],) * 2]
+
+
+def test_what_an_actuator_writes_into_the_status_is_stored(seed, start, script):
+    def reconcile(ctx, obj, cluster):
+        obj.status.provider_status = {"vpc": {"id": "vpc-1"}}
+        ctx.save(obj)
+        assert seed.status()["providerStatus"] == {"vpc": {"id": "vpc-1"}}
+        obj.status.provider_status["vpc"]["cidr"] = "10.0.0.0/16"
+        obj.status.nodes_cidr = "10.1.0.0/16"
+
+    script.on["reconcile"] = reconcile
+    start(script)
+    seed.create(requested(seed))
+    eventually(seed.is_ready)
+    assert seed.status()["providerStatus"] == {"vpc": {"id": "vpc-1", "cidr": "10.0.0.0/16"}}
+    assert seed.status()["nodesCIDR"] == "10.1.0.0/16"
+    assert seed.last_operation() == ("Create", "Succeeded")
+
+
+def test_an_error_is_in_the_status_with_its_codes_and_is_tried_again(seed, start, script):
+    failures = [ActuatorError("no access", codes=[ErrorCode.ERR_INFRA_UNAUTHENTICATED])] * 2
+
+    def reconcile(ctx, obj, cluster):
+        if failures:
+            raise failures.pop()
+        seen.append(seed.status())
+
+    seen = []
+    script.on["reconcile"] = reconcile
+    start(script)
+    seed.create(requested(seed))
+    eventually(seed.is_ready)
+    during = seen[0]
+    assert during["lastError"]["codes"] == ["ERR_INFRA_UNAUTHENTICATED"]
+    assert during["lastError"]["description"] == "Error reconciling Infrastructure: no access"
+    assert during["lastOperation"]["description"] == during["lastError"]["description"]
+    assert during["lastOperation"]["progress"] == 50
+    assert during["observedGeneration"] == 1
+    assert "lastError" not in seed.status()
+    assert seed.events("ReconcileError")
+
+
+def test_delete_keeps_the_finalizer_while_the_actuator_fails(seed, start, script):
+    script.on["delete"] = lambda ctx, obj, cluster: 1 / 0
+    manager = start(script)
+    seed.create(requested(seed))
+    eventually(seed.is_ready)
+    seed.delete()
+    eventually(lambda: seed.last_operation() == ("Delete", "Error"))
+    assert seed.get()["metadata"]["finalizers"] == [FINALIZER]
+    assert "ZeroDivisionError" in seed.status()["lastError"]["description"]
+    del script.on["delete"]
+    seed.annotate(**{TIMESTAMP: "2026-01-02T00:00:00Z"})
+    eventually(seed.is_gone)
+    body = manager.metrics.expose()[0].decode()
+    labels = 'controller="infrastructure",kind="Infrastructure"'
+    assert f'actuator_deletions_total{{{labels},outcome="deleted"}} 1.0' in body
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), OSError()])
+def test_an_actuator_that_raises_anything_stops_nobody(seed, start, script, raised):
+    def reconcile(ctx, obj, cluster):
+        if obj.metadata.name == "bad":
+            raise raised
+
+    script.on["reconcile"] = reconcile
+    start(script, max_concurrent_reconciles=1)
+    seed.create(requested(seed, name="bad"))
+    seed.create(requested(seed, name="good"))
+    eventually(lambda: seed.is_ready("good"))
+    eventually(lambda: seed.last_operation("bad") == ("Create", "Error"))
+    assert type(raised).__name__ in seed.status("bad")["lastError"]["description"]
+
+
+def test_not_done_yet_without_a_cause_says_processing_and_comes_again(seed, start, script):
+    waits = [RequeueAfter(0.2, "Waiting for the gateway")]
+
+    def reconcile(ctx, obj, cluster):
+        if waits:
+            raise waits.pop()
+        seen.append(seed.status())
+
+    seen = []
+    script.on["reconcile"] = reconcile
+    start(script)
+    seed.create(requested(seed))
+    eventually(seed.is_ready)
+    assert seen[0]["lastOperation"]["state"] == "Processing"
+    assert seen[0]["lastOperation"]["description"] == "Waiting for the gateway"
+    assert "lastError" not in seen[0]
+
+
+def test_not_done_yet_with_a_cause_reports_the_cause(seed, start, script):
+    cause = ActuatorError("quota", codes=[ErrorCode.ERR_INFRA_QUOTA_EXCEEDED])
+
+    def reconcile(ctx, obj, cluster):
+        raise RequeueAfter(60, cause=cause)
+
+    script.on["reconcile"] = reconcile
+    start(script)
+    seed.create(requested(seed))
+    eventually(lambda: seed.last_operation() == ("Create", "Error"))
+    assert seed.status()["lastError"]["codes"] == ["ERR_INFRA_QUOTA_EXCEEDED"]
+
+
+def test_done_look_again_is_a_success_that_comes_again(seed, start, script):
+    script.on["reconcile"] = lambda ctx, obj, cluster: Result(requeue_after=0.3)
+    start(script)
+    seed.create(requested(seed))
+    eventually(seed.is_ready)
+    eventually(lambda: len(script.operations()) >= 3)
+
+
+def test_an_operation_that_takes_long_says_processing(seed, start, script, gate):
+    script.on["reconcile"] = lambda ctx, obj, cluster: gate.wait(10) and None
+    start(script)
+    seed.create(requested(seed))
+    eventually(lambda: seed.last_operation() == ("Create", "Processing"))
+    gate.set()
+    eventually(seed.is_ready)
+
+
+def test_processing_is_published_at_once_where_that_is_asked_for(seed, start, script):
+    seen = []
+    script.on["reconcile"] = lambda ctx, obj, cluster: seen.append(seed.last_operation())
+    start(script, processing_status="always")
+    seed.create(requested(seed))
+    eventually(seed.is_ready)
+    assert seen == [("Create", "Processing")]
+
+
+def test_a_quiet_object_is_left_alone_when_a_manager_starts(seed, start, script):
+    start(script)
+    seed.create(requested(seed))
+    eventually(seed.is_ready)
+    second = Script()
+    start(second, leader_election=False)
+    seed.create(requested(seed, name="other"))
+    eventually(lambda: second.operations("other"))
+    assert second.operations() == []
+
+
+def test_objects_of_another_type_or_class_are_not_ours(seed, start, script):
+    start(script)
+    other = requested(seed, name="other-type")
+    other["spec"]["type"] = "somebody-else"
+    seed.create(other)
+    other = requested(seed, name="other-class")
+    other["spec"]["class"] = "seed"
+    seed.create(other)
+    seed.create(requested(seed))
+    eventually(seed.is_ready)
+    assert script.operations("other-type") == []
+    assert script.operations("other-class") == []
+
+
+def test_an_object_that_cannot_be_read_says_so_in_its_status(seed, start, script, admin):
+    """No CRD lets this through; a cache that lies stands for one that did."""
+    manager = start(script)
+    obj = requested(seed)
+    seed.create(obj)
+    eventually(seed.is_ready)
+    store = next(iter(manager._watched.values())).store
+    from generic.store import Request
+
+    broken = seed.get()
+    broken["spec"]["secretRef"] = "not an object"
+    broken["metadata"]["resourceVersion"] = str(int(broken["metadata"]["resourceVersion"]) + 1)
+    request = Request(seed.namespace, "infra")
+    store.observe(broken)
+    manager._controllers[0][0].queue.add(request)
+    eventually(lambda: seed.last_operation()[1] == "Error")
+    assert seed.status()["lastError"]["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    assert "secretRef" in seed.status()["lastError"]["description"]

@@ -1,0 +1,104 @@
+"""Fixtures shared by all tests that need the embedded cluster."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import attrs
+import builders
+import pytest
+from harness import Script, Seed
+
+from actuator import Actuator, Resource
+from actuator.errors import NotFound
+from actuator.v1alpha1 import Cluster, ControlPlane, Infrastructure
+from generic.client import HttpClient, connect
+from generic.clusters import CLUSTERS
+from generic.manager import Manager
+from generic.options import Options
+from generic.rbac import cluster_role, role_binding
+from generic.seed import install
+
+RBAC = "rbac.authorization.k8s.io/v1"
+ROLES = Resource(RBAC, "clusterroles", namespaced=False)
+BINDINGS = Resource(RBAC, "clusterrolebindings", namespaced=False)
+
+
+@pytest.fixture(scope="session")
+def admin(environment) -> HttpClient:
+    """The embedded cluster with our kinds installed, as its administrator."""
+    install(environment, [Infrastructure, ControlPlane, Cluster])
+    return connect(environment.kubeconfig)
+
+
+@pytest.fixture
+def seed(admin, namespace) -> Iterator[Seed]:
+    """A shoot namespace with its Cluster."""
+    looking_at = Seed(admin, namespace)
+    looking_at.create(builders.cluster(namespace))
+    yield looking_at
+    try:
+        admin.delete(CLUSTERS, namespace)
+    except NotFound:
+        pass
+
+
+@pytest.fixture
+def start(environment, admin, namespace) -> Iterator[Callable[..., Manager]]:
+    """Starts managers that serve one actuator, for the type named like the namespace."""
+    with ExitStack() as stack:
+
+        def starter(actuator: Actuator[Any], **options: Any) -> Manager:
+            return stack.enter_context(running(environment, admin, namespace, actuator, **options))
+
+        yield starter
+
+
+@contextmanager
+def running(
+    environment: Any,
+    admin: HttpClient,
+    namespace: str,
+    actuator: Actuator[Any],
+    *,
+    intercept: Any = None,
+    **options: Any,
+) -> Iterator[Manager]:
+    """A started manager, under its generated Role and nothing more."""
+    base = {
+        "metrics_bind_address": "0",
+        "health_bind_address": "0",
+        "shutdown_timeout": 5.0,
+        "leader_election_namespace": namespace,
+    }
+    manager = Manager(Options(**(base | options)), intercept=intercept)
+    manager.add(actuator, type=namespace)
+    name = f"{namespace}-{id(manager):x}"
+    admin.create(ROLES, cluster_role(manager, name))
+    admin.create(BINDINGS, role_binding(name, user=name))
+    manager.options = attrs.evolve(manager.options, kubeconfig=environment.user_kubeconfig(name))
+    manager.start()
+    try:
+        assert manager.wait_synced(20)
+        yield manager
+    finally:
+        manager.stop()
+        admin.delete(BINDINGS, name)
+        admin.delete(ROLES, name)
+
+
+@pytest.fixture
+def script() -> Script:
+    """An actuator that does nothing until it is told."""
+    return Script()
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """Something to hold a call up with; opened at the end of the test in any case."""
+    event = threading.Event()
+    yield event
+    event.set()

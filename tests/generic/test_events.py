@@ -1,0 +1,204 @@
+import json
+import secrets
+from datetime import timedelta
+
+import attrs
+import pytest
+
+from actuator.errors import Forbidden
+from actuator.interface import ExternalResource, Resource
+from generic import events
+from generic.client import connect
+from generic.clock import SystemClock
+from generic.events import DATA, EVENTS, About, EventRecorder
+
+CONFIG_MAPS = Resource("v1", "configmaps")
+NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+COMPONENT = "gardener-actuator"
+VPC = ExternalResource(type="AWS::EC2::VPC", id="vpc-1", region="eu-west-1", tags={"shoot": "a"})
+
+
+class LaterClock(SystemClock):
+    """The real clocks, so many seconds ahead."""
+
+    ahead = 0.0
+
+    def now(self):
+        return super().now() + timedelta(seconds=self.ahead)
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
+
+
+@pytest.fixture
+def client(kubeconfig):
+    return connect(kubeconfig)
+
+
+@pytest.fixture
+def clock():
+    return LaterClock()
+
+
+@pytest.fixture
+def recorder(client, clock):
+    return EventRecorder(client, COMPONENT, clock)
+
+
+@pytest.fixture
+def about(namespace):
+    return About(
+        api_version="extensions.gardener.cloud/v1alpha1",
+        kind="Infrastructure",
+        namespace=namespace,
+        name="shoot",
+        uid=secrets.token_hex(8),
+        resource_version="17",
+    )
+
+
+@pytest.fixture
+def terminating(client, namespace):
+    """The test's namespace, being deleted, held by an object with a finalizer."""
+    meta = {"name": "held", "namespace": namespace, "finalizers": ["example.org/held"]}
+    client.create(CONFIG_MAPS, {"metadata": meta})
+    client.delete(NAMESPACES, namespace)
+    yield namespace
+    client.patch(CONFIG_MAPS, "held", namespace, {"metadata": {"finalizers": None}})
+
+
+def found(client, about: About) -> list[dict]:
+    """The events about that object."""
+    listed = client.list(EVENTS, about.namespace or "default")
+    return [event for event in listed if event["involvedObject"].get("uid") == about.uid]
+
+
+def found_in_default(client, about: About) -> list[dict]:
+    """The events in `default` about that object's namespace."""
+    listed = client.list(EVENTS, "default")
+    return [event for event in listed if event["involvedObject"]["name"] == about.namespace]
+
+
+def test_an_event_says_what_happened_to_which_object_and_who_says_so(client, recorder, about):
+    recorder.record(about, "FinalizerStripped", "took it off", warning=True)
+    [event] = found(client, about)
+    assert event["involvedObject"] == {
+        "apiVersion": about.api_version,
+        "kind": "Infrastructure",
+        "namespace": about.namespace,
+        "name": "shoot",
+        "uid": about.uid,
+        "resourceVersion": "17",
+    }
+    assert (event["type"], event["reason"]) == ("Warning", "FinalizerStripped")
+    assert event["message"] == "took it off"
+    assert event["source"]["component"] == event["reportingComponent"] == COMPONENT
+    assert event["count"] == 1
+    assert event["firstTimestamp"] == event["lastTimestamp"]
+
+
+def test_a_repeat_counts_up(client, recorder, clock, about):
+    for ahead in (0, 100, 599):
+        clock.ahead = ahead
+        recorder.record(about, "Error", "no access")
+    [event] = found(client, about)
+    assert event["count"] == 3
+    assert event["lastTimestamp"] > event["firstTimestamp"]
+
+
+def test_what_differs_or_comes_later_is_another_event(client, recorder, clock, about):
+    recorder.record(about, "Error", "no access")
+    recorder.record(about, "Error", "no such network")
+    recorder.record(attrs.evolve(about, uid="another"), "Error", "no access")
+    clock.ahead = 601
+    recorder.record(about, "Error", "no access")
+    messages = sorted(event["message"] for event in found(client, about))
+    assert messages == ["no access", "no access", "no such network"]
+
+
+def test_a_repeat_of_an_event_that_expired_is_a_new_one(client, recorder, about):
+    recorder.record(about, "Error", "no access")
+    [event] = found(client, about)
+    client.delete(EVENTS, event["metadata"]["name"], about.namespace)
+    recorder.record(about, "Error", "no access")
+    recorder.record(about, "Error", "no access")
+    [event] = found(client, about)
+    assert event["count"] == 2
+
+
+def test_memory_is_bounded_and_the_oldest_is_forgotten(client, recorder, about, monkeypatch):
+    monkeypatch.setattr(events, "REMEMBERED", 2)
+    for message in ("a", "b", "c", "a"):
+        recorder.record(about, "Error", message)
+    assert len(recorder._recent) == 2
+    assert sorted(event["message"] for event in found(client, about)) == ["a", "a", "b", "c"]
+
+
+def test_failing_to_record_is_only_logged(environment, about, caplog):
+    nobody = connect(environment.user_kubeconfig("nobody"))
+    EventRecorder(nobody, COMPONENT, SystemClock()).record(about, "Error", "no access")
+    [line] = [r for r in caplog.records if r.name == "generic.events"]
+    assert "forbidden" in line.fields["error"]
+
+
+def test_failing_to_record_what_must_be_acknowledged_raises(environment, about):
+    nobody = connect(environment.user_kubeconfig("nobody"))
+    with pytest.raises(Forbidden):
+        EventRecorder(nobody, COMPONENT, SystemClock()).record_left_outside(about, VPC)
+
+
+def test_what_is_left_outside_is_recorded_once_with_its_data(client, recorder, about):
+    recorder.record_left_outside(about, VPC)
+    recorder.record_left_outside(about, VPC)
+    EventRecorder(client, COMPONENT, SystemClock()).record_left_outside(about, VPC)  # restarted
+    [event] = found(client, about)
+    assert "AWS::EC2::VPC vpc-1 in eu-west-1" in event["message"]
+    assert event["type"] == "Warning"
+    assert json.loads(event["metadata"]["annotations"][DATA]) == attrs.asdict(VPC)
+
+
+def test_two_resources_left_outside_are_two_events(client, recorder, about):
+    recorder.record_left_outside(about, VPC)
+    recorder.record_left_outside(about, attrs.evolve(VPC, id="vpc-2"))
+    assert len(found(client, about)) == 2
+
+
+def test_an_event_for_a_terminating_namespace_goes_to_default(client, recorder, about, terminating):
+    recorder.record(about, "Error", "no access")
+    recorder.record(about, "Error", "no access")
+    recorder.record_left_outside(about, VPC)
+    recorder.record_left_outside(about, VPC)
+    said, left = sorted(found_in_default(client, about), key=lambda event: event["reason"])
+    for event in (left, said):
+        involved = {"apiVersion": "v1", "kind": "Namespace", "name": terminating}
+        assert event["involvedObject"] == involved
+        assert event["message"].startswith(f"Infrastructure {terminating}/shoot: ")
+    assert said["count"] == 2
+    assert json.loads(left["metadata"]["annotations"][DATA])["id"] == "vpc-1"
+
+
+def test_an_event_for_a_namespace_that_is_gone_goes_to_default(client, recorder, about):
+    gone = attrs.evolve(about, namespace=f"{about.namespace}-gone")
+    recorder.record_left_outside(gone, VPC)
+    [event] = found_in_default(client, gone)
+    assert event["message"].startswith(f"Infrastructure {gone.namespace}/shoot: ")
+
+
+def test_an_event_about_a_cluster_scoped_object_is_in_default(client, recorder, about):
+    cluster = attrs.evolve(about, kind="Cluster", namespace="", name=about.namespace)
+    recorder.record(cluster, "Error", "no access")
+    recorder.record_left_outside(cluster, VPC)
+    assert [e["metadata"]["namespace"] for e in found(client, cluster)] == ["default"] * 2
+
+
+@pytest.mark.parametrize("name", ["a" * 253, "a" * 231 + "-" * 10 + "b", "a.b-c"])
+def test_every_name_of_an_object_gives_a_valid_name_of_an_event(client, recorder, about, name):
+    recorder.record_left_outside(attrs.evolve(about, name=name), VPC)
+    assert len(found(client, about)) == 1
+
+
+def test_a_long_message_is_cut_at_a_character(client, recorder, about):
+    recorder.record(about, "Error", "ä" * 2000)
+    [event] = found(client, about)
+    assert len(event["message"].encode()) <= 1024
+    assert set(event["message"]) == {"ä", "…"}

@@ -1,0 +1,328 @@
+import logging
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from actuator.errors import LeaseLost
+from generic.client import connect
+from generic.clock import SystemClock
+from generic.envtest import Environment
+from generic.leaderelection import LEASES, LeaderElector, Timing
+from generic.metrics import Metrics
+
+LEASE = "gardener-actuator"
+SHORT = Timing(lease_duration=1.5, renew_deadline=1.0, retry_period=0.2)
+LONG = Timing(lease_duration=15, renew_deadline=10, retry_period=0.2)
+
+HOLDER = """
+import sys, threading
+from pathlib import Path
+from generic.client import connect
+from generic.clock import SystemClock
+from generic.leaderelection import LeaderElector, Timing
+from generic.metrics import Metrics
+
+kubeconfig, namespace, name = sys.argv[1:]
+LeaderElector(
+    connect(Path(kubeconfig)), namespace, name,
+    on_started=lambda: print("leading", flush=True),
+    on_lost=lambda: print("lost", flush=True),
+    clock=SystemClock(), metrics=Metrics(),
+    timing=Timing(lease_duration=1.5, renew_deadline=1.0, retry_period=0.2),
+).run(threading.Event())
+"""
+
+
+class Candidate:
+    """An elector in a thread, and what it told."""
+
+    def __init__(self, client, namespace: str, timing: Timing) -> None:
+        self.started = threading.Event()
+        self.lost: list[float] = []
+        self.metrics = Metrics()
+        self.stop = threading.Event()
+        self.elector = LeaderElector(
+            client,
+            namespace,
+            LEASE,
+            on_started=self.started.set,
+            on_lost=lambda: self.lost.append(time.monotonic()),
+            clock=SystemClock(),
+            metrics=self.metrics,
+            timing=timing,
+        )
+        self.thread = threading.Thread(target=self.elector.run, args=(self.stop,), daemon=True)
+        self.thread.start()
+
+    @property
+    def leads(self) -> bool:
+        return self.elector.is_leading()
+
+    @property
+    def gauge(self) -> float | None:
+        return self.metrics.registry.get_sample_value(
+            "leader_election_master_status", {"name": LEASE}
+        )
+
+    def end(self) -> None:
+        self.stop.set()
+        self.elector.release()
+        self.thread.join(5)
+        assert not self.thread.is_alive()
+
+
+class Hanging:
+    """A client whose writes hang while told so, as on a connection that died silently."""
+
+    def __init__(self, client) -> None:
+        self._client = client
+        self.free = threading.Event()
+        self.free.set()
+
+    def __getattr__(self, name: str):
+        return getattr(self._client, name)
+
+    def patch(self, *args, **kwargs):
+        self.free.wait(10)
+        return self._client.patch(*args, **kwargs)
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.01)
+    return condition()
+
+
+@pytest.fixture
+def client(kubeconfig):
+    return connect(kubeconfig)
+
+
+@pytest.fixture
+def candidate(client, namespace):
+    """Makes candidates that end with the test."""
+    made = []
+
+    def make(timing: Timing = SHORT, *, of=client, in_namespace: str = namespace) -> Candidate:
+        made.append(Candidate(of, in_namespace, timing))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+
+
+def record(client, namespace: str) -> dict:
+    return client.get(LEASES, LEASE, namespace)["spec"]
+
+
+def test_of_two_candidates_one_leads(client, namespace, candidate):
+    both = [candidate(), candidate()]
+    assert eventually(lambda: any(c.leads for c in both))
+    end = time.monotonic() + 1.7  # longer than the lease: renewals keep it
+    while time.monotonic() < end:
+        assert sum(c.leads for c in both) == 1
+        time.sleep(0.02)
+    [leader] = [c for c in both if c.leads]
+    [other] = [c for c in both if not c.leads]
+    assert (leader.started.is_set(), other.started.is_set()) == (True, False)
+    assert (leader.gauge, other.gauge) == (1, 0)
+    assert record(client, namespace)["holderIdentity"] == leader.elector.identity
+    leader.elector.check()
+    with pytest.raises(LeaseLost, match=f"{namespace}/{LEASE}"):
+        other.elector.check()
+
+
+def test_a_release_hands_over_within_one_retry_period(client, namespace, candidate):
+    timing = Timing(lease_duration=15, renew_deadline=10, retry_period=0.5)
+    first = candidate(timing)
+    assert first.started.wait(5)
+    second = candidate(timing)
+    time.sleep(0.3)
+    first.elector.release()
+    released = time.monotonic()
+    assert not first.leads
+    assert eventually(lambda: second.leads)
+    assert time.monotonic() - released < timing.retry_period + 0.3  # its two requests
+    assert first.lost == []
+    assert first.gauge == 0
+    assert record(client, namespace)["leaseTransitions"] == 1
+
+
+def test_a_released_lease_names_nobody(client, namespace, candidate):
+    first = candidate()
+    assert first.started.wait(5)
+    first.end()
+    assert record(client, namespace)["holderIdentity"] == ""
+    assert record(client, namespace)["leaseDurationSeconds"] == 1
+
+
+def test_the_lease_of_a_killed_holder_is_taken_when_it_has_run_out(
+    kubeconfig, namespace, candidate
+):
+    command = [sys.executable, "-c", HOLDER, str(kubeconfig), namespace, LEASE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "leading\n"
+        successor = candidate()
+        time.sleep(0.5)
+        holder.send_signal(signal.SIGKILL)
+        killed = time.monotonic()
+    assert successor.started.wait(6)
+    # The Lease can only say whole seconds: 1.5 is written as 2. The last renewal came up to one
+    # retry period before the end, and is seen up to another one later.
+    assert 1.5 < time.monotonic() - killed < 4
+
+
+def test_the_times_written_in_a_lease_are_not_believed(client, namespace, candidate):
+    spec = {
+        "holderIdentity": "somebody",
+        "leaseDurationSeconds": 1,
+        "renewTime": "2000-01-01T00:00:00.000000Z",
+        "leaseTransitions": 6,
+    }
+    client.create(LEASES, {"metadata": {"name": LEASE, "namespace": namespace}, "spec": spec})
+    began = time.monotonic()
+    assert candidate().started.wait(5)
+    assert time.monotonic() - began >= 1.0
+    assert record(client, namespace)["leaseTransitions"] == 7
+
+
+def test_who_finds_the_lease_taken_has_lost_at_once(client, namespace, candidate):
+    one = candidate(LONG)
+    assert one.started.wait(5)
+    client.patch(LEASES, LEASE, namespace, {"spec": {"holderIdentity": "somebody"}})
+    assert eventually(lambda: len(one.lost) == 1, 2)
+    with pytest.raises(LeaseLost):
+        one.elector.check()
+    client.patch(LEASES, LEASE, namespace, {"spec": {"holderIdentity": one.elector.identity}})
+    time.sleep(0.5)
+    assert not one.leads
+    assert len(one.lost) == 1
+    assert one.gauge == 0
+
+
+def test_the_lease_is_lost_at_the_deadline_also_while_a_request_hangs(client, candidate):
+    hanging = Hanging(client)
+    one = candidate(of=hanging)
+    assert one.started.wait(5)
+    hanging.free.clear()
+    cut = time.monotonic()
+    assert eventually(lambda: not one.leads)
+    assert time.monotonic() - cut <= SHORT.renew_deadline + 0.1
+    assert eventually(lambda: len(one.lost) == 1, 1)
+    assert one.lost[0] - cut <= SHORT.renew_deadline + 0.3
+    hanging.free.set()  # the renewal arrives after all
+    time.sleep(0.3)
+    assert not one.leads
+    assert len(one.lost) == 1
+
+
+def test_somebodys_label_on_the_lease_costs_nobody_the_lead(client, namespace, candidate):
+    one = candidate()
+    assert one.started.wait(5)
+    client.patch(LEASES, LEASE, namespace, {"metadata": {"labels": {"a": "b"}}})
+    time.sleep(1.2)  # longer than the deadline
+    assert one.leads
+    client.patch(LEASES, LEASE, namespace, {"metadata": {"labels": {"a": "c"}}})
+    one.end()
+    assert record(client, namespace)["holderIdentity"] == ""
+
+
+def test_a_deleted_lease_is_made_again(client, namespace, candidate):
+    one = candidate()
+    assert one.started.wait(5)
+    client.delete(LEASES, LEASE, namespace)
+    time.sleep(1.2)  # longer than the deadline
+    assert one.leads
+    assert record(client, namespace)["holderIdentity"] == one.elector.identity
+
+
+def test_a_renewal_is_one_request(kubeconfig, candidate):
+    seen: list[str] = []
+    one = candidate(
+        of=connect(kubeconfig, observe=lambda method, _host, _code: seen.append(method))
+    )
+    assert one.started.wait(5)
+    time.sleep(0.8)
+    assert seen[:2] == ["GET", "POST"]
+    assert set(seen[2:]) == {"PATCH"}
+    assert len(seen) <= 2 + 0.9 / (0.8 * SHORT.retry_period)
+
+
+def test_an_error_is_logged_once_and_tried_again(environment, namespace, client, candidate, caplog):
+    nobody = connect(environment.user_kubeconfig("nobody"))
+    with caplog.at_level(logging.WARNING, "generic.leaderelection"):
+        one = candidate(of=nobody)
+        time.sleep(0.6)
+        assert one.thread.is_alive()
+        assert not one.leads
+    [line] = [r for r in caplog.records if r.name == "generic.leaderelection"]
+    assert "forbidden" in line.fields["error"]
+
+
+def test_waiting_ends_with_stop_and_leading_with_release(candidate):
+    leader = candidate()
+    assert leader.started.wait(5)
+    waiting = candidate()
+    waiting.stop.set()
+    waiting.thread.join(2)
+    assert not waiting.thread.is_alive()
+    leader.stop.set()
+    time.sleep(1.2)  # longer than the deadline: operations that finish need the lease
+    leader.elector.check()
+    leader.elector.release()
+    leader.thread.join(2)
+    assert not leader.thread.is_alive()
+
+
+def test_a_leader_that_cannot_start_is_no_leader(client, namespace):
+    lost = threading.Event()
+    elector = LeaderElector(
+        client,
+        namespace,
+        LEASE,
+        on_started=lambda: 1 // 0,
+        on_lost=lost.set,
+        clock=SystemClock(),
+        metrics=Metrics(),
+        timing=SHORT,
+    )
+    elector.run(threading.Event())
+    assert lost.is_set()
+    assert not elector.is_leading()
+
+
+@pytest.mark.parametrize("values", [(10, 15, 2), (15, 10, 12), (15, 10, 0), (15, 15, 2)])
+def test_timing_that_cannot_work_is_refused(values):
+    duration, deadline, period = values
+    with pytest.raises(ValueError, match="retry period < renew deadline < lease duration"):
+        Timing(lease_duration=duration, renew_deadline=deadline, retry_period=period)
+
+
+def test_a_restart_of_the_api_server_costs_nobody_the_lead_but_a_long_absence_does():
+    with Environment() as environment:
+        client = connect(environment.kubeconfig)
+        patient = Candidate(client, "default", LONG)
+        assert patient.started.wait(5)
+        before = record(client, "default")["renewTime"]
+        environment.restart_apiserver()
+        assert eventually(lambda: record(client, "default")["renewTime"] > before)
+        assert patient.leads
+        assert patient.lost == []
+        patient.end()
+
+        hasty = Candidate(client, "default", SHORT)
+        assert hasty.started.wait(5)
+        environment.kill_apiserver()
+        gone = time.monotonic()
+        assert eventually(lambda: len(hasty.lost) == 1)
+        assert hasty.lost[0] - gone <= SHORT.renew_deadline + 0.3
+        hasty.end()

@@ -1,0 +1,132 @@
+"""A manager under its generated Role, an actuator that does as it is told, a seed to look at.
+
+What cluster tests share. Nothing in here stands in for the Kubernetes API.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from actuator import Actuator, Resource
+from actuator.errors import NotFound
+from actuator.interface import Client, resource_of
+from actuator.meta import Raw
+from actuator.v1alpha1 import Infrastructure
+from generic.clock import SystemClock
+from generic.clusters import CLUSTERS
+from generic.garden import Garden, not_ready_because
+
+INFRASTRUCTURES = resource_of(Infrastructure.KIND)
+EVENTS = Resource("v1", "events")
+FINALIZER = Infrastructure.KIND.finalizer
+OPERATION = "gardener.cloud/operation"
+TIMESTAMP = "gardener.cloud/timestamp"
+
+
+def eventually(check: Callable[[], Any], seconds: float = 20.0) -> Any:
+    """What `check` returns once it returns something true; fails with its last answer."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if answer := check():
+                return answer
+        except AssertionError:
+            if time.monotonic() > deadline:
+                raise
+            answer = None
+        if time.monotonic() > deadline:
+            raise AssertionError(f"still {answer!r} after {seconds} s: {check}")
+        time.sleep(0.05)
+
+
+class Script(Actuator[Infrastructure]):
+    """Does what `on` says for an operation, else nothing; remembers its calls."""
+
+    def __init__(self, **on: Callable[..., Any]) -> None:
+        self.on = on
+        self.calls: list[tuple[str, str]] = []
+        self.lock = threading.Lock()
+
+    def _run(self, operation: str, ctx: Any, obj: Infrastructure, cluster: Any) -> Any:
+        with self.lock:
+            self.calls.append((operation, obj.metadata.name))
+        act = self.on.get(operation)
+        return act(ctx, obj, cluster) if act else None
+
+    def reconcile(self, ctx, obj, cluster):
+        return self._run("reconcile", ctx, obj, cluster)
+
+    def delete(self, ctx, obj, cluster):
+        self._run("delete", ctx, obj, cluster)
+
+    def migrate(self, ctx, obj, cluster):
+        self._run("migrate", ctx, obj, cluster)
+
+    def restore(self, ctx, obj, cluster):
+        return self._run("restore", ctx, obj, cluster)
+
+    def force_delete(self, ctx, obj, cluster):
+        self._run("force_delete", ctx, obj, cluster)
+
+    def operations(self, name: str = "infra") -> list[str]:
+        """The operations called for one object, in order."""
+        with self.lock:
+            return [operation for operation, called in self.calls if called == name]
+
+
+class Seed:
+    """The API server as an administrator sees it, one namespace of it."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self.client = client
+        self.namespace = namespace
+        self.garden = Garden(client, SystemClock())
+
+    def create(self, manifest: Raw) -> Raw:
+        resource = CLUSTERS if manifest["kind"] == "Cluster" else INFRASTRUCTURES
+        return self.client.create(resource, manifest)
+
+    def get(self, name: str = "infra") -> Raw:
+        return self.client.get(INFRASTRUCTURES, name, self.namespace)
+
+    def status(self, name: str = "infra") -> Raw:
+        return self.get(name).get("status") or {}
+
+    def patch(self, patch: Any, name: str = "infra", subresource: str = "") -> Raw:
+        return self.client.patch(
+            INFRASTRUCTURES, name, self.namespace, patch, subresource=subresource
+        )
+
+    def annotate(self, name: str = "infra", **annotations: str | None) -> Raw:
+        return self.patch({"metadata": {"annotations": annotations}}, name)
+
+    def ask(self, operation: str, name: str = "infra") -> None:
+        self.garden.ask(Infrastructure.KIND, self.namespace, name, operation)
+
+    def delete(self, name: str = "infra") -> None:
+        self.garden.delete(Infrastructure.KIND, self.namespace, name)
+
+    def update_cluster(self, manifest: Raw) -> None:
+        patch = [{"op": "replace", "path": "/spec", "value": manifest["spec"]}]
+        self.client.patch(CLUSTERS, self.namespace, "", patch)
+
+    def is_gone(self, name: str = "infra") -> bool:
+        try:
+            self.get(name)
+        except NotFound:
+            return True
+        return False
+
+    def is_ready(self, name: str = "infra") -> bool:
+        return not_ready_because(self.get(name)) is None
+
+    def last_operation(self, name: str = "infra") -> tuple[str, str]:
+        operation = self.status(name).get("lastOperation") or {}
+        return operation.get("type", ""), operation.get("state", "")
+
+    def events(self, reason: str) -> list[Raw]:
+        found = self.client.list(EVENTS, self.namespace)
+        return [event for event in found if event["reason"] == reason]
