@@ -233,6 +233,9 @@ class Actuator(ABC, Generic[K]):
     permissions: Sequence[Permission] = ()
     """What this actuator does in the API besides its own kind (for `actuator rbac`)."""
 
+    of: type[K] | None = None
+    """K, for classes that cannot say it as Actuator[K]: wrappers of any actuator."""
+
     @abstractmethod
     def reconcile(self, ctx: Context, obj: K, cluster: Cluster, /) -> Result | None:
         """Afterwards what `obj.spec` asks for exists, and `obj.status` says what it is."""
@@ -266,6 +269,9 @@ class Actuator(ABC, Generic[K]):
 
 def object_class(actuator: Actuator[Any]) -> type[Object]:
     """The K of an Actuator[K]. Raises TypeError where the class does not say it."""
+    if actuator.of is not None:
+        declared: type[Object] = actuator.of
+        return declared
     for cls in type(actuator).__mro__:
         for base in getattr(cls, "__orig_bases__", ()):
             for argument in get_args(base):

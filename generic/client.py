@@ -1,34 +1,32 @@
-"""HttpClient: requests to the API server, on the official package's configuration and pool.
+"""HttpClient: requests to the API server, on the official package's connection pool.
 
-From `kubernetes` come kubeconfigs, contexts, in-cluster accounts, exec plugins, token refresh, TLS
-and the connection pool; no other file imports it. Its object calls are not used: they cost more
-CPU and have no timeout by default, and its pool repeats GET and PUT silently. Nothing here is
-ever repeated: the work queue backs off instead.
+Its object calls are not used: they cost more CPU and have no timeout by default, and its pool
+repeats GET and PUT silently. Nothing here is ever repeated, nor redirected: the work queue backs
+off instead. Each request has 5 s to connect, and 30 s from byte to byte of the answer.
+
+Addresses, TLS and credentials are kubeconfig.py's business, watching is informer.py's.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 import urllib3
-from kubernetes import config as kube_config
-from kubernetes.client import ApiClient, Configuration
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 from urllib3.response import BaseHTTPResponse
 
-from actuator.errors import ApiError, ConfigurationError, Unavailable, api_error
+from actuator.errors import ApiError, Unavailable, api_error
 from actuator.interface import Propagation, Resource
 from actuator.meta import Raw
+from generic.kubeconfig import Access, find_access
 
-__all__ = ["HttpClient", "connect", "path_of"]
+__all__ = ["HttpClient", "Silence", "connect", "path_of"]
 
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
@@ -37,9 +35,14 @@ APPLY_PATCH = "application/apply-patch+yaml"
 FIELD_MANAGER = "actuator"
 
 _CONNECT_TIMEOUT = 5.0
-_READ_TIMEOUT = 30.0
+_TIMEOUT = urllib3.Timeout(connect=_CONNECT_TIMEOUT, read=30.0)
 _PAGE = 500
+_USER_AGENT = "gardener-actuator"
 _Objects = list[Raw]
+
+
+class Silence(Unavailable):
+    """The connection is open, but nothing came in time."""
 
 
 def connect(
@@ -55,62 +58,7 @@ def connect(
     `observe` hears method, host and code of every request. Raises ConfigurationError with one
     sentence on what is wrong with which file.
     """
-    configuration = Configuration()
-    source = _load(configuration, kubeconfig, context)
-    if not configuration.verify_ssl:
-        raise ConfigurationError(
-            f"{source}: insecure-skip-tls-verify is set, and credentials would go to whoever "
-            "answers; give certificate-authority instead"
-        )
-    configuration.connection_pool_maxsize = connections
-    configuration.retries = False
-    try:
-        return HttpClient(configuration, observe=observe)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{source}: {error}") from error
-
-
-def _load(configuration: Configuration, kubeconfig: Path | None, context: str | None) -> str:
-    """Fills the configuration in; returns where it came from, for messages."""
-    in_cluster = "KUBERNETES_SERVICE_HOST" in os.environ
-    if kubeconfig is None and "KUBECONFIG" not in os.environ and context is None and in_cluster:
-        return _load_in_cluster(configuration)
-    given = str(kubeconfig) if kubeconfig else os.environ.get("KUBECONFIG", "")
-    path = given or str(Path.home() / ".kube" / "config")
-    if not any(Path(part).is_file() for part in path.split(os.pathsep)):
-        raise ConfigurationError(
-            f"kubeconfig {path} does not exist; give --kubeconfig, or set KUBECONFIG"
-        )
-    try:
-        kube_config.load_kube_config(  # type: ignore[no-untyped-call]
-            config_file=path,
-            context=context,
-            client_configuration=configuration,
-            persist_config=False,
-        )
-    except Exception as error:  # the library raises what its parsers raise
-        raise ConfigurationError(f"kubeconfig {path} cannot be used: {_one_line(error)}") from error
-    if context is None and not _names_a_server(configuration):
-        raise ConfigurationError(f"kubeconfig {path} names no server; check its current-context")
-    return f"kubeconfig {path}"
-
-
-def _load_in_cluster(configuration: Configuration) -> str:
-    try:
-        kube_config.load_incluster_config(  # type: ignore[no-untyped-call]
-            client_configuration=configuration
-        )
-    except Exception as error:
-        raise ConfigurationError(f"in-cluster configuration: {_one_line(error)}") from error
-    return "in-cluster configuration"
-
-
-def _names_a_server(configuration: Configuration) -> bool:
-    return urlsplit(configuration.host).hostname is not None
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    return HttpClient(find_access(kubeconfig, context, connections), observe=observe)
 
 
 def path_of(resource: Resource, namespace: str = "", name: str = "", subresource: str = "") -> str:
@@ -131,18 +79,11 @@ class HttpClient:
     """Kubernetes objects over HTTP; see `actuator.Client`. Safe to use from any thread."""
 
     def __init__(
-        self,
-        configuration: Configuration,
-        *,
-        observe: Callable[[str, str, str], None] | None = None,
+        self, access: Access, *, observe: Callable[[str, str, str], None] | None = None
     ) -> None:
-        self._configuration = configuration
-        self._pool: urllib3.PoolManager = ApiClient(configuration).rest_client.pool_manager
-        self._base = configuration.host.rstrip("/")
-        self._host = urlsplit(self._base).netloc
+        self._access = access
         self._observe = observe or (lambda _method, _host, _code: None)
         self._gate: Callable[[], None] = _open
-        self._credentials = threading.Lock()  # exec plugins and refresh change shared state
 
     def gated(self, gate: Callable[[], None]) -> HttpClient:
         """The same client, on the same connections, that asks `gate` before every write."""
@@ -153,7 +94,7 @@ class HttpClient:
     @property
     def host(self) -> str:
         """host:port of the API server."""
-        return self._host
+        return self._access.host
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Raw:
         """See Client."""
@@ -163,23 +104,26 @@ class HttpClient:
         self, resource: Resource, namespace: str = "", *, label_selector: str = ""
     ) -> list[Raw]:
         """See Client."""
-        items, _ = self.list_with_version(resource, namespace, label_selector=label_selector)
-        return items
+        pages = self.pages(resource, namespace, label_selector=label_selector)
+        return [item for items, _ in pages for item in items]
 
-    def list_with_version(
+    def pages(
         self, resource: Resource, namespace: str = "", *, label_selector: str = ""
-    ) -> tuple[_Objects, str]:
-        """All objects, page by page, and the resourceVersion to watch from."""
-        items: _Objects = []
+    ) -> Iterator[tuple[_Objects, str]]:
+        """All objects, page by page, with the list's resourceVersion, to watch from.
+
+        Raises Gone where reading took so long that the rest is no longer there.
+        """
         query = {"limit": str(_PAGE), "labelSelector": label_selector}
         while True:
             page = _object(self.send("GET", path_of(resource, namespace), query=query))
             kind = str(page.get("kind", "")).removesuffix("List")
             typed = {"apiVersion": resource.api_version, "kind": kind}
-            items.extend({**typed, **item} for item in page.get("items") or ())
             meta = page.get("metadata") or {}
+            items = [{**typed, **item} for item in page.get("items") or ()]
+            yield items, str(meta.get("resourceVersion") or "")
             if not meta.get("continue"):
-                return items, str(meta.get("resourceVersion") or "")
+                return
             query = {**query, "continue": meta["continue"]}
 
     def create(self, resource: Resource, obj: Raw) -> Raw:
@@ -231,12 +175,13 @@ class HttpClient:
         query: Mapping[str, str] | None = None,
         body: bytes | None = None,
         content_type: str = JSON,
-        timeout: float = _READ_TIMEOUT,
+        timeout: float | None = None,
     ) -> bytes:
-        """The body of the answer. Raises ApiError; never repeats the request."""
-        response = self._request(method, path, query, body, content_type, timeout, stream=False)
+        """The body of the answer; `timeout` in seconds, 30 if None. Raises ApiError."""
+        limit = _TIMEOUT if timeout is None else _timeout(timeout)
+        response = self._request(method, path, query, body, content_type, limit, stream=False)
         if response.status >= 300:
-            raise _error(response.status, response.data, response.headers)
+            raise _error(method, path, response.status, response.data, response.headers)
         return response.data
 
     @contextmanager
@@ -246,12 +191,13 @@ class HttpClient:
         """The lines of an answer that does not end, within a `with` block.
 
         Raises ApiError, also while the lines are read: Unavailable where the connection broke,
-        or nothing came for `read_timeout` seconds.
+        Silence where nothing came for `read_timeout` seconds.
         """
-        response = self._request("GET", path, query, None, JSON, read_timeout, stream=True)
+        limit = _timeout(read_timeout)
+        response = self._request("GET", path, query, None, JSON, limit, stream=True)
         try:
             if response.status >= 300:
-                raise _error(response.status, response.read(), response.headers)
+                raise _error("GET", path, response.status, _body(response, path), response.headers)
             yield _lines(response, path)
         finally:
             response.close()
@@ -276,50 +222,53 @@ class HttpClient:
         query: Mapping[str, str] | None,
         body: bytes | None,
         content_type: str,
-        timeout: float,
+        timeout: urllib3.Timeout,
         *,
         stream: bool,
     ) -> BaseHTTPResponse:
-        url = f"{self._base}{path}"
+        """The answer, whatever its status is."""
+        target = f"{self._access.prefix}{path}"
         if query:
-            url = f"{url}?{urlencode({k: v for k, v in query.items() if v})}"
+            target = f"{target}?{urlencode({k: v for k, v in query.items() if v})}"
+        authorization = self._access.authorization()
+        headers = {"Accept": JSON, "Content-Type": content_type, "User-Agent": _USER_AGENT}
+        if authorization:
+            headers["Authorization"] = authorization
         code = "<error>"
         try:
-            response = self._pool.urlopen(
+            response = self._access.pool.urlopen(
                 method,
-                url,
+                target,
                 body=body,
-                headers=self._headers(content_type),
-                timeout=urllib3.Timeout(connect=_CONNECT_TIMEOUT, read=timeout),
+                headers=headers,
+                timeout=timeout,
                 retries=False,
                 redirect=False,
                 preload_content=not stream,
             )
             code = str(response.status)
-            return response
         except (HTTPError, OSError) as error:
-            raise Unavailable(0, f"{method} {path}: {_reason(error)}") from error
+            raise _broken(method, path, error) from error
         finally:
-            self._observe(method, self._host, code)
-
-    def _headers(self, content_type: str) -> dict[str, str]:
-        headers = {
-            "Accept": JSON,
-            "Content-Type": content_type,
-            "User-Agent": "gardener-actuator",
-        }
-        if self._configuration.api_key or self._configuration.refresh_api_key_hook:
-            with self._credentials:
-                token = self._configuration.get_api_key_with_prefix(
-                    "BearerToken", alias="authorization"
-                )
-            if token:
-                headers["Authorization"] = token
-        return headers
+            self._observe(method, self._access.host, code)
+        if response.status == 401:
+            self._access.refused(authorization)
+        return response
 
 
 def _open() -> None:
     """The gate of a client that nobody fences."""
+
+
+def _timeout(read: float) -> urllib3.Timeout:
+    return urllib3.Timeout(connect=_CONNECT_TIMEOUT, read=read)
+
+
+def _body(response: BaseHTTPResponse, path: str) -> bytes:
+    try:
+        return response.read()
+    except (HTTPError, OSError) as error:
+        raise _broken("GET", path, error) from error
 
 
 def _object(body: bytes) -> Raw:
@@ -330,15 +279,19 @@ def _object(body: bytes) -> Raw:
     return obj
 
 
-def _error(status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
+def _error(
+    method: str, path: str, status: int, body: bytes, headers: Mapping[str, str]
+) -> ApiError:
     try:
         parsed: Any = json.loads(body)
     except ValueError:
         parsed = {"message": body[:200].decode("utf-8", "replace").strip()}
+    answer: Raw = parsed if isinstance(parsed, dict) else {}
+    message = answer.get("message") or f"HTTP {status}"
     after = headers.get("Retry-After", "")
     return api_error(
         status,
-        parsed if isinstance(parsed, dict) else {},
+        {**answer, "message": f"{method} {path}: {message}"},
         retry_after=float(after) if after.isdecimal() else None,
     )
 
@@ -351,10 +304,12 @@ def _lines(response: BaseHTTPResponse, path: str) -> Iterator[bytes]:
             *lines, pending = (pending + chunk).split(b"\n")
             yield from (line for line in lines if line)
     except (HTTPError, OSError) as error:
-        raise Unavailable(0, f"GET {path}: {_reason(error)}") from error
+        raise _broken("GET", path, error) from error
 
 
-def _reason(error: BaseException) -> str:
+def _broken(method: str, path: str, error: Exception) -> Unavailable:
     """What went wrong with a connection, without urllib3's object addresses."""
-    text = _one_line(error)
-    return f"{type(error).__name__}: {text.partition('>: ')[2] or text}"
+    text = " ".join(str(error).split())
+    reason = f"{type(error).__name__}: {text.partition('>: ')[2] or text}"
+    cls = Silence if isinstance(error, ReadTimeoutError) else Unavailable
+    return cls(0, f"{method} {path}: {reason}")

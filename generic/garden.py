@@ -11,9 +11,10 @@ from __future__ import annotations
 import attrs
 
 from actuator.cluster import FORCE_DELETION, Cluster
-from actuator.errors import AlreadyExists, NotFound
-from actuator.interface import Client, Clock, Resource, resource_of
+from actuator.errors import NotFound
+from actuator.interface import Client, Resource, resource_of
 from actuator.meta import Kind, Raw, format_time, parse_time
+from generic.clock import SystemClock
 from generic.clusters import CLUSTERS
 from generic.force_delete import CONFIRM_DELETION
 from generic.patches import replace
@@ -95,9 +96,9 @@ def not_ready_because(obj: Raw) -> str | None:
 class Garden:
     """What gardenlet does for a shoot, in one seed."""
 
-    def __init__(self, client: Client, clock: Clock) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._clock = clock
+        self._clock = SystemClock()
 
     def create_namespace(self, shoot: Shoot) -> None:
         """Creates the shoot's namespace and its Cluster. Raises AlreadyExists."""
@@ -110,8 +111,8 @@ class Garden:
         self._client.create(NAMESPACES, namespace)
         self._client.create(CLUSTERS, shoot.cluster(annotations={}, deleted_at=None))
 
-    def deploy(self, manifest: Raw) -> None:
-        """Creates an object; an extension object is asked to reconcile."""
+    def deploy(self, manifest: Raw) -> Raw:
+        """Creates an object and returns it; an extension object is asked to reconcile."""
         resource = resource_of_manifest(manifest)
         if resource.group == Cluster.KIND.group:
             annotations = manifest["metadata"].get("annotations") or {}
@@ -120,10 +121,7 @@ class Garden:
                 "annotations": {**annotations, **self._request("reconcile")},
             }
             manifest = {**manifest, "metadata": meta}
-        try:
-            self._client.create(resource, manifest)
-        except AlreadyExists:
-            pass
+        return self._client.create(resource, manifest)
 
     def ask(self, kind: Kind, namespace: str, name: str, operation: str) -> None:
         """Asks for an operation: reconcile, migrate or restore."""

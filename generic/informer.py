@@ -19,15 +19,17 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import random
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
-from actuator.errors import ApiError, Gone, Invalid, Unavailable, api_error
+from actuator.errors import ApiError, Gone, NotFound, Unavailable, api_error
 from actuator.interface import Clock
 from actuator.meta import Raw
-from generic.client import HttpClient, path_of
+from generic.client import HttpClient, Silence, path_of
 from generic.clock import SystemClock
 from generic.store import Event, Request, Store, request_of
 
@@ -37,7 +39,11 @@ logger = logging.getLogger(__name__)
 
 _INITIAL_END = "k8s.io/initial-events-end"
 _BACKOFF = (0.2, 30.0)
-_SHORT = 1.0
+"""Seconds before the first new attempt, and at most."""
+_STEADY = 5.0
+"""Seconds that a stream lives before it counts as a success."""
+_PATIENCE = 300.0
+"""Seconds that a Retry-After is obeyed at most."""
 
 
 class _Relists(Protocol):
@@ -78,6 +84,7 @@ class Informer:
         self._reason = "initial"
         self._streams_lists = True
         self._failures = 0
+        self._opened_at = math.inf
         self._alive_at = self._clock.monotonic()
         self.problem: str | None = None
         """Why there is no stream right now."""
@@ -101,46 +108,44 @@ class Informer:
         return self._synced.wait(timeout)
 
     def run(self, stop: threading.Event) -> None:
-        """Watches until `stop` is set."""
+        """Watches until `stop` is set; while the stream is quiet that takes up to a minute."""
         while not stop.is_set():
+            self._opened_at = math.inf
+            failure: Exception | None = None
             try:
-                began = self._clock.monotonic()
                 self._watch_once(stop)
-                if self._clock.monotonic() - began < _SHORT:  # a server that only says goodbye
-                    stop.wait(_SHORT * random.uniform(0.5, 1))
-            except Gone:
-                self._expire()
-            except ApiError as error:
-                self._back_off(error, stop)
             except Exception as error:  # whatever it is, nobody else keeps the store up to date
-                self._expire("error")
-                self._back_off(error, stop)
+                failure = error
+            if not stop.is_set():
+                self._recover(failure, stop)
 
     def _watch_once(self, stop: threading.Event) -> None:
-        """One stream, from start to end: the list first where there is no version to go on."""
-        if self._version:
-            self._follow(self._version, stop)
-        elif self._streams_lists:
+        """One stream, from start to end; first the list, where there is no version to go on."""
+        if not self._version and self._streams_lists:
             try:
                 self._follow_from_list(stop)
-            except Invalid:  # a server that does not know streaming lists
-                self._streams_lists = False
+                return
             except ApiError as error:
-                if error.status != 400:
+                if error.status not in (400, 422):
                     raise
-                self._streams_lists = False
-        else:
+                self._streams_lists = False  # a server that does not know streaming lists
+        if not self._version:
             self._list()
+        with self._stream({"resourceVersion": self._version}) as lines:
+            self._follow(self._events(lines, stop))
 
     def _list(self) -> None:
         """The list in pages, for servers that cannot stream it."""
         self._count_list()
-        objects, version = self._client.list_with_version(
+        listed: set[Request] = set()
+        version = ""
+        for objects, version in self._client.pages(  # noqa: B007 - the last page's is the list's
             self._store.resource, self._namespace, label_selector=self._selector
-        )
-        for obj in objects:
-            self._tell(self._store.observe(obj, relisted=True))
-        self._complete({request_of(obj) for obj in objects}, version)
+        ):
+            for obj in objects:
+                listed.add(request_of(obj))
+                self._take(self._observe_listed, obj)
+        self._complete(listed, version)
 
     def _follow_from_list(self, stop: threading.Event) -> None:
         """Reads the list as a stream of events, then goes on with the changes."""
@@ -148,27 +153,38 @@ class Informer:
         listed: set[Request] = set()
         with self._stream(query) as lines:
             self._count_list()
-            for kind, obj in self._events(lines, stop):
-                if kind != "BOOKMARK":
+            events = self._events(lines, stop)
+            for kind, obj in events:
+                if kind == "DELETED":  # since the list was begun
+                    listed.discard(request_of(obj))
+                    self._take(self._store.observe_deleted, obj)
+                elif kind != "BOOKMARK":
                     listed.add(request_of(obj))
-                    self._tell(self._store.observe(obj, relisted=True))
+                    self._take(self._observe_listed, obj)
                 elif _INITIAL_END in (obj["metadata"].get("annotations") or {}):
                     self._complete(listed, str(obj["metadata"]["resourceVersion"]))
-                    break
-            self._take_in(self._events(lines, stop))
+                    self._follow(events)
+                else:  # an ordinary bookmark: the server has overlooked what we asked for
+                    self._streams_lists = False
+                    return
 
-    def _follow(self, version: str, stop: threading.Event) -> None:
-        with self._stream({"resourceVersion": version}) as lines:
-            self._take_in(self._events(lines, stop))
+    def _observe_listed(self, obj: Raw) -> Event[Any] | None:
+        return self._store.observe(obj, relisted=True)
 
-    def _stream(self, query: dict[str, str]) -> Any:
+    @contextmanager
+    def _stream(self, query: dict[str, str]) -> Iterator[Iterator[bytes]]:
         common = {
             "watch": "true",
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(random.randint(290, 590)),
             "labelSelector": self._selector,
         }
-        return self._client.stream(self._path, {**common, **query}, read_timeout=self._idle_timeout)
+        with self._client.stream(
+            self._path, {**common, **query}, read_timeout=self._idle_timeout
+        ) as lines:
+            self._opened_at = self._alive_at = self._clock.monotonic()
+            self._say_problem(None)
+            yield lines
 
     def _events(self, lines: Iterator[bytes], stop: threading.Event) -> Iterator[tuple[str, Raw]]:
         """Understood lines. Raises Gone, another ApiError, or _StreamError."""
@@ -176,65 +192,83 @@ class Informer:
             if stop.is_set():
                 return
             self._alive_at = self._clock.monotonic()
-            self._say_problem(None)
             yield _parse(line)
 
-    def _take_in(self, events: Iterator[tuple[str, Raw]]) -> None:
+    def _follow(self, events: Iterator[tuple[str, Raw]]) -> None:
         for kind, obj in events:
             if kind == "DELETED":
-                self._tell(self._store.observe_deleted(obj))
+                self._take(self._store.observe_deleted, obj)
             elif kind != "BOOKMARK":
-                self._tell(self._store.observe(obj))
+                self._take(self._store.observe, obj)
             self._version = str(obj["metadata"]["resourceVersion"])
-            self._failures = 0
 
     def _complete(self, listed: set[Request], version: str) -> None:
+        """The list is whole: what it did not contain is gone."""
         for event in self._store.prune(listed, int(version) if version.isdecimal() else 0):
-            self._tell(event)
+            with self._unbroken_by(event.request):
+                self._on_event(event)
         self._version = version
         self._alive_at = self._clock.monotonic()
-        self._reason = "error"
-        self._say_problem(None)
         self._synced.set()
 
-    def _tell(self, event: Event[Any] | None) -> None:
-        if event is None:
-            return
+    def _take(self, observe: Callable[[Raw], Event[Any] | None], obj: Raw) -> None:
+        with self._unbroken_by(request_of(obj)):
+            event = observe(obj)
+            if event is not None:
+                self._on_event(event)
+
+    @contextmanager
+    def _unbroken_by(self, request: Request) -> Iterator[None]:
+        """One object that breaks its handling must not keep the others from theirs."""
         try:
-            self._on_event(event)
+            yield
         except Exception:
             logger.exception(
                 "an event could not be handled",
-                extra={"fields": {"resource": self.name, "object": str(event.request)}},
+                extra={"fields": {"resource": self.name, "object": str(request)}},
             )
 
     def _count_list(self) -> None:
         if self._metrics is not None:
             self._metrics.relisted(self._store.resource.plural, self._reason)
 
-    def _expire(self, reason: str = "expired") -> None:
-        """The version cannot be watched from any more: list again."""
-        self._version = ""
-        self._reason = reason if self.synced else "initial"
-
-    def _back_off(self, error: Exception, stop: threading.Event) -> None:
-        dropped = isinstance(error, Unavailable) and self._failures == 0 and self.synced
-        self._say_problem(str(error), quietly=dropped)
+    def _recover(self, error: Exception | None, stop: threading.Event) -> None:
+        """Decides whether to list again, and waits as long as the trouble has lasted."""
+        if self._clock.monotonic() - self._opened_at >= _STEADY:
+            self._failures = 0
+            if error is None:  # the server ends every watch after some minutes
+                return
+        if error is not None:
+            self._expire(error)
+            soft = self._failures == 0 and self.synced and isinstance(error, Unavailable | Gone)
+            self._say_problem(str(error), quietly=soft)
         first, cap = _BACKOFF
         delay = min(first * 2**self._failures, cap) * random.uniform(0.7, 1.3)
         self._failures = min(self._failures + 1, 16)
         after = error.retry_after if isinstance(error, ApiError) else None
-        stop.wait(max(delay, after or 0.0))
+        stop.wait(max(delay, min(after or 0.0, _PATIENCE)))
+
+    def _expire(self, error: Exception) -> None:
+        """Forgets the version, so that everything is listed again, where it is of no more use.
+
+        That is also so for a stream without a single line: a bookmark comes every minute, except
+        to who asks for a version that is not reached yet, as after a restore of etcd.
+        """
+        mute = isinstance(error, Silence) and self._alive_at == self._opened_at
+        if mute or isinstance(error, Gone | NotFound) or not isinstance(error, ApiError):
+            self._version = ""
+            if self.synced:
+                self._reason = "expired" if isinstance(error, Gone) else "error"
 
     def _say_problem(self, problem: str | None, *, quietly: bool = False) -> None:
         if problem == self.problem:
             return
         self.problem = problem
         fields = {"resource": self.name, "problem": problem}
+        level = logging.DEBUG if quietly else logging.WARNING
         if problem is None:
             logger.info("watching again", extra={"fields": {"resource": self.name}})
         else:
-            level = logging.DEBUG if quietly else logging.WARNING
             logger.log(level, "the watch ended", extra={"fields": fields})
 
 
@@ -247,5 +281,6 @@ def _parse(line: bytes) -> tuple[str, Raw]:
             raise api_error(int(obj.get("code") or 500), obj)
         obj["metadata"]["resourceVersion"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _StreamError(f"a watch event that cannot be understood: {line[:200]!r}") from error
+        reason = f"{type(error).__name__}: {error}"  # not the line: it may hold what is private
+        raise _StreamError(f"a watch event that cannot be understood: {reason}") from error
     return kind, obj

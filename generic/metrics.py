@@ -225,6 +225,16 @@ class Metrics:
             self._relists.labels(kind, known.value)
         self._relists.labels(kind, RelistReason(reason).value).inc()
 
+    def total(self, name: str, by: str, **labels: str) -> dict[str, int]:
+        """The samples of a counter with these labels, summed up by one label."""
+        sums: dict[str, int] = {}
+        for family in self.registry.collect():
+            for sample in family.samples:
+                if sample.name == name and labels.items() <= sample.labels.items():
+                    key = sample.labels[by]
+                    sums[key] = sums.get(key, 0) + int(sample.value)
+        return sums
+
     def expose(self) -> tuple[bytes, str]:
         """The body and the content type of an answer to Prometheus."""
         return generate_latest(_WithoutCreated(self.registry)), CONTENT_TYPE_LATEST

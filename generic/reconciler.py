@@ -112,7 +112,8 @@ class Reconciler:
         self._count_vanished(request, entry)
         if entry is None:
             return Done()
-        log = logs.bind(logger, kind=self.kind.name, object=str(request))
+        uid = entry.header.uid
+        log = logs.bind(logger, kind=self.kind.name, object=str(request), uid=uid)
         verdict = self._m.clusters.verdict(self.kind, request.namespace)
         forced = is_forced(self.kind, entry.header, verdict)
         chosen = choose_operation(self.kind, entry.header, verdict, forced=forced)
@@ -307,6 +308,8 @@ class Reconciler:
         if cleaned is not None and (entry is None or entry.header.uid != cleaned[0]):
             del self._cleaned[request]
             self._m.metrics.deletion(cleaned[1])
+            fields = {"object": str(request), "uid": cleaned[0], "outcome": cleaned[1].value}
+            logger.info("finalizer released", extra={"fields": fields})
 
     def _count_skipped(self, header: Header, reason: Nothing) -> None:
         waits = reason in (Nothing.SHOOT_FAILED, Nothing.WAITS_FOR_STATE)

@@ -16,7 +16,7 @@ from actuator.meta import Object, Raw
 from generic.client import connect
 from generic.crds import crd
 
-__all__ = ["CRDS", "install", "install_crds"]
+__all__ = ["CRDS", "install", "install_crds", "install_kinds"]
 
 CRDS = Resource("apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False)
 _ESTABLISH_SECONDS = 30.0
@@ -30,7 +30,12 @@ class _HasKubeconfig(Protocol):
 
 def install(environment: _HasKubeconfig, classes: Iterable[type[Object]]) -> None:
     """Afterwards the environment serves these kinds. Raises ApiError."""
-    install_crds(connect(environment.kubeconfig), [crd(cls) for cls in classes])
+    install_kinds(connect(environment.kubeconfig), classes)
+
+
+def install_kinds(client: Client, classes: Iterable[type[Object]]) -> None:
+    """Afterwards the API server serves these kinds. Raises ApiError."""
+    install_crds(client, [crd(cls) for cls in classes])
 
 
 def install_crds(client: Client, crds: Iterable[Raw]) -> None:

@@ -15,7 +15,6 @@ from actuator.errors import NotFound
 from actuator.interface import Client, resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import Infrastructure
-from generic.clock import SystemClock
 from generic.clusters import CLUSTERS
 from generic.garden import Garden, not_ready_because
 
@@ -83,7 +82,7 @@ class Seed:
     def __init__(self, client: Client, namespace: str) -> None:
         self.client = client
         self.namespace = namespace
-        self.garden = Garden(client, SystemClock())
+        self.garden = Garden(client)
 
     def create(self, manifest: Raw) -> Raw:
         resource = CLUSTERS if manifest["kind"] == "Cluster" else INFRASTRUCTURES

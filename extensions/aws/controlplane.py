@@ -41,7 +41,7 @@ __all__ = ["ELASTIC_IP", "AwsControlPlane"]
 ELASTIC_IP = "AWS::EC2::EIP"
 """Resource type as AWS CloudFormation names it."""
 
-_LOOK_AGAIN = 10.0
+_LOOK_AGAIN = 5.0
 """Seconds between two looks at what another controller has to finish."""
 
 

@@ -71,9 +71,8 @@ class Simulator:
         return account
 
     def stop(self) -> None:
-        """Ends it and forgets the account."""
+        """Ends it; the account is forgotten at the next start in this process."""
         self._control("reset-auth", _IGNORE)
-        self._control("reset", "")
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()

@@ -96,12 +96,18 @@ def _made_once(evidence: Evidence) -> Iterable[str]:
         if count > 1:
             text = ", ".join(f"{key}={value}" for key, value in tags)
             yield f"{count} of {type_} with the same tags ({text})"
+    shoots = {life.shoot for life in evidence.lives}
+    for real in evidence.outside_before:
+        words = {part for pair in real.tags.items() for text in pair for part in text.split("/")}
+        if real.tags and not words & shoots:
+            yield f"{real} was made for none of the shoots"
 
 
 def _blocked_says_why(evidence: Evidence) -> Iterable[str]:
     """I5."""
     for life in evidence.rehearsed:
-        if life.deleted is not None and life.deleted != life.forced and life.stuck is None:
+        waited = life.deleted is not None and life.forced is not None
+        if waited and life.deleted != life.forced and life.stuck is None:
             yield f"{life.key} was blocked and its status did not say why"
     for kind in {life.kind for life in evidence.rehearsed if life.stuck is not None}:
         if not evidence.failed_while_stuck.get(kind):

@@ -17,6 +17,7 @@ from extensions.aws.config import API_VERSION
 from generic.clock import SystemClock
 from generic.force_delete import delete_seed_objects
 
+LOG = logging.LoggerAdapter(logging.getLogger("tests.aws"))
 REGION = "eu-west-1"
 NETWORKS: Raw = {
     "vpc": {"cidr": "10.250.0.0/16"},
@@ -62,7 +63,7 @@ class Call:
 
     client: Client
     namespace: str
-    log: Any = logging.LoggerAdapter(logging.getLogger("tests.aws"))
+    log: Any = LOG
     clock: Any = attrs.field(factory=SystemClock)
     deadline: float = float("inf")
     saved: list[Raw] = attrs.field(factory=list)

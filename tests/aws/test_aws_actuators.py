@@ -13,7 +13,9 @@ from actuator.interface import Resource
 from actuator.meta import Base64
 from actuator.v1alpha1 import ControlPlane, Infrastructure
 from extensions.aws import AwsControlPlane, AwsInfrastructure, tags
+from extensions.aws.cloud import Cloud
 from extensions.aws.crds import binding_crd
+from extensions.aws.policy import ACTIONS
 from extensions.aws.seed import BINDING_FINALIZER, BINDINGS, CONFIG_MAPS
 from generic.seed import install_crds
 
@@ -201,7 +203,7 @@ def test_an_invalid_configuration_never_reaches_the_cloud(network, call, namespa
 
 def test_a_changed_vpc_range_is_refused_by_name(network, call, infra, namespace, cluster):
     network.reconcile(call, infra, cluster)
-    networks = {"vpc": {"cidr": "10.0.0.0/8".replace("/8", "/16")}, "zones": []}
+    networks = {"vpc": {"cidr": "10.0.0.0/16"}, "zones": []}
     networks["zones"] = [
         {
             "name": "eu-west-1a",
@@ -313,9 +315,10 @@ def test_a_forced_deletion_strips_the_binding_and_needs_no_cloud(
 def test_an_object_of_somebody_else_is_not_taken_over(plane, call, control, cluster, namespace):
     foreign = {"name": "cloud-provider-config", "namespace": namespace}
     call.client.create(
-        CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": foreign, "data": {"a": "b"}}
+        CONFIG_MAPS,
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": foreign, "data": {"a": "b"}},
     )
-    with pytest.raises(ActuatorError, match="configmaps .*cloud-provider-config exists without"):
+    with pytest.raises(ActuatorError, match=r"configmaps .*cloud-provider-config exists without"):
         plane.reconcile(call, control, cluster)
     assert call.client.get(CONFIG_MAPS, "cloud-provider-config", namespace)["data"] == {"a": "b"}
 
@@ -335,7 +338,7 @@ def test_a_broken_secret_is_a_configuration_problem_that_does_not_show_it(
 ):
     change, said = SECRET_FAULTS[fault]
     call.client.patch(SECRETS, "cloudprovider", namespace, {"data": change})
-    with pytest.raises(ConfigurationError, match="Infrastructure .*: spec.secretRef") as error:
+    with pytest.raises(ConfigurationError, match=r"Infrastructure .*: spec.secretRef") as error:
         network.reconcile(call, infra, cluster)
     assert f"Secret {namespace}/cloudprovider" in error.value.message
     assert said in error.value.message
@@ -347,3 +350,22 @@ def test_a_missing_secret_is_a_configuration_problem(network, call, infra, clust
     call.client.delete(SECRETS, "cloudprovider", namespace)
     with pytest.raises(ConfigurationError, match="does not exist; create it with the data keys"):
         network.reconcile(call, infra, cluster)
+
+
+def test_the_policy_allows_exactly_what_is_asked_for(
+    network, plane, call, infra, control, cluster, monkeypatch
+):
+    asked = {"ec2:CreateTags"}  # no request of its own: it goes with those that create
+    request = Cloud.request
+
+    def note(cloud, operation, **parameters):
+        asked.add("ec2:" + "".join(word.capitalize() for word in operation.split("_")))
+        return request(cloud, operation, **parameters)
+
+    monkeypatch.setattr(Cloud, "request", note)
+    network.reconcile(call, infra, cluster)
+    plane.reconcile(call, control, cluster)
+    with pytest.raises(RequeueAfter):
+        plane.delete(call, control, cluster)
+    network.delete(call, infra, cluster)
+    assert asked == set(ACTIONS)

@@ -56,7 +56,10 @@ FAULTS: dict[str, tuple[Any, list[str]]] = {
         ["networks.zones[0].name: 'us-east-1a' is no zone of region eu-west-1", '"eu-west-1a"'],
     ),
     "zone is a region": (changed(["zones", 0, "name"], "eu-west-1"), ["zones[0].name"]),
-    "zone twice": (changed(["zones"], [ZONE, ZONE]), ["zones[1].name: 'eu-west-1a' is there twice"]),
+    "zone twice": (
+        changed(["zones"], [ZONE, ZONE]),
+        ["zones[1].name: 'eu-west-1a' is there twice"],
+    ),
     "VPC is no range": (changed(["vpc", "cidr"], "ten"), ["vpc.cidr: 'ten'", ACCEPTED]),
     "VPC too large": (changed(["vpc", "cidr"], "10.0.0.0/8"), ["vpc.cidr", ACCEPTED]),
     "VPC too small": (changed(["vpc", "cidr"], "10.250.0.0/29"), ["vpc.cidr", ACCEPTED]),
@@ -120,5 +123,5 @@ def test_a_control_plane_configuration_is_strict_too():
     given = {"apiVersion": API_VERSION, "kind": "ControlPlaneConfig", "storage": {}}
     with pytest.raises(ConfigurationError, match="unknown field storage"):
         control_plane_config(control_plane("shoot--a--b", providerConfig=given))
-    with pytest.raises(ConfigurationError, match="set apiVersion .* and kind ControlPlaneConfig"):
+    with pytest.raises(ConfigurationError, match=r"set apiVersion .* and kind ControlPlaneConfig"):
         control_plane_config(control_plane("shoot--a--b", providerConfig={"kind": "X"}))

@@ -60,7 +60,11 @@ def test_not_found_is_recognised(code):
 
 def test_a_text_stays_the_same_from_answer_to_answer_and_readable():
     texts = {
-        str(CloudError("x", "UnauthorizedOperation", f"No. Encoded authorization failure message: {n}"))
+        str(
+            CloudError(
+                "x", "UnauthorizedOperation", f"No. Encoded authorization failure message: {n}"
+            )
+        )
         for n in range(3)
     }
     assert texts == {"AWS refused x: UnauthorizedOperation: No."}

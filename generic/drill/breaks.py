@@ -1,0 +1,202 @@
+"""`--break RULE`: ways to break each invariant, so that its check is seen to fail.
+
+Wrappers around the client or an actuator, put in by the drill alone; the product has no branch
+for any of them. Each says what a buggy extension or framework would do.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import attrs
+
+from actuator.codec import decode, encode
+from actuator.interface import Actuator, Client, ExternalResource, Resource, object_class
+from actuator.meta import Object, Raw
+
+__all__ = ["BREAKS", "Break"]
+
+_FINALIZERS = "/metadata/finalizers"
+
+
+@attrs.frozen(kw_only=True)
+class Break:
+    """What is wrapped; `text` says what is wrong then."""
+
+    text: str
+    client: Callable[[Client], Client] = lambda client: client
+    actuator: Callable[[Actuator[Any]], Actuator[Any]] = lambda actuator: actuator
+    forgets_a_record: bool = False
+
+
+class _Wrapped(Actuator[Object]):
+    """An actuator that does what the inner one does."""
+
+    def __init__(self, inner: Actuator[Any]) -> None:
+        self.inner = inner
+        self.of = object_class(inner)
+        self.seed_objects = inner.seed_objects
+        self.permissions = inner.permissions
+
+    def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
+        """See Actuator."""
+        return self.inner.reconcile(ctx, obj, cluster)
+
+    def delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
+        """See Actuator."""
+        self.inner.delete(ctx, obj, cluster)
+
+    def force_delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
+        """See Actuator."""
+        self.inner.force_delete(ctx, obj, cluster)
+
+    def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
+        """See Actuator."""
+        return self.inner.external_resources(obj)
+
+
+class _Silent(_Wrapped):
+    """Says that nothing is left outside."""
+
+    def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
+        """See Actuator."""
+        return ()
+
+
+class _TakesOwnFinalizer(_Wrapped):
+    """Lets the object go behind the framework's back, then fails."""
+
+    def force_delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
+        """See Actuator."""
+        self.inner.force_delete(ctx, obj, cluster)
+        kind, meta = obj.KIND, obj.metadata
+        rest = [f for f in meta.finalizers if f != kind.finalizer]
+        patch = {"metadata": {"finalizers": rest}}
+        resource = Resource(kind.api_version, kind.plural)
+        ctx.client.patch(resource, meta.name, meta.namespace, patch)
+        raise RuntimeError("and then it failed")
+
+
+class _MakesTwo(_Wrapped):
+    """Makes everything of an object a second time, under another name."""
+
+    def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
+        """See Actuator."""
+        result = self.inner.reconcile(ctx, obj, cluster)
+        raw = {k: v for k, v in encode(obj).items() if k != "status"}
+        twin: Any = decode(type(obj), raw)
+        name = f"{twin.metadata.namespace}-twin"
+        twin.metadata = attrs.evolve(twin.metadata, namespace=name)
+        other = decode(type(cluster), encode(cluster))
+        shoot = {**other.shoot, "status": {"technicalID": name}}
+        other.metadata = attrs.evolve(other.metadata, name=name)
+        other.spec = attrs.evolve(other.spec, shoot=shoot)
+        self.inner.reconcile(_Unsaved(ctx), twin, other)
+        return result
+
+
+class _Unsaved:
+    """A context that saves nothing."""
+
+    def __init__(self, ctx: Any) -> None:
+        self._ctx = ctx
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ctx, name)
+
+    def save(self, _obj: Object) -> None:
+        """Forgets it."""
+
+
+class _OneAtATime(_Wrapped):
+    """Keeps a lock for ever once a call has failed."""
+
+    lock = threading.Lock()
+
+    def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
+        """See Actuator."""
+        while not self.lock.acquire(timeout=0.2):
+            ctx.check()
+        result = self.inner.reconcile(ctx, obj, cluster)
+        self.lock.release()
+        return result
+
+
+class _Client:
+    """A client that does what the inner one does."""
+
+    def __init__(self, inner: Client) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def patch(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str,
+        patch: Sequence[Raw] | Raw,
+        *,
+        subresource: str = "",
+    ) -> Raw:
+        """See Client."""
+        return self._inner.patch(resource, name, namespace, patch, subresource=subresource)
+
+
+class _WipesFinalizers(_Client):
+    """Takes everybody's finalizer off together with ours, as Go's library does on migrate."""
+
+    def patch(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str,
+        patch: Sequence[Raw] | Raw,
+        *,
+        subresource: str = "",
+    ) -> Raw:
+        """See Client."""
+        if not isinstance(patch, dict) and any(
+            op["op"] == "replace" and op["path"] == _FINALIZERS for op in patch
+        ):
+            patch = [op for op in patch if op["path"] != _FINALIZERS]
+            patch = [*patch, {"op": "remove", "path": _FINALIZERS}]
+        return self._inner.patch(resource, name, namespace, patch, subresource=subresource)
+
+
+class _HidesErrors(_Client):
+    """Does not write what went wrong."""
+
+    def patch(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str,
+        patch: Sequence[Raw] | Raw,
+        *,
+        subresource: str = "",
+    ) -> Raw:
+        """See Client."""
+        if not isinstance(patch, dict) and any(_tells_an_error(op) for op in patch):
+            return self._inner.get(resource, name, namespace)
+        return self._inner.patch(resource, name, namespace, patch, subresource=subresource)
+
+
+def _tells_an_error(op: Raw) -> bool:
+    if op["path"] == "/status/lastError":
+        return bool(op.get("value"))
+    return op["path"] == "/status" and bool((op.get("value") or {}).get("lastError"))
+
+
+BREAKS: dict[str, Break] = {
+    "I1": Break(text="what is left outside is not recorded", actuator=_Silent),
+    "I2": Break(text="foreign finalizers are wiped", client=_WipesFinalizers),
+    "I3": Break(text="objects go without an outcome", actuator=_TakesOwnFinalizer),
+    "I4": Break(text="everything is made twice", actuator=_MakesTwo),
+    "I5": Break(text="errors are not written into the status", client=_HidesErrors),
+    "I6": Break(text="one bad object blocks the others", actuator=_OneAtATime),
+    "report": Break(text="the report leaves out a record", forgets_a_record=True),
+}

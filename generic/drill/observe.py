@@ -1,0 +1,132 @@
+"""Watching a drill from outside: reads objects as administrator and notes when what was seen.
+
+It looks several times a second and only ever reads.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Iterable
+
+from actuator.errors import ApiError
+from actuator.interface import Client, ExternalResource, Resource, resource_of
+from actuator.meta import Kind, Raw
+from generic.drill.evidence import Life, Record, Strip
+from generic.events import DATA
+from generic.garden import not_ready_because
+from generic.metrics import Outcome
+
+__all__ = ["Observer", "OutcomeLog", "read_records"]
+
+_EVENTS = Resource("v1", "events")
+_EVERY = 0.2
+
+
+class OutcomeLog(logging.Handler):
+    """Collects the final outcomes that the reconciler claims, by uid."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.claimed: dict[str, list[str]] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Takes the lines that say an object was released."""
+        fields = getattr(record, "fields", {})
+        outcome, uid = fields.get("outcome"), fields.get("uid")
+        if uid and outcome in {o.value for o in Outcome if o.final}:
+            self.claimed.setdefault(str(uid), []).append(str(outcome))
+
+
+class Observer:
+    """Keeps the lives of a drill's objects up to date, in a thread of its own."""
+
+    def __init__(self, client: Client, kinds: Iterable[Kind], selector: str) -> None:
+        self.lives: dict[str, Life] = {}
+        self._client = client
+        self._kinds = list(kinds)
+        self._selector = selector
+        self._start = time.monotonic()
+        self._stop = threading.Event()
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
+
+    def start(self) -> None:
+        """Starts looking."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Looks no longer."""
+        self._stop.set()
+        self._thread.join(10)
+
+    def now(self) -> float:
+        """Seconds since the drill began."""
+        return time.monotonic() - self._start
+
+    def follow(self, obj: Raw, *, bad: bool) -> Life:
+        """Follows an object from now on."""
+        meta = obj["metadata"]
+        life = Life(
+            kind=obj["kind"],
+            shoot=meta["namespace"],
+            name=meta["name"],
+            uid=meta["uid"],
+            created=self.now(),
+            bad=bad,
+        )
+        self.lives[life.uid] = life
+        return life
+
+    def _run(self) -> None:
+        while not self._stop.wait(_EVERY):
+            try:
+                self.look()
+            except ApiError:
+                continue  # the next look will tell
+
+    def look(self) -> None:
+        """One look at all objects of the drill. Raises ApiError."""
+        for kind in self._kinds:
+            found = {
+                obj["metadata"]["uid"]: obj
+                for obj in self._client.list(resource_of(kind), label_selector=self._selector)
+            }
+            for life in list(self.lives.values()):
+                if life.kind == kind.name:
+                    self._note(life, found.get(life.uid), kind)
+
+    def _note(self, life: Life, obj: Raw | None, kind: Kind) -> None:
+        now = self.now()
+        if obj is None:
+            life.released = life.released or now
+            life.gone = life.gone or now
+            return
+        meta, status = obj["metadata"], obj.get("status") or {}
+        deleting = meta.get("deletionTimestamp") is not None
+        if not deleting and life.ready is None and not_ready_because(obj) is None:
+            life.ready = now
+        error = status.get("lastError")
+        if deleting and error and kind.finalizer in (meta.get("finalizers") or []):
+            life.stuck = life.stuck or now
+            life.error = str(error.get("description", ""))
+            life.codes = [str(code) for code in error.get("codes") or []]
+        if deleting and kind.finalizer not in (meta.get("finalizers") or []):
+            life.released = life.released or now
+
+
+def read_records(client: Client, namespace: str) -> tuple[list[Record], list[Strip]]:
+    """What the manager put on record in a shoot's namespace. Raises ApiError."""
+    records, strips = [], []
+    for event in client.list(_EVENTS, namespace):
+        about = event.get("involvedObject") or {}
+        owner = f"{about.get('kind')} {about.get('name')}"
+        if event.get("reason") == "LeftOutside":
+            data = json.loads(event["metadata"]["annotations"][DATA])
+            resource = ExternalResource(**data)
+            records.append(Record(shoot=namespace, owner=owner, resource=resource))
+        elif event.get("reason") == "FinalizerStripped":
+            strips.append(Strip(shoot=namespace, text=str(event.get("message"))))
+    return records, strips

@@ -1,0 +1,208 @@
+"""Where the API server is, how to trust it, and the credentials for it, kept fresh.
+
+From `kubernetes` come kubeconfigs, contexts, in-cluster accounts, exec plugins, token refresh, TLS
+and the connection pool; no other file imports it. Requests are client.py's business.
+
+TLS is always verified: a kubeconfig that says insecure-skip-tls-verify is refused, because the
+credentials would go to whoever answers. An exec plugin has no time limit (the official package
+gives it none); while it hangs, requests wait.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import urllib3
+from kubernetes import config as kube_config
+from kubernetes.client import ApiClient, Configuration
+
+from actuator.errors import ConfigurationError, Unauthorized
+
+__all__ = ["Access", "find_access"]
+
+logger = logging.getLogger(__name__)
+
+_FRESH = 10.0
+"""Seconds for which a token is used before the official package is asked for it again."""
+
+
+class Access:
+    """The way to an API server: connections and credentials. Safe to use from any thread.
+
+    `pool` has the connections, `prefix` is what comes before every path there, `host` is the
+    API server's host:port. They change when the configuration is read again.
+    """
+
+    pool: urllib3.HTTPConnectionPool | urllib3.PoolManager
+    prefix: str
+    host: str
+
+    def __init__(self, load: Callable[[], Configuration]) -> None:
+        self._load = load
+        self._lock = threading.Lock()
+        self._fresh_until = 0.0
+        self._reload_from = 0.0  # not again before that, however often we are refused
+        self._refused = False
+        self._authorization = ""
+        self._adopt(load())
+
+    def authorization(self) -> str:
+        """The Authorization header, "" for none. Raises Unauthorized where it cannot be had."""
+        if time.monotonic() < self._fresh_until:
+            return self._authorization
+        with self._lock:
+            if time.monotonic() >= self._fresh_until:
+                self._refresh()
+            return self._authorization
+
+    def refused(self, authorization: str) -> None:
+        """The API server answered 401 to this header: everything is read again for the next."""
+        with self._lock:
+            if authorization == self._authorization and time.monotonic() >= self._reload_from:
+                self._refused = True
+                self._fresh_until = 0.0
+
+    def _refresh(self) -> None:
+        if self._refused:
+            self._reload_from = time.monotonic() + _FRESH
+            try:
+                self._adopt(self._load())
+            except ConfigurationError as error:
+                raise Unauthorized(0, error.message) from error
+            self._refused = False
+        try:
+            with _complaints() as complaints:
+                token = self._configuration.get_api_key_with_prefix("BearerToken")
+        except Exception as error:  # what the package's loaders raise; the old token may still do
+            complaints, token = [_one_line(error)], None
+        for complaint in complaints:
+            logger.warning("no new credentials", extra={"fields": {"error": complaint}})
+        self._authorization = token or self._authorization
+        self._fresh_until = time.monotonic() + _FRESH
+
+    def _adopt(self, configuration: Configuration) -> None:
+        manager: urllib3.PoolManager = ApiClient(configuration).rest_client.pool_manager
+        url = urlsplit(configuration.host.rstrip("/"))
+        self._configuration = configuration
+        self.host = url.netloc
+        if isinstance(manager, urllib3.ProxyManager):
+            self.prefix, self.pool = url.geturl(), manager
+        else:  # without the manager's look-up in each request
+            self.prefix, self.pool = url.path, manager.connection_from_url(url.geturl())
+
+
+def find_access(kubeconfig: Path | None, context: str | None, connections: int) -> Access:
+    """The given kubeconfig, else KUBECONFIG, else the pod's account, else ~/.kube/config.
+
+    Raises ConfigurationError with one sentence on what is wrong with which file.
+    """
+
+    def load() -> Configuration:
+        configuration = Configuration()
+        if kubeconfig is None and context is None and _in_cluster():
+            source = "the pod's service account"
+            _use(source, lambda: _load_in_cluster(configuration))
+        else:
+            path = _path(kubeconfig)
+            source = f"kubeconfig {path}"
+            _use(source, lambda: _load_kubeconfig(configuration, path, context))
+        _check_tls(source, configuration)
+        configuration.connection_pool_maxsize = connections
+        configuration.retries = False
+        configuration.keep_alive = True
+        return configuration
+
+    return Access(load)
+
+
+def _in_cluster() -> bool:
+    return "KUBERNETES_SERVICE_HOST" in os.environ and not os.environ.get("KUBECONFIG")
+
+
+def _path(kubeconfig: Path | None) -> str:
+    """The path as `kubernetes` takes it: several, with colons between, as in KUBECONFIG."""
+    default = Path("~/.kube/config").expanduser()
+    path = str(kubeconfig or os.environ.get("KUBECONFIG") or default)
+    if not any(Path(part).expanduser().is_file() for part in path.split(os.pathsep) if part):
+        raise ConfigurationError(
+            f"kubeconfig {path} does not exist; give --kubeconfig, or set KUBECONFIG"
+        )
+    return path
+
+
+def _use(source: str, load: Callable[[], None]) -> None:
+    try:
+        with _complaints() as complaints:
+            load()
+    except Exception as error:  # the package raises what its parsers raise
+        raise ConfigurationError(f"{source} cannot be used: {_one_line(error)}") from error
+    if complaints:
+        raise ConfigurationError(f"{source}: no credentials: {complaints[0]}")
+
+
+def _load_in_cluster(configuration: Configuration) -> None:
+    kube_config.load_incluster_config(  # type: ignore[no-untyped-call]
+        client_configuration=configuration
+    )
+
+
+def _load_kubeconfig(configuration: Configuration, path: str, context: str | None) -> None:
+    configuration.host = ""  # else a cluster without a server would mean localhost
+    kube_config.load_kube_config(  # type: ignore[no-untyped-call]
+        config_file=path, context=context, client_configuration=configuration, persist_config=False
+    )
+    if not urllib3.util.parse_url(configuration.host).host:
+        raise ValueError("its cluster names no server")
+
+
+def _check_tls(source: str, configuration: Configuration) -> None:
+    """Finds now what every request would fail on. Raises ConfigurationError."""
+    if not configuration.verify_ssl:
+        raise ConfigurationError(
+            f"{source}: insecure-skip-tls-verify is set, and credentials would go to whoever "
+            "answers; give certificate-authority instead"
+        )
+    for what, file in (
+        ("certificate-authority", configuration.ssl_ca_cert),
+        ("client-certificate", configuration.cert_file),
+    ):
+        try:
+            if file and what == "certificate-authority":
+                ssl.create_default_context(cafile=file)
+            elif file:
+                ssl.create_default_context().load_cert_chain(file, configuration.key_file)
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"{source}: its {what} cannot be used: {error}") from error
+
+
+@contextmanager
+def _complaints() -> Iterator[list[str]]:
+    """What the official package only logs: that an exec plugin failed, and why."""
+    heard: list[str] = []
+
+    def listen(record: logging.LogRecord) -> bool:
+        ours = record.module == "kube_config" and record.thread == threading.get_ident()
+        if ours:
+            heard.append(" ".join(record.getMessage().split()))
+        return not ours
+
+    root, quiet = logging.getLogger(), logging.NullHandler()
+    root.addHandler(quiet)  # without a handler, logging.error() would set one up for good
+    root.addFilter(listen)
+    try:
+        yield heard
+    finally:
+        root.removeFilter(listen)
+        root.removeHandler(quiet)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

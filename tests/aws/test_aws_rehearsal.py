@@ -1,0 +1,158 @@
+"""The rehearsal: every scenario really blocks deletions, and a forced one ends them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import builders
+import pytest
+from harness import eventually
+
+from actuator.codec import decode
+from actuator.errors import NotFound
+from actuator.interface import Resource, resource_of
+from actuator.v1alpha1 import ControlPlane, Infrastructure
+from extensions.aws import tags
+from extensions.aws.rehearsal import AwsRehearsal
+from extensions.aws.seed import BINDINGS
+from generic.garden import not_ready_because
+from generic.rehearsal import Rehearsal, RehearsedShoot
+from generic.seed import install_crds
+
+KINDS = [Infrastructure.KIND, ControlPlane.KIND]
+CODES = {
+    "credentials-revoked": "ERR_INFRA_UNAUTHENTICATED",
+    "permission-denied": "ERR_INFRA_UNAUTHORIZED",
+    "dependency-left": "ERR_INFRA_DEPENDENCIES",
+}
+
+
+@pytest.fixture
+def rehearsal(tmp_path) -> Iterator[AwsRehearsal]:
+    running = AwsRehearsal()
+    running.start(tmp_path)
+    yield running
+    running.stop()
+
+
+class Played:
+    """A shoot of the rehearsal in the seed, under managers with their generated Roles."""
+
+    def __init__(self, rehearsal, seed, start) -> None:
+        self.seed = seed
+        self.shoot = RehearsedShoot(
+            technical_id=seed.namespace, type=seed.namespace, labels={"drill": "test"}
+        )
+        install_crds(seed.client, rehearsal.crds())
+        self.actuators = rehearsal.actuators()
+        for actuator in self.actuators:
+            start(actuator)
+        for manifest in rehearsal.manifests(self.shoot):
+            seed.garden.deploy(manifest)
+        eventually(lambda: all(not_ready_because(obj) is None for obj in self.objects()))
+
+    def objects(self) -> list:
+        namespace = self.seed.namespace
+        found = []
+        for kind in KINDS:
+            try:
+                found.append(self.seed.client.get(resource_of(kind), namespace, namespace))
+            except NotFound:
+                pass
+        return found
+
+    def codes(self) -> dict[str, list[str]]:
+        """The error codes of each object that shows any."""
+        errors = {obj["kind"]: obj["status"].get("lastError") or {} for obj in self.objects()}
+        return {kind: error["codes"] for kind, error in errors.items() if error.get("codes")}
+
+    def delete(self) -> None:
+        for kind in KINDS:
+            self.seed.garden.delete(kind, self.seed.namespace, self.seed.namespace)
+
+    def force(self) -> None:
+        self.seed.update_cluster(builders.cluster(self.seed.namespace, force="true"))
+
+
+@pytest.fixture
+def played(rehearsal, seed, start) -> Played:
+    return Played(rehearsal, seed, start)
+
+
+def test_it_is_what_the_drill_wants():
+    rehearsal: Rehearsal = AwsRehearsal()
+    assert "simulated" in rehearsal.title
+    assert set(rehearsal.scenarios) == set(CODES)
+    rehearsal.stop()
+
+
+def test_what_exists_is_listed_with_ids_and_tags(rehearsal, played, namespace):
+    left = rehearsal.left_outside()
+    assert sorted(one.type for one in left) == [
+        "AWS::EC2::EIP",
+        "AWS::EC2::SecurityGroup",
+        *["AWS::EC2::Subnet"] * 3,
+        "AWS::EC2::VPC",
+    ]
+    assert all(one.id and one.region == rehearsal.region for one in left)
+    assert all(tags.mark(namespace).items() <= one.tags.items() for one in left)
+
+
+def test_an_unknown_scenario_is_a_key_error(rehearsal):
+    with pytest.raises(KeyError):
+        rehearsal.break_outside("meteorite")
+
+
+@pytest.mark.parametrize("scenario", CODES)
+def test_a_scenario_blocks_the_deletion_until_it_is_forced(rehearsal, played, scenario):
+    rehearsal.break_outside(scenario)
+    played.delete()
+    stuck = eventually(lambda: len(played.codes()) == 2 and played.codes())
+    assert stuck["Infrastructure"] == [CODES[scenario]]
+    released = scenario == "dependency-left"
+    assert stuck["ControlPlane"] == [
+        "ERR_CLEANUP_CLUSTER_RESOURCES" if released else CODES[scenario]
+    ]
+    recorded = {
+        (one.type, one.id)
+        for actuator, obj in zip(played.actuators, played.objects(), strict=True)
+        for one in actuator.external_resources(
+            decode(Infrastructure if obj["kind"] == "Infrastructure" else ControlPlane, obj)
+        )
+    }
+    played.force()
+    eventually(lambda: not played.objects())
+    namespace = played.seed.namespace
+    assert played.seed.client.list(BINDINGS, namespace) == []
+    left = {(one.type, one.id) for one in rehearsal.left_outside()}
+    assert left == {(type, id) for type, id in recorded if id}
+    assert left, "something is left behind"
+
+
+def test_a_shoot_whose_other_controller_works_leaves_nothing(rehearsal, played):
+    played.delete()
+    namespace = played.seed.namespace
+    binding = eventually(
+        lambda: [
+            one
+            for one in played.seed.client.list(BINDINGS, namespace)
+            if one["metadata"].get("deletionTimestamp")
+        ]
+    )
+    assert len(binding) == 1
+    eventually(lambda: rehearsal.left_outside() == [])
+    no_finalizers = {"metadata": {"finalizers": None}}
+    played.seed.client.patch(BINDINGS, "kube-apiserver", namespace, no_finalizers)
+    eventually(lambda: not played.objects())
+
+
+def test_credentials_get_into_no_status_and_no_event(rehearsal, played, namespace):
+    rehearsal.break_outside("credentials-revoked")
+    played.delete()
+    eventually(lambda: len(played.codes()) == 2)
+    credentials = rehearsal._started.credentials
+    events = played.seed.client.list(Resource("v1", "events"), namespace)
+    written = f"{played.objects()} {events}"
+    assert "AuthFailure" in written
+    assert credentials.access_key_id not in written
+    assert credentials.secret_access_key not in written
