@@ -195,17 +195,21 @@ def _override(field: attrs.Attribute[Any]) -> Any:
 def _structure_factory(converter: cattrs.Converter) -> Callable[[type], Callable[..., Any]]:
     def factory(cls: type) -> Callable[..., Any]:
         attrs.resolve_types(cls, include_extras=True)
-        structure: Callable[..., Any] = make_dict_structure_fn(cls, converter, **_overrides(cls))
+        fields: Callable[..., Any] = make_dict_structure_fn(cls, converter, **_overrides(cls))
+
+        def structure(value: Any, target: object) -> Any:
+            if not isinstance(value, dict):
+                raise TypeError(f"expected an object, got {type(value).__name__}")
+            return fields(value, target)
+
         if not any(field.name == "extra" for field in attrs.fields(cls)):
             return structure
         known = {wire_name(f): f for f in attrs.fields(cls) if f.name != "extra"}
 
         def hook(value: Any, _: object) -> Any:
-            if not isinstance(value, dict):
-                raise TypeError(f"expected an object, got {type(value).__name__}")
             given = value
-            nulls = [n for n, v in value.items() if v is None and n in known]
-            if nulls:  # an explicit null means "not set", whatever the field's type
+            if isinstance(value, dict) and None in value.values():
+                # an explicit null means "not set", whatever the field's type
                 given = {n: v for n, v in value.items() if v is not None or n not in known}
             result = structure(given, cls)
             kept = {n: v for n, v in value.items() if _is_kept(v, known.get(n))}

@@ -273,9 +273,11 @@ def _body(response: BaseHTTPResponse, path: str) -> bytes:
 
 def _object(body: bytes) -> Raw:
     try:
-        obj: Raw = json.loads(body)
+        obj = json.loads(body)
     except ValueError as error:
         raise Unavailable(0, f"the API server's answer is no JSON: {error}") from error
+    if not isinstance(obj, dict):
+        raise Unavailable(0, "the API server's answer is no JSON object; is a proxy in between?")
     return obj
 
 

@@ -23,6 +23,8 @@ from urllib.parse import urlsplit
 import urllib3
 from kubernetes import config as kube_config
 from kubernetes.client import ApiClient, Configuration
+from kubernetes.config.config_exception import ConfigException
+from kubernetes.config.kube_config import KubeConfigMerger
 
 from actuator.errors import ConfigurationError, Unauthorized
 
@@ -156,11 +158,28 @@ def _load_in_cluster(configuration: Configuration) -> None:
 
 def _load_kubeconfig(configuration: Configuration, path: str, context: str | None) -> None:
     configuration.host = ""  # else a cluster without a server would mean localhost
-    kube_config.load_kube_config(  # type: ignore[no-untyped-call]
-        config_file=path, context=context, client_configuration=configuration, persist_config=False
-    )
+    try:
+        kube_config.load_kube_config(  # type: ignore[no-untyped-call]
+            config_file=path,
+            context=context,
+            client_configuration=configuration,
+            persist_config=False,
+        )
+    except ConfigException:
+        _check_context(path, context)
+        raise
     if not urllib3.util.parse_url(configuration.host).host:
         raise ValueError("its cluster names no server")
+
+
+def _check_context(path: str, context: str | None) -> None:
+    """Raises ValueError naming the contexts that there are: the package does not."""
+    config = KubeConfigMerger(path).config.value  # type: ignore[no-untyped-call]
+    names = [str(entry["name"]) for entry in config["contexts"]]
+    wanted = context or config.get("current-context")
+    if wanted not in names:
+        which = f"no context {wanted!r}" if wanted else "no current-context"
+        raise ValueError(f"it has {which}; it has {', '.join(names) or 'no contexts'}")
 
 
 def _check_tls(source: str, configuration: Configuration) -> None:

@@ -18,13 +18,12 @@ from pathlib import Path
 
 import attrs
 from sides import WORKERS, Side, SideError, ours, peer
-from world import Key, World
+from world import Key, Watch, World
 
 from generic.client import connect
 from generic.envtest import Environment, EnvtestError
 
 _NAMESPACES = 10
-_TIMEOUT = 300.0
 _SETTLE = 1.0
 _CACHED = 10_000
 
@@ -63,6 +62,7 @@ class Bench:
     """One embedded cluster, shared by all runs."""
 
     world: World
+    watch: Watch
     kubeconfig: Path
     logs: Path
 
@@ -72,14 +72,14 @@ class Bench:
         keys = [(shoots[n % _NAMESPACES], f"bench-{n}") for n in range(objects)]
         self.world.create_shoots(shoots)
         log = self.logs / f"{side.name}-{run}.log"
-        with side.running(self.kubeconfig, log) as process, self.world.watching() as watch:
+        with side.running(self.kubeconfig, log) as process:
             time.sleep(_SETTLE)
             requests, cpu = self.world.requests(), process.cpu_seconds()
-            reconciled = _clock(lambda: self.world.create(keys), watch.wait_succeeded, keys)
+            reconciled = _clock(lambda: self.world.create(keys), self.watch.wait_succeeded, keys)
             self.world.confirm(keys)
             self.world.force(shoots)
             time.sleep(_SETTLE)
-            forced = _clock(lambda: self.world.delete(keys), watch.wait_gone, keys)
+            forced = _clock(lambda: self.world.delete(keys), self.watch.wait_gone, keys)
             time.sleep(_SETTLE)
             driver = 3 * objects  # create, confirm, delete
             return Figures(
@@ -97,22 +97,19 @@ class Bench:
         self.world.create_shoots([namespace for namespace, _ in keys])
         self.world.create(keys)
         print(f"created {objects} shoots in {time.monotonic() - started:.0f} s", flush=True)
-        with (
-            self.world.watching() as watch,
-            side.running(self.kubeconfig, self.logs / "memory.log") as process,
-        ):
-            watch.wait_succeeded(keys, _TIMEOUT)
+        with side.running(self.kubeconfig, self.logs / "memory.log") as process:
+            self.watch.wait_succeeded(keys)
             time.sleep(_SETTLE)
             return process.resident_mib(), process.resident_mib(peak=True)
 
 
 def _clock(
-    act: Callable[[], None], wait: Callable[[Sequence[Key], float], float], keys: Sequence[Key]
+    act: Callable[[], None], wait: Callable[[Sequence[Key]], float], keys: Sequence[Key]
 ) -> float:
     """Seconds from the first request of the driver to the last object's outcome."""
     started = time.monotonic()
     act()
-    return wait(keys, _TIMEOUT) - started
+    return wait(keys) - started
 
 
 def _median(runs: Sequence[Figures]) -> Figures:
@@ -184,7 +181,7 @@ def main() -> int:
     with Environment(_progress) as environment, tempfile.TemporaryDirectory() as logs:
         world = World(connect(environment.kubeconfig))
         world.install()
-        bench = Bench(world, environment.kubeconfig, Path(logs))
+        bench = Bench(world, world.watch(), environment.kubeconfig, Path(logs))
         if args.only != "memory":
             gates += _run_speed(bench, runs, objects)
         if args.only != "speed":

@@ -9,9 +9,8 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -38,6 +37,7 @@ _NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 _CLUSTERS = resource_of(Cluster.KIND)
 _INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 _THREADS = 8
+_TIMEOUT = 300.0
 _PADDING = "x" * 2000
 """Brings a Cluster and an Infrastructure to some 3 KB, as they are in landscapes."""
 _REQUESTS = re.compile(
@@ -55,19 +55,22 @@ class Watch:
         self._gone: set[Key] = set()
         self._error: ApiError | None = None
 
-    def wait_succeeded(self, keys: Sequence[Key], timeout: float) -> float:
+    def wait_succeeded(self, keys: Sequence[Key]) -> float:
         """The monotonic time when the last of these was Succeeded. Raises TimeoutError."""
-        return self._wait(self._succeeded, set(keys), timeout, "succeeded")
+        return self._wait(self._succeeded, set(keys), "succeeded")
 
-    def wait_gone(self, keys: Sequence[Key], timeout: float) -> float:
+    def wait_gone(self, keys: Sequence[Key]) -> float:
         """The monotonic time when the last of these was gone. Raises TimeoutError."""
-        return self._wait(self._gone, set(keys), timeout, "gone")
+        return self._wait(self._gone, set(keys), "gone")
 
-    def follow(self, lines: Iterator[bytes]) -> None:
-        """Takes in the lines of a watch until it ends."""
+    def follow(self, client: HttpClient) -> None:
+        """Watches until the API server ends it."""
+        query = {"watch": "true", "timeoutSeconds": "7200"}
         try:
-            for line in lines:
-                self._see(json.loads(line))
+            path = path_of(_INFRASTRUCTURES)
+            with client.stream(path, query, read_timeout=_TIMEOUT) as lines:
+                for line in lines:
+                    self._see(json.loads(line))
         except ApiError as error:
             with self._changed:
                 self._error = error
@@ -85,9 +88,9 @@ class Watch:
                 self._succeeded.add(key)
             self._changed.notify_all()
 
-    def _wait(self, seen: set[Key], wanted: set[Key], timeout: float, what: str) -> float:
+    def _wait(self, seen: set[Key], wanted: set[Key], what: str) -> float:
         with self._changed:
-            done = self._changed.wait_for(lambda: self._error or wanted <= seen, timeout)
+            done = self._changed.wait_for(lambda: self._error or wanted <= seen, _TIMEOUT)
             if self._error is not None:
                 raise self._error
             if not done:
@@ -142,16 +145,11 @@ class World:
         text = self.client.send("GET", "/metrics").decode()
         return sum(int(float(count)) for count in _REQUESTS.findall(text))
 
-    @contextmanager
-    def watching(self) -> Iterator[Watch]:
-        """Watches all Infrastructures, from now to the end of the `with` block."""
-        _, version = self.client.list_with_version(_INFRASTRUCTURES)
-        query = {"watch": "true", "resourceVersion": version, "timeoutSeconds": "3600"}
-        path = path_of(_INFRASTRUCTURES)
+    def watch(self) -> Watch:
+        """Watches all Infrastructures from now on, in a thread that ends with the process."""
         watch = Watch()
-        with self.client.stream(path, query, read_timeout=600) as lines:
-            threading.Thread(target=watch.follow, args=(lines,), daemon=True).start()
-            yield watch
+        threading.Thread(target=watch.follow, args=(self.client,), daemon=True).start()
+        return watch
 
     def _each(self, do: Callable[[T], object], items: Sequence[T]) -> None:
         with ThreadPoolExecutor(_THREADS) as pool:

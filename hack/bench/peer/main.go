@@ -9,7 +9,7 @@ import (
 	"log"
 	"net/http"
 
-	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,6 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
+
+// Nothing per object is logged, which is to this side's advantage.
+const onlyErrors = -1
 
 func main() {
 	health := flag.String("health-bind-address", "", "where /readyz is served")
@@ -32,7 +35,7 @@ func main() {
 }
 
 func run(health string, workers int, kind string) error {
-	ctrl.SetLogger(logr.Discard())
+	ctrl.SetLogger(funcr.New(func(_, line string) { log.Print(line) }, funcr.Options{Verbosity: onlyErrors}))
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err

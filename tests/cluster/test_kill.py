@@ -1,0 +1,163 @@
+"""SIGKILL at random points of each operation: every object still reaches its outcome, once."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from builders import cluster, infrastructure
+from harness import FINALIZER, OPERATION, TIMESTAMP, eventually
+
+from generic.manager import Manager
+from generic.rbac import cluster_role, role_binding
+
+VICTIM = Path(__file__).with_name("victim.py")
+NAMES = [f"infra-{number}" for number in range(8)]
+KILLS = 3
+
+
+@pytest.fixture
+def dice(request):
+    """Random numbers from a seed that is printed, and can be given: KILL_SEED=…"""
+    number = int(os.environ.get("KILL_SEED") or random.randrange(10**6))
+    print(f"KILL_SEED={number}")
+    return random.Random(number)
+
+
+class Victims:
+    """Starts managers under their generated Role, and kills them."""
+
+    def __init__(self, environment, admin, seed, folder):
+        self.seed = seed
+        self.folder = folder
+        manager = Manager()
+        from harness import Script
+
+        manager.add(Script(), type=seed.namespace)
+        from conftest import BINDINGS, ROLES
+
+        admin.create(ROLES, cluster_role(manager, seed.namespace))
+        admin.create(BINDINGS, role_binding(seed.namespace, user=seed.namespace))
+        self.kubeconfig = environment.user_kubeconfig(seed.namespace)
+
+    @contextmanager
+    def one(self):
+        command = [sys.executable, str(VICTIM), str(self.kubeconfig)]
+        command += [self.seed.namespace, str(self.folder)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        try:
+            assert process.stdout.readline() == b"working\n"
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+    def survive(self, act, done, dice):
+        """`act`, with a manager that is killed again and again; then one that may finish."""
+        acted = False
+        for _ in range(KILLS):
+            with self.one():
+                if not acted:
+                    act()
+                    acted = True
+                time.sleep(dice.uniform(0, 0.25))
+        with self.one():
+            eventually(lambda: all(done(name) for name in NAMES), seconds=40)
+
+    def calls(self, operation):
+        lines = (self.folder / "calls").read_text().splitlines()
+        return {name for what, name in map(str.split, lines) if what == operation}
+
+    def things(self):
+        return sorted(self.folder.glob("thing-*"))
+
+
+@pytest.fixture
+def victims(environment, admin, seed, tmp_path):
+    (tmp_path / "calls").touch()
+    return Victims(environment, admin, seed, tmp_path)
+
+
+def create(seed, **annotations):
+    asked = {OPERATION: "reconcile", TIMESTAMP: "2026-01-01T00:00:00Z", **annotations}
+    for name in NAMES:
+        seed.create(infrastructure(seed.namespace, seed.namespace, name, annotations=asked))
+
+
+def unowned(obj):
+    return FINALIZER not in (obj["metadata"].get("finalizers") or [])
+
+
+def test_creation_survives(seed, victims, dice):
+    victims.survive(lambda: create(seed), seed.is_ready, dice)
+    assert victims.calls("reconcile") == set(NAMES)
+    assert len(victims.things()) == len(NAMES), "each was made once"
+    kept = {seed.status(name)["providerStatus"]["thing"] for name in NAMES}
+    assert kept == {thing.name for thing in victims.things()}
+
+
+def test_a_requested_reconcile_survives(seed, victims, dice):
+    with victims.one():
+        create(seed)
+        eventually(lambda: all(seed.is_ready(name) for name in NAMES))
+    (victims.folder / "calls").write_text("")
+
+    def ask():
+        for name in NAMES:
+            seed.ask("reconcile", name)
+
+    victims.survive(ask, seed.is_ready, dice)
+    assert victims.calls("reconcile") == set(NAMES), "no request is lost"
+    assert len(victims.things()) == len(NAMES)
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_deletion_survives(seed, victims, dice, forced):
+    with victims.one():
+        create(seed)
+        eventually(lambda: all(seed.is_ready(name) for name in NAMES))
+    if forced:
+        seed.update_cluster(cluster(seed.namespace, force="true"))
+
+    def delete():
+        for name in NAMES:
+            seed.delete(name)
+
+    victims.survive(delete, seed.is_gone, dice)
+    assert victims.calls("force_delete" if forced else "delete") == set(NAMES)
+    assert len(victims.things()) == (len(NAMES) if forced else 0)
+    recorded = {event["involvedObject"]["name"] for event in seed.events("LeftOutside")}
+    assert recorded == (set(NAMES) if forced else set()), "each is on record, or none"
+
+
+def test_migration_survives(seed, victims, dice):
+    with victims.one():
+        create(seed)
+        eventually(lambda: all(seed.is_ready(name) for name in NAMES))
+
+    def ask():
+        for name in NAMES:
+            seed.ask("migrate", name)
+
+    def moved(name):
+        obj = seed.get(name)
+        return unowned(obj) and OPERATION not in obj["metadata"].get("annotations", {})
+
+    victims.survive(ask, moved, dice)
+    assert {seed.last_operation(name) for name in NAMES} == {("Migrate", "Succeeded")}
+    assert len(victims.things()) == len(NAMES)
+
+
+def test_restore_survives(seed, victims, dice):
+    victims.survive(lambda: create(seed, **{OPERATION: "restore"}), seed.is_ready, dice)
+    assert victims.calls("restore") == set(NAMES)
+    assert len(victims.things()) == len(NAMES)
+    for name in NAMES:
+        assert seed.last_operation(name)[1] == "Succeeded"
+
+

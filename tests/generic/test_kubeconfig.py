@@ -1,0 +1,310 @@
+"""Configurations and credentials: where they are found, what is wrong with them, their renewal."""
+
+import base64
+import json
+import logging
+import os
+import stat
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from kubernetes.config import incluster_config
+from proxy import kubeconfig
+
+from actuator import Resource
+from actuator.errors import ConfigurationError, Unauthorized
+from generic.client import connect
+
+NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+
+
+@pytest.fixture(autouse=True)
+def nothing_around(monkeypatch, tmp_path):
+    """No kubeconfig, no pod, and a home of our own."""
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.fixture
+def pod(environment, monkeypatch, tmp_path):
+    """The files and variables of a pod; returns its token's file."""
+    address = urlsplit(environment.url)
+    token = tmp_path / "pod-token"
+    token.write_text(environment.admin_token)
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(environment.ca_file))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", address.hostname)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(address.port))
+    return token
+
+
+class Plugin:
+    """An exec plugin: prints what is in its folder, and keeps count of its runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.runs_file = folder / "runs"
+        self.says = folder / "says"
+        self.script = folder / "plugin"
+        self.script.write_text(
+            f"#!{sys.executable} -IS\n"
+            "import pathlib, sys\n"
+            f"folder = pathlib.Path({str(folder)!r})\n"
+            "open(folder / 'runs', 'a').write('.')\n"
+            "said = (folder / 'says').read_text()\n"
+            "sys.exit(said[1:]) if said.startswith('!') else print(said)\n"
+        )
+        self.script.chmod(stat.S_IRWXU)
+
+    def prints(self, token: str, **more: str) -> None:
+        api = "client.authentication.k8s.io/v1"
+        said = {"apiVersion": api, "kind": "ExecCredential", "status": {"token": token, **more}}
+        self.says.write_text(json.dumps(said))
+
+    def fails(self, why: str) -> None:
+        self.says.write_text(f"!{why}")
+
+    @property
+    def runs(self) -> int:
+        return len(self.runs_file.read_text())
+
+    @property
+    def user(self) -> dict[str, object]:
+        api = "client.authentication.k8s.io/v1"
+        return {"apiVersion": api, "command": str(self.script), "interactiveMode": "Never"}
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    (tmp_path / "plugin").mkdir()
+    return Plugin(tmp_path / "plugin")
+
+
+@pytest.fixture
+def plugged(plugin, environment, tmp_path):
+    """A kubeconfig that asks the plugin."""
+    return kubeconfig(tmp_path / "k", environment.url, environment.ca_file, exec=plugin.user)
+
+
+def works(client) -> bool:
+    return client.get(NAMESPACES, "default")["metadata"]["name"] == "default"
+
+
+def test_the_given_file_comes_before_the_variable_before_the_pod_before_the_home(
+    environment, pod, monkeypatch, tmp_path
+):
+    def write(name, host):
+        return kubeconfig(tmp_path / name, f"https://{host}", environment.ca_file)
+
+    (tmp_path / ".kube").mkdir()
+    write(".kube/config", "home.example")
+    given = write("given", "given.example")
+    monkeypatch.setenv("KUBECONFIG", str(write("variable", "variable.example")))
+    assert connect(given).host == "given.example"
+    assert connect().host == "variable.example"
+    monkeypatch.delenv("KUBECONFIG")
+    assert works(connect())
+    assert connect(context="x").host == "home.example"  # a context is one of a kubeconfig
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST")
+    assert connect().host == "home.example"
+
+
+def test_the_variable_may_name_several_files(environment, monkeypatch, tmp_path):
+    one = kubeconfig(tmp_path / "one", environment.url, environment.ca_file, token="t")
+    monkeypatch.setenv("KUBECONFIG", os.pathsep.join([str(tmp_path / "missing"), "", str(one)]))
+    assert connect().host == urlsplit(environment.url).netloc
+
+
+def test_a_context_chooses_the_cluster(environment, tmp_path):
+    path = kubeconfig(tmp_path / "k", "https://first.example", environment.ca_file)
+    config = json.loads(path.read_text())
+    config["clusters"].append({"name": "d", "cluster": {"server": "https://second.example"}})
+    config["contexts"].append({"name": "y", "context": {"cluster": "d"}})
+    path.write_text(json.dumps(config))
+    assert connect(path).host == "first.example"
+    assert connect(path, "y").host == "second.example"
+    with pytest.raises(ConfigurationError, match="no context 'z'; it has x, y"):
+        connect(path, "z")
+
+
+def broken():
+    """Kubeconfigs that cannot be used, and what the message must contain."""
+    good = {
+        "clusters": [{"name": "c", "cluster": {"server": "https://a.example"}}],
+        "users": [{"name": "u", "user": {}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+
+    def cluster(**more):
+        entry = {"server": "https://a.example", **more}
+        return {**good, "clusters": [{"name": "c", "cluster": entry}]}
+
+    def user(**entry):
+        return {**good, "users": [{"name": "u", "user": entry}]}
+
+    rubbish = base64.b64encode(b"rubbish").decode()
+    api = "client.authentication.k8s.io/v1"
+    yield "empty", "", "empty"
+    yield "not-yaml", "a: [", "cannot be used"
+    yield "a-list", "[1, 2]", "cannot be used"
+    yield "a-word", "kubeconfig", "cannot be used"
+    yield "binary", "\x00\x01", "cannot be used"
+    yield "no-context", {**good, "current-context": ""}, "current-context"
+    yield "context-unknown", {**good, "current-context": "gone"}, "gone"
+    yield "no-cluster", {**good, "clusters": []}, "clusters"
+    yield "no-server", cluster(server=""), "server"
+    yield "server-no-url", cluster(server="not a url"), "server"
+    yield "insecure", cluster(**{"insecure-skip-tls-verify": True}), "certificate-authority"
+    yield "ca-missing", cluster(**{"certificate-authority": "/missing.crt"}), "missing.crt"
+    yield "ca-no-base64", cluster(**{"certificate-authority-data": "%"}), "cannot be used"
+    yield "ca-rubbish", cluster(**{"certificate-authority-data": rubbish}), "certificate-authority"
+    yield (
+        "certificate-rubbish",
+        user(**{"client-certificate-data": rubbish, "client-key-data": rubbish}),
+        "client-certificate",
+    )
+    yield "token-file-missing", user(tokenFile="/missing.token"), "missing.token"
+    yield "exec-missing", user(exec={"apiVersion": api, "command": "/no/plugin"}), "/no/plugin"
+    yield "exec-no-command", user(exec={"apiVersion": api}), "command"
+    yield "exec-fails", user(exec={"apiVersion": api, "command": "false"}), "returned 1"
+    yield "exec-says-nothing", user(exec={"apiVersion": api, "command": "true"}), "decode"
+
+
+@pytest.mark.parametrize(("name", "content", "clue"), [pytest.param(*b, id=b[0]) for b in broken()])
+def test_a_broken_kubeconfig_is_one_clear_sentence(name, content, clue, tmp_path, caplog, capfd):
+    path = tmp_path / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.raises(ConfigurationError) as caught:
+        connect(path)
+    message = caught.value.message
+    assert str(path) in message
+    assert clue in message
+    assert "\n" not in message
+    assert len(message) < 300
+    assert capfd.readouterr() == ("", "")
+    assert caplog.text == ""
+
+
+def test_a_missing_kubeconfig_names_the_ways_out(tmp_path, monkeypatch):
+    with pytest.raises(ConfigurationError, match=r"/nowhere does not exist; give --kubeconfig"):
+        connect(Path("/nowhere"))
+    with pytest.raises(ConfigurationError, match=rf"{tmp_path}/.kube/config does not exist"):
+        connect()
+    with pytest.raises(ConfigurationError, match="does not exist"):
+        connect(tmp_path)  # a folder
+
+
+def test_a_pod_without_its_files_is_one_clear_sentence(pod):
+    pod.unlink()
+    with pytest.raises(ConfigurationError, match=r"service account.*token file does not exist"):
+        connect()
+
+
+def test_a_rotated_pod_token_is_read_again_once_the_old_one_is_refused(pod, environment):
+    pod.write_text("expired")
+    client = connect()
+    with pytest.raises(Unauthorized):
+        client.get(NAMESPACES, "default")
+    pod.write_text(environment.admin_token)
+    assert works(client)
+
+
+def test_a_rotated_token_file_is_read_again_once_the_old_one_is_refused(environment, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("expired")
+    path = kubeconfig(tmp_path / "k", environment.url, environment.ca_file, tokenFile=str(token))
+    client = connect(path)
+    with pytest.raises(Unauthorized):
+        client.get(NAMESPACES, "default")
+    token.write_text(environment.admin_token)
+    assert works(client)
+
+
+def test_a_rotated_client_certificate_is_read_again_once_the_old_one_is_refused(
+    environment, tmp_path
+):
+    path = kubeconfig(tmp_path / "k", environment.url, environment.ca_file, token="expired")
+    client = connect(path)
+    with pytest.raises(Unauthorized):
+        client.get(NAMESPACES, "default")
+    path.write_text(environment.user_kubeconfig("someone", ["system:masters"]).read_text())
+    assert works(client)
+
+
+def test_a_plugins_token_is_used_and_the_plugin_run_once(plugin, plugged, environment):
+    plugin.prints(environment.admin_token)
+    client = connect(plugged)
+    assert all(works(client) for _ in range(5))
+    assert plugin.runs == 1
+
+
+def test_a_refused_token_makes_the_plugin_run_again_for_the_next_request(
+    plugin, plugged, environment
+):
+    plugin.prints("expired")
+    client = connect(plugged)
+    plugin.prints(environment.admin_token)
+    with pytest.raises(Unauthorized):
+        client.get(NAMESPACES, "default")
+    assert works(client)
+    assert plugin.runs == 2
+
+
+def test_a_storm_of_refusals_runs_the_plugin_only_once_more(plugin, plugged):
+    plugin.prints("expired")
+    client = connect(plugged)
+
+    def ask(_number):
+        with pytest.raises(Unauthorized):
+            client.get(NAMESPACES, "default")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(40)))
+    assert plugin.runs == 2
+
+
+def test_a_token_of_short_life_does_not_cost_a_run_for_each_request(plugin, plugged, environment):
+    plugin.prints(environment.admin_token, expirationTimestamp="2020-01-01T00:00:00Z")
+    client = connect(plugged)
+    assert all(works(client) for _ in range(10))
+    assert plugin.runs == 2  # at connect, and because it is over already
+
+
+def test_a_plugin_that_fails_later_says_why_and_is_asked_again(
+    plugin, plugged, environment, monkeypatch
+):
+    monkeypatch.setattr("generic.kubeconfig._FRESH", 0.0)
+    plugin.prints("expired")
+    client = connect(plugged)
+    plugin.fails("the identity provider is down")
+    with pytest.raises(Unauthorized):
+        client.get(NAMESPACES, "default")
+    with pytest.raises(Unauthorized, match="the identity provider is down"):
+        client.get(NAMESPACES, "default")
+    plugin.prints(environment.admin_token)
+    assert works(client)
+
+
+def test_a_renewal_that_fails_early_leaves_the_old_token_in_use(
+    plugin, plugged, environment, caplog
+):
+    plugin.prints(environment.admin_token, expirationTimestamp="2020-01-01T00:00:00Z")
+    client = connect(plugged)
+    plugin.fails("the identity provider is down")
+    assert works(client)
+    assert [record.message for record in caplog.records] == ["no new credentials"]
+
+
+def test_no_token_is_ever_in_a_log_or_an_error(plugin, plugged, caplog):
+    caplog.set_level(logging.DEBUG)
+    plugin.prints("a-secret-token")
+    client = connect(plugged)
+    with pytest.raises(Unauthorized) as caught:
+        client.get(NAMESPACES, "default")
+    texts = [caplog.text, repr(caught.value), str(vars(caught.value)), str(vars(client))]
+    assert "a-secret-token" not in " ".join(texts)
+    assert logging.getLogger().filters == []
