@@ -168,6 +168,8 @@ def _load_kubeconfig(configuration: Configuration, path: str, context: str | Non
     except ConfigException:
         _check_context(path, context)
         raise
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError("it is not built like a kubeconfig") from error
     if not urllib3.util.parse_url(configuration.host).host:
         raise ValueError("its cluster names no server")
 
@@ -179,7 +181,7 @@ def _check_context(path: str, context: str | None) -> None:
     wanted = context or config.get("current-context")
     if wanted not in names:
         which = f"no context {wanted!r}" if wanted else "no current-context"
-        raise ValueError(f"it has {which}; it has {', '.join(names) or 'no contexts'}")
+        raise ValueError(f"it has {which}; give --context, one of: {', '.join(names)}")
 
 
 def _check_tls(source: str, configuration: Configuration) -> None:

@@ -28,7 +28,7 @@ from generic.clock import SystemClock
 from generic.clusters import CLUSTERS, Clusters
 from generic.controller import Controller
 from generic.events import EventRecorder
-from generic.health import Address, HealthServer, parse_address
+from generic.health import HealthServer, parse_address
 from generic.informer import Informer
 from generic.leaderelection import LeaderElector
 from generic.metrics import Metrics
@@ -344,16 +344,23 @@ class Manager:
         """Serves metrics and health; on one address they share a server."""
         metrics = parse_address(self.options.metrics_bind_address)
         health = parse_address(self.options.health_bind_address)
-        pages: dict[Address, dict[str, Any]] = {}
-        if metrics is not None:
-            pages.setdefault(metrics, {})["metrics"] = self.metrics.expose
-        if health is not None:
-            checks = {"healthz": self.check_health(), "readyz": self.check_ready()}
-            pages.setdefault(health, {}).update(checks)
-        for address, served in pages.items():
-            server = HealthServer(address, **served)
+        alive, ready = self.check_health(), self.check_ready()
+        expose = self.metrics.expose
+        servers: dict[str, HealthServer] = {}
+        if metrics is not None and metrics == health:
+            both = HealthServer(metrics, healthz=alive, readyz=ready, metrics=expose)
+            servers = {"metrics": both, "health": both}
+        else:
+            if metrics is not None:
+                servers["metrics"] = HealthServer(metrics, metrics=expose)
+            if health is not None:
+                servers["health"] = HealthServer(health, healthz=alive, readyz=ready)
+        for server in dict.fromkeys(servers.values()):
             server.start()
             self._servers.append(server)
+        if servers:
+            fields = {name: str(server.address) for name, server in servers.items()}
+            logger.info("serving", extra={"fields": fields})
 
     def _dead_thread(self) -> str | None:
         dead = sum(not thread.is_alive() for thread in self._threads)

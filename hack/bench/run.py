@@ -194,5 +194,5 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (EnvtestError, SideError, TimeoutError) as error:
+    except (EnvtestError, SideError) as error:
         sys.exit(f"bench: {error}")

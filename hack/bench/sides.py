@@ -28,7 +28,7 @@ _STOP_SECONDS = 30.0
 
 
 class SideError(Exception):
-    """A side did not start, or ended by itself; the text has the end of its log."""
+    """A side did not start, did not do its work, or ended by itself; the text has the end of its log."""
 
 
 @attrs.frozen
@@ -69,6 +69,8 @@ class Side:
         try:
             self._wait_ready(process, address, log)
             yield Process(process.pid)
+        except TimeoutError as error:
+            raise SideError(f"{self.name}: {error}; its log ends with:\n{_tail(log)}") from error
         finally:
             process.terminate()
             try:
@@ -85,8 +87,7 @@ class Side:
                     return
             except (urllib.error.URLError, OSError):
                 time.sleep(0.1)
-        tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
-        raise SideError(f"{self.name} did not become ready:\n{tail}")
+        raise SideError(f"{self.name} did not become ready; its log ends with:\n{_tail(log)}")
 
 
 def ours() -> Side:
@@ -120,6 +121,10 @@ def _peer_command(program: Path, kubeconfig: Path, address: str) -> list[str]:
         *("--health-bind-address", address),
         *("--workers", str(WORKERS)),
     ]
+
+
+def _tail(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-15:])
 
 
 def _free_port() -> int:

@@ -37,7 +37,7 @@ _NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 _CLUSTERS = resource_of(Cluster.KIND)
 _INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 _THREADS = 8
-_TIMEOUT = 300.0
+_TIMEOUT = 200.0
 _PADDING = "x" * 2000
 """Brings a Cluster and an Infrastructure to some 3 KB, as they are in landscapes."""
 _REQUESTS = re.compile(

@@ -164,10 +164,12 @@ def assert_round_trip(cls, obj):
 @given(RAW)
 @settings(deadline=None)
 def test_anything_at_all_is_an_object_or_a_clear_error(obj):
+    message = ""
     try:
         decode(Infrastructure, obj)
     except DecodeError as error:
-        assert "\n" not in str(error)
+        message = str(error)
+    assert "\n" not in message
 
 
 @pytest.mark.parametrize(
@@ -201,6 +203,26 @@ def test_text_that_is_no_json_is_an_error():
 class Config:
     zone_name: str
     size: int = 1
+
+
+@attrs.frozen(kw_only=True)
+class Outer:
+    inner: Config | None = None
+    zones: list[Config] = attrs.field(factory=list)
+
+
+@pytest.mark.parametrize(
+    ("wire", "named"),
+    [
+        pytest.param({"inner": "text"}, "expected an object, got str @ $.inner", id="a string"),
+        pytest.param({"inner": []}, "expected an object, got list @ $.inner", id="a list"),
+        pytest.param({"zones": [{"zoneName": "a"}, 5]}, "[1]: expected an object", id="an entry"),
+    ],
+)
+def test_what_is_no_object_is_named_in_a_configuration_too(wire, named):
+    with pytest.raises(DecodeError) as caught:
+        decode_strictly(Outer, wire)
+    assert named in str(caught.value)
 
 
 def test_a_users_configuration_is_decoded_strictly():

