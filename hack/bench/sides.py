@@ -28,7 +28,7 @@ _STOP_SECONDS = 30.0
 
 
 class SideError(Exception):
-    """A side did not start, did not do its work, or ended by itself; the text has the end of its log."""
+    """A side did not start, or not do its work; the text has the end of its log."""
 
 
 @attrs.frozen

@@ -1,0 +1,139 @@
+"""`actuator drill` as people run it: it passes, it fails where a rule is broken, it cleans up."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from harness import eventually
+
+from actuator.cluster import Cluster
+from actuator.v1alpha1 import ControlPlane, Infrastructure
+from generic.client import connect
+from generic.clusters import CLUSTERS
+from generic.drill.breaks import BREAKS
+from generic.drill.world import LABEL
+from generic.envtest import Environment
+from generic.garden import NAMESPACES
+from generic.seed import install_crds, install_kinds
+
+ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+
+
+def drill(tmp_path, *flags):
+    command = [*ACTUATOR, "drill", "--output", str(tmp_path), *flags]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
+    report = tmp_path / "report.json"
+    return done, json.loads(report.read_text()) if report.exists() else None
+
+
+def broken_rules(report):
+    return {finding["rule"] for finding in report["findings"] if finding["problems"]}
+
+
+def test_the_drill_passes_and_its_report_proves_it(tmp_path):
+    done, report = drill(tmp_path, "--shoots", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert broken_rules(report) == set()
+    assert {finding["rule"] for finding in report["findings"]} == {*BREAKS, "seed"}
+    assert "ERR_INFRA_UNAUTHENTICATED" in done.stdout
+    assert (tmp_path / "report.html").stat().st_size > 1000
+    secrets = ("AKIA", "secretAccessKey")
+    assert not any(word in (tmp_path / "report.json").read_text() for word in secrets)
+
+
+@pytest.mark.parametrize("rule", list(BREAKS))
+def test_each_check_fails_where_its_rule_is_broken(tmp_path, rule):
+    done, report = drill(tmp_path, "--shoots", "1", "--break", rule)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert rule in broken_rules(report)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        pytest.param(["no.such:Thing"], "there is no module 'no'", id="module"),
+        pytest.param(["extensions.aws:nothing"], "has no 'nothing'", id="object"),
+        pytest.param(["extensions.aws"], "write MODULE:OBJECT", id="reference"),
+        pytest.param(["--scenario", "rain"], "it has: credentials-revoked", id="scenario"),
+        pytest.param(["--kubeconfig", "x"], "--kubeconfig and --context", id="context"),
+        pytest.param(
+            ["--kubeconfig", "/no/file", "--context", "x"], "/no/file does not exist", id="file"
+        ),
+        pytest.param(
+            ["--kubeconfig", "x", "--context", "y", "--break", "I1"], "embedded cluster", id="break"
+        ),
+    ],
+)
+def test_bad_input_gets_one_sentence(tmp_path, flags, words):
+    done, report = drill(tmp_path, *flags)
+    assert done.returncode in (1, 2)
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert report is None
+
+
+@pytest.fixture(scope="module")
+def foreign():
+    """A seed that is not the drill's: ours to look at, not its to change."""
+    from extensions.aws.crds import binding_crd
+
+    with Environment() as environment:
+        admin = connect(environment.kubeconfig)
+        install_kinds(admin, [Infrastructure, ControlPlane, Cluster])
+        install_crds(admin, [binding_crd()])
+        yield environment, admin
+
+
+def target(foreign):
+    environment, _ = foreign
+    import yaml
+
+    context = yaml.safe_load(environment.kubeconfig.read_text())["current-context"]
+    return ["--kubeconfig", str(environment.kubeconfig), "--context", context]
+
+
+def everything(admin):
+    """All namespaces, Clusters and CRDs, by name and version."""
+    from generic.seed import CRDS
+
+    found = {}
+    for resource in (NAMESPACES, CLUSTERS, CRDS):
+        for obj in admin.list(resource):
+            if obj["metadata"].get("deletionTimestamp") is None:
+                found[str(resource), obj["metadata"]["name"]] = obj["metadata"]["uid"]
+    return found
+
+
+def test_on_a_seed_that_is_not_its_own_it_leaves_nothing(foreign, tmp_path):
+    _, admin = foreign
+    before = everything(admin)
+    done, report = drill(tmp_path, "--shoots", "2", *target(foreign))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert broken_rules(report) == set()
+    assert everything(admin) == before
+
+
+def test_an_interrupted_drill_leaves_nothing(foreign, tmp_path):
+    _, admin = foreign
+    before = everything(admin)
+    command = [*ACTUATOR, "drill", "--output", str(tmp_path), "--shoots", "2", *target(foreign)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    eventually(lambda: len(admin.list(NAMESPACES, label_selector=LABEL)) > 2, seconds=40)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "Traceback" not in errors
+    assert everything(admin) == before
+    assert admin.list(CLUSTERS, label_selector=LABEL) == []
+
+
+def test_it_refuses_a_seed_without_the_kinds(tmp_path):
+    with Environment() as environment:
+        done, report = drill(tmp_path, *target((environment, None)))
+    assert done.returncode == 1
+    assert "has no CRD clusters.extensions.gardener.cloud" in done.stderr
+    assert report is None
