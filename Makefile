@@ -52,11 +52,8 @@ env-up: $(STAMP) ## start the embedded cluster and leave it running
 env-down: $(STAMP) ## stop it
 	@$(BIN)/actuator env down $(ARGS)
 
-wheel: $(STAMP) ## build the wheel into dist/
-	@rm -rf dist
-	@$(BIN)/python -m build --wheel --no-isolation --outdir dist . > $(VENV)/wheel.log 2>&1 \
-		|| { cat $(VENV)/wheel.log; exit 1; }
-	@ls dist/*.whl
+wheel: $(STAMP) ## build the wheel into dist/ and check what is in it
+	@$(BIN)/python hack/wheel.py
 
 lock: $(STAMP) ## resolve the locked dependencies anew; ARGS="--upgrade" for newer ones
 	@$(BIN)/python hack/lock.py $(ARGS)

@@ -11,7 +11,7 @@ import attrs
 
 from actuator.cluster import Cluster, ClusterState, Verdict
 from actuator.codec import decode_json
-from actuator.errors import DecodeError, NotFound
+from actuator.errors import ApiError, DecodeError, NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import ClusterNeed, Kind, ObjectMeta
 from generic.store import ClusterHeader, Event, Request, Store
@@ -72,4 +72,6 @@ class Clusters:
             meta = self._client.get(_NAMESPACES, namespace)["metadata"]
         except NotFound:
             return False
+        except ApiError:
+            return True  # nobody can say: then waiting for a Cluster is the safe answer
         return bool((meta.get("labels") or {}).get("gardener.cloud/role") == "shoot")

@@ -31,8 +31,8 @@ def check_neighbours() -> None:
     if taken := list(_neighbours()):
         names = " ".join(taken)
         raise NeighbourFound(
-            f"the distribution {' and '.join(taken)} is installed beside {_OURS} and has packages"
-            f" of the same name; remove it and reinstall ours: pip uninstall {names}"
+            f"another distribution that has a package of our name is installed beside {_OURS}:"
+            f" {', '.join(taken)}; remove it and reinstall ours: pip uninstall {names}"
             f" && pip install --force-reinstall {_OURS}"
         )
     for name in _PACKAGES:
@@ -49,7 +49,9 @@ def _check_place(name: str) -> None:
     """Raise if importing `name` would not give the folder beside this one."""
     ours = Path(__file__).parent.parent / name
     spec = PathFinder.find_spec(name)
-    origin = spec.origin if spec else None
+    if spec is None:  # imported by other means than a folder: then no folder hides it
+        return
+    origin = spec.origin
     if origin is None or Path(origin).parent.resolve() != ours.resolve():
         raise NeighbourFound(
             f"the package {name} is not the one of {_OURS}: {origin or 'it has no __init__.py'} is"

@@ -297,7 +297,7 @@ class _Watching:
     def __init__(self, observer: Observer, outcomes: OutcomeLog) -> None:
         self._observer = observer
         self._outcomes = outcomes
-        self._logger = logging.getLogger("generic.reconciler")
+        self._logger = logging.getLogger("generic.reporter")
         self._level = self._logger.level
 
     def __enter__(self) -> None:

@@ -10,11 +10,13 @@ from actuator.codec import decode
 FORCE = "confirmation.gardener.cloud/force-deletion"
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=2)
-    | st.dictionaries(
-        st.sampled_from(["metadata", "annotations", "status", "spec", FORCE, "lastOperation"]),
-        inner,
-        max_size=4,
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["metadata", "annotations", "status", "spec", FORCE, "lastOperation"]),
+            inner,
+            max_size=4,
+        )
     ),
 )
 

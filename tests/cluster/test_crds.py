@@ -70,9 +70,7 @@ def round_trip(admin, cls, resource, obj, status):
     created = admin.create(resource, obj)
     meta = created["metadata"]
     patch = [{"op": "add", "path": "/status", "value": status}]
-    stored = admin.patch(
-        resource, meta["name"], meta["namespace"], patch, subresource="status"
-    )
+    stored = admin.patch(resource, meta["name"], meta["namespace"], patch, subresource="status")
     assert stored["status"] == status, "nothing is pruned"
     assert stored["spec"] == obj["spec"]
     assert encode(decode(cls, stored)) == stored
@@ -113,6 +111,8 @@ def test_what_is_required_is_required(admin, seed):
 
 def test_printer_columns_are_there(admin):
     table = Resource(Infrastructure.KIND.api_version, "infrastructures")
-    names = [c["name"] for c in crd(Infrastructure)["spec"]["versions"][0]["additionalPrinterColumns"]]
+    names = [
+        c["name"] for c in crd(Infrastructure)["spec"]["versions"][0]["additionalPrinterColumns"]
+    ]
     assert names == ["Type", "Region", "Status", "Age"]
     assert admin.list(table) is not None

@@ -159,5 +159,3 @@ def test_restore_survives(seed, victims, dice):
     assert len(victims.things()) == len(NAMES)
     for name in NAMES:
         assert seed.last_operation(name)[1] == "Succeeded"
-
-

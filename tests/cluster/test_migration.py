@@ -67,7 +67,9 @@ def test_nothing_happens_while_gardenlet_fills_in_the_state(seed, start, script)
     start(script)
     asked = {OPERATION: "wait-for-state"}
     seed.create(infrastructure(seed.namespace, seed.namespace, annotations=asked))
-    seed.patch([{"op": "add", "path": "/status", "value": {"state": {"vpc": "1"}}}], "infra", "status")
+    seed.patch(
+        [{"op": "add", "path": "/status", "value": {"state": {"vpc": "1"}}}], "infra", "status"
+    )
     seed.create(infrastructure(seed.namespace, seed.namespace, name="other"))
     eventually(lambda: seed.is_ready("other"))
     assert script.operations() == []
@@ -108,7 +110,9 @@ def test_an_unfinished_operation_goes_on_without_its_request(seed, start, script
         "description": "",
         "lastUpdateTime": "2026-01-01T00:00:00Z",
     }
-    seed.patch([{"op": "add", "path": "/status", "value": {"lastOperation": last}}], "infra", "status")
+    seed.patch(
+        [{"op": "add", "path": "/status", "value": {"lastOperation": last}}], "infra", "status"
+    )
     seed.annotate(**{OPERATION: None})
     start(script)
     eventually(lambda: seed.last_operation() == (operation.title(), "Succeeded"))

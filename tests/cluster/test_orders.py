@@ -206,6 +206,6 @@ def test_a_lost_answer_to_the_release_is_no_second_deletion(seed, start, script,
     between.after["finalizers"] = lose
     seed.delete()
     eventually(seed.is_gone)
-    body = lambda: manager.metrics.expose()[0].decode()
-    eventually(lambda: 'outcome="deleted"} 1.0' in body(), seconds=5)
+    outcomes = manager.metrics.total
+    eventually(lambda: outcomes("actuator_deletions_total", "outcome")["deleted"] == 1, seconds=5)
     assert script.operations() == ["reconcile", "delete"]

@@ -57,7 +57,10 @@ def program(environment, admin, seed, tmp_path):
             command += [f"--health-bind-address={address}", f"--metrics-bind-address={address}"]
             output = stack.enter_context(log.open("wb"))
             process = subprocess.Popen(
-                [*command, *flags], stderr=output, stdout=output, env={**os.environ, **dict(environ)}
+                [*command, *flags],
+                stderr=output,
+                stdout=output,
+                env={**os.environ, **dict(environ)},
             )
             stack.callback(process.wait)
             stack.callback(process.kill)
@@ -108,7 +111,7 @@ def addresses(running):
 
 def get(url):
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310
+        with urllib.request.urlopen(url, timeout=5) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

@@ -123,9 +123,7 @@ def test_a_kind_has_the_default_it_needs():
     assert default_predicate(kind, ignore_operation_annotation=False) is operation_requested
     assert default_predicate(kind, ignore_operation_annotation=True) is generation_changed
     other = attrs.evolve(kind, has_operation_annotation=False)
-    assert (
-        default_predicate(other, ignore_operation_annotation=False) is spec_or_finalizers_changed
-    )
+    assert default_predicate(other, ignore_operation_annotation=False) is spec_or_finalizers_changed
 
 
 @pytest.mark.parametrize(

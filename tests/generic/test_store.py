@@ -25,6 +25,8 @@ class ServerAndStore(RuleBasedStateMachine):
         self.ours: set[int] = set()
         self.highest: Versioned = {}
         """The newest version of each object that the store showed since the last list."""
+        self.read: dict[str, str] = {}
+        self.known_dead: set[str] = set()
 
     def next_version(self) -> int:
         self.version += 1
@@ -77,15 +79,23 @@ class ServerAndStore(RuleBasedStateMachine):
             self.ours.add(self.version)
             del self.live[name]
             self.store.written(copied(obj))
-            assert self.store.get(Request("n", name)) is None
+            self.known_dead.add(entry.header.uid)
 
     @rule(name=NAMES)
-    def we_are_told_that_it_is_gone(self, name: str) -> None:
-        entry = self.store.get(Request("n", name))
-        live = self.live.get(name)
-        if entry and (live is None or live["metadata"]["uid"] != entry.header.uid):
-            self.store.forget(Request("n", name), entry.header.uid)
-            assert self.store.get(Request("n", name)) is None
+    def we_read(self, name: str) -> None:
+        if entry := self.store.get(Request("n", name)):
+            self.read[name] = entry.header.uid
+
+    @rule(name=NAMES)
+    def we_are_told_that_what_we_read_is_gone(self, name: str) -> None:
+        uid, live = self.read.get(name), self.live.get(name)
+        if uid and (live is None or live["metadata"]["uid"] != uid):
+            entry = self.store.get(Request("n", name))
+            self.store.forget(Request("n", name), uid)
+            if entry and entry.header.uid == uid:
+                self.known_dead.add(uid)
+            else:
+                assert self.store.get(Request("n", name)) is entry
 
     @precondition(lambda self: self.watch)
     @rule()
@@ -131,6 +141,10 @@ class ServerAndStore(RuleBasedStateMachine):
             self.highest[request.name] = (head.uid, head.resource_version)
 
     @invariant()
+    def what_is_known_to_be_dead_does_not_come_back(self) -> None:
+        assert not self.known_dead & {head.uid for _, head in self.store.headers()}
+
+    @invariant()
     def a_watch_that_is_up_to_date_leaves_the_store_equal_to_the_server(self) -> None:
         if not self.watch:
             self.assert_equal()
@@ -163,3 +177,36 @@ TestTheStoreFollowsTheServer = ServerAndStore.TestCase
 TestTheStoreFollowsTheServer.settings = settings(
     max_examples=150, stateful_step_count=30, deadline=None
 )
+
+
+def thing(name: str, version: int, uid: str = "uid-1") -> dict[str, Any]:
+    meta = {"name": name, "namespace": "n", "uid": uid, "resourceVersion": str(version)}
+    return {"apiVersion": "v1", "kind": "Thing", "metadata": meta}
+
+
+def test_a_list_replaces_what_is_newer_because_etcd_may_have_been_restored() -> None:
+    store: Store[Any] = Store(Resource("v1", "things"), header)
+    store.observe(thing("a", 900))
+    store.observe(thing("b", 901, "uid-2"))
+    event = store.observe(thing("a", 500), relisted=True)
+    assert event is not None
+    assert event.type is EventType.MODIFIED
+    [deleted] = store.prune([Request("n", "a")], 500)
+    assert (deleted.type, deleted.request.name) == (EventType.DELETED, "b")
+    entry = store.get(Request("n", "a"))
+    assert entry is not None
+    assert entry.header.resource_version == 500
+
+
+def test_an_old_deletion_does_not_take_a_new_object_of_the_same_name() -> None:
+    store: Store[Any] = Store(Resource("v1", "things"), header)
+    store.observe(thing("a", 5, "new"))
+    assert store.observe_deleted(thing("a", 4, "old")) is None
+    assert store.requests() == [Request("n", "a")]
+
+
+def test_an_old_object_that_is_gone_does_not_take_a_new_one_of_the_same_name() -> None:
+    store: Store[Any] = Store(Resource("v1", "things"), header)
+    store.observe(thing("a", 5, "new"))
+    store.forget(Request("n", "a"), "old")
+    assert store.requests() == [Request("n", "a")]

@@ -1,0 +1,69 @@
+"""Builds the wheel into `dist/` and checks what is in it: `make wheel`."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+DIST = ROOT / "dist"
+PACKAGES = {"actuator", "generic", "extensions"}
+NEEDED = [
+    *(f"{package}/py.typed" for package in sorted(PACKAGES)),
+    *(
+        f"generic/envtest/assets/{module}/{name}"
+        for module in ("etcd", "kubernetes")
+        for name in ("go.mod", "go.sum")
+    ),
+]
+ENTRY_POINTS = ("actuator = generic.cli.main:main", "actuator = generic.envtest.pytest_plugin")
+
+
+def main() -> None:
+    """Exit status 1 if the wheel lacks something or has what is not for users."""
+    shutil.rmtree(DIST, ignore_errors=True)
+    wheel = build()
+    faults = list(look_into(wheel))
+    for fault in faults:
+        print(f"{wheel.name}: {fault}", file=sys.stderr)
+    print(wheel.relative_to(ROOT))
+    sys.exit(bool(faults))
+
+
+def build() -> Path:
+    """Without isolation: the build tools are locked like everything else."""
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", f"--outdir={DIST}", ROOT]
+    building = subprocess.run(command, capture_output=True, check=False, text=True)
+    if building.returncode:
+        sys.exit(building.stdout + building.stderr)
+    (wheel,) = DIST.glob("*.whl")
+    return wheel
+
+
+def look_into(path: Path) -> Iterator[str]:
+    """Yields what is wrong, one sentence each."""
+    with zipfile.ZipFile(path) as wheel:
+        names = wheel.namelist()
+        (declared,) = (name for name in names if name.endswith("/entry_points.txt"))
+        entry_points = wheel.read(declared).decode()
+    yield from (f"lacks {name}" for name in NEEDED if name not in names)
+    yield from (
+        f"lacks the entry point {line}" for line in ENTRY_POINTS if line not in entry_points
+    )
+    yield from (f"must not have {name}" for name in strangers(names))
+
+
+def strangers(names: Sequence[str]) -> list[str]:
+    """What is neither a package of ours nor the wheel's own metadata."""
+    tops = {name: name.partition("/")[0] for name in names}
+    return [
+        name for name, top in tops.items() if top not in PACKAGES and not top.endswith(".dist-info")
+    ]
+
+
+if __name__ == "__main__":
+    main()
