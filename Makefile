@@ -7,9 +7,8 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --require-virtualenv --quiet
 SOURCES := actuator generic extensions hack tests
 # Tests that need no cluster: what `make check` has time for.
-PURE := tests/actuator tests/test_layers.py tests/test_neighbours.py tests/test_public_api.py \
-	tests/generic/test_operation.py tests/generic/test_workqueue.py tests/generic/test_metrics.py \
-	tests/generic/test_logs.py
+PURE := tests/actuator tests/test_neighbours.py tests/test_public_api.py \
+	$(addprefix tests/generic/test_,logs.py metrics.py operation.py predicates.py store.py workqueue.py)
 # Candidates, the first that is new enough and can make a virtual environment is taken.
 PYTHON ?= python3.14 python3.13 python3.12 python3.11 python3 python
 ARGS ?=

@@ -25,7 +25,7 @@ OPERATION = "gardener.cloud/operation"
 TIMESTAMP = "gardener.cloud/timestamp"
 
 
-def eventually(check: Callable[[], Any], seconds: float = 20.0) -> Any:
+def eventually(check: Callable[[], Any], seconds: float = 30.0) -> Any:
     """What `check` returns once it returns something true; fails with its last answer."""
     deadline = time.monotonic() + seconds
     while True:

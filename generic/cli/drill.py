@@ -10,13 +10,13 @@ from types import FrameType
 from typing import TYPE_CHECKING, Self
 
 import click
-from generic.drill.report import check_report, write_html, write_json
 
 from generic import logs
 from generic.cli.load import load
 from generic.drill.breaks import BREAKS
 from generic.drill.evidence import Evidence, Life
 from generic.drill.judge import Finding, judge
+from generic.drill.report import check_report, write_html, write_json
 from generic.drill.run import Settings, Watcher
 from generic.drill.run import drill as hold
 from generic.rehearsal import Rehearsal

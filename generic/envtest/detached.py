@@ -144,6 +144,7 @@ def _start(directory: Path, lock: int, while_locked: Path | None) -> None:
     if error is not None:
         daemon.wait(STOP_SECONDS)  # it holds the lock until then
         raise StartFailed(error or f"the environment ended at once, see {State(directory).log}")
+    daemon.returncode = 0  # it outlives us on purpose; else Python warns of a child left behind
 
 
 def _answer(daemon: subprocess.Popen[bytes]) -> str | None:

@@ -53,7 +53,7 @@ class Watch:
         self._changed = threading.Condition()
         self._succeeded: set[Key] = set()
         self._gone: set[Key] = set()
-        self._error: ApiError | None = None
+        self._version = ""
 
     def wait_succeeded(self, keys: Sequence[Key]) -> float:
         """The monotonic time when the last of these was Succeeded. Raises TimeoutError."""
@@ -64,23 +64,26 @@ class Watch:
         return self._wait(self._gone, set(keys), "gone")
 
     def follow(self, client: HttpClient) -> None:
-        """Watches until the API server ends it."""
-        query = {"watch": "true", "timeoutSeconds": "7200"}
-        try:
-            path = path_of(_INFRASTRUCTURES)
-            with client.stream(path, query, read_timeout=_TIMEOUT) as lines:
-                for line in lines:
-                    self._see(json.loads(line))
-        except ApiError as error:
-            with self._changed:
-                self._error = error
-                self._changed.notify_all()
+        """Watches for ever: the API server cuts the watches of a CRD some seconds after its start.
+
+        Each stream goes on where the last one ended.
+        """
+        while True:
+            query = {"watch": "true", "resourceVersion": self._version}
+            try:
+                path = path_of(_INFRASTRUCTURES)
+                with client.stream(path, query, read_timeout=_TIMEOUT) as lines:
+                    for line in lines:
+                        self._see(json.loads(line))
+            except ApiError:  # what waits for an outcome says so when it has waited too long
+                time.sleep(0.1)
 
     def _see(self, event: Raw) -> None:
         meta, status = event["object"]["metadata"], event["object"].get("status") or {}
         key = (meta["namespace"], meta["name"])
         state = (status.get("lastOperation") or {}).get("state")
         requested = OPERATION in (meta.get("annotations") or {})
+        self._version = meta["resourceVersion"]
         with self._changed:
             if event["type"] == "DELETED":
                 self._gone.add(key)
@@ -90,9 +93,7 @@ class Watch:
 
     def _wait(self, seen: set[Key], wanted: set[Key], what: str) -> float:
         with self._changed:
-            done = self._changed.wait_for(lambda: self._error or wanted <= seen, _TIMEOUT)
-            if self._error is not None:
-                raise self._error
+            done = self._changed.wait_for(lambda: wanted <= seen, _TIMEOUT)
             if not done:
                 raise TimeoutError(f"{len(wanted - seen)} of {len(wanted)} objects are not {what}")
             return time.monotonic()

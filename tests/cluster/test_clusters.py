@@ -14,7 +14,7 @@ def test_an_object_without_a_cluster_says_so_and_goes_on_when_it_appears(seed, s
     assert f"no Cluster {seed.namespace}" in seed.status()["lastError"]["description"]
     assert script.operations() == []
     seed.create(cluster(seed.namespace))
-    eventually(seed.is_ready, seconds=3)
+    eventually(seed.is_ready)
 
 
 def test_a_cluster_whose_shoot_is_no_object_is_named_in_the_status(seed, start, script):
@@ -25,7 +25,7 @@ def test_a_cluster_whose_shoot_is_no_object_is_named_in_the_status(seed, start, 
     seed.update_cluster(cluster(seed.namespace, shoot=None))
     eventually(lambda: "no spec.shoot" in str(seed.status().get("lastError")))
     seed.update_cluster(cluster(seed.namespace))
-    eventually(seed.is_ready, seconds=3)
+    eventually(seed.is_ready)
 
 
 def test_the_actuator_gets_the_cluster_as_it_is(seed, start, script):

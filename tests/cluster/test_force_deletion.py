@@ -6,7 +6,7 @@ import pytest
 from builders import cluster, infrastructure
 from harness import FINALIZER, Script, eventually
 
-from actuator import ActuatorError, ExternalResource
+from actuator import ActuatorError, ExternalResource, RequeueAfter
 from actuator.interface import Resource
 from generic.events import DATA
 
@@ -64,11 +64,19 @@ def test_once_seen_it_stays(deleting, script):
     assert set(script.operations()[before:]) == {"force_delete"}
 
 
-def test_it_comes_ahead_of_the_backoff(deleting, script):
-    """A deletion that failed ten times waits for seconds; a force annotation does not."""
-    eventually(lambda: len(script.operations()) > 9)
-    deleting.update_cluster(cluster(deleting.namespace, force="true"))
-    eventually(deleting.is_gone, seconds=2)
+def test_it_does_not_wait_for_the_next_try(seed, start, script):
+    def later(ctx, obj, cluster):
+        raise RequeueAfter(100, cause=ActuatorError("come back later"))
+
+    script.on["delete"] = later
+    start(script)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.delete()
+    eventually(lambda: seed.last_operation() == ("Delete", "Error"))
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    eventually(seed.is_gone)
+    assert script.operations() == ["reconcile", "delete", "force_delete"]
 
 
 def test_an_object_that_is_not_deleting_is_not_forced(seed, start, script):
@@ -124,14 +132,14 @@ def test_a_delete_that_hangs_is_set_aside_and_its_object_force_deleted(
     seed.delete()
     eventually(lambda: contexts)
     seed.update_cluster(cluster(seed.namespace, force="true"))
-    eventually(seed.is_gone, seconds=5)
+    eventually(seed.is_gone)
     assert script.operations() == ["reconcile", "delete", "force_delete"]
     with pytest.raises(Exception, match="deletion is forced now"):
         contexts[0].check()
     with pytest.raises(Exception, match="deletion is forced now"):
         contexts[0].client.list(Resource("v1", "secrets"), seed.namespace)
     seed.delete("other")
-    eventually(lambda: seed.is_gone("other"), seconds=5)  # the only worker was replaced
+    eventually(lambda: seed.is_gone("other"))  # the only worker was replaced
     gate.set()
     eventually(lambda: contexts[-1] == "came back")
 
@@ -148,7 +156,7 @@ def test_a_delete_that_listens_is_not_set_aside(seed, start, script):
     seed.delete()
     eventually(lambda: "delete" in script.operations())
     seed.update_cluster(cluster(seed.namespace, force="true"))
-    eventually(seed.is_gone, seconds=5)
+    eventually(seed.is_gone)
     assert manager._calls.aside == 0
 
 
@@ -166,7 +174,7 @@ def test_forcing_in_the_moment_between_decision_and_call_still_ends_the_call(
     seed.create(infrastructure(seed.namespace, seed.namespace))
     eventually(seed.is_ready)
     seed.delete()
-    eventually(seed.is_gone, seconds=8)
+    eventually(seed.is_gone)
 
 
 class Leaving(Script):

@@ -186,7 +186,7 @@ def test_foreign_finalizers_that_come_and_go_are_kept_in_a_storm_of_writes(seed,
     thread.start()
     eventually(lambda: len(writes) > 5)
     seed.delete()
-    eventually(lambda: FINALIZER not in seed.get()["metadata"]["finalizers"], seconds=15)
+    eventually(lambda: FINALIZER not in seed.get()["metadata"]["finalizers"])
     stop.set()
     thread.join()
     left = seed.get()["metadata"]["finalizers"]
@@ -207,5 +207,5 @@ def test_a_lost_answer_to_the_release_is_no_second_deletion(seed, start, script,
     seed.delete()
     eventually(seed.is_gone)
     outcomes = manager.metrics.total
-    eventually(lambda: outcomes("actuator_deletions_total", "outcome")["deleted"] == 1, seconds=5)
+    eventually(lambda: outcomes("actuator_deletions_total", "outcome")["deleted"] == 1)
     assert script.operations() == ["reconcile", "delete"]

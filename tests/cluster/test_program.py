@@ -87,7 +87,7 @@ def test_sigterm_ends_it_in_good_order_and_hands_the_lease_over_at_once(program,
     before = holder(admin, seed)
     assert first.stop() == 0
     seed.create(infrastructure(seed.namespace, seed.namespace, name="after"))
-    eventually(lambda: seed.is_ready("after"), seconds=8)
+    eventually(lambda: seed.is_ready("after"))
     assert holder(admin, seed) not in ("", before)
     assert second.stop(signal.SIGINT) == 0
     assert not holder(admin, seed)

@@ -452,7 +452,7 @@ def test_it_stops_while_it_waits(across, tcp, watch):
 
 def test_no_change_is_lost_to_random_cuts(across, tcp, objects, watch):
     seed = secrets.randbits(32)
-    print(f"seed {seed}")  # noqa: T201
+    print(f"seed {seed}")
     chance = random.Random(seed)
     watching = watch(across).synced()
     written, alive, deleted = set(), [], set()
@@ -476,6 +476,8 @@ def test_no_change_is_lost_to_random_cuts(across, tcp, objects, watch):
         return watching.names() == set(alive) and written <= seen and deleted <= gone
 
     assert eventually(all_seen)
+    versions = [event.new.resource_version for event in watching.events if event.new]
+    assert len(versions) == len(set(versions)), "something was told twice"
     assert watching.reasons == ["initial"]
 
 

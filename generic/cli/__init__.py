@@ -1,0 +1,1 @@
+"""The command `actuator`: `main` lists the subcommands, each other module is one of them."""

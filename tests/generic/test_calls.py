@@ -1,0 +1,119 @@
+"""Calls that end, are cancelled, or are set aside; and the timers that do it."""
+
+import logging
+import threading
+
+import pytest
+
+from actuator.errors import DeadlineExceeded, LeaseLost, SetAside
+from generic.calls import Call, Calls, Services
+from generic.clock import SystemClock
+from generic.operation import Operation
+from generic.store import Request
+from generic.timers import Timers
+
+REQUEST = Request("n", "o")
+CLOCK = SystemClock()
+
+
+def call(seconds=60.0, gate=lambda: None):
+    log = logging.LoggerAdapter(logging.getLogger("test"))
+    made = Call(Operation.DELETE, object(), log, CLOCK, CLOCK.monotonic() + seconds, gate)
+    made.serve(Services(lambda *_: None, lambda _: None, lambda _: None))
+    return made
+
+
+USES = [
+    pytest.param(lambda c: c.check(), id="check"),
+    pytest.param(lambda c: c.event("R", "m"), id="event"),
+    pytest.param(lambda c: c.save(None), id="save"),
+    pytest.param(lambda c: c.delete_seed_objects([]), id="delete_seed_objects"),
+    pytest.param(lambda c: c.client.get(None, "n"), id="client.get"),
+    pytest.param(lambda c: c.client.list(None), id="client.list"),
+    pytest.param(lambda c: c.client.create(None, {}), id="client.create"),
+    pytest.param(lambda c: c.client.apply(None, {}), id="client.apply"),
+    pytest.param(lambda c: c.client.patch(None, "n", "", {}), id="client.patch"),
+    pytest.param(lambda c: c.client.delete(None, "n"), id="client.delete"),
+]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_every_use_of_a_cancelled_call_raises(use):
+    cancelled = call()
+    cancelled.cancel("enough")
+    with pytest.raises(SetAside, match="enough"):
+        use(cancelled)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_every_use_after_the_deadline_raises(use):
+    with pytest.raises(DeadlineExceeded):
+        use(call(seconds=-1))
+
+
+@pytest.mark.parametrize("use", USES)
+def test_every_use_without_the_lease_raises(use):
+    def gate():
+        raise LeaseLost("another leads")
+
+    with pytest.raises(LeaseLost):
+        use(call(gate=gate))
+
+
+def test_a_call_ends_once_for_its_worker_or_for_everybody_else():
+    for first, second in (("finish", "set_aside"), ("set_aside", "finish")):
+        calls, made = Calls(), call()
+        calls.start(REQUEST, made)
+        assert getattr(calls, first)(REQUEST, made)
+        assert not getattr(calls, second)(REQUEST, made)
+        assert calls.running(REQUEST) is None
+
+
+def test_a_call_that_was_set_aside_does_not_end_the_one_after_it():
+    calls, hung, fresh = Calls(), call(), call()
+    calls.start(REQUEST, hung)
+    assert calls.set_aside(REQUEST, hung)
+    calls.start(REQUEST, fresh)
+    assert calls.aside == 1
+    assert not calls.finish(REQUEST, hung)
+    assert calls.running(REQUEST) is fresh
+    assert calls.aside == 0
+    assert calls.finish(REQUEST, fresh)
+
+
+def test_only_so_many_calls_may_hang():
+    calls = Calls(limit=2)
+    for number in range(2):
+        assert not calls.full
+        request, made = Request("n", str(number)), call()
+        calls.start(request, made)
+        calls.set_aside(request, made)
+    assert calls.full
+
+
+def test_timers_run_in_order_and_cancelled_ones_do_not():
+    timers, done, seen = Timers("test", CLOCK), threading.Event(), []
+    timers.call_later(0.10, done.set)
+    timers.call_later(0.06, lambda: seen.append("second"))
+    timers.call_later(0.02, lambda: seen.append("first"))
+    timers.call_later(0.04, lambda: seen.append("never")).cancel()
+    timers.call_later(0.03, lambda: 1 / 0)
+    assert done.wait(10)
+    assert seen == ["first", "second"]
+    timers.stop()
+
+
+def test_cancelling_waits_for_a_timer_that_runs():
+    timers, started, finish, seen = Timers("test", CLOCK), threading.Event(), threading.Event(), []
+
+    def action():
+        started.set()
+        finish.wait(10)
+        seen.append("ran")
+
+    timer = timers.call_later(0, action)
+    assert started.wait(10)
+    threading.Timer(0.1, finish.set).start()
+    timer.cancel()
+    assert seen == ["ran"]
+    timers.stop()
