@@ -1,0 +1,138 @@
+"""`actuator run`, `rbac` and `crds` as people call them."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from builders import infrastructure
+from harness import eventually
+
+from actuator import Resource
+from generic.client import connect
+from generic.garden import Garden, Shoot, not_ready_because
+
+ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+INFRASTRUCTURES = Resource("extensions.gardener.cloud/v1alpha1", "infrastructures")
+MODULE = """
+from actuator import Actuator
+from actuator.v1alpha1 import Infrastructure
+
+class Network(Actuator[Infrastructure]):
+    def reconcile(self, ctx, infrastructure, cluster): ...
+    def delete(self, ctx, infrastructure, cluster): ...
+
+class Vague(Actuator):
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+nothing = lambda manager: None
+number = 5
+"""
+
+
+@pytest.fixture
+def author(tmp_path):
+    """A directory with an author's module in it."""
+    (tmp_path / "mine.py").write_text(MODULE)
+    (tmp_path / "broken.py").write_text("import nowhere_to_be_found")
+    (tmp_path / "raising.py").write_text("1 / 0")
+    return tmp_path
+
+
+def actuator(*arguments, cwd):
+    return subprocess.run(
+        [*ACTUATOR, *arguments], capture_output=True, text=True, timeout=60, check=False, cwd=cwd
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(["run", "nowhere:x"], "there is no module 'nowhere'", id="module"),
+        pytest.param(["run", "broken:x"], "there is no module 'nowhere_to_be_found'", id="import"),
+        pytest.param(
+            ["run", "raising:x"], "importing raising failed: ZeroDivisionError", id="code"
+        ),
+        pytest.param(["run", "mine:missing"], "mine has no 'missing'", id="object"),
+        pytest.param(["run", "mine"], "write MODULE:OBJECT", id="reference"),
+        pytest.param(["run", "mine:Network"], "which type=", id="no type"),
+        pytest.param(
+            ["run", "mine:Vague", "--type", "x"], "does not say its kind", id="unknown kind"
+        ),
+        pytest.param(["run", "mine:number"], "int is no actuator", id="a number"),
+        pytest.param(["run", "mine:nothing"], "added no actuator", id="an empty extension"),
+        pytest.param(["rbac", "mine:missing"], "mine has no 'missing'", id="rbac"),
+        pytest.param(
+            ["rbac", "mine:Network", "--type", "x", "--service-account", "y"],
+            "NAMESPACE/NAME",
+            id="account",
+        ),
+        pytest.param(["dance"], "No such command 'dance'", id="command"),
+    ],
+)
+def test_bad_input_gets_one_sentence(author, arguments, words):
+    done = actuator(*arguments, cwd=author)
+    assert done.returncode in (1, 2)
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def documents(text):
+    return [json.loads(part) for part in text.split("---\n") if part.strip()]
+
+
+def test_the_role_of_a_sample_is_the_least_it_needs(author):
+    done = actuator("rbac", "--service-account", "ext/aws", cwd=author)
+    role, binding = documents(done.stdout)
+    rules = {
+        (group, resource): set(rule["verbs"])
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    assert rules["extensions.gardener.cloud", "infrastructures/status"] == {"patch"}
+    assert rules["extensions.gardener.cloud", "clusters"] == {"get", "list", "watch"}
+    assert rules["", "secrets"] == {"get"}
+    assert rules["coordination.k8s.io", "leases"] == {"get", "create", "patch"}
+    assert not any("*" in verbs for verbs in rules.values())
+    assert not any("*" in key for key in rules)
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "aws", "namespace": "ext"}]
+
+
+def test_the_role_and_the_crds_are_accepted_by_the_api_server(admin, author):
+    (role,) = documents(actuator("rbac", cwd=author).stdout)
+    roles = Resource("rbac.authorization.k8s.io/v1", "clusterroles", namespaced=False)
+    admin.apply(roles, role)
+    admin.delete(roles, role["metadata"]["name"])
+    names = [crd["metadata"]["name"] for crd in documents(actuator("crds", cwd=author).stdout)]
+    assert len(names) == 3
+
+
+def test_run_embedded_brings_its_own_cluster_and_an_authors_actuator_works(author):
+    command = [*ACTUATOR, "run", "mine:Network", "--type", "mine", "--embedded"]
+    command += ["--metrics-bind-address=0", "--health-bind-address=0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=author)
+    try:
+        lines = iter(process.stderr.readline, "")
+        kubeconfig = next(line for line in lines if line.startswith("export KUBECONFIG="))
+        client = connect(Path(kubeconfig.strip().partition("=")[2]))
+        name = "shoot--p--s"
+        garden = Garden(client)
+        garden.create_namespace(Shoot(technical_id=name, name="s", project="p", region="eu-1"))
+        garden.deploy(infrastructure(name, "mine"))
+        eventually(lambda: not_ready_because(client.get(INFRASTRUCTURES, "infra", name)) is None)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_version_and_help_are_quick_words(author):
+    assert actuator("--version", cwd=author).stdout.strip()[0].isdigit()
+    shown = actuator("--help", cwd=author).stdout
+    for name in ("run", "drill", "env", "rbac", "crds"):
+        assert name in shown
