@@ -84,6 +84,13 @@ class HttpClient:
         self._access = access
         self._observe = observe or (lambda _method, _host, _code: None)
         self._gate: Callable[[], None] = _open
+        self._limit = _TIMEOUT
+
+    def within(self, seconds: float) -> HttpClient:
+        """The same client, on the same connections, that waits no longer for an answer."""
+        twin = copy(self)
+        twin._limit = _timeout(seconds)  # noqa: SLF001 - its own kind
+        return twin
 
     def gated(self, gate: Callable[[], None]) -> HttpClient:
         """The same client, on the same connections, that asks `gate` before every write."""
@@ -178,7 +185,7 @@ class HttpClient:
         timeout: float | None = None,
     ) -> bytes:
         """The body of the answer; `timeout` in seconds, 30 if None. Raises ApiError."""
-        limit = _TIMEOUT if timeout is None else _timeout(timeout)
+        limit = self._limit if timeout is None else _timeout(timeout)
         response = self._request(method, path, query, body, content_type, limit, stream=False)
         if response.status >= 300:
             raise _error(method, path, response.status, response.data, response.headers)

@@ -58,6 +58,8 @@ __all__ = ["Manager", "Registration"]
 
 logger = logging.getLogger(__name__)
 
+LEASE_PATIENCE = 4.0
+"""Seconds for a request about the lease: time for a second try before the renew deadline."""
 STALE_STREAM = 180.0
 """Seconds without a sign of life after which a stream counts as dead: more than two watchdogs."""
 
@@ -242,7 +244,7 @@ class Manager:
         opts = self.options
         if opts.leader_election:
             self._elector = LeaderElector(
-                connection,
+                connection.within(LEASE_PATIENCE),
                 opts.leader_election_namespace,
                 opts.leader_election_id,
                 on_started=self._start_workers,

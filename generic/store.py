@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from enum import StrEnum
@@ -62,6 +63,8 @@ class AnyHeader(Protocol):
         """metadata.resourceVersion, a number."""
 
 
+_OWN_SECONDS = 60.0
+_DEAD_SECONDS = 600.0
 H = TypeVar("H", bound=AnyHeader)
 
 
@@ -174,6 +177,12 @@ def _same(one: AnyHeader, other: AnyHeader) -> bool:
     return one.resource_version == other.resource_version and one.uid == other.uid
 
 
+def _is_over(dead: tuple[str, int, float], list_version: int) -> bool:
+    """Whether no older news of a dead object can come any more."""
+    _, version, since = dead
+    return version < list_version or time.monotonic() - since > _DEAD_SECONDS
+
+
 def request_of(obj: Raw) -> Request:
     """The key of an object."""
     meta = _dict(obj.get("metadata"))
@@ -189,8 +198,8 @@ class Store(Generic[H]):
         self._lock = threading.Lock()
         self._entries: dict[Request, Entry[H]] = {}
         self._by_namespace: defaultdict[str, set[Request]] = defaultdict(set)
-        self._own: dict[Request, set[int]] = {}
-        self._dead: dict[Request, tuple[str, int]] = {}
+        self._own: dict[Request, dict[int, float]] = {}  # versions, and when they were written
+        self._dead: dict[Request, tuple[str, int, float]] = {}  # uid, version, since when
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -228,6 +237,8 @@ class Store(Generic[H]):
                 return None  # the watch lags behind: we already know that it is gone
             if old is not None and _same(old.header, entry.header):
                 return None
+            if relisted and old is not None and self._wrote_lately(request, old, version):
+                return None  # the list is older than our write; the watch will go on from there
             if old is None or relisted or old.header.resource_version < version:
                 self._put(request, entry)
         if old is None or old.header.uid != entry.header.uid:  # another object of the same name
@@ -252,9 +263,11 @@ class Store(Generic[H]):
         kept = set(listed)
         events: list[Event[H]] = []
         with self._lock:
-            self._dead = {r: dead for r, dead in self._dead.items() if dead[1] >= list_version}
+            self._dead = {
+                r: dead for r, dead in self._dead.items() if not _is_over(dead, list_version)
+            }
             for request, entry in list(self._entries.items()):
-                if request not in kept and not self._is_newer(request, entry, list_version):
+                if request not in kept and not self._wrote_lately(request, entry, list_version):
                     self._drop(request)
                     events.append(Event(EventType.DELETED, request, entry.header, None))
         return events
@@ -268,7 +281,7 @@ class Store(Generic[H]):
         gone = meta.get("deletionTimestamp") is not None and not meta.get("finalizers")
         with self._lock:
             old = self._entries.get(request)
-            self._own.setdefault(request, set()).add(version)
+            self._own.setdefault(request, {})[version] = time.monotonic()
             same = old is not None and old.header.uid == entry.header.uid
             if gone and same:
                 self._bury(request, entry.header.uid, version)
@@ -298,11 +311,11 @@ class Store(Generic[H]):
     def _bury(self, request: Request, uid: str, version: int) -> None:
         """Drops the object, and remembers that older news of it may still come."""
         self._drop(request)
-        self._dead[request] = (uid, version)
+        self._dead[request] = (uid, version, time.monotonic())
 
     def _is_dead(self, request: Request, uid: str) -> bool:
         dead = self._dead.get(request)
-        return dead is not None and dead[0] == uid
+        return dead is not None and dead[0] == uid and not _is_over(dead, 0)
 
     def _drop(self, request: Request) -> None:
         self._entries.pop(request, None)
@@ -319,12 +332,17 @@ class Store(Generic[H]):
         if own is None:
             return False
         mine = version in own
-        own -= {v for v in own if v < version}
+        for passed in [v for v in own if v < version]:
+            del own[passed]
         if not own:
             del self._own[request]
         return mine
 
-    def _is_newer(self, request: Request, entry: Entry[H], list_version: int) -> bool:
-        """Whether our own write put this in after the list was taken."""
-        version = entry.header.resource_version
-        return version > list_version and version in self._own.get(request, ())
+    def _wrote_lately(self, request: Request, entry: Entry[H], version: int) -> bool:
+        """Whether the store has a fresh write of ours that is newer than `version`.
+
+        Not for ever: after a restore of etcd the versions of a list are lower for good.
+        """
+        written = self._own.get(request, {}).get(entry.header.resource_version)
+        newer = entry.header.resource_version > version
+        return newer and written is not None and time.monotonic() - written < _OWN_SECONDS

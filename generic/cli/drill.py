@@ -72,7 +72,7 @@ def drill(
         kubeconfig=kubeconfig,
         context=context,
         break_rule=break_rule,
-        patience=20.0 if break_rule else 90.0,
+        patience=6.0 if break_rule else 90.0,
     )
     signal.signal(signal.SIGTERM, _interrupt)
     with Terminal() as terminal:
