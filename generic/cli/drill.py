@@ -169,9 +169,13 @@ class Terminal(Watcher):
 
     def stuck(self, lives: Sequence[Life]) -> None:
         """See Watcher."""
-        table = _table("Stuck in deletion, and why", "shoot", "kind", "error", "codes")
+        table = _table("Stuck in deletion, and why", "shoots", "kind", "error", "codes")
+        reasons: dict[tuple[str, str, str], list[str]] = {}
         for life in lives:
-            table.add_row(_short(life.shoot), life.kind, life.error, ", ".join(life.codes))
+            reason = (life.kind, life.error, "\n".join(life.codes))
+            reasons.setdefault(reason, []).append(_short(life.shoot))
+        for (kind, error, codes), shoots in reasons.items():
+            table.add_row(", ".join(sorted(shoots, key=_natural)), kind, error, codes)
         self.console.print(table)
 
 
@@ -216,3 +220,8 @@ def _table(title: str, *columns: str) -> Table:
 
 def _short(technical_id: str) -> str:
     return technical_id.rpartition("--")[2]
+
+
+def _natural(name: str) -> tuple[int, str]:
+    """s2 before s10."""
+    return len(name), name

@@ -1,7 +1,9 @@
 """The store against a model of the API server: what others do, what we do, what a watch says."""
 
+import time
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -210,3 +212,34 @@ def test_an_old_object_that_is_gone_does_not_take_a_new_one_of_the_same_name() -
     store.observe(thing("a", 5, "new"))
     store.forget(Request("n", "a"), "old")
     assert store.requests() == [Request("n", "a")]
+
+
+def test_a_list_older_than_our_own_write_changes_nothing_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store: Store[Any] = Store(Resource("v1", "things"), header)
+    store.observe(thing("a", 10))
+    store.written(thing("a", 15))
+    assert store.observe(thing("a", 12), relisted=True) is None
+    assert store.prune([], 12) == []
+    entry = store.get(Request("n", "a"))
+    assert entry is not None
+    assert entry.header.resource_version == 15
+    now = time.monotonic()
+    monkeypatch.setattr("generic.store.time.monotonic", lambda: now + 61)
+    assert store.observe(thing("a", 12), relisted=True) is not None  # etcd was restored
+
+
+def test_a_buried_object_that_a_restored_etcd_brings_back_is_seen_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store: Store[Any] = Store(Resource("v1", "things"), header)
+    store.observe(thing("a", 900))
+    last = thing("a", 901)
+    last["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    store.written(last)
+    assert store.get(Request("n", "a")) is None
+    assert store.observe(thing("a", 500), relisted=True) is None
+    now = time.monotonic()
+    monkeypatch.setattr("generic.store.time.monotonic", lambda: now + 601)
+    assert store.observe(thing("a", 501), relisted=True) is not None
