@@ -54,7 +54,8 @@ class Observer:
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
 
     def start(self) -> None:
-        """Starts looking."""
+        """Starts looking; the drill begins now."""
+        self._start = time.monotonic()
         self._thread.start()
 
     def stop(self) -> None:

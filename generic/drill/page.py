@@ -38,6 +38,7 @@ h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2r
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .6rem .35rem 0;
   border-bottom: 1px solid var(--line); } td { overflow-wrap: anywhere; }
+  td:first-child { overflow-wrap: normal; }
 .holds { color: var(--good); font-weight: 600; } .broken { color: var(--bad); font-weight: 600; }
 .verdict.broken { color: inherit; font-weight: inherit; }
 .facts { color: inherit; opacity: .85; margin: 0; } svg { min-width: 640px; width: 100%; }

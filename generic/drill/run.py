@@ -70,6 +70,9 @@ def drill(settings: Settings, rehearsal: Rehearsal, watcher: Watcher) -> Evidenc
     where = (settings.kubeconfig, settings.context)
     with open_world(rehearsal, settings.broken, *where, watcher.say) as world:
         run = _Run(settings, rehearsal, watcher, world)
+        watcher.say("Starting the manager")
+        world.manager.start()
+        world.manager.wait_synced()
         run.evidence.started = format_time(SystemClock().now())
         with run.watching():
             run.set_up()
@@ -120,9 +123,6 @@ class _Run:
 
     def set_up(self) -> None:
         """Shoots that work, each with somebody else's things inside, and one that never will."""
-        self._watcher.say("Starting the manager")
-        self._world.manager.start()
-        self._world.manager.wait_synced()
         self._watcher.say(f"Creating {len(self._shoots)} shoots, and one that cannot work")
         plans = {shoot.technical_id: self._plan(shoot) for shoot in self._shoots}
         for_each([*self._shoots, self._bad], self._garden.create_namespace)

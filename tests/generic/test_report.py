@@ -1,0 +1,182 @@
+"""The judge and the report: each rule can fail, and a page shows what happened, escaped."""
+
+import copy
+import json
+from html.parser import HTMLParser
+
+import attrs
+import pytest
+
+from actuator.interface import ExternalResource
+from generic.drill.evidence import Bystander, Evidence, Life, Record, Strip
+from generic.drill.judge import Finding, covers, judge
+from generic.drill.page import page
+from generic.drill.report import check_report, write_html, write_json
+
+VPC = ExternalResource(type="VPC", id="vpc-1", tags={"shoot/shoot--a": "1"}, region="eu-1")
+
+
+def life(kind="Infrastructure", **more):
+    seen = {"created": 0.0, "ready": 1.0, "deleted": 2.0, "stuck": 2.5, "forced": 5.0}
+    seen |= {"released": 6.0, "gone": 6.5, "codes": ["ERR_INFRA_UNAUTHENTICATED"]}
+    seen |= {"error": "no <script>alert(1)</script>", "outcomes": ["orphaned"], "uid": kind}
+    return Life(kind=kind, shoot="shoot--a", name="n", **(seen | more))
+
+
+def evidence(**more):
+    seen = {
+        "lives": [
+            life(),
+            life("ControlPlane", outcomes=["force_deleted"]),
+            life("Bad", bad=True, ready=None, outcomes=[]),
+        ],
+        "outside_before": [VPC],
+        "outside_after": [VPC],
+        "records": [Record(shoot="shoot--a", owner="Infrastructure n", resource=VPC)],
+        "strips": [Strip(shoot="shoot--a", text="Stripped x/y from things.x n")],
+        "bystanders": [Bystander(name="configmaps a/b", problem=None)],
+        "counted": {"orphaned": 2, "force_deleted": 1, "failed": 9},
+        "failed_while_stuck": {"Infrastructure": 3, "ControlPlane": 1, "Bad": 1},
+        "requests": {"PATCH": 9},
+    }
+    facts = {"drill": "abc", "title": "T", "scenario": "s", "scenario_text": "It rains."}
+    return Evidence(**facts, started="2026-01-01T00:00:00Z", **(seen | more))
+
+
+def broken(**more):
+    return {finding.rule for finding in judge(evidence(**more)) if not finding.holds}
+
+
+def test_a_good_drill_breaks_no_rule():
+    assert broken() == set()
+
+
+BAD = life("Bad", bad=True, ready=None, outcomes=[])
+OTHER = ExternalResource(type="VPC", id="vpc-2", tags={"shoot/nobody": "1"})
+
+
+@pytest.mark.parametrize(
+    ("more", "rules"),
+    [
+        pytest.param({"records": []}, {"I1"}, id="left and not recorded"),
+        pytest.param({"outside_after": []}, {"I1"}, id="recorded and not there"),
+        pytest.param(
+            {"bystanders": [Bystander(name="a", problem="gone")]}, {"I2"}, id="a bystander touched"
+        ),
+        pytest.param({"bystanders": []}, {"I2"}, id="no bystander looked at"),
+        pytest.param(
+            {"lives": [life(outcomes=["orphaned"] * 2), life("C"), BAD]}, {"I3"}, id="two outcomes"
+        ),
+        pytest.param({"counted": {"orphaned": 4}}, {"I3"}, id="a wrong count"),
+        pytest.param({"outside_before": [VPC, VPC]}, {"I4"}, id="made twice"),
+        pytest.param({"outside_before": [VPC, OTHER]}, {"I4"}, id="made for nobody"),
+        pytest.param({"outside_before": []}, {"I4"}, id="nothing made"),
+        pytest.param({"lives": [life(stuck=None), life("C"), BAD]}, {"I5"}, id="blocked silently"),
+        pytest.param({"failed_while_stuck": {}}, {"I5"}, id="blocked without a metric"),
+        pytest.param({"lives": [life(ready=None), life("C"), BAD]}, {"I6"}, id="kept from ready"),
+        pytest.param({"lives": [life(gone=None), life("C"), BAD]}, {"seed"}, id="still there"),
+        pytest.param({"leftovers": ["x is still there"]}, {"seed"}, id="seed objects left"),
+    ],
+)
+def test_each_rule_can_fail(more, rules):
+    more = {"failed_while_stuck": {"Infrastructure": 1, "ControlPlane": 1, "C": 1}} | more
+    assert broken(**more) == rules
+
+
+@pytest.mark.parametrize(
+    ("recorded", "covered"),
+    [
+        pytest.param({"id": "vpc-1"}, True, id="by id"),
+        pytest.param({"id": "vpc-9"}, False, id="another id"),
+        pytest.param({"tags": {"shoot/shoot--a": "1"}}, True, id="by tags"),
+        pytest.param({"tags": {"shoot/shoot--b": "1"}}, False, id="other tags"),
+        pytest.param({}, False, id="neither id nor tags"),
+        pytest.param({"id": "vpc-1", "type": "Subnet"}, False, id="another type"),
+    ],
+)
+def test_a_record_means_a_thing_by_id_or_else_by_tags(recorded, covered):
+    assert covers(ExternalResource(**({"type": "VPC"} | recorded)), VPC) is covered
+
+
+def test_the_json_says_what_was_seen(tmp_path):
+    path, seen = tmp_path / "report.json", evidence()
+    findings = judge(seen)
+    write_json(path, seen, findings)
+    told = json.loads(path.read_text())
+    assert told["version"] == 1
+    assert told["passed"] is True
+    assert told["evidence"]["records"][0]["resource"]["id"] == "vpc-1"
+    assert check_report(path, seen, findings) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("records", []), ("lives", []), ("counted", {"orphaned": 7}), ("outside_after", [])],
+)
+def test_a_report_that_tells_another_story_is_noticed(tmp_path, field, value):
+    path, seen = tmp_path / "report.json", evidence()
+    findings = judge(seen)
+    write_json(path, attrs.evolve(copy.deepcopy(seen), **{field: value}), findings)
+    (problem,) = check_report(path, seen, findings)
+    assert field in problem
+
+
+def test_a_report_with_another_verdict_is_noticed(tmp_path):
+    path, seen = tmp_path / "report.json", evidence()
+    write_json(path, seen, [Finding(rule="x", title="y", problems=("z",))])
+    assert check_report(path, seen, judge(seen)) == ["the report's verdict is not the judge's"]
+
+
+class Reader(HTMLParser):
+    """Notes what a page is made of, and that every tag is closed."""
+
+    VOID = frozenset({"meta", "br", "rect", "line"})
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.text, self.attributes = [], [], "", []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.mark.parametrize("changes", [{}, {"records": []}, {"lives": []}, {"strips": []}])
+def test_the_page_is_whole_loads_nothing_and_runs_nothing(tmp_path, changes):
+    seen = evidence(**changes)
+    write_html(tmp_path / "report.html", seen, judge(seen))
+    reader = Reader()
+    reader.feed((tmp_path / "report.html").read_text())
+    assert reader.open == []
+    assert not {"script", "link", "img", "iframe"} & set(reader.tags)
+    assert not {"src", "href", "onclick"} & {name for name, _ in reader.attributes}
+    assert ("lang", "en") in reader.attributes
+
+
+def test_the_page_shows_each_object_each_rule_and_each_thing_left():
+    reader = Reader()
+    seen = evidence()
+    reader.feed(page(seen, judge(seen)))
+    for text in ("a Infrastructure", "a ControlPlane", "planted", "vpc-1", "I6", "It rains."):
+        assert text in reader.text
+    assert "<script>alert(1)</script>" in reader.text, "as text, not as a script"
+    assert "passed" in reader.text
+
+
+def test_the_page_says_what_is_broken():
+    seen = evidence(records=[])
+    text = page(seen, judge(seen))
+    assert "failed" in text
+    assert "nobody" in text
