@@ -10,9 +10,9 @@ from typing import Any
 import attrs
 import builders
 import pytest
-from harness import Script, Seed
+from harness import BINDINGS, ROLES, Script, Seed
 
-from actuator import Actuator, Resource
+from actuator import Actuator
 from actuator.errors import NotFound
 from actuator.v1alpha1 import Cluster, ControlPlane, Infrastructure
 from generic.client import HttpClient, connect
@@ -21,10 +21,6 @@ from generic.manager import Manager
 from generic.options import Options
 from generic.rbac import cluster_role, role_binding
 from generic.seed import install
-
-RBAC = "rbac.authorization.k8s.io/v1"
-ROLES = Resource(RBAC, "clusterroles", namespaced=False)
-BINDINGS = Resource(RBAC, "clusterrolebindings", namespaced=False)
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,9 @@ from generic.garden import Garden, not_ready_because
 
 INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 EVENTS = Resource("v1", "events")
+RBAC = "rbac.authorization.k8s.io/v1"
+ROLES = Resource(RBAC, "clusterroles", namespaced=False)
+BINDINGS = Resource(RBAC, "clusterrolebindings", namespaced=False)
 FINALIZER = Infrastructure.KIND.finalizer
 OPERATION = "gardener.cloud/operation"
 TIMESTAMP = "gardener.cloud/timestamp"

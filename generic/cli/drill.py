@@ -214,7 +214,7 @@ def _table(title: str, *columns: str) -> Table:
 
     table = Table(title=title, title_justify="left")
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column in ("rule", "kind", "codes"))
     return table
 
 

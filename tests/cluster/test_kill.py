@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from builders import cluster, infrastructure
-from harness import FINALIZER, OPERATION, TIMESTAMP, eventually
+from harness import BINDINGS, FINALIZER, OPERATION, ROLES, TIMESTAMP, Script, eventually
 
 from generic.manager import Manager
 from generic.rbac import cluster_role, role_binding
@@ -35,11 +35,7 @@ class Victims:
         self.seed = seed
         self.folder = folder
         manager = Manager()
-        from harness import Script
-
         manager.add(Script(), type=seed.namespace)
-        from conftest import BINDINGS, ROLES
-
         admin.create(ROLES, cluster_role(manager, seed.namespace))
         admin.create(BINDINGS, role_binding(seed.namespace, user=seed.namespace))
         self.kubeconfig = environment.user_kubeconfig(seed.namespace)

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 from builders import infrastructure
-from conftest import BINDINGS, ROLES
-from harness import Script, eventually
+from harness import BINDINGS, ROLES, Script, eventually
 
 from actuator import Resource
 from generic.manager import Manager
@@ -138,7 +137,7 @@ def test_a_manager_that_may_not_watch_is_alive_and_not_ready(program, admin, see
     assert get(f"{url}/readyz")[0] == 503
     assert get(f"{url}/healthz")[0] == 200
     admin.create(BINDINGS, role_binding(seed.namespace, user=seed.namespace))
-    eventually(lambda: get(f"{url}/readyz")[0] == 200, seconds=40)
+    eventually(lambda: get(f"{url}/readyz")[0] == 200, seconds=80)
 
 
 def lines(running, message):
