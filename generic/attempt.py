@@ -188,7 +188,7 @@ class Attempt:
         header = self._entry.header
         patch: list[Raw] = []
         if self._kind.finalizer in header.finalizers:
-            patch = finalizers.take_off(self._kind.finalizer, self.uid, header.finalizers)
+            patch = finalizers.take_off([self._kind.finalizer], self.uid, header.finalizers)
         same_request = _requested(header) == _requested(self.start)
         if self.operation is Operation.MIGRATE and self._asks_for("migrate") and same_request:
             uid = [test("/metadata/uid", self.uid)]

@@ -17,7 +17,7 @@ again and start over); ApiError. That the object is gone already is no error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from actuator.errors import Invalid, NotFound
@@ -47,9 +47,9 @@ def put_on(name: str, uid: str, finalizers: Sequence[str]) -> list[Raw]:
     ]
 
 
-def take_off(name: str, uid: str, finalizers: Sequence[str]) -> list[Raw]:
-    """The patch that removes finalizer `name` from the list as it was read."""
-    rest = [other for other in finalizers if other != name]
+def take_off(names: Collection[str], uid: str, finalizers: Sequence[str]) -> list[Raw]:
+    """The patch that removes finalizers from the list as it was read; others stay."""
+    rest = [other for other in finalizers if other not in names]
     path = "/metadata/finalizers"
     return [
         test("/metadata/uid", uid),
@@ -107,7 +107,7 @@ def finalizer(
         case (True, True):
             cleanup(obj)
             try:
-                patch_tested(*where, take_off(name, meta["uid"], current))
+                patch_tested(*where, take_off([name], meta["uid"], current))
             except NotFound:
                 pass  # somebody else took it off, and nothing else held the object
             return None

@@ -26,8 +26,7 @@ import attrs
 from actuator.errors import ActuatorError, ErrorCode, NotFound
 from actuator.interface import Client, SeedObjects
 from actuator.meta import Raw
-from generic.finalizers import Stale, patch_tested
-from generic.patches import remove, replace, test
+from generic.finalizers import Stale, patch_tested, take_off
 
 __all__ = ["CONFIRM_DELETION", "Stripped", "delete_seed_objects"]
 
@@ -105,24 +104,18 @@ def _strip(client: Client, group: SeedObjects, meta: Raw) -> Iterator[Stripped]:
     try:
         current = client.get(group.resource, name, namespace)["metadata"]
         finalizers: list[str] = current.get("finalizers") or []
-        rest = [f for f in finalizers if f not in group.finalizers]
+        stripped = [f for f in finalizers if f in group.finalizers]
         deleting = current.get("deletionTimestamp") is not None
-        if current["uid"] != meta["uid"] or not deleting or rest == finalizers:
+        if current["uid"] != meta["uid"] or not deleting or not stripped:
             return
-        path = "/metadata/finalizers"
-        patch = [
-            test("/metadata/uid", meta["uid"]),
-            test(path, finalizers),
-            replace(path, rest) if rest else remove(path),
-        ]
+        patch = take_off(stripped, meta["uid"], finalizers)
         patch_tested(client, group.resource, name, namespace, patch)
     except (NotFound, Stale):
         return  # gone, or looked at again in the next round
-    for finalizer in finalizers:
-        if finalizer not in rest:
-            yield Stripped(
-                resource=str(group.resource), namespace=namespace, name=name, finalizer=finalizer
-            )
+    for finalizer in stripped:
+        yield Stripped(
+            resource=str(group.resource), namespace=namespace, name=name, finalizer=finalizer
+        )
 
 
 def _say_what_holds(group: SeedObjects, obj: Raw) -> str:

@@ -7,8 +7,9 @@ for any of them. Each says what a buggy extension or framework would do.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import attrs
@@ -27,7 +28,7 @@ class Break:
     """What is wrapped; `text` says what is wrong then."""
 
     text: str
-    client: Callable[[Client], Client] = lambda client: client
+    client: Callable[[Client], Any] = lambda client: client
     actuator: Callable[[Actuator[Any]], Actuator[Any]] = lambda actuator: actuator
     forgets_a_record: bool = False
 
@@ -127,78 +128,52 @@ class _OneAtATime(_Wrapped):
 
 
 class _Client:
-    """A client that does what the inner one does."""
+    """A client that sends other patches than it was asked to; None: none, but says it did."""
 
-    def __init__(self, inner: Client) -> None:
+    def __init__(self, inner: Client, rewrite: Callable[[Raw], Raw | None]) -> None:
         self._inner = inner
+        self._rewrite = rewrite
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
     def patch(
-        self,
-        resource: Resource,
-        name: str,
-        namespace: str,
-        patch: Sequence[Raw] | Raw,
-        *,
-        subresource: str = "",
+        self, resource: Resource, name: str, namespace: str, patch: Any, *, subresource: str = ""
     ) -> Raw:
         """See Client."""
-        return self._inner.patch(resource, name, namespace, patch, subresource=subresource)
-
-
-class _WipesFinalizers(_Client):
-    """Takes everybody's finalizer off together with ours, as Go's library does on migrate."""
-
-    def patch(
-        self,
-        resource: Resource,
-        name: str,
-        namespace: str,
-        patch: Sequence[Raw] | Raw,
-        *,
-        subresource: str = "",
-    ) -> Raw:
-        """See Client."""
-        if not isinstance(patch, dict) and any(
-            op["op"] == "replace" and op["path"] == _FINALIZERS for op in patch
-        ):
-            patch = [op for op in patch if op["path"] != _FINALIZERS]
-            patch = [*patch, {"op": "remove", "path": _FINALIZERS}]
-        return self._inner.patch(resource, name, namespace, patch, subresource=subresource)
-
-
-class _HidesErrors(_Client):
-    """Does not write what went wrong."""
-
-    def patch(
-        self,
-        resource: Resource,
-        name: str,
-        namespace: str,
-        patch: Sequence[Raw] | Raw,
-        *,
-        subresource: str = "",
-    ) -> Raw:
-        """See Client."""
-        if not isinstance(patch, dict) and any(_tells_an_error(op) for op in patch):
+        sent = patch
+        if not isinstance(patch, dict):
+            sent = [self._rewrite(op) for op in patch]
+        if None in sent:
             return self._inner.get(resource, name, namespace)
-        return self._inner.patch(resource, name, namespace, patch, subresource=subresource)
+        return self._inner.patch(resource, name, namespace, sent, subresource=subresource)
 
 
-def _tells_an_error(op: Raw) -> bool:
-    if op["path"] == "/status/lastError":
-        return bool(op.get("value"))
-    return op["path"] == "/status" and bool((op.get("value") or {}).get("lastError"))
+def _wiping_finalizers(op: Raw) -> Raw | None:
+    """Takes everybody's finalizer off together with ours, as Go's library does on migrate."""
+    if op["op"] == "replace" and op["path"] == _FINALIZERS:
+        return {"op": "remove", "path": _FINALIZERS}
+    return op
+
+
+def _hiding_errors(op: Raw) -> Raw | None:
+    """Does not write what went wrong."""
+    value = op.get("value")
+    error = op["path"] == "/status/lastError" and bool(value)
+    return None if error or (op["path"] == "/status" and "lastError" in (value or {})) else op
 
 
 BREAKS: dict[str, Break] = {
     "I1": Break(text="what is left outside is not recorded", actuator=_Silent),
-    "I2": Break(text="foreign finalizers are wiped", client=_WipesFinalizers),
+    "I2": Break(
+        text="foreign finalizers are wiped", client=partial(_Client, rewrite=_wiping_finalizers)
+    ),
     "I3": Break(text="objects go without an outcome", actuator=_TakesOwnFinalizer),
     "I4": Break(text="everything is made twice", actuator=_MakesTwo),
-    "I5": Break(text="errors are not written into the status", client=_HidesErrors),
+    "I5": Break(
+        text="errors are not written into the status",
+        client=partial(_Client, rewrite=_hiding_errors),
+    ),
     "I6": Break(text="one bad object blocks the others", actuator=_OneAtATime),
     "report": Break(text="the report leaves out a record", forgets_a_record=True),
 }

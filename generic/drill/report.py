@@ -9,44 +9,66 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import attrs
+import cattrs
+from cattrs.errors import BaseValidationError
 
+from actuator.errors import DecodeError
 from generic.drill.evidence import Evidence
 from generic.drill.judge import Finding
 from generic.drill.page import page
 
-__all__ = ["check_report", "write_html", "write_json"]
+__all__ = ["check_report", "read_json", "write_html", "write_json"]
+
+_VERSION = 1
 
 
 def write_json(path: Path, evidence: Evidence, findings: Sequence[Finding]) -> None:
     """Writes report.json."""
     told = {
-        "version": 1,
+        "version": _VERSION,
         "passed": all(finding.holds for finding in findings),
-        "findings": [
-            {"rule": f.rule, "title": f.title, "problems": list(f.problems)} for f in findings
-        ],
+        "findings": [attrs.asdict(finding) for finding in findings],
         "evidence": attrs.asdict(evidence),
     }
     path.write_text(json.dumps(told, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
+def read_json(path: Path) -> tuple[Evidence, list[Finding]]:
+    """What a report.json tells. Raises DecodeError if it is none, or contradicts itself."""
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        version, passed = told["version"], told["passed"]
+        evidence = converter.structure(told["evidence"], Evidence)
+        findings = converter.structure(told["findings"], list[Finding])
+    except (OSError, ValueError, KeyError, TypeError, BaseValidationError) as error:
+        raise DecodeError(f"{path.name} is no report of a drill: {error!r}") from error
+    if version != _VERSION:
+        raise DecodeError(f"{path.name} is of version {version!r}, not {_VERSION}")
+    if passed != all(finding.holds for finding in findings):
+        raise DecodeError(f"{path.name} has another verdict than its findings")
+    return evidence, findings
+
+
 def check_report(path: Path, evidence: Evidence, findings: Sequence[Finding]) -> list[str]:
     """Where the report does not say what was seen."""
-    told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    seen = json.loads(json.dumps(attrs.asdict(evidence)))
+    try:
+        told, judged = read_json(path)
+    except DecodeError as error:
+        return [str(error)]
     problems = [
-        f"the report's {name} are not what was seen"
-        for name, value in seen.items()
-        if told["evidence"].get(name) != value
+        f"the report's {field.name} are not what was seen"
+        for field in attrs.fields(Evidence)
+        if getattr(told, field.name) != getattr(evidence, field.name)
     ]
-    if told["passed"] != all(finding.holds for finding in findings):
+    if judged != list(findings):
         problems.append("the report's verdict is not the judge's")
     return problems
 
 
 def write_html(path: Path, evidence: Evidence, findings: Sequence[Finding]) -> None:
     """Writes report.html: one page that needs nothing else."""
-    path.write_text(page(evidence, findings), encoding="utf-8")
+    # an error's text may hold half a surrogate pair, which no encoding has
+    path.write_text(page(evidence, findings), encoding="utf-8", errors="replace")

@@ -19,8 +19,8 @@ from generic.drill.breaks import BREAKS, Break
 from generic.drill.evidence import Bystander, Evidence, Life
 from generic.drill.observe import Observer, OutcomeLog, read_records
 from generic.drill.world import World, open_world
+from generic.finalizers import take_off
 from generic.garden import Garden, Shoot
-from generic.patches import remove, replace, test
 from generic.rehearsal import Rehearsal, RehearsedShoot
 
 __all__ = ["WITNESS", "Settings", "Watcher", "drill"]
@@ -274,9 +274,7 @@ class _Run:
         self.evidence.bystanders.append(Bystander(name=label, problem=problem))
 
     def _take_witness_off(self, resource: Resource, namespace: str, name: str, meta: Raw) -> None:
-        path, finalizers = "/metadata/finalizers", meta["finalizers"]
-        rest = [f for f in finalizers if f != WITNESS]
-        patch = [test(path, finalizers), replace(path, rest) if rest else remove(path)]
+        patch = take_off([WITNESS], meta["uid"], meta["finalizers"])
         self._world.admin.patch(resource, name, namespace, patch)
 
     def _leftovers(self) -> Iterable[str]:

@@ -44,7 +44,7 @@ def test_put_on_keeps_everybody_or_does_nothing(read, now, uid):
 def test_take_off_takes_ours_and_nobody_elses_or_does_nothing(read, now, uid, position):
     with_ours = [*read[:position], OURS, *read[position:]]
     there = [*now[:position], OURS, *now[position:]]
-    after = applied(take_off(OURS, "one", with_ours), obj(uid, there))
+    after = applied(take_off([OURS], "one", with_ours), obj(uid, there))
     if after is None:
         assert uid != "one" or with_ours != there
     else:
@@ -55,7 +55,7 @@ def test_take_off_takes_ours_and_nobody_elses_or_does_nothing(read, now, uid, po
 def test_on_and_off_again_is_where_it_was(foreign):
     before = obj("one", foreign)
     on = applied(put_on(OURS, "one", foreign), before)
-    assert applied(take_off(OURS, "one", on["metadata"]["finalizers"]), on) == before
+    assert applied(take_off([OURS], "one", on["metadata"]["finalizers"]), on) == before
 
 
 @given(st.text())

@@ -6,12 +6,15 @@ from html.parser import HTMLParser
 
 import attrs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from actuator.errors import DecodeError
 from actuator.interface import ExternalResource
 from generic.drill.evidence import Bystander, Evidence, Life, Record, Strip
 from generic.drill.judge import Finding, covers, judge
 from generic.drill.page import page
-from generic.drill.report import check_report, write_html, write_json
+from generic.drill.report import check_report, read_json, write_html, write_json
 
 VPC = ExternalResource(type="VPC", id="vpc-1", tags={"shoot/shoot--a": "1"}, region="eu-1")
 
@@ -125,6 +128,67 @@ def test_a_report_with_another_verdict_is_noticed(tmp_path):
     path, seen = tmp_path / "report.json", evidence()
     write_json(path, seen, [Finding(rule="x", title="y", problems=("z",))])
     assert check_report(path, seen, judge(seen)) == ["the report's verdict is not the judge's"]
+
+
+MOMENTS = st.none() | st.floats(0, 1e6)
+TEXT = st.text(st.characters())  # half surrogate pairs too
+THINGS = st.builds(
+    ExternalResource, type=TEXT, id=TEXT, tags=st.dictionaries(TEXT, TEXT), region=TEXT
+)
+LIVES = st.builds(
+    life,
+    **dict.fromkeys(("ready", "deleted", "stuck", "forced", "released", "gone"), MOMENTS),
+    created=st.floats(0, 1e6),
+    error=TEXT,
+    codes=st.lists(TEXT, max_size=2),
+    bad=st.booleans(),
+)
+EVIDENCE = st.builds(
+    evidence,
+    lives=st.lists(LIVES, max_size=3),
+    records=st.lists(st.builds(Record, shoot=TEXT, owner=TEXT, resource=THINGS), max_size=2),
+    outside_after=st.lists(THINGS, max_size=2),
+)
+
+
+@given(seen=EVIDENCE)
+def test_whatever_was_seen_reads_back_equal_and_makes_a_whole_page(tmp_path_factory, seen):
+    folder, findings = tmp_path_factory.mktemp("report"), judge(seen)
+    write_json(folder / "report.json", seen, findings)
+    assert read_json(folder / "report.json") == (seen, findings)
+    write_html(folder / "report.html", seen, findings)
+    reader = Reader()
+    reader.feed((folder / "report.html").read_text(encoding="utf-8"))
+    assert reader.open == []
+
+
+def test_a_report_that_hides_a_problem_is_noticed(tmp_path):
+    path, seen = tmp_path / "report.json", evidence(records=[], bystanders=[])
+    findings = judge(seen)
+    hidden = [attrs.evolve(f, problems=f.problems if f.rule == "I1" else ()) for f in findings]
+    write_json(path, seen, hidden)
+    assert check_report(path, seen, findings) == ["the report's verdict is not the judge's"]
+
+
+@pytest.mark.parametrize(
+    ("find", "put", "says"),
+    [
+        pytest.param('"version": 1', '"version": 2', "version 2", id="another version"),
+        pytest.param('"passed": true', '"passed": false', "verdict", id="it contradicts itself"),
+        pytest.param('"drill"', '"dril"', "no report", id="a field is missing"),
+        pytest.param('"evidence": {', '"evidence": {"more": 1,', "no report", id="unknown field"),
+        pytest.param("{", "", "no report", id="no JSON"),
+    ],
+)
+def test_what_is_no_report_is_a_problem_and_not_a_crash(tmp_path, find, put, says):
+    path, seen = tmp_path / "report.json", evidence()
+    findings = judge(seen)
+    write_json(path, seen, findings)
+    path.write_text(path.read_text().replace(find, put, 1))
+    with pytest.raises(DecodeError, match=says):
+        read_json(path)
+    (problem,) = check_report(path, seen, findings)
+    assert says in problem
 
 
 class Reader(HTMLParser):
