@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import click
 
 from actuator.errors import ActuatorError, ApiError
+from generic.envtest import EnvtestError
 
 __all__ = ["cli", "main"]
 
@@ -62,6 +63,6 @@ def main(args: Sequence[str] | None = None) -> None:
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
         sys.exit(130)
-    except (ActuatorError, ApiError) as error:
+    except (ActuatorError, ApiError, EnvtestError) as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(1)

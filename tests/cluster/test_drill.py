@@ -4,12 +4,16 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 
 import pytest
 from harness import eventually
 
 from actuator.cluster import Cluster
+from actuator.errors import NotFound
+from actuator.interface import resource_of
 from actuator.v1alpha1 import ControlPlane, Infrastructure
 from generic.client import connect
 from generic.clusters import CLUSTERS
@@ -129,6 +133,34 @@ def test_an_interrupted_drill_leaves_nothing(foreign, tmp_path):
     assert "Traceback" not in errors
     assert everything(admin) == before
     assert admin.list(CLUSTERS, label_selector=LABEL) == []
+
+
+def test_it_refuses_where_another_controller_reacts_to_its_type(foreign, tmp_path):
+    """Somebody whose predicate lets every type through."""
+    _, admin = foreign
+    before, stop = everything(admin), threading.Event()
+
+    def meddle():
+        while not stop.wait(0.1):
+            for obj in admin.list(resource_of(Infrastructure.KIND)):
+                meta = obj["metadata"]
+                if "meddled" not in (meta.get("annotations") or {}):
+                    patch = {"metadata": {"annotations": {"meddled": "yes"}}}
+                    with suppress(NotFound):
+                        args = (resource_of(Infrastructure.KIND), meta["name"], meta["namespace"])
+                        admin.patch(*args, patch)
+
+    thread = threading.Thread(target=meddle, daemon=True)
+    thread.start()
+    try:
+        done, report = drill(tmp_path, *target(foreign))
+    finally:
+        stop.set()
+        thread.join()
+    assert done.returncode == 1
+    assert "another controller reacts" in done.stderr
+    assert report is None
+    assert everything(admin) == before
 
 
 def test_it_refuses_a_seed_without_the_kinds(tmp_path):
