@@ -15,7 +15,9 @@ from generic.drill.evidence import Bystander, Evidence, Life, Record, Strip
 from generic.drill.judge import Finding, covers, judge
 from generic.drill.page import page
 from generic.drill.report import check_report, read_json, write_html, write_json
+from generic.drill.timeline import rows, summed_up, svg
 
+MARK = "&#9654;"
 VPC = ExternalResource(type="VPC", id="vpc-1", tags={"shoot/shoot--a": "1"}, region="eu-1")
 
 
@@ -23,7 +25,7 @@ def life(kind="Infrastructure", **more):
     seen = {"created": 0.0, "ready": 1.0, "deleted": 2.0, "stuck": 2.5, "forced": 5.0}
     seen |= {"released": 6.0, "gone": 6.5, "codes": ["ERR_INFRA_UNAUTHENTICATED"]}
     seen |= {"error": "no <script>alert(1)</script>", "outcomes": ["orphaned"], "uid": kind}
-    return Life(kind=kind, shoot="shoot--a", name="n", **(seen | more))
+    return Life(kind=kind, name="n", **(seen | {"shoot": "shoot--a"} | more))
 
 
 def evidence(**more):
@@ -244,3 +246,42 @@ def test_the_page_says_what_is_broken():
     text = page(seen, judge(seen))
     assert "failed" in text
     assert "nobody" in text
+
+
+def test_who_is_not_gone_has_a_bar_to_the_end_and_is_marked():
+    lives = summed_up([life(gone=None), life("ControlPlane", gone=20.0)])
+    drawn = svg(lives)
+    assert "a Infrastructure: being force-deleted, 15.0 s" in drawn
+    assert drawn.count(MARK) == 2, "one in the legend"
+
+
+def test_a_bar_says_stuck_only_where_the_status_said_so():
+    assert "stuck in deletion, " in svg([life()])
+    silent = svg([life(stuck=None)])
+    assert "stuck in deletion, " not in silent
+    assert "being deleted, 3.0 s" in silent
+
+
+def test_the_table_below_the_bars_says_the_same_in_words():
+    (row,) = rows([life(stuck=None)])
+    assert row == ("a Infrastructure", "0.0", "1.0", "2.0", "-", "5.0", "6.5")
+
+
+def test_of_many_objects_each_shoot_is_one_line():
+    many = [life(kind, shoot=f"shoot--{number}") for number in range(60) for kind in ("A", "B")]
+    many[1].gone = None
+    lines = summed_up(many)
+    assert len(lines) == 60
+    assert [line.shoot for line in lines if line.gone is None] == ["shoot--0"]
+
+
+def test_the_verdict_counts_only_shoots_that_were_stuck():
+    seen = evidence(lives=[life(), life("B", shoot="shoot--b", stuck=None)])
+    assert "1 of 2 shoots were stuck" in page(seen, judge(seen))
+
+
+def test_problems_that_the_page_leaves_out_are_counted():
+    seen = evidence(leftovers=[f"{number} is still there" for number in range(8)])
+    text = page(seen, judge(seen))
+    assert "4 is still there" in text
+    assert "and 3 more" in text
