@@ -50,6 +50,7 @@ __all__ = [
     "Unauthorized",
     "Unavailable",
     "api_error",
+    "check_seconds",
     "codes_of",
 ]
 
@@ -106,15 +107,24 @@ class RequeueAfter(Exception):
     """The operation is not done; the object is looked at again after `seconds`.
 
     With a `cause` the status reports that error; without one it says Processing with `message`.
-    No ActuatorError, so that `except ActuatorError` in an actuator cannot swallow it.
+    No ActuatorError, so that `except ActuatorError` in an actuator cannot swallow it. Raises
+    ValueError for seconds that are no finite number of at least 0.
     """
 
     def __init__(
         self, seconds: float, message: str = "", *, cause: BaseException | None = None
     ) -> None:
+        self.seconds = check_seconds(seconds)
         super().__init__(message or (str(cause) if cause else f"Looking again in {seconds:g} s"))
-        self.seconds = seconds
         self.cause = cause
+
+
+def check_seconds(seconds: float) -> float:
+    """The seconds. Raises ValueError where they are no finite number of at least 0."""
+    number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if not number or not 0 <= seconds < float("inf"):
+        raise ValueError(f"to look again takes a finite number of seconds from 0, not {seconds!r}")
+    return float(seconds)
 
 
 class Cancelled(Exception):

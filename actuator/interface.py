@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, get_args
 import attrs
 
 from actuator.cluster import Cluster
+from actuator.errors import check_seconds
 from actuator.meta import Kind, Object, Raw
 
 __all__ = [
@@ -126,9 +127,14 @@ class Permission:
 
 @attrs.frozen(kw_only=True)
 class Result:
-    """Done; with `requeue_after` (seconds) the object is looked at again."""
+    """Done; with `requeue_after` (seconds) the object is looked at again.
 
-    requeue_after: float | None = None
+    Raises ValueError for seconds that are no finite number of at least 0.
+    """
+
+    requeue_after: float | None = attrs.field(
+        default=None, converter=attrs.converters.optional(check_seconds)
+    )
 
 
 class Clock(Protocol):

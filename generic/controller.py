@@ -49,6 +49,14 @@ class Failed:
 Outcome = Done | Again | Failed
 
 
+@attrs.define
+class _Busy:
+    """An object that a worker has: as we last knew it, and what came since that was not us."""
+
+    known: Header | None
+    seen: set[int] = attrs.field(factory=set)
+
+
 class WorkerReplaced(Exception):
     """This worker's call was set aside and its place taken: its thread has to end."""
 
@@ -72,7 +80,7 @@ class Controller:
         self._store = store
         self._metrics = metrics
         self._lock = threading.Lock()
-        self._busy: dict[Request, set[int]] = {}  # versions that came while a worker had it
+        self._busy: dict[Request, _Busy] = {}
         self._threads: list[threading.Thread] = []
         self.started = False
 
@@ -81,17 +89,23 @@ class Controller:
         request, new = event.request, event.new
         if new is None:
             return
-        interesting = news_in_answer(event) if event.own else self._predicate(event)
         with self._lock:
-            seen = self._busy.get(request)
-            if seen is not None:
-                if event.own:  # the watch may have been faster than the answer
-                    seen.discard(new.resource_version)
-                if interesting and (event.own or not self._is_own(event)):
-                    seen.add(_NEWS if event.own else new.resource_version)
+            busy = self._busy.get(request)
+            if busy is not None:
+                self._note(busy, event, new)
                 return
-        if interesting:
+        if news_in_answer(event) if event.own else self._predicate(event):
             self.queue.add(request)
+
+    def _note(self, busy: _Busy, event: Event[Header], new: Header) -> None:
+        """Keeps what a worker has to see again; which versions are ours only answers tell."""
+        if event.own:
+            busy.seen.discard(new.resource_version)  # the watch may have been faster
+            if news_in_answer(attrs.evolve(event, old=busy.known)):
+                busy.seen.add(_NEWS)
+            busy.known = new
+        elif self._predicate(event) and not self._is_own(event):
+            busy.seen.add(new.resource_version)
 
     def _is_own(self, event: Event[Header]) -> bool:
         """Whether an answer has claimed that version since the event left the store."""
@@ -134,9 +148,9 @@ class Controller:
     def put_back(self, request: Request) -> None:
         """The worker no longer has the object: what came meanwhile is decided now."""
         with self._lock:
-            seen = self._busy.pop(request, set())
+            busy = self._busy.pop(request, None)
         self.queue.done(request)
-        if seen:
+        if busy is not None and busy.seen:
             self.queue.add(request)
 
     def replace_worker(self, request: Request, *, spawn: bool = True) -> None:
@@ -152,8 +166,9 @@ class Controller:
                 request = self.queue.get()
             except ShutDown:
                 return
+            entry = self._store.get(request)
             with self._lock:
-                self._busy[request] = set()
+                self._busy[request] = _Busy(entry.header if entry else None)
             try:
                 self._handle(request)
             except WorkerReplaced:

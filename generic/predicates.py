@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from actuator.meta import Kind
+from actuator.cluster import FORCE_DELETION
+from actuator.meta import ForceSource, Kind
 from generic.store import Event, Header
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "all_of",
     "any_of",
     "default_predicate",
+    "force_annotation_changed",
     "generation_changed",
     "has_class",
     "has_type",
@@ -91,6 +93,14 @@ def spec_or_finalizers_changed(event: Event[Header]) -> bool:
     return changed or (new is not None and old is not None and old.finalizers != new.finalizers)
 
 
+def force_annotation_changed(event: Event[Header]) -> bool:
+    """For kinds that carry the force-deletion annotation themselves."""
+    old, new = event.old, event.new
+    if old is None or new is None:
+        return False
+    return old.annotations.get(FORCE_DELETION) != new.annotations.get(FORCE_DELETION)
+
+
 def news_in_answer(event: Event[Header]) -> bool:
     """Whether the answer to a write of ours shows what somebody else asked for just before it."""
     old, new = event.old, event.new
@@ -100,14 +110,19 @@ def news_in_answer(event: Event[Header]) -> bool:
         return True
     if new.deletion_timestamp is not None and old.deletion_timestamp is None:
         return True
+    if force_annotation_changed(event):
+        return True
     return OPERATION in new.annotations and _requested(new) != _requested(old)
 
 
 def default_predicate(kind: Kind, *, ignore_operation_annotation: bool) -> Predicate:
     """What triggers an object of `kind`."""
+    trigger = generation_changed if ignore_operation_annotation else operation_requested
     if not kind.has_operation_annotation:
-        return spec_or_finalizers_changed
-    return generation_changed if ignore_operation_annotation else operation_requested
+        trigger = spec_or_finalizers_changed
+    if kind.force_from in (ForceSource.OBJECT, ForceSource.OBJECT_LITERAL):
+        return any_of(trigger, force_annotation_changed)
+    return trigger
 
 
 def _requested(header: Header) -> tuple[str | None, str | None]:

@@ -31,6 +31,7 @@ from generic.metrics import QueueMetrics
 __all__ = ["Backoff", "ShutDown", "WorkQueue"]
 
 T = TypeVar("T", bound=Hashable)
+_LONGEST_WAIT = 3600.0  # a Condition cannot wait for ever
 
 
 class ShutDown(Exception):
@@ -184,7 +185,7 @@ class WorkQueue(Generic[T]):
                 heapq.heappop(self._delayed)
                 continue
             if due > now:
-                return due - now
+                return min(due - now, _LONGEST_WAIT)
             heapq.heappop(self._delayed)
             self._add(key, urgent=False)
             self._due.pop(key, None)

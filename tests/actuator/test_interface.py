@@ -1,8 +1,10 @@
 """What an author meets: kinds, defaults, codes, words."""
 
+from datetime import timedelta
+
 import pytest
 
-from actuator import Actuator, ActuatorError, ConfigurationError, ErrorCode, RequeueAfter
+from actuator import Actuator, ActuatorError, ConfigurationError, ErrorCode, RequeueAfter, Result
 from actuator.errors import AlreadyExists, Conflict, Unavailable, api_error, codes_of
 from actuator.interface import ExternalResource, object_class
 from actuator.v1alpha1 import ControlPlane, Infrastructure
@@ -90,3 +92,12 @@ def test_an_answer_of_the_api_server_becomes_the_exception_that_says_it():
     assert type(api_error(503, {"details": "nonsense"})) is Unavailable
     assert api_error(429, {}, retry_after=2).retry_after == 2
     assert api_error(403, {"details": {"causes": [{"reason": "X"}, 5]}}).causes == ("X",)
+
+
+@pytest.mark.parametrize("seconds", [-1, float("inf"), float("nan"), "30", True, timedelta(30)])
+def test_looking_again_takes_a_finite_number_of_seconds(seconds):
+    with pytest.raises(ValueError, match="finite number of seconds"):
+        Result(requeue_after=seconds)
+    with pytest.raises(ValueError, match="finite number of seconds"):
+        RequeueAfter(seconds)
+    assert Result(requeue_after=2).requeue_after == 2

@@ -3,6 +3,7 @@
 import attrs
 import pytest
 
+from actuator.meta import ForceSource
 from actuator.v1alpha1 import Infrastructure
 from generic.predicates import (
     OPERATION,
@@ -152,3 +153,18 @@ def test_predicates_combine():
     assert negate(gcp)(seen)
     assert all_of()(seen)
     assert not any_of()(seen)
+
+
+FORCED = attrs.evolve(DELETING, annotations={"confirmation.gardener.cloud/force-deletion": "true"})
+
+
+@pytest.mark.parametrize("ignored", [True, False])
+@pytest.mark.parametrize("annotation", [True, False])
+def test_a_kind_that_carries_the_force_annotation_is_triggered_by_it(ignored, annotation):
+    kind = attrs.evolve(
+        Infrastructure.KIND, force_from=ForceSource.OBJECT, has_operation_annotation=annotation
+    )
+    trigger = default_predicate(kind, ignore_operation_annotation=ignored)
+    assert trigger(event(DELETING, FORCED))
+    assert not trigger(event(FORCED, attrs.evolve(FORCED, resource_version=9)))
+    assert news_in_answer(event(DELETING, FORCED, own=True))
