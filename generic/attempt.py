@@ -107,6 +107,13 @@ class Attempt:
         text = description or _sentence(self.doing)
         self._write_status(lambda raw: status.processing(raw, self._type, text, self._now()))
 
+    def wait(self, description: str) -> None:
+        """Like `publish`, with what the actuator changed: an id in there must not get lost."""
+        changed = self._changed()
+        self._write_status(
+            lambda raw: status.processing(raw, self._type, description, self._now(), changed)
+        )
+
     def save(self) -> None:
         """Afterwards what the actuator changed so far is in the status."""
         changed = self._changed()
@@ -216,7 +223,7 @@ class Attempt:
 
     def _write_status(self, build: Callable[[Raw], list[Raw]]) -> None:
         with self._lock:
-            for _ in range(_ROUNDS):
+            for attempt in range(_ROUNDS):
                 patch = build(json.loads(self._entry.raw))
                 try:
                     self._entry = self._writer.patch(
@@ -224,6 +231,8 @@ class Attempt:
                     )
                     return
                 except Stale:
+                    if attempt == _ROUNDS - 1:
+                        raise
                     self._refresh()
 
     def _refresh(self) -> None:

@@ -19,7 +19,7 @@ from actuator.meta import Object, Raw
 from generic.operation import Operation
 from generic.store import Request
 
-__all__ = ["Call", "Calls", "Services"]
+__all__ = ["Aside", "Call", "Calls", "Services"]
 
 
 @attrs.frozen
@@ -165,14 +165,37 @@ class Call:
             return first
 
 
-class Calls:
-    """The calls that run now, by object, and how many were set aside and still hang."""
+class Aside:
+    """The calls of all controllers that were set aside and still hang."""
 
     def __init__(self, limit: int = 64) -> None:
+        self._limit = limit
+        self._calls: set[Call] = set()
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    @property
+    def full(self) -> bool:
+        """Whether another call that hangs would be one too many."""
+        return len(self._calls) >= self._limit
+
+    def add(self, call: Call) -> None:
+        """The call hangs."""
+        self._calls.add(call)
+
+    def discard(self, call: Call) -> None:
+        """The call came back, if it ever hung."""
+        self._calls.discard(call)
+
+
+class Calls:
+    """The calls of one controller that run now, by object."""
+
+    def __init__(self, aside: Aside) -> None:
+        self.aside = aside
         self._lock = threading.Lock()
         self._running: dict[Request, Call] = {}
-        self._aside: set[Call] = set()
-        self._limit = limit
 
     def start(self, request: Request, call: Call) -> None:
         """The call is about to be made."""
@@ -182,7 +205,7 @@ class Calls:
     def finish(self, request: Request, call: Call) -> bool:
         """The call came back; False when it had been set aside."""
         with self._lock:
-            self._aside.discard(call)
+            self.aside.discard(call)
             if self._running.get(request) is call:
                 del self._running[request]
         return call.finish()
@@ -197,15 +220,5 @@ class Calls:
             if self._running.get(request) is not call or not call.set_aside():
                 return False
             del self._running[request]
-            self._aside.add(call)
+            self.aside.add(call)
             return True
-
-    @property
-    def aside(self) -> int:
-        """How many calls were set aside and have not come back."""
-        return len(self._aside)
-
-    @property
-    def full(self) -> bool:
-        """Whether another call that hangs would be one too many."""
-        return len(self._aside) + 1 > self._limit

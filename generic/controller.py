@@ -11,13 +11,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from itertools import count
 
 import attrs
 
 from actuator.interface import Clock
 from generic.metrics import ControllerMetrics, ReconcileResult
 from generic.predicates import Predicate, news_in_answer
-from generic.store import Event, Header, Request, Store
+from generic.store import Event, EventType, Header, Request, Store
 from generic.workqueue import ShutDown, WorkQueue
 
 __all__ = ["Again", "Controller", "Done", "Failed", "Outcome", "WorkerReplaced"]
@@ -53,6 +54,7 @@ Outcome = Done | Again | Failed
 class _Busy:
     """An object that a worker has: as we last knew it, and what came since that was not us."""
 
+    worker: threading.Thread
     known: Header | None
     seen: set[int] = attrs.field(factory=set)
 
@@ -81,13 +83,14 @@ class Controller:
         self._metrics = metrics
         self._lock = threading.Lock()
         self._busy: dict[Request, _Busy] = {}
-        self._threads: list[threading.Thread] = []
+        self._workers: set[threading.Thread] = set()
+        self._names = count()
         self.started = False
 
     def on_event(self, event: Event[Header]) -> None:
         """Takes what the informer saw, or the answer to a write of ours."""
         request, new = event.request, event.new
-        if new is None:
+        if new is None or not self.started:
             return
         with self._lock:
             busy = self._busy.get(request)
@@ -117,22 +120,30 @@ class Controller:
         return self._predicate(event)
 
     def start(self, workers: int) -> None:
-        """Starts the workers."""
+        """Looks at every object as if it were new, then starts the workers.
+
+        Events before are ignored: a standby that takes over must not do again what its
+        predecessor did meanwhile.
+        """
         self.started = True
+        for request, header in self._store.headers():
+            if self._predicate(Event(EventType.ADDED, request, None, header)):
+                self.queue.add(request)
         for _ in range(workers):
             self.add_worker()
 
     def add_worker(self) -> None:
         """Starts one more worker; also to replace one whose call hangs."""
-        name = f"{self.name}-worker-{len(self._threads)}"
+        name = f"{self.name}-worker-{next(self._names)}"
         thread = threading.Thread(target=self._work, name=name, daemon=True)
-        self._threads.append(thread)
         thread.start()
+        with self._lock:
+            self._workers.add(thread)
 
     def working(self) -> int:
-        """How many workers are alive."""
-        self._threads = [thread for thread in self._threads if thread.is_alive()]
-        return len(self._threads)
+        """How many workers are alive; those whose calls were set aside do not count."""
+        with self._lock:
+            return sum(thread.is_alive() for thread in self._workers)
 
     def stop(self) -> None:
         """Hands out no more work; running calls go on."""
@@ -141,24 +152,29 @@ class Controller:
     def join(self, seconds: float) -> bool:
         """Waits for the workers; False when some still work."""
         deadline = time.monotonic() + seconds
-        for thread in list(self._threads):
+        with self._lock:
+            workers = list(self._workers)
+        for thread in workers:
             thread.join(max(0.0, deadline - time.monotonic()))
-        return not any(thread.is_alive() for thread in self._threads)
+        return not any(thread.is_alive() for thread in workers)
 
-    def put_back(self, request: Request) -> None:
+    def put_back(self, request: Request) -> _Busy | None:
         """The worker no longer has the object: what came meanwhile is decided now."""
         with self._lock:
             busy = self._busy.pop(request, None)
         self.queue.done(request)
         if busy is not None and busy.seen:
             self.queue.add(request)
+        return busy
 
-    def replace_worker(self, request: Request, *, spawn: bool = True) -> None:
+    def replace_worker(self, request: Request) -> None:
         """Frees an object whose worker hangs, and puts a fresh worker in its place."""
-        self.put_back(request)
+        busy = self.put_back(request)
+        if busy is not None:
+            with self._lock:
+                self._workers.discard(busy.worker)
         self.queue.add(request, urgent=True)
-        if spawn:
-            self.add_worker()
+        self.add_worker()
 
     def _work(self) -> None:
         while True:
@@ -168,7 +184,8 @@ class Controller:
                 return
             entry = self._store.get(request)
             with self._lock:
-                self._busy[request] = _Busy(entry.header if entry else None)
+                here = threading.current_thread()
+                self._busy[request] = _Busy(here, entry.header if entry else None)
             try:
                 self._handle(request)
             except WorkerReplaced:

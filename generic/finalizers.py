@@ -39,9 +39,10 @@ class Stale(Exception):
 
 
 def put_on(name: str, uid: str, finalizers: Sequence[str]) -> list[Raw]:
-    """The patch that adds finalizer `name` to the list as it was read."""
+    """The patch that adds finalizer `name` to the list as it was read; never while deleting."""
     return [
         test("/metadata/uid", uid),
+        test("/metadata/deletionTimestamp", None),
         test("/metadata/finalizers", list(finalizers) or None),
         add("/metadata/finalizers", [*finalizers, name]),
     ]

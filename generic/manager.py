@@ -22,7 +22,7 @@ import attrs
 from actuator.interface import Actuator, Client, Clock, object_class, resource_of
 from actuator.meta import ClusterNeed, Kind, Object
 from generic import logs, options
-from generic.calls import Calls
+from generic.calls import Aside, Calls
 from generic.client import HttpClient, connect
 from generic.clock import SystemClock
 from generic.clusters import CLUSTERS, Clusters
@@ -116,7 +116,7 @@ class Manager:
         self.registrations: list[Registration] = []
         self._clock: Clock = clock or SystemClock()
         self._intercept = intercept or (lambda client: client)
-        self._calls = Calls()
+        self._aside = Aside()
         self._stop = threading.Event()
         self._lost = False
         self._controllers: list[tuple[Controller, int]] = []
@@ -216,12 +216,13 @@ class Manager:
         self._stop.set()
         for controller, _ in self._controllers:
             controller.stop()
-        end = time.monotonic() + self.options.shutdown_timeout
+        patience = 0.0 if self._lost else self.options.shutdown_timeout  # another may lead by now
+        end = time.monotonic() + patience
         finished = [c.join(max(0.0, end - time.monotonic())) for c, _ in self._controllers]
         self._soon.stop()
         self._later.stop()
-        if self._elector is not None and not self._lost:
-            self._elector.release()
+        if self._elector is not None and all(finished):
+            self._elector.release()  # else it runs out, once what still runs is over for good
         for server in self._servers:
             server.stop()
         return all(finished)
@@ -279,7 +280,7 @@ class Manager:
             events=events,
             metrics=bound,
             clock=self._clock,
-            calls=self._calls,
+            calls=Calls(self._aside),
             soon=self._soon,
             later=self._later,
             gate=self._gate,
@@ -294,9 +295,7 @@ class Manager:
             self._clock,
             bound,
         )
-        reconciler.replace_worker = lambda request: controller.replace_worker(
-            request, spawn=not self._calls.full
-        )
+        reconciler.replace_worker = controller.replace_worker
         watched.controllers.append((controller, reconciler))
         self._controllers.append((controller, registration.workers))
 
@@ -330,7 +329,7 @@ class Manager:
             return
         seen = Event(EventType.ADDED, request, None, entry.header)
         for controller, reconciler in watched.controllers:
-            if controller.wants(seen):
+            if controller.started and controller.wants(seen):
                 controller.queue.add(request, urgent=True)
                 reconciler.preempt(request)
 

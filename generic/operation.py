@@ -9,12 +9,22 @@ from __future__ import annotations
 
 from enum import Enum, StrEnum
 
+import attrs
+
 from actuator.cluster import FORCE_DELETION, ClusterState, Verdict, parse_bool
 from actuator.meta import ClusterNeed, ForceSource, Kind, LastOperationType
 from generic.predicates import OPERATION
 from generic.store import Header
 
-__all__ = ["Blocked", "Nothing", "Operation", "bad_force_value", "choose_operation", "is_forced"]
+__all__ = [
+    "Blocked",
+    "Blocker",
+    "Nothing",
+    "Operation",
+    "bad_force_value",
+    "choose_operation",
+    "is_forced",
+]
 
 
 class Operation(Enum):
@@ -75,18 +85,26 @@ class Nothing(StrEnum):
     RELEASED = "deleting, and our finalizer is off"
 
 
-class Blocked(StrEnum):
-    """Why something that has to be done cannot be: goes into the status, and is retried."""
+class Blocker(StrEnum):
+    """What stands in the way of an operation: goes into the status, and is tried again."""
 
     CLUSTER_MISSING = "there is no Cluster {name}; gardenlet creates it before extension objects"
     CLUSTER_UNREADABLE = "Cluster {name} cannot be read: its spec.shoot is not a Shoot object"
     CLUSTER_WITHOUT_SHOOT = "Cluster {name} has no spec.shoot"
 
 
+@attrs.frozen
+class Blocked:
+    """An operation that has to be done and cannot be."""
+
+    operation: Operation
+    by: Blocker
+
+
 _BLOCKERS = {
-    ClusterState.MISSING: Blocked.CLUSTER_MISSING,
-    ClusterState.UNREADABLE: Blocked.CLUSTER_UNREADABLE,
-    ClusterState.WITHOUT_SHOOT: Blocked.CLUSTER_WITHOUT_SHOOT,
+    ClusterState.MISSING: Blocker.CLUSTER_MISSING,
+    ClusterState.UNREADABLE: Blocker.CLUSTER_UNREADABLE,
+    ClusterState.WITHOUT_SHOOT: Blocker.CLUSTER_WITHOUT_SHOOT,
 }
 
 
@@ -125,7 +143,8 @@ def choose_operation(
     chosen = _choose(kind, header, requested, deleting=deleting, ours=ours, forced=forced)
     if isinstance(chosen, Nothing) or chosen in (Operation.LET_GO, Operation.FORCE_DELETE):
         return chosen
-    return _BLOCKERS.get(cluster.state, chosen)
+    blocker = _BLOCKERS.get(cluster.state)
+    return chosen if blocker is None else Blocked(chosen, blocker)
 
 
 def _choose(

@@ -19,6 +19,7 @@ __all__ = [
     "all_of",
     "any_of",
     "default_predicate",
+    "deletion_told_late",
     "force_annotation_changed",
     "generation_changed",
     "has_class",
@@ -101,6 +102,11 @@ def force_annotation_changed(event: Event[Header]) -> bool:
     return old.annotations.get(FORCE_DELETION) != new.annotations.get(FORCE_DELETION)
 
 
+def deletion_told_late(event: Event[Header]) -> bool:
+    """On a deleting object somebody's change that our own write has hidden from comparison."""
+    return event.late and event.new is not None and event.new.deletion_timestamp is not None
+
+
 def news_in_answer(event: Event[Header]) -> bool:
     """Whether the answer to a write of ours shows what somebody else asked for just before it."""
     old, new = event.old, event.new
@@ -117,12 +123,14 @@ def news_in_answer(event: Event[Header]) -> bool:
 
 def default_predicate(kind: Kind, *, ignore_operation_annotation: bool) -> Predicate:
     """What triggers an object of `kind`."""
-    trigger = generation_changed if ignore_operation_annotation else operation_requested
+    trigger: Predicate = operation_requested
+    if ignore_operation_annotation:
+        trigger = generation_changed
     if not kind.has_operation_annotation:
         trigger = spec_or_finalizers_changed
     if kind.force_from in (ForceSource.OBJECT, ForceSource.OBJECT_LITERAL):
-        return any_of(trigger, force_annotation_changed)
-    return trigger
+        trigger = any_of(trigger, force_annotation_changed)
+    return any_of(trigger, deletion_told_late)
 
 
 def _requested(header: Header) -> tuple[str | None, str | None]:

@@ -24,7 +24,6 @@ import attrs
 from actuator.errors import (
     ActuatorError,
     ApiError,
-    DecodeError,
     LeaseLost,
     RequeueAfter,
     SetAside,
@@ -115,11 +114,11 @@ class Reconciler:
         if isinstance(chosen, Nothing):
             report.log.debug("nothing to do", extra={"fields": {"reason": chosen.value}})
             return Done()
-        operation = _operation_of(chosen, entry.header)
+        operation = chosen.operation if isinstance(chosen, Blocked) else chosen
         attempt = Attempt(self.kind, request, entry, operation, self._m.writer, self._m.clock)
         try:
             if isinstance(chosen, Blocked):
-                raise CallFailed(ActuatorError(chosen.value.format(name=request.namespace)))
+                raise CallFailed(ActuatorError(chosen.by.format(name=request.namespace)))
             return self._perform(attempt, report)
         except Stale:
             return Again(0)
@@ -127,17 +126,18 @@ class Reconciler:
             return Done()
         except CallFailed as failure:
             return self._failed(attempt, failure.error, report)
-        except (ApiError, DecodeError, LeaseLost) as error:
+        except WorkerReplaced:
+            raise
+        except Exception as error:  # what we could not read or write: said like any other error
             return self._failed(attempt, error, report)
 
     def _choose(
         self, request: Request, header: Header, report: Reporter
     ) -> Operation | Nothing | Blocked:
         """The operation; on the way, what is odd about a deleting object is said."""
-        cluster = self._m.clusters.verdict(self.kind, request.namespace)
-        forced = is_forced(self.kind, header, cluster)
-        chosen = choose_operation(self.kind, header, cluster, forced=forced)
+        chosen = self._decide(request, header)
         if header.deletion_timestamp is not None:
+            cluster = self._m.clusters.verdict(self.kind, request.namespace)
             value = bad_force_value(self.kind, header, cluster)
             if value is not None:
                 report.bad_force_value(value)
@@ -154,10 +154,14 @@ class Reconciler:
             return
         if call.cancelled or call.operation is Operation.FORCE_DELETE:
             return
-        verdict = self._m.clusters.verdict(self.kind, request.namespace)
-        if is_forced(self.kind, entry.header, verdict):
+        if self._decide(request, entry.header) is Operation.FORCE_DELETE:
             call.cancel("deletion is forced now")
             self._m.soon.call_later(SET_ASIDE_AFTER, lambda: self._set_aside(request, call))
+
+    def _decide(self, request: Request, header: Header) -> Operation | Nothing | Blocked:
+        cluster = self._m.clusters.verdict(self.kind, request.namespace)
+        forced = is_forced(self.kind, header, cluster)
+        return choose_operation(self.kind, header, cluster, forced=forced)
 
     def _set_aside(self, request: Request, call: Call) -> None:
         if self._m.calls.set_aside(request, call):
@@ -194,7 +198,7 @@ class Reconciler:
             return cleaned[1], Result()  # only the finalizer patch failed
         obj = attempt.open(self._cls)
         forced = attempt.operation is Operation.FORCE_DELETE
-        if forced and self._m.calls.full:
+        if forced and self._m.calls.aside.full:
             report.log.error("too many calls hang: this force deletion goes without its actuator")
             result = Result()
         else:
@@ -269,7 +273,7 @@ class Reconciler:
         if isinstance(error, LeaseLost):
             return Done()  # whoever leads now sees the object as it is
         if isinstance(error, RequeueAfter) and error.cause is None:
-            self._write(partial(attempt.publish, str(error)), report)
+            self._write(partial(attempt.wait, str(error)), report)
             return Again(error.seconds)
         cause = error.cause if isinstance(error, RequeueAfter) and error.cause else error
         self._write(partial(attempt.fail, describe(cause), codes(cause)), report)
@@ -277,14 +281,14 @@ class Reconciler:
         if isinstance(error, RequeueAfter):
             return Again(error.seconds)
         if isinstance(error, ApiError) and error.retry_after is not None:
-            return Again(error.retry_after)
+            return Again(min(max(error.retry_after, 1.0), DELETION_BACKOFF_CAP))
         return Failed(cap=DELETION_BACKOFF_CAP if attempt.operation.deletes else None)
 
     def _write(self, write: Callable[[], None], report: Reporter) -> None:
         """Writes a status beside the result; failing at that must not hide the rest."""
         try:
             write()
-        except (ApiError, Stale, Vanished, LeaseLost) as error:
+        except Exception as error:
             report.status_not_written(error)
 
     def _record_left_outside(self, obj: Object, report: Reporter) -> int:
@@ -308,10 +312,3 @@ class Reconciler:
 
     def _reporter(self, request: Request, uid: str) -> Reporter:
         return Reporter(self.kind, request, uid, self._m.events, self._m.metrics)
-
-
-def _operation_of(chosen: Operation | Blocked, header: Header) -> Operation:
-    """The operation that a blocked object is blocked in."""
-    if isinstance(chosen, Operation):
-        return chosen
-    return Operation.DELETE if header.deletion_timestamp else Operation.RECONCILE

@@ -18,10 +18,12 @@ __all__ = ["changes", "failed", "processing", "saved", "succeeded"]
 _RECONCILERS = frozenset({"lastOperation", "lastError", "observedGeneration"})
 
 
-def processing(obj: Raw, type: LastOperationType, description: str, now: str) -> list[Raw]:
+def processing(
+    obj: Raw, type: LastOperationType, description: str, now: str, changed: Raw | None = None
+) -> list[Raw]:
     """lastOperation says Processing; lastError and observedGeneration stay as they are."""
     operation = _operation(type, LastOperationState.PROCESSING, 1, description, now)
-    return _patch(obj, {"lastOperation": operation})
+    return _patch(obj, {**(changed or {}), "lastOperation": operation})
 
 
 def succeeded(

@@ -124,6 +124,8 @@ class Event(Generic[H]):
     old: H | None
     new: H | None
     own: bool = False
+    late: bool = False
+    """Whether the store knew a newer state already: `old` is then no state before this one."""
 
 
 def header(obj: Raw) -> Header:
@@ -243,7 +245,8 @@ class Store(Generic[H]):
                 self._put(request, entry)
         if old is None or old.header.uid != entry.header.uid:  # another object of the same name
             return Event(EventType.ADDED, request, None, entry.header, own)
-        return Event(EventType.MODIFIED, request, old.header, entry.header, own)
+        late = old.header.resource_version > version and not relisted
+        return Event(EventType.MODIFIED, request, old.header, entry.header, own, late)
 
     def observe_deleted(self, obj: Raw) -> Event[H] | None:
         """Takes in a DELETED watch event; None when that object is not in the store."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any
 
-import attrs
 import builders
 import pytest
-from harness import BINDINGS, ROLES, Script, Seed
+from harness import Script, Seed, running
 
 from actuator import Actuator
 from actuator.errors import NotFound
@@ -18,8 +17,6 @@ from actuator.v1alpha1 import Cluster, ControlPlane, Infrastructure
 from generic.client import HttpClient, connect
 from generic.clusters import CLUSTERS
 from generic.manager import Manager
-from generic.options import Options
-from generic.rbac import cluster_role, role_binding
 from generic.seed import install
 
 
@@ -51,39 +48,6 @@ def start(environment, admin, namespace) -> Iterator[Callable[..., Manager]]:
             return stack.enter_context(running(environment, admin, namespace, actuator, **options))
 
         yield starter
-
-
-@contextmanager
-def running(
-    environment: Any,
-    admin: HttpClient,
-    namespace: str,
-    actuator: Actuator[Any],
-    *,
-    intercept: Any = None,
-    **options: Any,
-) -> Iterator[Manager]:
-    """A started manager, under its generated Role and nothing more."""
-    base = {
-        "metrics_bind_address": "0",
-        "health_bind_address": "0",
-        "shutdown_timeout": 5.0,
-        "leader_election_namespace": namespace,
-    }
-    manager = Manager(Options(**(base | options)), intercept=intercept)
-    manager.add(actuator, type=namespace)
-    name = f"{namespace}-{id(manager):x}"
-    admin.create(ROLES, cluster_role(manager, name))
-    admin.create(BINDINGS, role_binding(name, user=name))
-    manager.options = attrs.evolve(manager.options, kubeconfig=environment.user_kubeconfig(name))
-    manager.start()
-    try:
-        assert manager.wait_synced(20)
-        yield manager
-    finally:
-        manager.stop()
-        admin.delete(BINDINGS, name)
-        admin.delete(ROLES, name)
 
 
 @pytest.fixture

@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+
+import attrs
 
 from actuator import Actuator, Resource
 from actuator.errors import NotFound
 from actuator.interface import Client, resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import Infrastructure
+from generic.client import HttpClient
 from generic.clusters import CLUSTERS
 from generic.garden import Garden, not_ready_because
+from generic.manager import Manager
+from generic.options import Options
+from generic.rbac import cluster_role, role_binding
 
 INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 EVENTS = Resource("v1", "events")
@@ -132,3 +139,38 @@ class Seed:
     def events(self, reason: str) -> list[Raw]:
         found = self.client.list(EVENTS, self.namespace)
         return [event for event in found if event["reason"] == reason]
+
+
+@contextmanager
+def running(
+    environment: Any,
+    admin: HttpClient,
+    namespace: str,
+    actuator: Actuator[Any],
+    *,
+    second: Actuator[Any] | None = None,
+    intercept: Any = None,
+    **options: Any,
+) -> Iterator[Manager]:
+    """A started manager, under its generated Role and nothing more."""
+    base = {
+        "metrics_bind_address": "0",
+        "health_bind_address": "0",
+        "shutdown_timeout": 5.0,
+        "leader_election_namespace": namespace,
+    }
+    manager = Manager(Options(**(base | options)), intercept=intercept)
+    for one in filter(None, (actuator, second)):
+        manager.add(one, type=namespace)
+    name = f"{namespace}-{id(manager):x}"
+    admin.create(ROLES, cluster_role(manager, name))
+    admin.create(BINDINGS, role_binding(name, user=name))
+    manager.options = attrs.evolve(manager.options, kubeconfig=environment.user_kubeconfig(name))
+    manager.start()
+    try:
+        assert manager.wait_synced(20)
+        yield manager
+    finally:
+        manager.stop()
+        admin.delete(BINDINGS, name)
+        admin.delete(ROLES, name)

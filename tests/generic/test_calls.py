@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from actuator.errors import DeadlineExceeded, LeaseLost, SetAside
-from generic.calls import Call, Calls, Services
+from generic.calls import Aside, Call, Calls, Services
 from generic.clock import SystemClock
 from generic.operation import Operation
 from generic.store import Request
@@ -62,7 +62,7 @@ def test_every_use_without_the_lease_raises(use):
 
 def test_a_call_ends_once_for_its_worker_or_for_everybody_else():
     for first, second in (("finish", "set_aside"), ("set_aside", "finish")):
-        calls, made = Calls(), call()
+        calls, made = Calls(Aside()), call()
         calls.start(REQUEST, made)
         assert getattr(calls, first)(REQUEST, made)
         assert not getattr(calls, second)(REQUEST, made)
@@ -70,25 +70,26 @@ def test_a_call_ends_once_for_its_worker_or_for_everybody_else():
 
 
 def test_a_call_that_was_set_aside_does_not_end_the_one_after_it():
-    calls, hung, fresh = Calls(), call(), call()
+    calls, hung, fresh = Calls(Aside()), call(), call()
     calls.start(REQUEST, hung)
     assert calls.set_aside(REQUEST, hung)
     calls.start(REQUEST, fresh)
-    assert calls.aside == 1
+    assert len(calls.aside) == 1
     assert not calls.finish(REQUEST, hung)
     assert calls.running(REQUEST) is fresh
-    assert calls.aside == 0
+    assert len(calls.aside) == 0
     assert calls.finish(REQUEST, fresh)
 
 
 def test_only_so_many_calls_may_hang():
-    calls = Calls(limit=2)
+    aside = Aside(limit=2)
+    calls = Calls(aside)
     for number in range(2):
-        assert not calls.full
+        assert not aside.full
         request, made = Request("n", str(number)), call()
         calls.start(request, made)
         calls.set_aside(request, made)
-    assert calls.full
+    assert aside.full
 
 
 def test_timers_run_in_order_and_cancelled_ones_do_not():

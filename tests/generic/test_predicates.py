@@ -121,10 +121,22 @@ def test_outside_gardener_finalizers_decide_too():
 
 def test_a_kind_has_the_default_it_needs():
     kind = Infrastructure.KIND
-    assert default_predicate(kind, ignore_operation_annotation=False) is operation_requested
-    assert default_predicate(kind, ignore_operation_annotation=True) is generation_changed
+    request, spec = event(QUIET, asked("reconcile")), event(QUIET, change(generation=2))
+    finalizers = event(QUIET, change(finalizers=()))
+    default = default_predicate(kind, ignore_operation_annotation=False)
+    ignoring = default_predicate(kind, ignore_operation_annotation=True)
     other = attrs.evolve(kind, has_operation_annotation=False)
-    assert default_predicate(other, ignore_operation_annotation=False) is spec_or_finalizers_changed
+    outside = default_predicate(other, ignore_operation_annotation=False)
+    for passes, wanted in ((default, "100"), (ignoring, "010"), (outside, "011")):
+        got = "".join(str(int(passes(seen))) for seen in (request, spec, finalizers))
+        assert got == wanted
+
+
+def test_what_our_own_write_hid_from_comparison_still_triggers_a_deletion():
+    hidden = attrs.evolve(event(DELETING, DELETING), late=True)
+    default = default_predicate(Infrastructure.KIND, ignore_operation_annotation=False)
+    assert default(hidden)
+    assert not default(attrs.evolve(event(QUIET, QUIET), late=True))
 
 
 @pytest.mark.parametrize(
