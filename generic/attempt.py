@@ -105,35 +105,40 @@ class Attempt:
     def publish(self, description: str = "") -> None:
         """Afterwards lastOperation says Processing. Raises Vanished or ApiError."""
         text = description or _sentence(self.doing)
-        self._write_status(lambda raw: status.processing(raw, self._type, text, self._now()))
+        self._write_status(
+            {}, lambda raw, _changed: status.processing(raw, self._type, text, self._now())
+        )
 
     def wait(self, description: str) -> None:
         """Like `publish`, with what the actuator changed: an id in there must not get lost."""
-        changed = self._changed()
         self._write_status(
-            lambda raw: status.processing(raw, self._type, description, self._now(), changed)
+            self._changed(),
+            lambda raw, changed: status.processing(
+                raw, self._type, description, self._now(), changed
+            ),
         )
 
     def save(self) -> None:
         """Afterwards what the actuator changed so far is in the status."""
         changed = self._changed()
         if changed:
-            self._write_status(lambda raw: status.saved(raw, changed))
+            self._write_status(changed, status.saved)
             copied = json.loads(json.dumps(changed))  # the actuator goes on changing its own
             self._before = {**self._before, **copied}
 
     def succeed(self) -> None:
         """Afterwards the status says Succeeded."""
-        text, changed = f"Successfully finished {self.doing}", self._changed()
+        text = f"Successfully finished {self.doing}"
         self._write_status(
-            lambda raw: status.succeeded(
+            self._changed(),
+            lambda raw, changed: status.succeeded(
                 raw,
                 self._type,
                 text,
                 self._now(),
                 generation=self.start.generation,
                 changed=changed,
-            )
+            ),
         )
 
     def fail(self, error: str, codes: Iterable[ErrorCode]) -> None:
@@ -143,9 +148,10 @@ class Attempt:
         """
         text, listed = f"Error {self.doing}: {error}", list(codes)
 
-        def write(changed: Raw) -> None:
+        def write(changes: Raw) -> None:
             self._write_status(
-                lambda raw: status.failed(
+                changes,
+                lambda raw, changed: status.failed(
                     raw,
                     self._type,
                     text,
@@ -153,12 +159,11 @@ class Attempt:
                     generation=self.start.generation,
                     codes=listed,
                     changed=changed,
-                )
+                ),
             )
 
         try:
-            changed = self._changed()
-            write(changed)
+            write(self._changed())
         except (Invalid, TypeError, ValueError, AttributeError):
             write({})
 
@@ -221,10 +226,12 @@ class Attempt:
             return {}
         return status.changes(self._before, encode(self._obj).get("status") or {})
 
-    def _write_status(self, build: Callable[[Raw], list[Raw]]) -> None:
+    def _write_status(self, changed: Raw, build: Callable[[Raw, Raw], list[Raw]]) -> None:
+        """Writes what `build` makes of the object as it is now, and of what changed."""
         with self._lock:
             for attempt in range(_ROUNDS):
-                patch = build(json.loads(self._entry.raw))
+                raw = json.loads(self._entry.raw)
+                patch = build(raw, status.onto(raw, changed, self._before))
                 try:
                     self._entry = self._writer.patch(
                         self.request, self.uid, patch, subresource="status"

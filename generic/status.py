@@ -13,7 +13,7 @@ from actuator.errors import ErrorCode
 from actuator.meta import LastOperationState, LastOperationType, Raw
 from generic.patches import add, remove, test
 
-__all__ = ["changes", "failed", "processing", "saved", "succeeded"]
+__all__ = ["changes", "failed", "onto", "processing", "saved", "succeeded"]
 
 _RECONCILERS = frozenset({"lastOperation", "lastError", "observedGeneration"})
 
@@ -69,6 +69,27 @@ def changes(before: Raw, after: Raw) -> Raw:
     return {f: after.get(f) for f in sorted(fields) if before.get(f) != after.get(f)}
 
 
+def onto(obj: Raw, changed: Raw, before: Raw) -> Raw:
+    """What an actuator changed since `before`, as it has to be written over what `obj` says now.
+
+    Conditions are somebody else's too (health checks): only those that the actuator set or
+    removed are touched.
+    """
+    if "conditions" not in changed:
+        return changed
+    wanted, known = _by_type(changed), _by_type(before)
+    merged = _by_type(obj.get("status"))
+    for type_ in known.keys() - wanted.keys():
+        merged.pop(type_, None)
+    merged.update({type_: c for type_, c in wanted.items() if known.get(type_) != c})
+    return {**changed, "conditions": list(merged.values())}
+
+
+def _by_type(status: Raw | None) -> dict[str, Raw]:
+    conditions = (status or {}).get("conditions") or []
+    return {str(condition.get("type")): condition for condition in conditions}
+
+
 def saved(obj: Raw, changed: Raw) -> list[Raw]:
     """Only what the actuator changed, ahead of the result."""
     return _patch(obj, changed)
@@ -93,6 +114,8 @@ def _patch(obj: Raw, fields: Raw) -> list[Raw]:
         present = {name: value for name, value in fields.items() if value is not None}
         return [uid, test("/status", None), add("/status", present)]
     patch = [uid]
+    if "conditions" in fields:  # built upon what was read: nobody's in between may be lost
+        patch.append(test("/status/conditions", obj["status"].get("conditions")))
     for name, value in fields.items():
         path = f"/status/{name}"
         patch.append(add(path, {} if value is None else value))

@@ -4,8 +4,23 @@ import pytest
 from builders import infrastructure
 from harness import FINALIZER, OPERATION, TIMESTAMP, Script, eventually
 
-from actuator import ActuatorError, ErrorCode, RequeueAfter, Result
+from actuator import ActuatorError, Condition, ErrorCode, RequeueAfter, Result
 from generic.store import Request
+
+REST = {
+    "status": "True",
+    "reason": "R",
+    "message": "m",
+    "last_transition_time": "2026-01-01T00:00:00Z",
+    "last_update_time": "2026-01-01T00:00:00Z",
+}
+CONDITION = {
+    "status": "True",
+    "reason": "R",
+    "message": "m",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+    "lastUpdateTime": "2026-01-01T00:00:00Z",
+}
 
 
 def patches(manager):
@@ -259,3 +274,17 @@ def test_an_object_that_cannot_be_read_says_so_in_its_status(seed, start, script
     error = eventually(lambda: [error for error in written if error])[0]
     assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
     assert "secretRef" in error["description"]
+
+
+def test_a_condition_that_another_sets_meanwhile_is_kept(seed, start, script):
+    def reconcile(ctx, obj, cluster):
+        others = {**CONDITION, "type": "EveryNodeReady"}
+        patch = [{"op": "add", "path": "/status", "value": {"conditions": [others]}}]
+        seed.patch(patch, subresource="status")
+        obj.status.conditions = [*obj.status.conditions, Condition(type="Own", **REST)]
+
+    script.on["reconcile"] = reconcile
+    start(script)
+    seed.create(requested(seed))
+    eventually(seed.is_ready)
+    assert {c["type"] for c in seed.status()["conditions"]} == {"EveryNodeReady", "Own"}

@@ -3,6 +3,8 @@
 import copy
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from actuator.errors import ErrorCode
 from actuator.meta import LastOperationType
@@ -90,29 +92,32 @@ def test_an_actuator_changes_everything_but_what_is_ours():
     }
 
 
-READY = {
-    "observedGeneration": 3,
-    "lastOperation": {"state": "Succeeded", "lastUpdateTime": "2026-01-01T10:00:00Z"},
-}
-STAMP = "gardener.cloud/timestamp"
+TYPES = st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["True", "False"]))
 
 
-@pytest.mark.parametrize(
-    ("change", "annotations", "reason"),
-    [
-        pytest.param({}, {}, None, id="ready"),
-        pytest.param({"lastError": {"description": "no"}}, {}, "error: no", id="an error"),
-        pytest.param({"observedGeneration": 2}, {}, "generation", id="an old generation"),
-        pytest.param({}, {"gardener.cloud/operation": "x"}, "picked up", id="any request left"),
-        pytest.param({"lastOperation": None}, {}, "no last operation", id="never operated on"),
-        pytest.param(
-            {"lastOperation": {"state": "Error"}}, {}, "last operation is Error", id="not succeeded"
-        ),
-        pytest.param({}, {STAMP: "2026-01-01T10:00:00.999Z"}, None, id="the same second"),
-        pytest.param({}, {STAMP: "2026-01-01T10:00:01Z"}, "older", id="a later request"),
-    ],
-)
-def test_readiness_is_what_gardenlet_takes_it_for(change, annotations, reason):
-    seen = {"metadata": {"generation": 3, "annotations": annotations}, "status": READY | change}
-    because = not_ready_because(seen)
-    assert (because is None) if reason is None else (reason in because)
+def listed(conditions):
+    return [{"type": type, "status": status} for type, status in conditions.items()]
+
+
+@given(before=TYPES, wanted=TYPES, now=TYPES)
+def test_of_the_conditions_only_those_that_the_actuator_changed_are_touched(before, wanted, now):
+    changed = {"conditions": listed(wanted), "state": {}}
+    seen = {"status": {"conditions": listed(now)}}
+    after = status.onto(seen, changed, {"conditions": listed(before)})
+    result = {c["type"]: c["status"] for c in after["conditions"]}
+    for type in "abcd":
+        touched = before.get(type) != wanted.get(type)
+        assert result.get(type) == (wanted if touched else now).get(type)
+    assert after["state"] == {}
+
+
+def test_without_a_change_of_conditions_there_is_no_word_of_them():
+    assert status.onto({"status": {"conditions": []}}, {"state": {}}, {}) == {"state": {}}
+
+
+def test_conditions_are_written_upon_what_was_read():
+    before = {"conditions": [{"type": "a", "status": "True"}]}
+    wanted = {"conditions": [{"type": "b", "status": "True"}]}
+    patch = status.saved(obj(before), wanted)
+    test = {"op": "test", "path": "/status/conditions", "value": before["conditions"]}
+    assert test in patch
