@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, get_args
 import attrs
 
 from actuator.cluster import Cluster
-from actuator.errors import check_seconds
+from actuator.errors import ActuatorError, ConfigurationError, check_seconds
 from actuator.meta import Kind, Object, Raw
 
 __all__ = [
@@ -25,11 +25,15 @@ __all__ = [
     "Clock",
     "Context",
     "ExternalResource",
+    "FieldProblem",
     "K",
     "Permission",
+    "Provisioned",
     "Resource",
     "Result",
     "SeedObjects",
+    "WrappedActuator",
+    "invalid",
     "object_class",
     "resource_of",
 ]
@@ -137,6 +141,41 @@ class Result:
     )
 
 
+@attrs.frozen(kw_only=True)
+class Provisioned(Result):
+    """What an actuator of OperatingSystemConfigs returns: the user data of new machines.
+
+    It goes into the Secret that gardenlet reads, never into the status. Units, files and what an
+    in-place update needs belong into the status, where the actuator writes them.
+    """
+
+    user_data: bytes | None = attrs.field(default=None, repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class FieldProblem:
+    """Something in an object that cannot work: `field` like "spec.providerConfig.networks".
+
+    `internal` says that the check itself failed, so the user may not be the one to mend it.
+    """
+
+    field: str
+    detail: str
+    internal: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.detail}"
+
+
+def invalid(obj: Object, problems: Sequence[FieldProblem]) -> ActuatorError:
+    """The error that says all of the problems; the user's to mend, unless one is internal."""
+    listed = "; ".join(str(problem) for problem in problems)
+    message = f"{obj.KIND.name} {obj.key}: {listed}"
+    if any(problem.internal for problem in problems):
+        return ActuatorError(message)
+    return ConfigurationError(message)
+
+
 class Clock(Protocol):
     """The two clocks: one for timestamps, one for durations."""
 
@@ -239,8 +278,19 @@ class Actuator(ABC, Generic[K]):
     permissions: Sequence[Permission] = ()
     """What this actuator does in the API besides its own kind (for `actuator rbac`)."""
 
+    finalizer: str = ""
+    """Ours, in place of the kind's: Extensions have one each, "extensions.gardener.cloud/NAME"."""
+
     of: type[K] | None = None
     """K, for classes that cannot say it as Actuator[K]: wrappers of any actuator."""
+
+    def validate(self, ctx: Context, obj: K, cluster: Cluster, /) -> Iterable[FieldProblem]:
+        """What in `obj` cannot work. Asked before reconcile and restore; a problem stops both.
+
+        The status then says ERR_CONFIGURATION_PROBLEM, unless one of them is internal (Gardener
+        documentation, "Infrastructure", ConfigValidator).
+        """
+        return ()
 
     @abstractmethod
     def reconcile(self, ctx: Context, obj: K, cluster: Cluster, /) -> Result | None:
@@ -271,6 +321,45 @@ class Actuator(ABC, Generic[K]):
         status: Any = getattr(obj, "status", None)
         if getattr(status, "provider_status", None) or getattr(status, "state", None):
             yield ExternalResource(type="unknown")
+
+
+class WrappedActuator(Actuator[Any]):
+    """Does what the inner one does: for those who change one thing about any actuator."""
+
+    def __init__(self, inner: Actuator[Any]) -> None:
+        self.inner = inner
+        self.of = object_class(inner)
+        self.seed_objects = inner.seed_objects
+        self.permissions = inner.permissions
+        self.finalizer = inner.finalizer
+
+    def validate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Iterable[FieldProblem]:
+        """See Actuator."""
+        return self.inner.validate(ctx, obj, cluster)
+
+    def reconcile(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
+        """See Actuator."""
+        return self.inner.reconcile(ctx, obj, cluster)
+
+    def delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
+        """See Actuator."""
+        self.inner.delete(ctx, obj, cluster)
+
+    def restore(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
+        """See Actuator."""
+        return self.inner.restore(ctx, obj, cluster)
+
+    def migrate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
+        """See Actuator."""
+        self.inner.migrate(ctx, obj, cluster)
+
+    def force_delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
+        """See Actuator."""
+        self.inner.force_delete(ctx, obj, cluster)
+
+    def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
+        """See Actuator."""
+        return self.inner.external_resources(obj)
 
 
 def object_class(actuator: Actuator[Any]) -> type[Object]:

@@ -7,6 +7,8 @@ Cluster before the last extension objects may be gone).
 
 from __future__ import annotations
 
+import time
+
 import attrs
 
 from actuator.cluster import Cluster, ClusterState, Verdict
@@ -21,6 +23,8 @@ __all__ = ["CLUSTERS", "Clusters"]
 CLUSTERS = Resource(Cluster.KIND.api_version, Cluster.KIND.plural, namespaced=False)
 _NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 _NOT_NEEDED = Verdict(ClusterState.NOT_NEEDED)
+_NO_SHOOT_SECONDS = 60.0
+"""A namespace gets its label when it is made, so the answer "no shoot" keeps for a while."""
 
 
 class Clusters:
@@ -30,6 +34,7 @@ class Clusters:
         self._store = store
         self._client = client
         self._forced: dict[str, str] = {}  # by name: the uid of the Cluster that said so
+        self._no_shoots: dict[str, float] = {}  # namespaces that are none, and since when known
 
     def on_event(self, event: Event[ClusterHeader]) -> bool:
         """Whether this changes what has to be done for the objects of the namespace."""
@@ -68,10 +73,19 @@ class Clusters:
     def _is_required(self, kind: Kind, namespace: str) -> bool:
         if kind.cluster is ClusterNeed.REQUIRED:
             return True
+        if self._is_known_as_no_shoot(namespace):
+            return False
         try:
             meta = self._client.get(_NAMESPACES, namespace)["metadata"]
         except NotFound:
             return False
         except ApiError:
             return True  # nobody can say: then waiting for a Cluster is the safe answer
-        return bool((meta.get("labels") or {}).get("gardener.cloud/role") == "shoot")
+        if (meta.get("labels") or {}).get("gardener.cloud/role") == "shoot":
+            return True
+        self._no_shoots[namespace] = time.monotonic()
+        return False
+
+    def _is_known_as_no_shoot(self, namespace: str) -> bool:
+        since = self._no_shoots.get(namespace)
+        return since is not None and time.monotonic() - since < _NO_SHOOT_SECONDS

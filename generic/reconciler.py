@@ -21,6 +21,7 @@ from typing import Any
 
 import attrs
 
+from actuator.cluster import Cluster
 from actuator.errors import (
     ActuatorError,
     ApiError,
@@ -28,7 +29,7 @@ from actuator.errors import (
     RequeueAfter,
     SetAside,
 )
-from actuator.interface import Actuator, Client, Clock, ExternalResource, Result
+from actuator.interface import Actuator, Client, Clock, ExternalResource, Result, invalid
 from actuator.meta import Kind, Object
 from generic import logs
 from generic.attempt import Attempt
@@ -216,14 +217,13 @@ class Reconciler:
         """The call itself. Raises CallFailed with whatever the actuator raised."""
         call = self._new_call(attempt, report)
         cluster = self._m.clusters.cluster(attempt.request.namespace)
-        operate = getattr(self._actuator, attempt.operation.value)
         self._m.calls.start(attempt.request, call)
         timer = self._announce(attempt, report)
         self.preempt(attempt.request)  # what was forced between the decision and now
         failure: BaseException | None = None
         result = None
         try:
-            result = operate(call, obj, cluster)
+            result = self._operate(call, obj, cluster)
         except BaseException as error:  # SystemExit included: an actuator ends no process
             failure = error
         finally:
@@ -235,6 +235,13 @@ class Reconciler:
         if failure is not None:
             raise CallFailed(failure) from failure
         return result if isinstance(result, Result) else Result()
+
+    def _operate(self, call: Call, obj: Any, cluster: Cluster) -> object:
+        if call.operation.guards:
+            problems = list(self._actuator.validate(call, obj, cluster))
+            if problems:
+                raise invalid(obj, problems)
+        return getattr(self._actuator, call.operation.value)(call, obj, cluster)
 
     def _new_call(self, attempt: Attempt, report: Reporter) -> Call:
         """The Context for one call."""

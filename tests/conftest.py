@@ -13,7 +13,7 @@ from harness import Script, Seed, running
 
 from actuator import Actuator
 from actuator.errors import NotFound
-from actuator.v1alpha1 import Cluster, ControlPlane, Infrastructure
+from actuator.v1alpha1 import KINDS, Cluster
 from generic.client import HttpClient, connect
 from generic.clusters import CLUSTERS
 from generic.manager import Manager
@@ -23,7 +23,7 @@ from generic.seed import install
 @pytest.fixture(scope="session")
 def admin(environment) -> HttpClient:
     """The embedded cluster with our kinds installed, as its administrator."""
-    install(environment, [Infrastructure, ControlPlane, Cluster])
+    install(environment, [*KINDS, Cluster])
     return connect(environment.kubeconfig)
 
 

@@ -16,7 +16,7 @@ import attrs
 from actuator import Actuator, Resource
 from actuator.errors import NotFound
 from actuator.interface import Client, resource_of
-from actuator.meta import Raw
+from actuator.meta import Object, Raw
 from actuator.v1alpha1 import Infrastructure
 from generic.client import HttpClient
 from generic.clusters import CLUSTERS
@@ -51,19 +51,24 @@ def eventually(check: Callable[[], Any], seconds: float = 30.0) -> Any:
         time.sleep(0.05)
 
 
-class Script(Actuator[Infrastructure]):
+class Script(Actuator[Any]):
     """Does what `on` says for an operation, else nothing; remembers its calls."""
 
-    def __init__(self, **on: Callable[..., Any]) -> None:
+    def __init__(self, of: type[Object] = Infrastructure, **on: Callable[..., Any]) -> None:
+        self.of = of
         self.on = on
         self.calls: list[tuple[str, str]] = []
         self.lock = threading.Lock()
 
-    def _run(self, operation: str, ctx: Any, obj: Infrastructure, cluster: Any) -> Any:
+    def _run(self, operation: str, ctx: Any, obj: Any, cluster: Any) -> Any:
         with self.lock:
             self.calls.append((operation, obj.metadata.name))
         act = self.on.get(operation)
         return act(ctx, obj, cluster) if act else None
+
+    def validate(self, ctx, obj, cluster):
+        act = self.on.get("validate")
+        return act(ctx, obj, cluster) if act else ()
 
     def reconcile(self, ctx, obj, cluster):
         return self._run("reconcile", ctx, obj, cluster)
@@ -87,57 +92,71 @@ class Script(Actuator[Infrastructure]):
 
 
 class Seed:
-    """The API server as an administrator sees it, one namespace of it."""
+    """The API server as an administrator sees it: a namespace, and the objects of one kind."""
 
-    def __init__(self, client: Client, namespace: str) -> None:
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        cls: type[Object] = Infrastructure,
+        name: str = "infra",
+    ) -> None:
         self.client = client
+        self.kind = cls.KIND
+        self.resource = resource_of(cls.KIND)
         self.namespace = namespace
+        self.where = namespace if cls.KIND.namespaced else ""
+        self.name = name
         self.garden = Garden(client)
 
+    def of(self, cls: type[Object], name: str, namespace: str | None = None) -> Seed:
+        """The same seed, looked at for an object of another kind."""
+        return Seed(self.client, namespace or self.namespace, cls, name)
+
     def create(self, manifest: Raw) -> Raw:
-        resource = CLUSTERS if manifest["kind"] == "Cluster" else INFRASTRUCTURES
+        resource = CLUSTERS if manifest["kind"] == "Cluster" else self.resource
         return self.client.create(resource, manifest)
 
-    def get(self, name: str = "infra") -> Raw:
-        return self.client.get(INFRASTRUCTURES, name, self.namespace)
+    def get(self, name: str = "") -> Raw:
+        return self.client.get(self.resource, name or self.name, self.where)
 
-    def status(self, name: str = "infra") -> Raw:
+    def status(self, name: str = "") -> Raw:
         return self.get(name).get("status") or {}
 
-    def patch(self, patch: Any, name: str = "infra", subresource: str = "") -> Raw:
+    def patch(self, patch: Any, name: str = "", subresource: str = "") -> Raw:
         return self.client.patch(
-            INFRASTRUCTURES, name, self.namespace, patch, subresource=subresource
+            self.resource, name or self.name, self.where, patch, subresource=subresource
         )
 
-    def annotate(self, name: str = "infra", **annotations: str | None) -> Raw:
+    def annotate(self, name: str = "", **annotations: str | None) -> Raw:
         return self.patch({"metadata": {"annotations": annotations}}, name)
 
-    def ask(self, operation: str, name: str = "infra") -> None:
-        self.garden.ask(Infrastructure.KIND, self.namespace, name, operation)
+    def ask(self, operation: str, name: str = "") -> None:
+        self.garden.ask(self.kind, self.where, name or self.name, operation)
 
-    def delete(self, name: str = "infra") -> None:
-        self.garden.delete(Infrastructure.KIND, self.namespace, name)
+    def delete(self, name: str = "") -> None:
+        self.garden.delete(self.kind, self.where, name or self.name)
 
     def update_cluster(self, manifest: Raw) -> None:
         patch = [{"op": "replace", "path": "/spec", "value": manifest["spec"]}]
         self.client.patch(CLUSTERS, self.namespace, "", patch)
 
-    def is_gone(self, name: str = "infra") -> bool:
+    def is_gone(self, name: str = "") -> bool:
         try:
             self.get(name)
         except NotFound:
             return True
         return False
 
-    def is_ready(self, name: str = "infra") -> bool:
+    def is_ready(self, name: str = "") -> bool:
         return not_ready_because(self.get(name)) is None
 
-    def last_operation(self, name: str = "infra") -> tuple[str, str]:
+    def last_operation(self, name: str = "") -> tuple[str, str]:
         operation = self.status(name).get("lastOperation") or {}
         return operation.get("type", ""), operation.get("state", "")
 
     def events(self, reason: str) -> list[Raw]:
-        found = self.client.list(EVENTS, self.namespace)
+        found = self.client.list(EVENTS, self.where or "default")
         return [event for event in found if event["reason"] == reason]
 
 

@@ -6,29 +6,17 @@ from typing import Annotated, ClassVar
 
 import attrs
 
-from actuator.meta import (
-    Column,
-    DefaultSpec,
-    DefaultStatus,
-    Kind,
-    Object,
-    Raw,
-    Schema,
-    SecretReference,
-)
+from actuator.meta import DefaultStatus, Kind, Object, Raw, Schema
+from actuator.v1alpha1.shared import AGE, STATUS, TYPE, RegionalSpec
 
 __all__ = ["ControlPlane", "ControlPlaneSpec"]
 
 
 @attrs.frozen(kw_only=True)
-class ControlPlaneSpec(DefaultSpec):
+class ControlPlaneSpec(RegionalSpec):
     """What gardenlet asks for."""
 
     infrastructure_provider_status: Raw | None = None
-    region: Annotated[str, Schema(required=True)] = ""
-    secret_ref: Annotated[SecretReference, Schema(required=True)] = attrs.field(
-        factory=SecretReference
-    )
 
 
 @attrs.define(kw_only=True)
@@ -40,11 +28,7 @@ class ControlPlane(Object):
         plural="controlplanes",
         short_names=("cp",),
         finalizer="extensions.gardener.cloud/controlplane",
-        columns=(
-            Column("Type", ".spec.type"),
-            Column("Status", ".status.lastOperation.state"),
-            Column("Age", ".metadata.creationTimestamp", "date"),
-        ),
+        columns=(TYPE, STATUS, AGE),
     )
 
     spec: Annotated[ControlPlaneSpec, Schema(required=True)] = attrs.field(factory=ControlPlaneSpec)

@@ -8,15 +8,13 @@ import attrs
 
 from actuator.meta import (
     Base64,
-    Column,
-    DefaultSpec,
     DefaultStatus,
     Kind,
     Object,
     Raw,
     Schema,
-    SecretReference,
 )
+from actuator.v1alpha1.shared import AGE, REGION, STATUS, TYPE, RegionalSpec
 
 __all__ = [
     "Infrastructure",
@@ -27,13 +25,9 @@ __all__ = [
 
 
 @attrs.frozen(kw_only=True)
-class InfrastructureSpec(DefaultSpec):
+class InfrastructureSpec(RegionalSpec):
     """What gardenlet asks for."""
 
-    region: Annotated[str, Schema(required=True)] = ""
-    secret_ref: Annotated[SecretReference, Schema(required=True)] = attrs.field(
-        factory=SecretReference
-    )
     ssh_public_key: Base64 | None = attrs.field(default=None, metadata={"wire": "sshPublicKey"})
 
 
@@ -66,12 +60,7 @@ class Infrastructure(Object):
         short_names=("infra",),
         finalizer="extensions.gardener.cloud/infrastructure",
         timeout=1200.0,
-        columns=(
-            Column("Type", ".spec.type"),
-            Column("Region", ".spec.region"),
-            Column("Status", ".status.lastOperation.state"),
-            Column("Age", ".metadata.creationTimestamp", "date"),
-        ),
+        columns=(TYPE, REGION, STATUS, AGE),
     )
 
     spec: Annotated[InfrastructureSpec, Schema(required=True)] = attrs.field(

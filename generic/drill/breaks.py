@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 from actuator.codec import decode, encode
-from actuator.interface import Actuator, Client, ExternalResource, Resource, object_class
+from actuator.interface import Actuator, Client, ExternalResource, Resource, WrappedActuator
 from actuator.meta import Object, Raw
 
 __all__ = ["BREAKS", "Break"]
@@ -33,33 +33,7 @@ class Break:
     forgets_a_record: bool = False
 
 
-class _Wrapped(Actuator[Object]):
-    """An actuator that does what the inner one does."""
-
-    def __init__(self, inner: Actuator[Any]) -> None:
-        self.inner = inner
-        self.of = object_class(inner)
-        self.seed_objects = inner.seed_objects
-        self.permissions = inner.permissions
-
-    def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
-        """See Actuator."""
-        return self.inner.reconcile(ctx, obj, cluster)
-
-    def delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
-        """See Actuator."""
-        self.inner.delete(ctx, obj, cluster)
-
-    def force_delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
-        """See Actuator."""
-        self.inner.force_delete(ctx, obj, cluster)
-
-    def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
-        """See Actuator."""
-        return self.inner.external_resources(obj)
-
-
-class _Silent(_Wrapped):
+class _Silent(WrappedActuator):
     """Says that nothing is left outside."""
 
     def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
@@ -67,7 +41,7 @@ class _Silent(_Wrapped):
         return ()
 
 
-class _TakesOwnFinalizer(_Wrapped):
+class _TakesOwnFinalizer(WrappedActuator):
     """Lets the object go behind the framework's back, then fails."""
 
     def force_delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
@@ -81,7 +55,7 @@ class _TakesOwnFinalizer(_Wrapped):
         raise RuntimeError("and then it failed")
 
 
-class _MakesTwo(_Wrapped):
+class _MakesTwo(WrappedActuator):
     """Makes everything of an object a second time, under another name."""
 
     def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
@@ -113,7 +87,7 @@ class _Unsaved:
         """Forgets it."""
 
 
-class _OneAtATime(_Wrapped):
+class _OneAtATime(WrappedActuator):
     """Keeps a lock for ever once a call has failed."""
 
     lock = threading.Lock()

@@ -1,0 +1,45 @@
+"""Conditions in a status: finding one, and setting one without losing since when it holds.
+
+What a condition means is the business of whoever sets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import attrs
+
+from actuator.meta import Condition, format_time
+
+__all__ = ["find_condition", "set_condition"]
+
+
+def find_condition(conditions: Iterable[Condition], type: str) -> Condition | None:
+    """The condition of that type, or None."""
+    return next((condition for condition in conditions if condition.type == type), None)
+
+
+def set_condition(
+    conditions: Sequence[Condition], wanted: Condition, now: datetime
+) -> list[Condition]:
+    """The conditions with `wanted` among them, in its place, with the right times.
+
+    lastTransitionTime changes with the status alone, lastUpdateTime with anything (Gardener
+    documentation, "Extension contract", conditions); where nothing changes, nothing does.
+    """
+    before = find_condition(conditions, wanted.type)
+    dated = _dated(before, wanted, format_time(now))
+    if before is None:
+        return [*conditions, dated]
+    return [dated if condition is before else condition for condition in conditions]
+
+
+def _dated(before: Condition | None, wanted: Condition, now: str) -> Condition:
+    since = before.last_transition_time if before and before.status == wanted.status else None
+    if before is not None:
+        times = (before.last_transition_time, before.last_update_time)
+        same = attrs.evolve(wanted, last_transition_time=times[0], last_update_time=times[1])
+        if same == before:
+            return before
+    return attrs.evolve(wanted, last_transition_time=since or now, last_update_time=now)

@@ -1,0 +1,53 @@
+"""BackupBucket: where backups of etcd are kept (Gardener documentation, "BackupBucket")."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import attrs
+
+from actuator.meta import (
+    ClusterNeed,
+    DefaultStatus,
+    ForceSource,
+    Kind,
+    Object,
+    Schema,
+    SecretReference,
+)
+from actuator.v1alpha1.shared import AGE, REGION, STATE, TYPE, RegionalSpec
+
+__all__ = ["BackupBucket", "BackupBucketSpec", "BackupBucketStatus"]
+
+
+@attrs.frozen(kw_only=True)
+class BackupBucketSpec(RegionalSpec):
+    """What gardenlet asks for."""
+
+
+@attrs.define(kw_only=True)
+class BackupBucketStatus(DefaultStatus):
+    """What the extension reports."""
+
+    generated_secret_ref: SecretReference | None = None
+
+
+@attrs.define(kw_only=True)
+class BackupBucket(Object):
+    """A bucket of a seed, for the backups of its shoots."""
+
+    KIND: ClassVar[Kind] = Kind(
+        name="BackupBucket",
+        plural="backupbuckets",
+        short_names=("bb",),
+        finalizer="extensions.gardener.cloud/backupbucket",
+        namespaced=False,
+        cluster=ClusterNeed.NEVER,
+        skips_failed_shoot=False,
+        force_from=ForceSource.NONE,
+        migratable=False,
+        columns=(TYPE, REGION, STATE, AGE),
+    )
+
+    spec: Annotated[BackupBucketSpec, Schema(required=True)] = attrs.field(factory=BackupBucketSpec)
+    status: BackupBucketStatus = attrs.field(factory=BackupBucketStatus)

@@ -1,0 +1,40 @@
+"""BackupEntry: the backups of one shoot, in a bucket (Gardener documentation, "BackupEntry")."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import attrs
+
+from actuator.meta import ClusterNeed, Column, DefaultStatus, ForceSource, Kind, Object, Raw, Schema
+from actuator.v1alpha1.shared import AGE, REGION, STATE, TYPE, RegionalSpec
+
+__all__ = ["BackupEntry", "BackupEntrySpec"]
+
+
+@attrs.frozen(kw_only=True)
+class BackupEntrySpec(RegionalSpec):
+    """What gardenlet asks for."""
+
+    backup_bucket_provider_status: Raw | None = None
+    bucket_name: Annotated[str, Schema(required=True)] = ""
+
+
+@attrs.define(kw_only=True)
+class BackupEntry(Object):
+    """The backups of one shoot."""
+
+    KIND: ClassVar[Kind] = Kind(
+        name="BackupEntry",
+        plural="backupentries",
+        short_names=("be",),
+        finalizer="extensions.gardener.cloud/backupentry",
+        namespaced=False,
+        cluster=ClusterNeed.NEVER,
+        skips_failed_shoot=False,
+        force_from=ForceSource.NONE,
+        columns=(TYPE, REGION, Column("Bucket", ".spec.bucketName"), STATE, AGE),
+    )
+
+    spec: Annotated[BackupEntrySpec, Schema(required=True)] = attrs.field(factory=BackupEntrySpec)
+    status: DefaultStatus = attrs.field(factory=DefaultStatus)

@@ -1,0 +1,84 @@
+"""DNSRecord: a name in a provider's DNS (Gardener documentation, "DNSRecord")."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+import attrs
+
+from actuator.meta import (
+    ClusterNeed,
+    Column,
+    DefaultSpec,
+    DefaultStatus,
+    Kind,
+    Object,
+    Schema,
+    SecretReference,
+)
+from actuator.v1alpha1.shared import AGE, STATUS, TYPE
+
+__all__ = ["DEFAULT_TTL", "DNSRecord", "DNSRecordSpec", "DNSRecordStatus", "DNSRecordType"]
+
+DEFAULT_TTL = 120
+"""Seconds, where the spec says none."""
+
+
+class DNSRecordType(StrEnum):
+    """The types of records that Gardener asks for."""
+
+    A = "A"
+    AAAA = "AAAA"
+    CNAME = "CNAME"
+    TXT = "TXT"
+
+
+@attrs.frozen(kw_only=True)
+class DNSRecordSpec(DefaultSpec):
+    """What gardenlet asks for. `ttl` is in seconds."""
+
+    secret_ref: Annotated[SecretReference, Schema(required=True)] = attrs.field(
+        factory=SecretReference
+    )
+    region: str | None = None
+    zone: str | None = None
+    name: Annotated[str, Schema(required=True)] = ""
+    record_type: Annotated[DNSRecordType, Schema(required=True)] = DNSRecordType.A
+    values: Annotated[list[str], Schema(required=True)] = attrs.field(factory=list)
+    ttl: Annotated[int | None, Schema(format="int64")] = None
+
+    @property
+    def ttl_seconds(self) -> int:
+        """The time to live, the default where none is asked for."""
+        return DEFAULT_TTL if self.ttl is None else self.ttl
+
+
+@attrs.define(kw_only=True)
+class DNSRecordStatus(DefaultStatus):
+    """What the extension reports."""
+
+    zone: str | None = None
+
+
+@attrs.define(kw_only=True)
+class DNSRecord(Object):
+    """A name in a provider's DNS."""
+
+    KIND: ClassVar[Kind] = Kind(
+        name="DNSRecord",
+        plural="dnsrecords",
+        short_names=("dns",),
+        finalizer="extensions.gardener.cloud/dnsrecord",
+        cluster=ClusterNeed.IN_SHOOT_NAMESPACE,
+        columns=(
+            TYPE,
+            Column("Domain Name", ".spec.name"),
+            Column("Record Type", ".spec.recordType"),
+            STATUS,
+            AGE,
+        ),
+    )
+
+    spec: Annotated[DNSRecordSpec, Schema(required=True)] = attrs.field(factory=DNSRecordSpec)
+    status: DNSRecordStatus = attrs.field(factory=DNSRecordStatus)

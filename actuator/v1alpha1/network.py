@@ -1,0 +1,61 @@
+"""Network: the pod network of a shoot (Gardener documentation, "Network")."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+import attrs
+
+from actuator.meta import Column, DefaultSpec, DefaultStatus, Kind, Object, Schema
+from actuator.v1alpha1.shared import AGE, STATUS, TYPE
+
+__all__ = ["IPFamily", "Network", "NetworkSpec", "NetworkStatus"]
+
+
+class IPFamily(StrEnum):
+    """corev1.IPFamily, as far as Gardener knows it."""
+
+    IPV4 = "IPv4"
+    IPV6 = "IPv6"
+
+
+@attrs.frozen(kw_only=True)
+class NetworkSpec(DefaultSpec):
+    """What gardenlet asks for."""
+
+    pod_cidr: Annotated[str, Schema(required=True)] = attrs.field(
+        default="", metadata={"wire": "podCIDR"}
+    )
+    service_cidr: Annotated[str, Schema(required=True)] = attrs.field(
+        default="", metadata={"wire": "serviceCIDR"}
+    )
+    ip_families: list[IPFamily] = attrs.field(factory=list)
+
+
+@attrs.define(kw_only=True)
+class NetworkStatus(DefaultStatus):
+    """What the extension reports: the families that are really deployed."""
+
+    ip_families: list[IPFamily] = attrs.field(factory=list)
+
+
+@attrs.define(kw_only=True)
+class Network(Object):
+    """The pod network of a shoot."""
+
+    KIND: ClassVar[Kind] = Kind(
+        name="Network",
+        plural="networks",
+        finalizer="extensions.gardener.cloud/network",
+        columns=(
+            TYPE,
+            Column("Pod CIDR", ".spec.podCIDR"),
+            Column("Service CIDR", ".spec.serviceCIDR"),
+            STATUS,
+            AGE,
+        ),
+    )
+
+    spec: Annotated[NetworkSpec, Schema(required=True)] = attrs.field(factory=NetworkSpec)
+    status: NetworkStatus = attrs.field(factory=NetworkStatus)

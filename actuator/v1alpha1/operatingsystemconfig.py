@@ -1,0 +1,261 @@
+"""OperatingSystemConfig: units and files of a machine, in the words of its operating system
+(Gardener documentation, "OperatingSystemConfig").
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar
+
+import attrs
+
+from actuator.meta import (
+    Column,
+    DefaultSpec,
+    DefaultStatus,
+    Kind,
+    Object,
+    Raw,
+    Schema,
+    SecretReference,
+)
+from actuator.v1alpha1.shared import AGE, STATUS, TYPE
+
+__all__ = [
+    "CRIConfig",
+    "CloudConfig",
+    "ContainerdConfig",
+    "CredentialsRotation",
+    "DropIn",
+    "File",
+    "FileContent",
+    "FileContentImageRef",
+    "FileContentInline",
+    "FileContentSecretRef",
+    "InPlaceUpdates",
+    "InPlaceUpdatesStatus",
+    "OSUpdate",
+    "OperatingSystemConfig",
+    "OperatingSystemConfigSpec",
+    "OperatingSystemConfigStatus",
+    "PluginConfig",
+    "Purpose",
+    "RegistryConfig",
+    "RegistryHost",
+    "Unit",
+]
+
+
+class Purpose(StrEnum):
+    """For the first boot of a machine, or for the machine as gardener-node-agent keeps it."""
+
+    PROVISION = "provision"
+    RECONCILE = "reconcile"
+
+
+@attrs.frozen(kw_only=True)
+class DropIn:
+    """A piece of a unit, in a file of its own."""
+
+    name: Annotated[str, Schema(required=True)] = ""
+    content: Annotated[str, Schema(required=True)] = ""
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Unit:
+    """A systemd unit, and the files whose change restarts it."""
+
+    name: Annotated[str, Schema(required=True)] = ""
+    command: str | None = None
+    enable: bool | None = None
+    content: str | None = None
+    drop_ins: list[DropIn] = attrs.field(factory=list)
+    file_paths: list[str] = attrs.field(factory=list)
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class FileContentSecretRef:
+    """Content that stands in a Secret of the object's namespace."""
+
+    name: Annotated[str, Schema(required=True)] = ""
+    data_key: Annotated[str, Schema(required=True)] = ""
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class FileContentInline:
+    """Content that stands here: plain, or base64 where `encoding` says b64."""
+
+    encoding: Annotated[str, Schema(required=True)] = ""
+    data: Annotated[str, Schema(required=True)] = attrs.field(default="", repr=False)
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class FileContentImageRef:
+    """Content that is taken out of a container image."""
+
+    image: Annotated[str, Schema(required=True)] = ""
+    file_path_in_image: Annotated[str, Schema(required=True)] = ""
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class FileContent:
+    """Where a file's content comes from: exactly one of the three."""
+
+    secret_ref: FileContentSecretRef | None = None
+    inline: FileContentInline | None = None
+    transmit_unencoded: bool | None = None
+    image_ref: FileContentImageRef | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class File:
+    """A file of the machine. `permissions` are the mode as a number (0o644 is 420)."""
+
+    path: Annotated[str, Schema(required=True)] = ""
+    permissions: Annotated[int | None, Schema(format="int32")] = None
+    content: Annotated[FileContent, Schema(required=True)] = attrs.field(factory=FileContent)
+    host_name: str | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class RegistryHost:
+    """A mirror of a registry."""
+
+    url: Annotated[str, Schema(required=True)] = ""
+    capabilities: list[str] = attrs.field(factory=list)
+    ca_certs: list[str] = attrs.field(factory=list, metadata={"wire": "caCerts"})
+    override_path: bool | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class RegistryConfig:
+    """A registry as containerd reaches it."""
+
+    upstream: Annotated[str, Schema(required=True)] = ""
+    server: str | None = None
+    hosts: list[RegistryHost] = attrs.field(factory=list)
+    readiness_probe: bool | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class PluginConfig:
+    """Settings of a containerd plugin, found by its path."""
+
+    op: str | None = None
+    path: Annotated[list[str], Schema(required=True)] = attrs.field(factory=list)
+    values: Any = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class ContainerdConfig:
+    """Settings of containerd."""
+
+    registries: list[RegistryConfig] = attrs.field(factory=list)
+    sandbox_image: Annotated[str, Schema(required=True)] = ""
+    plugins: list[PluginConfig] = attrs.field(factory=list)
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class CRIConfig:
+    """The container runtime of the machine."""
+
+    name: Annotated[str, Schema(required=True)] = ""
+    cgroup_driver: str | None = None
+    containerd: ContainerdConfig | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class CredentialsRotation:
+    """When the credentials on a machine that is updated in place were rotated."""
+
+    certificate_authorities: Raw | None = None
+    service_account_key: Raw | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class InPlaceUpdates:
+    """What a machine that is updated in place has to become."""
+
+    operating_system_version: Annotated[str, Schema(required=True)] = ""
+    kubelet: Annotated[str, Schema(required=True)] = ""
+    credentials_rotation: CredentialsRotation | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class OSUpdate:
+    """The command that updates the operating system in place."""
+
+    command: Annotated[str, Schema(required=True)] = ""
+    args: list[str] = attrs.field(factory=list)
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class InPlaceUpdatesStatus:
+    """How the machine is updated in place."""
+
+    os_update: OSUpdate | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class CloudConfig:
+    """Where the user data stands: a Secret, key `cloud_config`."""
+
+    secret_ref: Annotated[SecretReference, Schema(required=True)] = attrs.field(
+        factory=SecretReference
+    )
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class OperatingSystemConfigSpec(DefaultSpec):
+    """What gardenlet asks for."""
+
+    cri_config: CRIConfig | None = None
+    purpose: Annotated[Purpose, Schema(required=True)] = Purpose.PROVISION
+    units: list[Unit] = attrs.field(factory=list)
+    files: list[File] = attrs.field(factory=list)
+    in_place_updates: InPlaceUpdates | None = None
+
+
+@attrs.define(kw_only=True)
+class OperatingSystemConfigStatus(DefaultStatus):
+    """What the extension reports."""
+
+    extension_units: list[Unit] = attrs.field(factory=list)
+    extension_files: list[File] = attrs.field(factory=list)
+    cloud_config: CloudConfig | None = None
+    in_place_updates: InPlaceUpdatesStatus | None = None
+
+
+@attrs.define(kw_only=True)
+class OperatingSystemConfig(Object):
+    """Units and files of a machine."""
+
+    KIND: ClassVar[Kind] = Kind(
+        name="OperatingSystemConfig",
+        plural="operatingsystemconfigs",
+        short_names=("osc",),
+        finalizer="extensions.gardener.cloud/operatingsystemconfigs",
+        columns=(TYPE, Column("Purpose", ".spec.purpose"), STATUS, AGE),
+    )
+
+    spec: Annotated[OperatingSystemConfigSpec, Schema(required=True)] = attrs.field(
+        factory=OperatingSystemConfigSpec
+    )
+    status: OperatingSystemConfigStatus = attrs.field(factory=OperatingSystemConfigStatus)

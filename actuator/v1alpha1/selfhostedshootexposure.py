@@ -1,0 +1,80 @@
+"""SelfHostedShootExposure: how the API server of a self-hosted shoot is reached from outside."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import attrs
+
+from actuator.meta import Column, DefaultSpec, DefaultStatus, Kind, Object, Raw, Schema
+from actuator.v1alpha1.shared import AGE, STATUS, TYPE, LoadBalancerIngress, ObjectReference
+
+__all__ = [
+    "ControlPlaneEndpoint",
+    "NodeAddress",
+    "SelfHostedShootExposure",
+    "SelfHostedShootExposureSpec",
+    "SelfHostedShootExposureStatus",
+]
+
+
+@attrs.frozen(kw_only=True)
+class NodeAddress:
+    """corev1.NodeAddress."""
+
+    type: Annotated[str, Schema(required=True)] = ""
+    address: Annotated[str, Schema(required=True)] = ""
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class ControlPlaneEndpoint:
+    """A node of the control plane, and its addresses."""
+
+    node_name: Annotated[str, Schema(required=True)] = ""
+    addresses: Annotated[list[NodeAddress], Schema(required=True)] = attrs.field(factory=list)
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class SelfHostedShootExposureSpec(DefaultSpec):
+    """What gardenlet asks for."""
+
+    credentials_ref: ObjectReference | None = None
+    port: Annotated[int, Schema(format="int32", required=True)] = 0
+    endpoints: Annotated[list[ControlPlaneEndpoint], Schema(required=True)] = attrs.field(
+        factory=list
+    )
+
+
+@attrs.define(kw_only=True)
+class SelfHostedShootExposureStatus(DefaultStatus):
+    """What the extension reports; what there is of it also beside an error."""
+
+    ingress: list[LoadBalancerIngress] = attrs.field(factory=list)
+
+
+@attrs.define(kw_only=True)
+class SelfHostedShootExposure(Object):
+    """How the API server of a self-hosted shoot is reached from outside."""
+
+    KIND: ClassVar[Kind] = Kind(
+        name="SelfHostedShootExposure",
+        plural="selfhostedshootexposures",
+        short_names=("exp",),
+        finalizer="extensions.gardener.cloud/selfhostedshootexposure",
+        skips_failed_shoot=False,
+        migratable=False,
+        columns=(
+            TYPE,
+            Column("IP", ".status.ingress[0].ip"),
+            Column("Hostname", ".status.ingress[0].hostname"),
+            STATUS,
+            AGE,
+        ),
+    )
+
+    spec: Annotated[SelfHostedShootExposureSpec, Schema(required=True)] = attrs.field(
+        factory=SelfHostedShootExposureSpec
+    )
+    status: SelfHostedShootExposureStatus = attrs.field(factory=SelfHostedShootExposureStatus)

@@ -1,0 +1,95 @@
+"""What several kinds have in common: printer columns, specs that name a region and a Secret, and
+shapes of the Kubernetes API that no library of ours brings.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import attrs
+
+from actuator.meta import Column, DefaultSpec, Raw, Schema, SecretReference
+
+__all__ = [
+    "AGE",
+    "REGION",
+    "STATE",
+    "STATUS",
+    "TYPE",
+    "LabelSelector",
+    "LabelSelectorRequirement",
+    "LoadBalancerIngress",
+    "ObjectReference",
+    "PortStatus",
+    "RegionalSpec",
+]
+
+TYPE = Column("Type", ".spec.type")
+REGION = Column("Region", ".spec.region")
+STATUS = Column("Status", ".status.lastOperation.state")
+STATE = Column("State", ".status.lastOperation.state")
+AGE = Column("Age", ".metadata.creationTimestamp", "date")
+
+
+@attrs.frozen(kw_only=True)
+class RegionalSpec(DefaultSpec):
+    """Something in a region of a provider, made with the credentials of a Secret."""
+
+    region: Annotated[str, Schema(required=True)] = ""
+    secret_ref: Annotated[SecretReference, Schema(required=True)] = attrs.field(
+        factory=SecretReference
+    )
+
+
+@attrs.frozen(kw_only=True)
+class ObjectReference:
+    """corev1.ObjectReference."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    field_path: str = ""
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class PortStatus:
+    """corev1.PortStatus."""
+
+    port: Annotated[int, Schema(format="int32", required=True)] = 0
+    protocol: Annotated[str, Schema(required=True)] = ""
+    error: str | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class LoadBalancerIngress:
+    """corev1.LoadBalancerIngress: an address, a name, or both."""
+
+    ip: str = ""
+    hostname: str = ""
+    ip_mode: str | None = None
+    ports: list[PortStatus] = attrs.field(factory=list)
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class LabelSelectorRequirement:
+    """metav1.LabelSelectorRequirement."""
+
+    key: Annotated[str, Schema(required=True)] = ""
+    operator: Annotated[str, Schema(required=True)] = ""
+    values: list[str] = attrs.field(factory=list)
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class LabelSelector:
+    """metav1.LabelSelector."""
+
+    match_labels: dict[str, str] = attrs.field(factory=dict)
+    match_expressions: list[LabelSelectorRequirement] = attrs.field(factory=list)
+    extra: Raw = attrs.field(factory=dict)

@@ -1,0 +1,207 @@
+"""Worker: the machines of a shoot, pool by pool (Gardener documentation, "Worker")."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import attrs
+
+from actuator.meta import Base64, DefaultStatus, Kind, Object, Raw, Schema
+from actuator.v1alpha1.shared import AGE, REGION, STATUS, TYPE, RegionalSpec
+
+__all__ = [
+    "ClusterAutoscalerOptions",
+    "DataVolume",
+    "InPlaceUpdatesWorkerStatus",
+    "MachineControllerManagerSettings",
+    "MachineDeploymentStatus",
+    "MachineImage",
+    "NodeTemplate",
+    "Taint",
+    "UserDataSecretRef",
+    "Volume",
+    "Worker",
+    "WorkerPool",
+    "WorkerSpec",
+    "WorkerStatus",
+]
+
+IntOrPercent = int | str
+
+
+@attrs.frozen(kw_only=True)
+class MachineImage:
+    """An operating system, and its version."""
+
+    name: Annotated[str, Schema(required=True)] = ""
+    version: Annotated[str, Schema(required=True)] = ""
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Taint:
+    """corev1.Taint."""
+
+    key: Annotated[str, Schema(required=True)] = ""
+    value: str | None = None
+    effect: Annotated[str, Schema(required=True)] = ""
+    time_added: Annotated[str | None, Schema(format="date-time")] = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Volume:
+    """The disk that a machine boots from."""
+
+    name: str | None = None
+    type: str | None = None
+    size: Annotated[str, Schema(required=True)] = ""
+    encrypted: bool | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class DataVolume:
+    """A further disk of a machine."""
+
+    name: Annotated[str, Schema(required=True)] = ""
+    type: str | None = None
+    size: Annotated[str, Schema(required=True)] = ""
+    encrypted: bool | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class UserDataSecretRef:
+    """corev1.SecretKeySelector: where the user data of new machines stands."""
+
+    name: Annotated[str, Schema(required=True)] = ""
+    key: Annotated[str, Schema(required=True)] = ""
+    optional: bool | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class MachineControllerManagerSettings:
+    """How the machine-controller-manager treats the machines of a pool. Times like "10m"."""
+
+    machine_drain_timeout: str | None = None
+    machine_health_timeout: str | None = None
+    machine_creation_timeout: str | None = None
+    max_evict_retries: Annotated[int | None, Schema(format="int32")] = None
+    node_conditions: list[str] = attrs.field(factory=list)
+    machine_in_place_update_timeout: str | None = attrs.field(
+        default=None, metadata={"wire": "inPlaceUpdateTimeout"}
+    )
+    disable_health_timeout: bool | None = None
+    auto_preserve_failed_machine_max: Annotated[int | None, Schema(format="int32")] = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class NodeTemplate:
+    """What a node of the pool will offer: for scaling up from nothing."""
+
+    capacity: Annotated[dict[str, int | str], Schema(required=True)] = attrs.field(factory=dict)
+    virtual_capacity: dict[str, int | str] = attrs.field(factory=dict)
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class ClusterAutoscalerOptions:
+    """How the cluster-autoscaler treats the pool."""
+
+    scale_down_utilization_threshold: str | None = None
+    scale_down_gpu_utilization_threshold: str | None = None
+    scale_down_unneeded_time: str | None = None
+    scale_down_unready_time: str | None = None
+    max_node_provision_time: str | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class WorkerPool:
+    """Machines that are all alike."""
+
+    name: Annotated[str, Schema(required=True)] = ""
+    machine_type: Annotated[str, Schema(required=True)] = ""
+    machine_image: MachineImage | None = None
+    minimum: Annotated[int, Schema(format="int32", required=True)] = 0
+    maximum: Annotated[int, Schema(format="int32", required=True)] = 0
+    max_surge: Annotated[IntOrPercent, Schema(required=True)] = 0
+    max_unavailable: Annotated[IntOrPercent, Schema(required=True)] = 0
+    annotations: dict[str, str] = attrs.field(factory=dict)
+    labels: dict[str, str] = attrs.field(factory=dict)
+    taints: list[Taint] = attrs.field(factory=list)
+    node_agent_secret_name: str | None = None
+    user_data_secret_ref: Annotated[UserDataSecretRef, Schema(required=True)] = attrs.field(
+        factory=UserDataSecretRef
+    )
+    provider_config: Raw | None = None
+    volume: Volume | None = None
+    data_volumes: list[DataVolume] = attrs.field(factory=list)
+    kubelet_data_volume_name: str | None = None
+    zones: list[str] = attrs.field(factory=list)
+    machine_controller_manager: MachineControllerManagerSettings | None = None
+    kubernetes_version: str | None = None
+    kubelet_config: Raw | None = None
+    node_template: NodeTemplate | None = None
+    architecture: str | None = None
+    cluster_autoscaler: ClusterAutoscalerOptions | None = None
+    priority: Annotated[int | None, Schema(format="int32")] = None
+    update_strategy: str | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class WorkerSpec(RegionalSpec):
+    """What gardenlet asks for."""
+
+    infrastructure_provider_status: Raw | None = None
+    ssh_public_key: Base64 | None = attrs.field(default=None, metadata={"wire": "sshPublicKey"})
+    pools: Annotated[list[WorkerPool], Schema(required=True)] = attrs.field(factory=list)
+
+
+@attrs.frozen(kw_only=True)
+class MachineDeploymentStatus:
+    """A MachineDeployment of the pools: what the cluster-autoscaler is started with."""
+
+    name: Annotated[str, Schema(required=True)] = ""
+    minimum: Annotated[int, Schema(format="int32", required=True)] = 0
+    maximum: Annotated[int, Schema(format="int32", required=True)] = 0
+    priority: Annotated[int | None, Schema(format="int32")] = None
+    auto_preserve_failed_machine_max: Annotated[int | None, Schema(format="int32")] = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class InPlaceUpdatesWorkerStatus:
+    """The hash that each pool updated in place has reached."""
+
+    worker_pool_to_hash_map: dict[str, str] = attrs.field(factory=dict)
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.define(kw_only=True)
+class WorkerStatus(DefaultStatus):
+    """What the extension reports; `state` is gardenlet's to write."""
+
+    machine_deployments: list[MachineDeploymentStatus] = attrs.field(factory=list)
+    machine_deployments_last_update_time: Annotated[str | None, Schema(format="date-time")] = None
+    in_place_updates: InPlaceUpdatesWorkerStatus | None = None
+
+
+@attrs.define(kw_only=True)
+class Worker(Object):
+    """The machines of a shoot."""
+
+    KIND: ClassVar[Kind] = Kind(
+        name="Worker",
+        plural="workers",
+        finalizer="extensions.gardener.cloud/worker",
+        timeout=1200.0,
+        columns=(TYPE, REGION, STATUS, AGE),
+    )
+
+    spec: Annotated[WorkerSpec, Schema(required=True)] = attrs.field(factory=WorkerSpec)
+    status: WorkerStatus = attrs.field(factory=WorkerStatus)

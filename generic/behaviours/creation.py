@@ -1,0 +1,75 @@
+"""DNSRecord: what was never created needs nobody to delete it.
+
+The condition `Created` remembers whether creating ever worked (Gardener's extension library,
+`extensions/pkg/controller/dnsrecord`): False after a failed first try, never back from True.
+A deletion with `Created=False` goes without the actuator, so that wrong credentials from the
+first day block nothing. While such a record is tried once more the condition says Unknown: a
+crash after a successful call must not make the deletion forget the record.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actuator.cluster import Cluster
+from actuator.conditions import find_condition, set_condition
+from actuator.errors import Cancelled
+from actuator.interface import Context, ExternalResource, Result, WrappedActuator
+from actuator.meta import Condition
+
+__all__ = ["CREATED", "RemembersCreation"]
+
+CREATED = "Created"
+_MESSAGES = {
+    "True": ("RecordCreated", "The record was created."),
+    "False": ("CreationFailed", "The record could not be created so far."),
+    "Unknown": ("CreationTried", "The record is being created."),
+}
+
+
+class RemembersCreation(WrappedActuator):
+    """Keeps the condition `Created`, and spares the inner actuator what never came to be."""
+
+    def reconcile(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
+        """See Actuator."""
+        return self._create(ctx, obj, cluster, restored=False)
+
+    def restore(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
+        """See Actuator."""
+        return self._create(ctx, obj, cluster, restored=True)
+
+    def delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
+        """Does nothing where nothing was created."""
+        if _created(obj) != "False":
+            self.inner.delete(ctx, obj, cluster)
+
+    def external_resources(self, obj: Any, /) -> list[ExternalResource]:
+        """Nothing where nothing was created."""
+        return [] if _created(obj) == "False" else list(self.inner.external_resources(obj))
+
+    def _create(self, ctx: Context, obj: Any, cluster: Cluster, *, restored: bool) -> Result | None:
+        if _created(obj) == "False":
+            _say(ctx, obj, "Unknown")
+            ctx.save(obj)
+        operate = self.inner.restore if restored else self.inner.reconcile
+        try:
+            result = operate(ctx, obj, cluster)
+        except Cancelled:
+            raise  # nobody knows how far it came
+        except BaseException:
+            if _created(obj) != "True":
+                _say(ctx, obj, "False")
+            raise
+        _say(ctx, obj, "True")
+        return result
+
+
+def _created(obj: Any) -> str:
+    condition = find_condition(obj.status.conditions, CREATED)
+    return "" if condition is None else condition.status
+
+
+def _say(ctx: Context, obj: Any, status: str) -> None:
+    reason, message = _MESSAGES[status]
+    wanted = Condition(type=CREATED, status=status, reason=reason, message=message)
+    obj.status.conditions = set_condition(obj.status.conditions, wanted, ctx.clock.now())

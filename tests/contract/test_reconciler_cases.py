@@ -1,0 +1,290 @@
+"""Cases 12 to 27 of the Gardener contract: what is called when, for every kind that knows it."""
+
+import time
+
+import pytest
+from builders import cluster
+from contract_objects import manifest
+from harness import OPERATION, TIMESTAMP, Script, eventually
+
+from actuator import ActuatorError, FieldProblem, Result
+from actuator.cluster import FORCE_DELETION
+from actuator.v1alpha1 import KINDS, Bastion, ControlPlane, DNSRecord, Infrastructure, Worker
+from generic.clusters import CLUSTERS
+
+FULL = [cls for cls in KINDS if cls.KIND.migratable and cls.KIND.skips_failed_shoot]
+FORCED_BY_SHOOT = [cls for cls in KINDS if cls.KIND.force_from == "shoot"]
+each = pytest.mark.parametrize("cls", FULL, ids=lambda cls: cls.KIND.name)
+
+
+def once(error):
+    """Fails the first time."""
+    errors = [error]
+
+    def operate(ctx, obj, cluster):
+        if errors:
+            raise errors.pop()
+
+    return operate
+
+
+def last(type, state):
+    return {
+        "type": type,
+        "state": state,
+        "progress": 50,
+        "description": "",
+        "lastUpdateTime": "2026-01-01T00:00:00Z",
+    }
+
+
+def left_at(seed, cls, type, state, finalizers=()):
+    """An object as a crashed extension left it: with that last operation, and asked nothing."""
+    obj = manifest(cls, seed.namespace, annotations={OPERATION: "wait-for-state"})
+    obj["metadata"]["finalizers"] = list(finalizers)
+    seed.create(obj)
+    status = {"lastOperation": last(type, state)}
+    seed.patch([{"op": "add", "path": "/status", "value": status}], subresource="status")
+    seed.annotate(**{OPERATION: None})
+
+
+@each
+def test_case_12_asked_to_reconcile_it_reconciles_and_takes_the_request_off(of, start, cls):
+    seed, script = of(cls), Script(cls)
+    start(script)
+    asked = {OPERATION: "reconcile", TIMESTAMP: "2026-01-01T00:00:00Z"}
+    seed.create(manifest(cls, seed.namespace, annotations=asked))
+    eventually(seed.is_ready)
+    assert OPERATION not in seed.get()["metadata"]["annotations"]
+    assert script.operations() == ["reconcile"]
+
+
+@each
+def test_case_13_deleting_and_migrated_nothing_is_called(of, start, cls):
+    """Difference: Go leaves the finalizer on for ever; ours comes off (design.md §4, step 5)."""
+    seed, script = of(cls), Script(cls)
+    left_at(seed, cls, "Migrate", "Succeeded", [cls.KIND.finalizer])
+    seed.delete()
+    start(script)
+    eventually(seed.is_gone)
+    assert script.operations() == []
+
+
+@each
+def test_case_14_a_failed_migration_keeps_its_request(of, start, cls):
+    seed = of(cls)
+    seen = []
+
+    def migrate(ctx, obj, cluster):
+        seen.append(obj.metadata.annotations.get(OPERATION))
+        if len(seen) == 1:
+            raise ActuatorError("no")
+
+    script = Script(cls, migrate=migrate)
+    start(script)
+    seed.create(manifest(cls, seed.namespace))
+    eventually(seed.is_ready)
+    seed.ask("migrate")
+    eventually(lambda: seed.last_operation() == ("Migrate", "Succeeded"))
+    eventually(lambda: OPERATION not in seed.get()["metadata"]["annotations"])
+    assert seen == ["migrate", "migrate"]
+
+
+@each
+def test_case_15_an_unfinished_migration_goes_on(of, start, cls):
+    seed, script = of(cls), Script(cls)
+    left_at(seed, cls, "Migrate", "Failed", [cls.KIND.finalizer])
+    start(script)
+    eventually(lambda: seed.last_operation() == ("Migrate", "Succeeded"))
+    assert script.operations() == ["migrate"]
+
+
+@each
+def test_case_16_a_failed_deletion_keeps_the_finalizer(of, start, cls):
+    seed = of(cls)
+    held = []
+
+    def delete(ctx, obj, cluster):
+        held.append(cls.KIND.finalizer in seed.get()["metadata"]["finalizers"])
+        if len(held) == 1:
+            raise ActuatorError("no")
+
+    start(Script(cls, delete=delete))
+    seed.create(manifest(cls, seed.namespace))
+    eventually(seed.is_ready)
+    seed.delete()
+    eventually(seed.is_gone)
+    assert held == [True, True]
+
+
+@each
+def test_case_17_asked_to_restore_it_restores_until_that_works(of, start, cls):
+    seed = of(cls)
+    script = Script(cls, restore=once(ActuatorError("no")))
+    start(script)
+    asked = {OPERATION: "restore", TIMESTAMP: "2026-01-01T00:00:00Z"}
+    seed.create(manifest(cls, seed.namespace, annotations=asked))
+    eventually(seed.is_ready)
+    assert seed.last_operation() == ("Restore", "Succeeded")
+    assert script.operations() == ["restore", "restore"]
+
+
+@pytest.mark.parametrize("state", ["Failed", "Processing"])
+@each
+def test_case_18_an_unfinished_reconcile_goes_on(of, start, cls, state):
+    seed = of(cls)
+    left_at(seed, cls, "Reconcile", state)
+    script = Script(cls, reconcile=once(ActuatorError("no")))
+    start(script)
+    eventually(lambda: seed.last_operation() == ("Reconcile", "Succeeded"))
+    assert script.operations() == ["reconcile", "reconcile"]
+
+
+@each
+def test_case_19_deleting_without_our_finalizer_is_none_of_our_business(of, start, cls):
+    seed, script = of(cls), Script(cls)
+    obj = manifest(cls, seed.namespace)
+    obj["metadata"]["finalizers"] = ["example.org/foreign"]
+    seed.create(obj)
+    seed.delete()
+    start(script)
+    seed.create(manifest(cls, seed.namespace, "other"))
+    eventually(lambda: seed.is_ready("other"))
+    assert script.operations() == []
+    assert seed.status() == {}
+    seed.patch({"metadata": {"finalizers": None}})
+
+
+@each
+def test_case_20_a_failed_shoot_is_left_alone(of, start, cls):
+    seed, script = of(cls), Script(cls)
+    seed.update_cluster(cluster(seed.namespace, failed=True))
+    start(script)
+    seed.create(manifest(cls, seed.namespace))
+    time.sleep(0.5)
+    assert script.operations() == []
+    assert seed.status() == {}
+    seed.update_cluster(cluster(seed.namespace))
+    eventually(seed.is_ready)
+
+
+@pytest.mark.parametrize("value", ["1", "false", None, "garbage"])
+@pytest.mark.parametrize("cls", FORCED_BY_SHOOT, ids=lambda cls: cls.KIND.name)
+def test_case_21_a_true_annotation_of_the_shoot_forces_a_deletion(of, start, cls, value):
+    seed, script = of(cls), Script(cls)
+    start(script)
+    seed.create(manifest(cls, seed.namespace))
+    eventually(seed.is_ready)
+    seed.update_cluster(cluster(seed.namespace, force=value))
+    seed.delete()
+    eventually(seed.is_gone)
+    assert script.operations() == ["reconcile", "force_delete" if value == "1" else "delete"]
+
+
+@pytest.mark.parametrize(("value", "called"), [("true", "force_delete"), ("1", "delete")])
+def test_case_22_a_bastion_is_forced_by_its_own_annotation_written_out(of, start, value, called):
+    seed, script = of(Bastion), Script(Bastion)
+    start(script)
+    seed.create(manifest(Bastion, seed.namespace))
+    eventually(seed.is_ready)
+    seed.annotate(**{FORCE_DELETION: value})
+    seed.delete()
+    eventually(seed.is_gone)
+    assert script.operations()[-1] == called
+
+
+def test_case_22_a_forced_shoot_forces_no_bastion(of, start):
+    seed, script = of(Bastion), Script(Bastion)
+    start(script)
+    seed.create(manifest(Bastion, seed.namespace))
+    eventually(seed.is_ready)
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    seed.delete()
+    eventually(seed.is_gone)
+    assert script.operations()[-1] == "delete"
+
+
+def test_case_23_outside_shoot_namespaces_a_record_has_no_cluster_and_is_never_forced(of, start):
+    """A Cluster of the namespace's name is not looked for where no shoot lives."""
+    seed = of(DNSRecord)
+    seed.client.delete(CLUSTERS, seed.namespace)
+    exists = []
+    script = Script(DNSRecord, reconcile=lambda ctx, obj, cluster: exists.append(cluster.exists))
+    start(script, extension_classes=("garden",))
+    seed.create(manifest(DNSRecord, seed.namespace, **{"class": "garden"}))
+    eventually(seed.is_ready)
+    seed.create(cluster(seed.namespace, force="true"))
+    seed.delete()
+    eventually(seed.is_gone)
+    assert exists == [False]
+    assert script.operations() == ["reconcile", "delete"]
+
+
+@each
+def test_case_24_while_gardenlet_fills_in_the_state_nothing_happens(of, start, cls):
+    seed, script = of(cls), Script(cls)
+    start(script)
+    seed.create(manifest(cls, seed.namespace, annotations={OPERATION: "wait-for-state"}))
+    seed.create(manifest(cls, seed.namespace, "other"))
+    eventually(lambda: seed.is_ready("other"))
+    assert script.operations() == []
+    assert seed.status() == {}
+    assert "finalizers" not in seed.get()["metadata"]
+
+
+@pytest.mark.parametrize("cls", FORCED_BY_SHOOT, ids=lambda cls: cls.KIND.name)
+def test_case_25_a_failed_force_deletion_says_so_and_goes_on(of, start, cls):
+    seed = of(cls)
+    seen = []
+
+    def force_delete(ctx, obj, cluster):
+        seen.append(seed.get())
+        if len(seen) == 1:
+            raise ActuatorError("no")
+
+    start(Script(cls, force_delete=force_delete))
+    seed.create(manifest(cls, seed.namespace))
+    eventually(seed.is_ready)
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    seed.delete()
+    eventually(seed.is_gone)
+    assert cls.KIND.finalizer in seen[1]["metadata"]["finalizers"]
+    operation = seen[1]["status"]["lastOperation"]
+    assert (operation["type"], operation["state"]) == ("Delete", "Error")
+
+
+def test_case_26_a_control_plane_that_asks_for_it_is_looked_at_again(of, start):
+    seed = of(ControlPlane)
+    script = Script(
+        ControlPlane,
+        reconcile=lambda ctx, obj, cluster: (
+            Result(requeue_after=1) if len(script.operations()) == 1 else None
+        ),
+    )
+    start(script)
+    seed.create(manifest(ControlPlane, seed.namespace))
+    eventually(seed.is_ready)
+    assert script.operations() == ["reconcile"]
+    eventually(lambda: script.operations() == ["reconcile", "reconcile"])
+
+
+@pytest.mark.parametrize(
+    ("internal", "codes"), [(False, ["ERR_CONFIGURATION_PROBLEM"]), (True, None)]
+)
+@pytest.mark.parametrize("cls", [Infrastructure, Bastion, Worker], ids=lambda cls: cls.KIND.name)
+def test_case_27_what_does_not_validate_is_not_reconciled(of, start, cls, internal, codes):
+    seed = of(cls)
+    problems = [
+        FieldProblem(field="spec.a", detail="is missing"),
+        FieldProblem(field="spec.b", detail="is odd", internal=internal),
+    ]
+    script = Script(cls, validate=lambda ctx, obj, cluster: problems)
+    start(script)
+    seed.create(manifest(cls, seed.namespace))
+    eventually(lambda: seed.last_operation() == ("Create", "Error"))
+    error = seed.status()["lastError"]
+    assert "spec.a: is missing; spec.b: is odd" in error["description"]
+    assert error.get("codes") == codes
+    assert script.operations() == []
+    problems.clear()
+    eventually(seed.is_ready)
