@@ -19,22 +19,20 @@ from actuator.meta import (
     Schema,
     SecretReference,
 )
+from actuator.v1alpha1.inplaceupdates import InPlaceUpdates, InPlaceUpdatesStatus
 from actuator.v1alpha1.shared import AGE, STATUS, TYPE
 
 __all__ = [
     "CRIConfig",
+    "CRIName",
     "CloudConfig",
     "ContainerdConfig",
-    "CredentialsRotation",
     "DropIn",
     "File",
     "FileContent",
     "FileContentImageRef",
     "FileContentInline",
     "FileContentSecretRef",
-    "InPlaceUpdates",
-    "InPlaceUpdatesStatus",
-    "OSUpdate",
     "OperatingSystemConfig",
     "OperatingSystemConfigSpec",
     "OperatingSystemConfigStatus",
@@ -166,49 +164,19 @@ class ContainerdConfig:
     extra: Raw = attrs.field(factory=dict)
 
 
+class CRIName(StrEnum):
+    """The container runtimes that Gardener knows."""
+
+    CONTAINERD = "containerd"
+
+
 @attrs.frozen(kw_only=True)
 class CRIConfig:
     """The container runtime of the machine."""
 
-    name: Annotated[str, Schema(required=True)] = ""
+    name: Annotated[CRIName, Schema(required=True)] = CRIName.CONTAINERD
     cgroup_driver: str | None = None
     containerd: ContainerdConfig | None = None
-    extra: Raw = attrs.field(factory=dict)
-
-
-@attrs.frozen(kw_only=True)
-class CredentialsRotation:
-    """When the credentials on a machine that is updated in place were rotated."""
-
-    certificate_authorities: Raw | None = None
-    service_account_key: Raw | None = None
-    extra: Raw = attrs.field(factory=dict)
-
-
-@attrs.frozen(kw_only=True)
-class InPlaceUpdates:
-    """What a machine that is updated in place has to become."""
-
-    operating_system_version: Annotated[str, Schema(required=True)] = ""
-    kubelet: Annotated[str, Schema(required=True)] = ""
-    credentials_rotation: CredentialsRotation | None = None
-    extra: Raw = attrs.field(factory=dict)
-
-
-@attrs.frozen(kw_only=True)
-class OSUpdate:
-    """The command that updates the operating system in place."""
-
-    command: Annotated[str, Schema(required=True)] = ""
-    args: list[str] = attrs.field(factory=list)
-    extra: Raw = attrs.field(factory=dict)
-
-
-@attrs.frozen(kw_only=True)
-class InPlaceUpdatesStatus:
-    """How the machine is updated in place."""
-
-    os_update: OSUpdate | None = None
     extra: Raw = attrs.field(factory=dict)
 
 

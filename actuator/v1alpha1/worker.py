@@ -90,11 +90,10 @@ class MachineControllerManagerSettings:
     machine_creation_timeout: str | None = None
     max_evict_retries: Annotated[int | None, Schema(format="int32")] = None
     node_conditions: list[str] = attrs.field(factory=list)
-    machine_in_place_update_timeout: str | None = attrs.field(
-        default=None, metadata={"wire": "inPlaceUpdateTimeout"}
-    )
+    in_place_update_timeout: str | None = None
     disable_health_timeout: bool | None = None
     auto_preserve_failed_machine_max: Annotated[int | None, Schema(format="int32")] = None
+    machine_preserve_timeout: str | None = None
     extra: Raw = attrs.field(factory=dict)
 
 
