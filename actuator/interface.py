@@ -34,6 +34,7 @@ __all__ = [
     "SeedObjects",
     "WrappedActuator",
     "invalid",
+    "kind_of",
     "object_class",
     "resource_of",
 ]
@@ -376,3 +377,12 @@ def object_class(actuator: Actuator[Any]) -> type[Object]:
         f"{type(actuator).__name__} does not say its kind; "
         "derive from Actuator[Infrastructure], or another kind"
     )
+
+
+def kind_of(actuator: Actuator[Any]) -> Kind:
+    """The kind that an actuator serves, with its own finalizer where it has one.
+
+    Raises TypeError where the class does not say its kind.
+    """
+    kind = object_class(actuator).KIND
+    return attrs.evolve(kind, finalizer=actuator.finalizer or kind.finalizer)

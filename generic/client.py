@@ -32,6 +32,8 @@ JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 FIELD_MANAGER = "actuator"
 
 _CONNECT_TIMEOUT = 5.0
@@ -49,16 +51,18 @@ def connect(
     kubeconfig: Path | None = None,
     context: str | None = None,
     *,
+    server: str = "",
     connections: int = 32,
     observe: Callable[[str, str, str], None] | None = None,
 ) -> HttpClient:
     """A client for the API server that the configuration names.
 
-    The given kubeconfig, else KUBECONFIG, else the pod's service account, else ~/.kube/config.
+    The given kubeconfig, else KUBECONFIG, else the pod's service account, else ~/.kube/config;
+    `server` is a URL in place of the one that stands there.
     `observe` hears method, host and code of every request. Raises ConfigurationError with one
     sentence on what is wrong with which file.
     """
-    return HttpClient(find_access(kubeconfig, context, connections), observe=observe)
+    return HttpClient(find_access(kubeconfig, context, connections, server), observe=observe)
 
 
 def path_of(resource: Resource, namespace: str = "", name: str = "", subresource: str = "") -> str:
@@ -85,6 +89,7 @@ class HttpClient:
         self._observe = observe or (lambda _method, _host, _code: None)
         self._gate: Callable[[], None] = _open
         self._limit = _TIMEOUT
+        self._accept, self._accept_stream = JSON, JSON
 
     def within(self, seconds: float) -> HttpClient:
         """The same client, on the same connections, that waits no longer for an answer."""
@@ -96,6 +101,12 @@ class HttpClient:
         """The same client, on the same connections, that asks `gate` before every write."""
         twin = copy(self)
         twin._gate = gate  # noqa: SLF001 - its own kind
+        return twin
+
+    def metadata_only(self) -> HttpClient:
+        """The same client, on the same connections, that lists and watches metadata alone."""
+        twin = copy(self)
+        twin._accept, twin._accept_stream = METADATA_LIST, METADATA  # noqa: SLF001 - its own kind
         return twin
 
     @property
@@ -238,7 +249,8 @@ class HttpClient:
         if query:
             target = f"{target}?{urlencode({k: v for k, v in query.items() if v})}"
         authorization = self._access.authorization()
-        headers = {"Accept": JSON, "Content-Type": content_type, "User-Agent": _USER_AGENT}
+        accept = self._accept_stream if stream else self._accept
+        headers = {"Accept": accept, "Content-Type": content_type, "User-Agent": _USER_AGENT}
         if authorization:
             headers["Authorization"] = authorization
         code = "<error>"

@@ -16,9 +16,10 @@ from itertools import count
 import attrs
 
 from actuator.interface import Clock
+from generic.headers import Event, EventType, Header, Request
 from generic.metrics import ControllerMetrics, ReconcileResult
-from generic.predicates import Predicate, news_in_answer
-from generic.store import Event, EventType, Header, Request, Store
+from generic.predicates import Predicate, all_of, news_in_answer
+from generic.store import Store
 from generic.workqueue import ShutDown, WorkQueue
 
 __all__ = ["Again", "Controller", "Done", "Failed", "Outcome", "WorkerReplaced"]
@@ -48,6 +49,7 @@ class Failed:
 
 
 Outcome = Done | Again | Failed
+_everything = all_of()
 
 
 @attrs.define
@@ -74,31 +76,48 @@ class Controller:
         store: Store[Header],
         clock: Clock,
         metrics: ControllerMetrics,
+        *,
+        serves: Predicate = _everything,
     ) -> None:
+        """`predicate` passes the events that trigger, `serves` the objects that are ours at all."""
         self.name = name
         self.queue: WorkQueue[Request] = WorkQueue(clock, metrics.queue)
         self._reconcile = reconcile
         self._predicate = predicate
+        self._serves = serves
         self._store = store
         self._metrics = metrics
         self._lock = threading.Lock()
         self._busy: dict[Request, _Busy] = {}
         self._workers: set[threading.Thread] = set()
         self._names = count()
-        self.started = False
+        self.started = False  # from then on, events count
+        self.staffed = False  # from then on, a worker that is missing died
 
     def on_event(self, event: Event[Header]) -> None:
         """Takes what the informer saw, or the answer to a write of ours."""
         request, new = event.request, event.new
-        if new is None or not self.started:
-            return
+        if new is None or not self.started or (event.own and event.late):
+            return  # what a late echo shows was decided when the answer came
         with self._lock:
             busy = self._busy.get(request)
             if busy is not None:
                 self._note(busy, event, new)
                 return
-        if news_in_answer(event) if event.own else self._predicate(event):
+        if self._is_news(event):
             self.queue.add(request)
+
+    def look_at(self, request: Request) -> None:
+        """Takes what something else that happened is about, if the object is ours."""
+        entry = self._store.get(request)
+        if self.started and entry is not None and self._serves(_seen(request, entry.header)):
+            self.queue.add(request)
+
+    def _is_news(self, event: Event[Header]) -> bool:
+        if not event.own:
+            return self._predicate(event)
+        assert event.new is not None, "on_event left deletions out"
+        return news_in_answer(event) and self._serves(_seen(event.request, event.new))
 
     def _note(self, busy: _Busy, event: Event[Header], new: Header) -> None:
         """Keeps what a worker has to see again; which versions are ours only answers tell."""
@@ -107,17 +126,12 @@ class Controller:
             if news_in_answer(attrs.evolve(event, old=busy.known)):
                 busy.seen.add(_NEWS)
             busy.known = new
-        elif self._predicate(event) and not self._is_own(event):
-            busy.seen.add(new.resource_version)
+        elif self._predicate(event) and not self._store.is_own(event.request, new.resource_version):
+            busy.seen.add(new.resource_version)  # and no answer claimed it since
 
-    def _is_own(self, event: Event[Header]) -> bool:
-        """Whether an answer has claimed that version since the event left the store."""
-        version = event.new.resource_version if event.new else 0
-        return self._store.is_own(event.request, version)
-
-    def wants(self, event: Event[Header]) -> bool:
-        """Whether the predicates let the event through."""
-        return self._predicate(event)
+    def wants(self, request: Request, header: Header) -> bool:
+        """Whether the predicates would let the object through if it were new."""
+        return self._predicate(_seen(request, header))
 
     def start(self, workers: int) -> None:
         """Looks at every object as if it were new, then starts the workers.
@@ -127,10 +141,11 @@ class Controller:
         """
         self.started = True
         for request, header in self._store.headers():
-            if self._predicate(Event(EventType.ADDED, request, None, header)):
+            if self.wants(request, header):
                 self.queue.add(request)
         for _ in range(workers):
             self.add_worker()
+        self.staffed = True
 
     def add_worker(self) -> None:
         """Starts one more worker; also to replace one whose call hangs."""
@@ -213,6 +228,11 @@ class Controller:
             self.queue.add_after(request, outcome.seconds)
         elif isinstance(outcome, Failed):
             self.queue.add_rate_limited(request, cap=outcome.cap)
+
+
+def _seen(request: Request, header: Header) -> Event[Header]:
+    """An object as if it were new."""
+    return Event(EventType.ADDED, request, None, header)
 
 
 def _result(outcome: Outcome) -> ReconcileResult:

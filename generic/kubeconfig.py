@@ -101,11 +101,16 @@ class Access:
             self.prefix, self.pool = url.path, manager.connection_from_url(url.geturl())
 
 
-def find_access(kubeconfig: Path | None, context: str | None, connections: int) -> Access:
+def find_access(
+    kubeconfig: Path | None, context: str | None, connections: int, server: str = ""
+) -> Access:
     """The given kubeconfig, else KUBECONFIG, else the pod's account, else ~/.kube/config.
 
-    Raises ConfigurationError with one sentence on what is wrong with which file.
+    `server` is a URL in place of the one that stands there. Raises ConfigurationError with one
+    sentence on what is wrong with which file.
     """
+    if server and urlsplit(server).scheme not in ("http", "https"):
+        raise ConfigurationError(f"{server!r} is no URL of an API server; write https://HOST:PORT")
 
     def load() -> Configuration:
         configuration = Configuration()
@@ -117,6 +122,7 @@ def find_access(kubeconfig: Path | None, context: str | None, connections: int) 
             source = f"kubeconfig {path}"
             _use(source, lambda: _load_kubeconfig(configuration, path, context))
         _check_tls(source, configuration)
+        configuration.host = server or configuration.host
         configuration.connection_pool_maxsize = connections
         configuration.retries = False
         configuration.keep_alive = True

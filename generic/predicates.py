@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from actuator.cluster import FORCE_DELETION
+from actuator.cluster import FORCE_DELETION, Verdict
 from actuator.meta import ForceSource, Kind
-from generic.store import Event, Header
+from generic.headers import Event, EventType, Header
 
 __all__ = [
     "OPERATION",
@@ -18,15 +18,24 @@ __all__ = [
     "Predicate",
     "all_of",
     "any_of",
+    "conditions_changed",
     "default_predicate",
     "deletion_told_late",
+    "finalizers_changed",
+    "for_event_types",
     "force_annotation_changed",
     "generation_changed",
     "has_class",
+    "has_name",
+    "has_namespace",
+    "has_operation_annotation",
     "has_type",
+    "is_deleting",
+    "last_operation_changed",
     "negate",
     "news_in_answer",
     "operation_requested",
+    "shoot_not_failed",
     "spec_or_finalizers_changed",
 ]
 
@@ -64,6 +73,48 @@ def has_class(*classes: str) -> Predicate:
     return lambda event: (_latest(event).class_ or "shoot") in wanted
 
 
+def has_name(*names: str) -> Predicate:
+    """Passes objects of one of these names."""
+    wanted = frozenset(names)
+    return lambda event: event.request.name in wanted
+
+
+def has_namespace(*namespaces: str) -> Predicate:
+    """Passes objects in one of these namespaces."""
+    wanted = frozenset(namespaces)
+    return lambda event: event.request.namespace in wanted
+
+
+def for_event_types(*types: EventType) -> Predicate:
+    """Passes what is of one of these types, whatever the object says."""
+    wanted = frozenset(types)
+    return lambda event: event.type in wanted
+
+
+def shoot_not_failed(verdict: Callable[[str], Verdict]) -> Predicate:
+    """Passes objects whose shoot did not end as Failed, by the verdict on their namespace.
+
+    A failed shoot that is force-deleted passes. So does an object whose Cluster is missing or
+    cannot be read: Go's library drops that event, and nobody would look again.
+    """
+
+    def passes(event: Event[Header]) -> bool:
+        found = verdict(event.request.namespace)
+        return event.new is not None and (found.forced or not found.failed)
+
+    return passes
+
+
+def is_deleting(event: Event[Header]) -> bool:
+    """Passes objects that have a deletionTimestamp."""
+    return event.new is not None and event.new.deletion_timestamp is not None
+
+
+def has_operation_annotation(event: Event[Header]) -> bool:
+    """Passes objects on which gardenlet asks for reconcile, migrate or restore."""
+    return event.new is not None and event.new.annotations.get(OPERATION) in _REQUESTS
+
+
 def operation_requested(event: Event[Header]) -> bool:
     """Gardener's default: a requested operation, a deletion, or one that did not succeed yet.
 
@@ -74,7 +125,7 @@ def operation_requested(event: Event[Header]) -> bool:
     old, new = event.old, event.new
     if new is None:
         return False
-    if new.annotations.get(OPERATION) in _REQUESTS:
+    if has_operation_annotation(event):
         return True
     if new.deletion_timestamp is not None:
         return old is None or _without_status(old) != _without_status(new)
@@ -87,24 +138,38 @@ def generation_changed(event: Event[Header]) -> bool:
     return new is not None and (old is None or old.generation != new.generation)
 
 
+def finalizers_changed(event: Event[Header]) -> bool:
+    """Passes where a finalizer came or went."""
+    return _differs(event, lambda header: header.finalizers)
+
+
+def last_operation_changed(event: Event[Header]) -> bool:
+    """Passes where lastOperation has another type or state than before."""
+    return _differs(event, lambda header: header.last_operation)
+
+
+def conditions_changed(*types: str) -> Predicate:
+    """Passes where a condition of one of these types came, went, or has another status."""
+
+    def relevant(header: Header) -> frozenset[tuple[str, str]]:
+        return frozenset(condition for condition in header.conditions if condition[0] in types)
+
+    return lambda event: _differs(event, relevant)
+
+
 def spec_or_finalizers_changed(event: Event[Header]) -> bool:
     """For kinds outside Gardener: generation or finalizers changed."""
-    old, new = event.old, event.new
-    changed = generation_changed(event)
-    return changed or (new is not None and old is not None and old.finalizers != new.finalizers)
+    return generation_changed(event) or finalizers_changed(event)
 
 
 def force_annotation_changed(event: Event[Header]) -> bool:
     """For kinds that carry the force-deletion annotation themselves."""
-    old, new = event.old, event.new
-    if old is None or new is None:
-        return False
-    return old.annotations.get(FORCE_DELETION) != new.annotations.get(FORCE_DELETION)
+    return _differs(event, lambda header: header.annotations.get(FORCE_DELETION))
 
 
 def deletion_told_late(event: Event[Header]) -> bool:
     """On a deleting object somebody's change that our own write has hidden from comparison."""
-    return event.late and event.new is not None and event.new.deletion_timestamp is not None
+    return event.late and is_deleting(event)
 
 
 def news_in_answer(event: Event[Header]) -> bool:
@@ -131,6 +196,12 @@ def default_predicate(kind: Kind, *, ignore_operation_annotation: bool) -> Predi
     if kind.force_from in (ForceSource.OBJECT, ForceSource.OBJECT_LITERAL):
         trigger = any_of(trigger, force_annotation_changed)
     return any_of(trigger, deletion_told_late)
+
+
+def _differs(event: Event[Header], part: Callable[[Header], object]) -> bool:
+    """Whether that part of an object changed; an object that is new, or gone, changed nothing."""
+    old, new = event.old, event.new
+    return old is not None and new is not None and part(old) != part(new)
 
 
 def _requested(header: Header) -> tuple[str | None, str | None]:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from actuator.interface import Permission, SeedObjects
-from actuator.meta import ClusterNeed, Raw
+from actuator.meta import ClusterNeed, Kind, Raw
 from generic.manager import Manager, Registration
 
 __all__ = ["cluster_role", "role_binding"]
@@ -53,11 +53,16 @@ def _permissions(manager: Manager) -> Iterator[Permission]:
         verbs = ["get", "create", "patch"]
         yield Permission(api_version="coordination.k8s.io/v1", resource="leases", verbs=verbs)
     for registration in manager.registrations:
+        yield from _of_kind(registration.kind)
         yield from _of(registration)
+    for added in manager.health_checks:
+        yield from _of_kind(added.checks.cls.KIND)
+        yield from added.checks.permissions
+    for runnable in manager.runnables:
+        yield from runnable.permissions
 
 
-def _of(registration: Registration) -> Iterator[Permission]:
-    kind = registration.kind
+def _of_kind(kind: Kind) -> Iterator[Permission]:
     version = kind.api_version
     verbs = ["get", "list", "watch", "patch"]
     yield Permission(api_version=version, resource=kind.plural, verbs=verbs)
@@ -69,6 +74,10 @@ def _of(registration: Registration) -> Iterator[Permission]:
         )
     if kind.cluster is ClusterNeed.IN_SHOOT_NAMESPACE:
         yield Permission(api_version="v1", resource="namespaces", verbs=["get"])
+
+
+def _of(registration: Registration) -> Iterator[Permission]:
+    yield from (watch.permission for watch in registration.watches)
     yield from (_strips(group) for group in registration.actuator.seed_objects)
     yield from registration.actuator.permissions
 

@@ -29,7 +29,16 @@ from actuator.errors import (
     RequeueAfter,
     SetAside,
 )
-from actuator.interface import Actuator, Client, Clock, ExternalResource, Result, invalid
+from actuator.interface import (
+    Actuator,
+    Client,
+    Clock,
+    ExternalResource,
+    Result,
+    invalid,
+    kind_of,
+    object_class,
+)
 from actuator.meta import Kind, Object
 from generic import logs
 from generic.attempt import Attempt
@@ -96,10 +105,10 @@ class Machinery:
 class Reconciler:
     """Runs one actuator for the objects of its kind."""
 
-    def __init__(self, actuator: Actuator[Any], cls: type[Object], machinery: Machinery) -> None:
-        self.kind: Kind = cls.KIND
+    def __init__(self, actuator: Actuator[Any], machinery: Machinery) -> None:
+        self.kind: Kind = kind_of(actuator)
         self._actuator = actuator
-        self._cls = cls
+        self._cls = object_class(actuator)
         self._m = machinery
         self._cleaned: dict[Request, tuple[str, Deletion]] = {}
         self.replace_worker: Callable[[Request], None] = lambda _request: None

@@ -5,7 +5,8 @@ Guarantees: an object is never replaced by an older version of itself, except by
 before the call that made it returns, and its resourceVersion is remembered, so that the watch
 event it causes can be told from everybody else's.
 
-Filling it from the API is `informer`'s business, deciding what an Event means `predicates`'.
+What a header holds is `headers`' business, filling the store from the API `informer`'s, deciding
+what an Event means `predicates`'.
 """
 
 from __future__ import annotations
@@ -15,17 +16,23 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from enum import StrEnum
-from sys import intern
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import attrs
 
-from actuator.cluster import Cluster, ClusterState, Verdict
-from actuator.codec import decode
-from actuator.errors import DecodeError
 from actuator.interface import Resource
 from actuator.meta import Raw
+from generic.headers import (
+    ClusterHeader,
+    Event,
+    EventType,
+    Header,
+    Request,
+    as_dict,
+    cluster_header,
+    header,
+    request_of,
+)
 
 __all__ = [
     "ClusterHeader",
@@ -39,16 +46,6 @@ __all__ = [
     "header",
     "request_of",
 ]
-
-
-class Request(NamedTuple):
-    """The key of an object, and of the work on it; it says nothing of what happened."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 class AnyHeader(Protocol):
@@ -69,110 +66,12 @@ H = TypeVar("H", bound=AnyHeader)
 
 
 @attrs.frozen
-class Header:
-    """The part of an object that predicates and decisions read, without decoding the rest."""
-
-    uid: str
-    resource_version: int
-    generation: int
-    deletion_timestamp: str | None
-    finalizers: tuple[str, ...]
-    annotations: dict[str, str]
-    type: str
-    class_: str
-    last_operation: tuple[str, str] | None
-    """lastOperation's type and state."""
-    has_error: bool
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether the last operation, whichever, succeeded."""
-        return self.last_operation is not None and self.last_operation[1] == "Succeeded"
-
-
-@attrs.frozen
-class ClusterHeader:
-    """What is kept of a Cluster beside its bytes."""
-
-    uid: str
-    resource_version: int
-    verdict: Verdict
-
-
-@attrs.frozen
 class Entry(Generic[H]):
     """One object: its header, and its JSON without managedFields."""
 
     header: H
     raw: bytes
-
-
-class EventType(StrEnum):
-    """The watch's own words."""
-
-    ADDED = "ADDED"
-    MODIFIED = "MODIFIED"
-    DELETED = "DELETED"
-
-
-@attrs.frozen
-class Event(Generic[H]):
-    """Something happened to an object; `own` when it is the effect of a write of ours."""
-
-    type: EventType
-    request: Request
-    old: H | None
-    new: H | None
-    own: bool = False
-    late: bool = False
-    """Whether the store knew a newer state already: `old` is then no state before this one."""
-
-
-def header(obj: Raw) -> Header:
-    """The header of an object as the API server hands it out."""
-    meta = _dict(obj.get("metadata"))
-    spec = _dict(obj.get("spec"))
-    status = _dict(obj.get("status"))
-    operation = status.get("lastOperation")
-    return Header(
-        uid=str(meta.get("uid") or ""),
-        resource_version=_version(meta),
-        generation=_int(meta.get("generation")),
-        deletion_timestamp=meta.get("deletionTimestamp"),
-        finalizers=tuple(intern(f) for f in meta.get("finalizers") or ()),
-        annotations={intern(k): v for k, v in _dict(meta.get("annotations")).items()},
-        type=intern(str(spec.get("type") or "")),
-        class_=intern(str(spec.get("class") or "")),
-        last_operation=(
-            (intern(str(operation.get("type"))), intern(str(operation.get("state"))))
-            if isinstance(operation, dict)
-            else None
-        ),
-        has_error=status.get("lastError") is not None,
-    )
-
-
-def cluster_header(obj: Raw) -> ClusterHeader:
-    """The header of a Cluster; one that cannot be decoded has a verdict that says so."""
-    meta = _dict(obj.get("metadata"))
-    try:
-        verdict = decode(Cluster, obj).verdict()
-    except DecodeError:
-        verdict = Verdict(ClusterState.UNREADABLE)
-    return ClusterHeader(str(meta.get("uid") or ""), _version(meta), verdict)
-
-
-def _dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _int(value: object) -> int:
-    return value if isinstance(value, int) else 0
-
-
-def _version(meta: dict[str, Any]) -> int:
-    text = str(meta.get("resourceVersion") or "0")
-    return int(text) if text.isdecimal() else 0
+    """Empty in a store of headers alone."""
 
 
 def _same(one: AnyHeader, other: AnyHeader) -> bool:
@@ -185,18 +84,16 @@ def _is_over(dead: tuple[str, int, float], list_version: int) -> bool:
     return version < list_version or time.monotonic() - since > _DEAD_SECONDS
 
 
-def request_of(obj: Raw) -> Request:
-    """The key of an object."""
-    meta = _dict(obj.get("metadata"))
-    return Request(intern(str(meta.get("namespace") or "")), str(meta.get("name") or ""))
-
-
 class Store(Generic[H]):
     """The objects of one resource, safe to use from any thread."""
 
-    def __init__(self, resource: Resource, make_header: Callable[[Raw], H]) -> None:
+    def __init__(
+        self, resource: Resource, make_header: Callable[[Raw], H], *, headers_only: bool = False
+    ) -> None:
+        """`headers_only` keeps no bytes: for objects that only tell of something."""
         self.resource = resource
         self._make_header = make_header
+        self._headers_only = headers_only
         self._lock = threading.Lock()
         self._entries: dict[Request, Entry[H]] = {}
         self._by_namespace: defaultdict[str, set[Request]] = defaultdict(set)
@@ -251,7 +148,7 @@ class Store(Generic[H]):
     def observe_deleted(self, obj: Raw) -> Event[H] | None:
         """Takes in a DELETED watch event; None when that object is not in the store."""
         request = request_of(obj)
-        uid = str(_dict(obj.get("metadata")).get("uid") or "")
+        uid = str(as_dict(obj.get("metadata")).get("uid") or "")
         with self._lock:
             if self._is_dead(request, uid):
                 del self._dead[request]
@@ -280,7 +177,7 @@ class Store(Generic[H]):
         request = request_of(obj)
         entry = self._entry(obj)
         version = entry.header.resource_version
-        meta = _dict(obj.get("metadata"))
+        meta = as_dict(obj.get("metadata"))
         gone = meta.get("deletionTimestamp") is not None and not meta.get("finalizers")
         with self._lock:
             old = self._entries.get(request)
@@ -301,6 +198,8 @@ class Store(Generic[H]):
                 self._bury(request, uid, old.header.resource_version)
 
     def _entry(self, obj: Raw) -> Entry[H]:
+        if self._headers_only:
+            return Entry(self._make_header(obj), b"")
         meta = obj.get("metadata")
         if isinstance(meta, dict):
             meta.pop("managedFields", None)

@@ -6,8 +6,8 @@ import json
 
 import click
 
-from actuator.v1alpha1 import Cluster, ControlPlane, Infrastructure
-from generic.cli.load import populate
+from actuator.v1alpha1 import KINDS, Cluster
+from generic.cli.load import load_kind, populate
 from generic.crds import crd
 from generic.manager import Manager
 from generic.options import Options
@@ -43,6 +43,8 @@ def rbac(
 
 
 @click.command()
-def crds() -> None:
-    """Prints the CustomResourceDefinitions of our kinds."""
-    _print(*(crd(cls) for cls in (Infrastructure, ControlPlane, Cluster)))
+@click.argument("own", metavar="[MODULE:CLASS]", required=False)
+def crds(own: str | None) -> None:
+    """Prints the CustomResourceDefinitions of Gardener's kinds, or that of your own kind."""
+    classes = [*KINDS, Cluster] if own is None else [load_kind(own)]
+    _print(*(crd(cls) for cls in classes))

@@ -9,9 +9,10 @@ from typing import Any
 
 from actuator.errors import ConfigurationError
 from actuator.interface import Actuator
+from actuator.meta import Object
 from generic.manager import Manager
 
-__all__ = ["load", "populate"]
+__all__ = ["load", "load_kind", "populate"]
 
 
 def load(reference: str) -> Any:
@@ -39,6 +40,14 @@ def load(reference: str) -> Any:
             found = getattr(found, name)
         except AttributeError:
             raise ConfigurationError(f"{reference}: {module_name} has no {path!r}") from None
+    return found
+
+
+def load_kind(reference: str) -> type[Object]:
+    """The class of a kind that the reference names. Raises ConfigurationError."""
+    found = load(reference)
+    if not (isinstance(found, type) and issubclass(found, Object) and hasattr(found, "KIND")):
+        raise ConfigurationError(f"{reference} is no class of a kind: an Object with a KIND")
     return found
 
 

@@ -18,6 +18,7 @@ _COMMANDS = {
     "env": ("generic.cli.env", "The embedded cluster by itself."),
     "rbac": ("generic.cli.install", "Prints the ClusterRole an extension needs."),
     "crds": ("generic.cli.install", "Prints the CustomResourceDefinitions of our kinds."),
+    "chart": ("generic.cli.chart", "Writes the Helm chart and registration of an extension."),
 }
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import attrs
 import click
 
-from actuator.v1alpha1 import Cluster, ControlPlane, Infrastructure
+from actuator.v1alpha1 import KINDS, Cluster
 from generic import logs
 from generic.cli.load import populate
+from generic.flags import FLAGS, PREFIX, ManagerCommand, from_values
 from generic.manager import Manager
-from generic.options import FLAGS, PREFIX, from_values
 
 __all__ = ["run"]
 
@@ -28,13 +28,13 @@ def _run(extension: str, types: tuple[str, ...], embedded: bool, **values: Any) 
     from generic.seed import install
 
     with Environment(progress=lambda line: click.echo(line, err=True)) as environment:
-        install(environment, [Infrastructure, ControlPlane, Cluster])
+        install(environment, [*KINDS, Cluster])
         click.echo(f"export KUBECONFIG={environment.kubeconfig}", err=True)
         manager.options = attrs.evolve(options, kubeconfig=environment.kubeconfig, context=None)
         manager.run()
 
 
-run = click.Command(
+run = ManagerCommand(
     "run",
     callback=_run,
     help=_run.__doc__,

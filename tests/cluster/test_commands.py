@@ -11,13 +11,16 @@ from builders import infrastructure
 from harness import eventually
 
 from actuator import Resource
+from actuator.v1alpha1 import KINDS
 from generic.client import connect
 from generic.garden import Garden, Shoot, not_ready_because
 
 ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
 INFRASTRUCTURES = Resource("extensions.gardener.cloud/v1alpha1", "infrastructures")
 MODULE = """
+import attrs
 from actuator import Actuator
+from actuator.meta import Kind, Object
 from actuator.v1alpha1 import Infrastructure
 
 class Network(Actuator[Infrastructure]):
@@ -27,6 +30,15 @@ class Network(Actuator[Infrastructure]):
 class Vague(Actuator):
     def reconcile(self, ctx, obj, cluster): ...
     def delete(self, ctx, obj, cluster): ...
+
+@attrs.frozen
+class TenantSpec:
+    size: int = 0
+
+@attrs.define(kw_only=True)
+class Tenant(Object):
+    KIND = Kind(name="Tenant", plural="tenants", finalizer="t", group="example.org")
+    spec: TenantSpec
 
 nothing = lambda manager: None
 number = 5
@@ -70,6 +82,14 @@ def actuator(*arguments, cwd):
             "NAMESPACE/NAME",
             id="account",
         ),
+        pytest.param(["crds", "mine:Network"], "is no class of a kind", id="no kind"),
+        pytest.param(["crds", "mine:missing"], "mine has no 'missing'", id="crds"),
+        pytest.param(
+            ["run", "mine:Network", "--type=x", "--controllers=y"],
+            "no controller 'y'; there are: infrastructure",
+            id="controller",
+        ),
+        pytest.param(["run", "--log-level=loud"], "--log-level", id="flag"),
         pytest.param(["dance"], "No such command 'dance'", id="command"),
     ],
 )
@@ -108,7 +128,9 @@ def test_the_role_and_the_crds_are_accepted_by_the_api_server(admin, author):
     admin.apply(roles, role)
     admin.delete(roles, role["metadata"]["name"])
     names = [crd["metadata"]["name"] for crd in documents(actuator("crds", cwd=author).stdout)]
-    assert len(names) == 3
+    assert len(set(names)) == len(KINDS) + 1
+    (own,) = documents(actuator("crds", "mine:Tenant", cwd=author).stdout)
+    assert own["metadata"]["name"] == "tenants.example.org"
 
 
 def test_run_embedded_brings_its_own_cluster_and_an_authors_actuator_works(author):
@@ -134,5 +156,5 @@ def test_run_embedded_brings_its_own_cluster_and_an_authors_actuator_works(autho
 def test_version_and_help_are_quick_words(author):
     assert actuator("--version", cwd=author).stdout.strip()[0].isdigit()
     shown = actuator("--help", cwd=author).stdout
-    for name in ("run", "drill", "env", "rbac", "crds"):
+    for name in ("run", "drill", "env", "rbac", "crds", "chart"):
         assert name in shown

@@ -267,7 +267,7 @@ def test_an_object_that_cannot_be_read_says_so_in_its_status(seed, start, script
     broken = seed.get()
     broken["spec"]["secretRef"] = "not an object"
     broken["metadata"]["resourceVersion"] = str(int(broken["metadata"]["resourceVersion"]) + 1)
-    (watched,) = manager._watched.values()
+    (watched,) = manager._running.wiring.ours.values()
     watched.store.observe(broken)
     (controller, _) = watched.controllers[0]
     controller.queue.add(Request(seed.namespace, "infra"))

@@ -6,16 +6,12 @@ from datetime import datetime
 from builders import cluster, infrastructure
 from harness import OPERATION, TIMESTAMP, Script, eventually, running
 
-from actuator import Actuator, RequeueAfter
+from actuator import RequeueAfter
 from actuator.interface import resource_of
 from actuator.v1alpha1 import ControlPlane
 from generic.clusters import CLUSTERS
 
 CONTROL_PLANES = resource_of(ControlPlane.KIND)
-
-
-class ControlPlanes(Script, Actuator[ControlPlane]):
-    of = ControlPlane
 
 
 def hold(gate, calls):
@@ -37,7 +33,7 @@ def test_two_kinds_of_one_name_do_not_end_each_others_calls(
     monkeypatch.setattr("generic.reconciler.SET_ASIDE_AFTER", 0.5)
     hung = []
     script.on["delete"] = hold(gate, hung)
-    control = ControlPlanes()
+    control = Script(ControlPlane)
     manager = start(script, second=control)
     assert len(manager.registrations) == 2
     seed.create(infrastructure(seed.namespace, seed.namespace))

@@ -1,7 +1,11 @@
 """A seed to look at for objects of any kind."""
 
+from contextlib import suppress
+
 import pytest
 from harness import Seed
+
+from actuator.errors import NotFound
 
 
 @pytest.fixture
@@ -16,6 +20,8 @@ def of(seed):
 
     yield looking_at
     for one in made:
-        if not one.kind.namespaced and not one.is_gone():
-            one.delete()
+        if one.kind.namespaced:
+            continue
+        one.delete()
+        with suppress(NotFound):
             one.patch({"metadata": {"finalizers": None}})

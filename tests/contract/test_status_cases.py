@@ -117,7 +117,7 @@ def test_case_07_only_migrate_succeeded_means_migrated(seed, start, script, type
     if (type, state) == ("Migrate", "Succeeded"):
         assert script.operations() == []
     else:
-        eventually(lambda: len(script.operations()) == 1)
+        eventually(script.operations)
 
 
 def waiting(seed, type, state):

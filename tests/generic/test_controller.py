@@ -114,6 +114,16 @@ def test_what_the_watch_tells_late_still_runs_again(held, change):
     assert held.runs_after_release(2) == 2
 
 
+def test_a_late_echo_of_a_write_of_ours_is_no_reason_to_run_again(held):
+    held.watch(obj(2, **ASKED))  # that is one
+    assert held.runs_after_release(2) == 2
+    held.answer(obj(3, **ASKED))  # the result, then the request taken off
+    held.answer(obj(4))
+    held.watch(obj(3, **ASKED))
+    held.watch(obj(4))
+    assert held.runs_after_release(2) == 2
+
+
 @pytest.mark.parametrize(
     "outcome", [Done(), Again(0), Again(1e12), Failed(cap=0.001)], ids=lambda o: type(o).__name__
 )

@@ -3,6 +3,7 @@
 import attrs
 import pytest
 
+from actuator.cluster import ClusterState, Verdict
 from actuator.meta import ForceSource
 from actuator.v1alpha1 import Infrastructure
 from generic.predicates import (
@@ -10,13 +11,22 @@ from generic.predicates import (
     TIMESTAMP,
     all_of,
     any_of,
+    conditions_changed,
     default_predicate,
+    finalizers_changed,
+    for_event_types,
     generation_changed,
     has_class,
+    has_name,
+    has_namespace,
+    has_operation_annotation,
     has_type,
+    is_deleting,
+    last_operation_changed,
     negate,
     news_in_answer,
     operation_requested,
+    shoot_not_failed,
     spec_or_finalizers_changed,
 )
 from generic.store import Event, EventType, Header, Request
@@ -180,3 +190,69 @@ def test_a_kind_that_carries_the_force_annotation_is_triggered_by_it(ignored, an
     assert trigger(event(DELETING, FORCED))
     assert not trigger(event(FORCED, attrs.evolve(FORCED, resource_version=9)))
     assert news_in_answer(event(DELETING, FORCED, own=True))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "passing"),
+    [
+        pytest.param(None, QUIET, set(), id="new"),
+        pytest.param(QUIET, None, set(), id="gone"),
+        pytest.param(QUIET, change(), set(), id="nothing changed"),
+        pytest.param(QUIET, DELETING, {is_deleting}, id="deleted"),
+        pytest.param(QUIET, change(finalizers=()), {finalizers_changed}, id="finalizers"),
+        pytest.param(
+            QUIET,
+            change(last_operation=("Delete", "Error")),
+            {last_operation_changed},
+            id="last operation",
+        ),
+        pytest.param(QUIET, asked("restore"), {has_operation_annotation}, id="asked for"),
+        pytest.param(QUIET, asked("wait-for-state"), set(), id="asked to wait"),
+    ],
+)
+def test_each_of_the_simple_predicates_passes_its_own_change_and_no_other(old, new, passing):
+    simple = (is_deleting, finalizers_changed, last_operation_changed, has_operation_annotation)
+    assert {predicate for predicate in simple if predicate(event(old, new))} == passing
+
+
+def test_objects_are_told_apart_by_name_namespace_and_what_happened():
+    seen = event(None, QUIET)
+    assert has_name("a", "o")(seen)
+    assert not has_name("a")(seen)
+    assert has_namespace("n")(seen)
+    assert not has_namespace()(seen)
+    assert for_event_types(EventType.ADDED)(seen)
+    assert not for_event_types(EventType.MODIFIED, EventType.DELETED)(seen)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "passes"),
+    [
+        ((), (("Healthy", "True"),), True),
+        ((("Healthy", "True"),), (("Healthy", "False"),), True),
+        ((("Healthy", "True"),), (), True),
+        ((("Healthy", "True"),), (("Healthy", "True"), ("Other", "True")), False),
+    ],
+)
+def test_only_relevant_conditions_count(old, new, passes):
+    before, after = change(conditions=old), change(conditions=new)
+    assert conditions_changed("Healthy")(event(before, after)) is passes
+
+
+@pytest.mark.parametrize(
+    ("verdict", "passes"),
+    [
+        pytest.param(Verdict(ClusterState.OK), True, id="fine"),
+        pytest.param(Verdict(ClusterState.OK, failed=True), False, id="failed"),
+        pytest.param(
+            Verdict(ClusterState.OK, failed=True, forced=True), True, id="failed, but forced"
+        ),
+        pytest.param(Verdict(ClusterState.MISSING), True, id="no Cluster"),
+        pytest.param(Verdict(ClusterState.UNREADABLE), True, id="a Cluster nobody can read"),
+    ],
+)
+def test_case_32_a_failed_shoot_is_left_alone(verdict, passes):
+    """Difference: a Cluster that is missing or unreadable drops no event (design.md, section 4)."""
+    predicate = shoot_not_failed({"n": verdict}.__getitem__)
+    assert predicate(event(None, QUIET)) is passes
+    assert not predicate(event(QUIET, None))

@@ -157,8 +157,8 @@ EVIDENCE = st.builds(
 def test_whatever_was_seen_reads_back_equal_and_makes_a_whole_page(tmp_path_factory, seen):
     folder, findings = tmp_path_factory.mktemp("report"), judge(seen)
     write_json(folder / "report.json", seen, findings)
-    assert read_json(folder / "report.json") == (seen, findings)
-    write_html(folder / "report.html", seen, findings)
+    assert read_json(folder / "report.json", Evidence) == (seen, findings)
+    write_html(folder / "report.html", page(seen, findings))
     reader = Reader()
     reader.feed((folder / "report.html").read_text(encoding="utf-8"))
     assert reader.open == []
@@ -188,7 +188,7 @@ def test_what_is_no_report_is_a_problem_and_not_a_crash(tmp_path, find, put, say
     write_json(path, seen, findings)
     path.write_text(path.read_text().replace(find, put, 1))
     with pytest.raises(DecodeError, match=says):
-        read_json(path)
+        read_json(path, Evidence)
     (problem,) = check_report(path, seen, findings)
     assert says in problem
 
@@ -222,7 +222,7 @@ class Reader(HTMLParser):
 @pytest.mark.parametrize("changes", [{}, {"records": []}, {"lives": []}, {"strips": []}])
 def test_the_page_is_whole_loads_nothing_and_runs_nothing(tmp_path, changes):
     seen = evidence(**changes)
-    write_html(tmp_path / "report.html", seen, judge(seen))
+    write_html(tmp_path / "report.html", page(seen, judge(seen)))
     reader = Reader()
     reader.feed((tmp_path / "report.html").read_text())
     assert reader.open == []

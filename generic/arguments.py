@@ -1,0 +1,69 @@
+"""Arguments: the command line as Go programs take it, made into one that click understands.
+
+Flags with a controller in their name, whatever that is; `--flag=true` and `--flag=false`; and the
+flags about webhooks, all of them, which Gardener's charts pass and which we have no use for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+import click
+
+from actuator.cluster import parse_bool
+
+__all__ = ["PREFIX", "WEBHOOKS", "WORKERS", "ManagerCommand"]
+
+PREFIX = "ACTUATOR"
+WORKERS = "-max-concurrent-reconciles"
+WEBHOOKS = "--webhook-config-"
+
+
+class ManagerCommand(click.Command):
+    """A command with the flags of `flags`: nobody knows all of their names beforehand."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Turns flags into those that click knows, then parses. Raises click.UsageError."""
+        switches = {
+            name: option.secondary_opts[0]
+            for option in self.params
+            if isinstance(option, click.Option) and option.is_flag and option.secondary_opts
+            for name in option.opts
+        }
+        return super().parse_args(ctx, [*_from_environment(), *_understood(args, switches)])
+
+
+def _understood(args: Sequence[str], switches: dict[str, str]) -> Iterator[str]:
+    """`switches` are the flags that are on or off, with those that say off."""
+    rest = iter(args)
+    for argument in rest:
+        flag, equals, value = argument.partition("=")
+        workers = re.fullmatch(f"--(.+){WORKERS}", flag)
+        if workers is not None:
+            yield f"--workers={workers[1]}={value if equals else next(rest, '')}"
+        elif flag.startswith(WEBHOOKS):
+            yield f"--webhook-config={flag.removeprefix(WEBHOOKS)}"
+            if not equals:
+                next(rest, "")
+        elif equals and flag in switches:
+            yield _switched(flag, switches[flag], value)
+        else:
+            yield argument
+
+
+def _switched(flag: str, off: str, value: str) -> str:
+    on = parse_bool(value)
+    if on is None:
+        raise click.UsageError(f"{flag}: {value!r} is neither true nor false")
+    return flag if on else off
+
+
+def _from_environment() -> Iterator[str]:
+    """ACTUATOR_INFRASTRUCTURE_MAX_CONCURRENT_RECONCILES, as a flag before the others."""
+    suffix = WORKERS.upper().replace("-", "_")
+    for name, value in os.environ.items():
+        found = re.fullmatch(f"{PREFIX}_(.+){suffix}", name)
+        if found is not None:
+            yield f"--workers={found[1].lower().replace('_', '-')}={value}"

@@ -1,0 +1,203 @@
+"""What is kept of an object beside its bytes: the part that predicates and decisions read.
+
+Requests, headers and events are plain data, the words that store, informer, predicates and
+controllers share. Headers are small, since there are tens of thousands: strings that repeat are
+kept once, and what is empty takes no room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from sys import intern
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import attrs
+
+from actuator.cluster import Cluster, ClusterState, Verdict
+from actuator.codec import decode
+from actuator.errors import DecodeError
+from actuator.meta import Raw
+
+__all__ = [
+    "ClusterHeader",
+    "Event",
+    "EventType",
+    "Header",
+    "Owner",
+    "Request",
+    "as_dict",
+    "cluster_header",
+    "header",
+    "request_of",
+]
+
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_NONE: Mapping[str, str] = MappingProxyType({})
+H = TypeVar("H")
+
+
+class Request(NamedTuple):
+    """The key of an object, and of the work on it; it says nothing of what happened."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Owner(NamedTuple):
+    """The one owner of an object that controls it."""
+
+    group: str
+    kind: str
+    name: str
+    uid: str
+
+
+@attrs.frozen
+class Header:
+    """The part of an object that predicates and decisions read, without decoding the rest."""
+
+    uid: str
+    resource_version: int
+    generation: int
+    deletion_timestamp: str | None
+    finalizers: tuple[str, ...]
+    annotations: Mapping[str, str]
+    """Without kubectl's copy of the object, which may hold a Secret's content."""
+    type: str
+    class_: str
+    last_operation: tuple[str, str] | None
+    """lastOperation's type and state."""
+    has_error: bool
+    labels: Mapping[str, str] = _NONE
+    secret: Request | None = None
+    """The Secret with the credentials: spec.secretRef, or spec.credentialsRef."""
+    owner: Owner | None = None
+    conditions: tuple[tuple[str, str], ...] = ()
+    """Type and status of each condition."""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the last operation, whichever, succeeded."""
+        return self.last_operation is not None and self.last_operation[1] == "Succeeded"
+
+
+@attrs.frozen
+class ClusterHeader(Header):
+    """What is kept of a Cluster beside its bytes."""
+
+    verdict: Verdict = attrs.field(factory=Verdict)
+
+
+class EventType(StrEnum):
+    """The watch's own words."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@attrs.frozen
+class Event(Generic[H]):
+    """Something happened to an object; `own` when it is the effect of a write of ours."""
+
+    type: EventType
+    request: Request
+    old: H | None
+    new: H | None
+    own: bool = False
+    late: bool = False
+    """Whether the store knew a newer state already: `old` is then no state before this one."""
+
+
+def request_of(obj: Raw) -> Request:
+    """The key of an object."""
+    meta = as_dict(obj.get("metadata"))
+    return Request(intern(str(meta.get("namespace") or "")), str(meta.get("name") or ""))
+
+
+def header(obj: Raw) -> Header:
+    """The header of an object as the API server hands it out, whole or its metadata alone."""
+    return Header(**_fields(obj))
+
+
+def cluster_header(obj: Raw) -> ClusterHeader:
+    """The header of a Cluster; one that cannot be decoded has a verdict that says so."""
+    try:
+        verdict = decode(Cluster, obj).verdict()
+    except DecodeError:
+        verdict = Verdict(ClusterState.UNREADABLE)
+    return ClusterHeader(**_fields(obj), verdict=verdict)
+
+
+def _fields(obj: Raw) -> dict[str, Any]:
+    meta = as_dict(obj.get("metadata"))
+    spec = as_dict(obj.get("spec"))
+    status = as_dict(obj.get("status"))
+    return {
+        "uid": str(meta.get("uid") or ""),
+        "resource_version": _version(meta),
+        "generation": _int(meta.get("generation")),
+        "deletion_timestamp": meta.get("deletionTimestamp"),
+        "finalizers": tuple(intern(f) for f in meta.get("finalizers") or ()),
+        "annotations": _texts(meta.get("annotations")),
+        "type": intern(str(spec.get("type") or "")),
+        "class_": intern(str(spec.get("class") or "")),
+        "last_operation": _operation(status.get("lastOperation")),
+        "has_error": status.get("lastError") is not None,
+        "labels": _texts(meta.get("labels")),
+        "secret": _secret(spec, str(meta.get("namespace") or "")),
+        "owner": _owner(meta.get("ownerReferences")),
+        "conditions": _conditions(status.get("conditions")),
+    }
+
+
+def _texts(found: object) -> Mapping[str, str]:
+    kept = {intern(k): v for k, v in as_dict(found).items() if k != _APPLIED}
+    return kept or _NONE
+
+
+def _operation(found: object) -> tuple[str, str] | None:
+    if not isinstance(found, dict):
+        return None
+    return intern(str(found.get("type"))), intern(str(found.get("state")))
+
+
+def _secret(spec: dict[str, Any], namespace: str) -> Request | None:
+    found = as_dict(spec.get("secretRef") or spec.get("credentialsRef"))
+    name = str(found.get("name") or "")
+    if not name or found.get("kind", "Secret") != "Secret":
+        return None
+    return Request(intern(str(found.get("namespace") or namespace)), intern(name))
+
+
+def _owner(references: object) -> Owner | None:
+    for reference in references if isinstance(references, list) else ():
+        if isinstance(reference, dict) and reference.get("controller") is True:
+            group = str(reference.get("apiVersion") or "").rpartition("/")[0]
+            kind, name, uid = (str(reference.get(field)) for field in ("kind", "name", "uid"))
+            return Owner(intern(group), intern(kind), name, uid)
+    return None
+
+
+def _conditions(found: object) -> tuple[tuple[str, str], ...]:
+    dicts = (c for c in found if isinstance(c, dict)) if isinstance(found, list) else ()
+    return tuple((intern(str(c.get("type"))), intern(str(c.get("status")))) for c in dicts)
+
+
+def as_dict(value: object) -> dict[str, Any]:
+    """The value if it is a JSON object, else an empty one: what others wrote may be anything."""
+    return value if isinstance(value, dict) else {}
+
+
+def _int(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _version(meta: dict[str, Any]) -> int:
+    text = str(meta.get("resourceVersion") or "0")
+    return int(text) if text.isdecimal() else 0

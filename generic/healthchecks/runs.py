@@ -1,0 +1,69 @@
+"""Runs: checks side by side, none of which can hold up its worker.
+
+Guarantees:
+- `run` returns after `seconds` at the latest, whatever the checks do.
+- A check that hangs is not started again for that object until it has come back, so that there
+  are never more threads than checks times objects.
+
+A check that hangs is not stopped, because nothing can stop a thread: it only reads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+
+from actuator.errors import ActuatorError
+from generic.healthchecks.aggregate import Finding
+from generic.healthchecks.model import HealthResult
+
+__all__ = ["Runs"]
+
+Task = Callable[[], HealthResult]
+_Key = tuple[str, int]
+
+
+class Runs:
+    """Safe to use from any thread, for one object by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[_Key, Future[HealthResult]] = {}
+
+    def run(self, uid: str, tasks: Sequence[Task], seconds: float) -> list[Finding]:
+        """What each task returned, or why it did not."""
+        started = [self._start((uid, number), task) for number, task in enumerate(tasks)]
+        futures = [future for future in started if future is not None]
+        done, _ = wait(futures, timeout=seconds)
+        late = ActuatorError(f"the check did not end within {seconds:g} s")
+        return [late if f is None or f not in done else _finding(f) for f in started]
+
+    def _start(self, key: _Key, task: Task) -> Future[HealthResult] | None:
+        """The run of a task; None where the one before has not come back yet."""
+        future: Future[HealthResult] = Future()
+        with self._lock:
+            if key in self._running:
+                return None
+            self._running[key] = future
+        thread = threading.Thread(
+            target=self._work, args=(key, task, future), name="health-check", daemon=True
+        )
+        thread.start()
+        return future
+
+    def _work(self, key: _Key, task: Task, future: Future[HealthResult]) -> None:
+        try:
+            outcome: Finding = task()
+        except BaseException as error:  # SystemExit included: a check ends no process
+            outcome = error
+        with self._lock:
+            del self._running[key]
+        if isinstance(outcome, HealthResult):
+            future.set_result(outcome)
+        else:
+            future.set_exception(outcome)
+
+
+def _finding(future: Future[HealthResult]) -> Finding:
+    return future.exception() or future.result()

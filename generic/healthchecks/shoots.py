@@ -1,0 +1,115 @@
+"""ShootClients: clients for the API servers of shoots, from the kubeconfigs that gardenlet leaves.
+
+Source: Gardener documentation, "Access to the shoot cluster": Secret `gardener-internal` in the
+shoot's namespace, else `gardener`. Shoots without either (hibernated, workerless and not yet up,
+force-deleted) have no client, which is an answer and no crash.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from actuator.errors import ActuatorError, ConfigurationError, NotFound
+from actuator.interface import Client, Resource
+from generic.client import connect
+
+__all__ = ["ShootClients", "ShootUnreachable"]
+
+_SECRETS = Resource("v1", "secrets")
+_CONNECTIONS = 4
+_INLINE = frozenset({"client-certificate-data", "client-key-data", "token"})
+"""What the user of a kubeconfig may be: nothing that runs a program or reads a file of ours."""
+
+
+class ShootUnreachable(ActuatorError):
+    """There is no way to the shoot's API server; the message says why, without credentials."""
+
+
+class ShootClients:
+    """One client for each shoot, made when it is asked for. Safe to use from any thread."""
+
+    def __init__(self, seed: Client) -> None:
+        self._seed = seed
+        external = os.environ.get("GARDENER_SHOOT_CLIENT") == "external"
+        self._names = ("gardener",) if external else ("gardener-internal", "gardener")
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[bytes, Client]] = {}
+
+    def client(self, namespace: str) -> Client:
+        """A client with the credentials as they are now. Raises ShootUnreachable, ApiError."""
+        source, kubeconfig = self._read(namespace)
+        with self._lock:
+            known, client = self._known.get(namespace, (b"", None))
+            if client is None or known != kubeconfig:
+                client = _connect(source, kubeconfig)
+                self._known[namespace] = kubeconfig, client
+            return client
+
+    def forget(self, namespace: str) -> None:
+        """The shoot is gone, or nobody asks for it any more."""
+        with self._lock:
+            self._known.pop(namespace, None)
+
+    def _read(self, namespace: str) -> tuple[str, bytes]:
+        for name in self._names:
+            with suppress(NotFound):
+                secret = self._seed.get(_SECRETS, name, namespace)
+                source = f"Secret {namespace}/{name}"
+                return source, _kubeconfig(secret, source)
+        names = " nor ".join(self._names)
+        raise ShootUnreachable(f"there is no Secret {names} in namespace {namespace}")
+
+
+def _kubeconfig(secret: Any, source: str) -> bytes:
+    encoded = (secret.get("data") or {}).get("kubeconfig")
+    if not encoded:
+        raise ShootUnreachable(f"{source} has no key kubeconfig")
+    try:
+        return base64.b64decode(encoded)
+    except binascii.Error as error:
+        raise ShootUnreachable(f"{source}: its kubeconfig is no base64") from error
+
+
+def _connect(source: str, kubeconfig: bytes) -> Client:
+    """A client. Raises ShootUnreachable; never with the kubeconfig's content in it."""
+    for problem in _problems(kubeconfig):
+        raise ShootUnreachable(f"{source}: its kubeconfig {problem}")
+    directory = tempfile.mkdtemp(prefix="shoot-")  # for us alone, as long as the client lives
+    path = Path(directory, "kubeconfig")
+    try:
+        path.write_bytes(kubeconfig)
+        client = connect(path, connections=_CONNECTIONS)
+    except (ConfigurationError, OSError) as error:
+        shutil.rmtree(directory, ignore_errors=True)
+        why = str(error).removeprefix(f"kubeconfig {path}")
+        raise ShootUnreachable(f"{source}: its kubeconfig{why}") from error
+    weakref.finalize(client, shutil.rmtree, directory, ignore_errors=True)
+    return client
+
+
+def _problems(kubeconfig: bytes) -> Iterator[str]:
+    """What must not be in a kubeconfig that comes out of a Secret."""
+    try:
+        config = yaml.safe_load(kubeconfig)
+        users = [entry.get("user") or {} for entry in config["users"]]
+        clusters = [entry.get("cluster") or {} for entry in config["clusters"]]
+    except (yaml.YAMLError, AttributeError, KeyError, TypeError):
+        yield "is not built like one"
+        return
+    odd = sorted({key for user in users for key in user} - _INLINE)
+    if odd:
+        yield f"has a user with {odd[0]}; only inline certificates and tokens are used"
+    if any("certificate-authority" in cluster for cluster in clusters):
+        yield "names a file as certificate-authority; only inline data is used"

@@ -1,0 +1,58 @@
+"""Probes: whether the parts of a manager still do their work. What serves them is `serving`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import attrs
+
+from generic.controller import Controller
+from generic.health import Check
+from generic.informer import Informer
+from generic.runnables import Runner
+
+__all__ = ["Probes"]
+
+STALE_STREAM = 180.0
+"""Seconds without a sign of life after which a stream counts as dead: more than two watchdogs."""
+
+
+@attrs.define
+class Probes:
+    """Looks at informers and their threads, controllers and their numbers of workers."""
+
+    informers: Sequence[Informer]
+    controllers: Sequence[tuple[Controller, int]]
+    runner: Runner
+    threads: list[threading.Thread] = attrs.field(factory=list)
+
+    def alive(self) -> dict[str, Check]:
+        """A process that answers None to all of these does its work."""
+        return {
+            "informers": self._dead_informers,
+            "workers": self._dead_workers,
+            "runnables": self.runner.problem,
+        }
+
+    def ready(self) -> dict[str, Check]:
+        """Besides, every stream is alive and synced."""
+        return {**self.alive(), "streams": self._stale_stream}
+
+    def _dead_informers(self) -> str | None:
+        dead = sum(not thread.is_alive() for thread in self.threads)
+        return f"{dead} of {len(self.threads)} informers ended" if dead else None
+
+    def _dead_workers(self) -> str | None:
+        for controller, workers in self.controllers:
+            if controller.staffed and controller.working() < workers:
+                return f"{controller.name}: {controller.working()} of {workers} workers are alive"
+        return None
+
+    def _stale_stream(self) -> str | None:
+        for informer in self.informers:
+            if not informer.synced:
+                return f"{informer.name} is not synced: {informer.problem or 'the list is running'}"
+            if informer.age() > STALE_STREAM:
+                return f"{informer.name}: no sign of life for {informer.age():.0f} s"
+        return None

@@ -1,0 +1,148 @@
+"""Running: a manager between start and stop. Here is only when what starts:
+
+metrics and health → informers → leadership → workers and runnables, and back again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+from actuator.interface import Client, Clock
+from generic.calls import Aside
+from generic.client import HttpClient
+from generic.health import HealthServer
+from generic.leaderelection import LeaderElector
+from generic.metrics import Metrics
+from generic.options import Options
+from generic.probes import Probes
+from generic.registry import Registry
+from generic.runnables import Runner
+from generic.serving import serve
+from generic.store import ClusterHeader, Store
+from generic.timers import Timers
+from generic.wiring import Shared, Wiring
+
+__all__ = ["Running"]
+
+logger = logging.getLogger(__name__)
+
+LEASE_PATIENCE = 4.0
+"""Seconds for a request about the lease: time for a second try before the renew deadline."""
+
+
+class Running:
+    """Everything that lives while a manager runs; used once."""
+
+    def __init__(
+        self,
+        connection: HttpClient,
+        registry: Registry,
+        options: Options,
+        cluster_store: Store[ClusterHeader],
+        metrics: Metrics,
+        clock: Clock,
+        intercept: Callable[[Client], Client],
+        stop: threading.Event,
+    ) -> None:
+        """Puts everything together; starts nothing."""
+        self.aside = Aside()
+        self.soon = Timers("soon", clock)
+        self.later = Timers("later", clock)
+        self.lost = False
+        """Whether another process may lead by now."""
+        self._options = options
+        self._metrics = metrics
+        self._stop = stop
+        self._elector = self._make_elector(connection, clock) if options.leader_election else None
+        client = intercept(connection.gated(self._gate))
+        shared = Shared(
+            connection=connection,
+            client=client,
+            cluster_store=cluster_store,
+            options=options,
+            metrics=metrics,
+            clock=clock,
+            aside=self.aside,
+            soon=self.soon,
+            later=self.later,
+            gate=self._gate,
+        )
+        self.wiring = Wiring(shared, registry)
+        self._runner = Runner(registry.runnables, client, stop)
+        self.probes = Probes(self.wiring.informers, self.wiring.controllers, self._runner)
+        self._servers: list[HealthServer] = []
+
+    def start(self) -> None:
+        """Starts everything and returns. Raises ConfigurationError."""
+        self._servers = serve(
+            self._options, self._metrics, self.probes.alive(), self.probes.ready()
+        )
+        for informer in self.wiring.informers:
+            thread = _run_thread("informer", partial(informer.run, self._stop))
+            self.probes.threads.append(thread)
+        if self._elector is None:
+            _run_thread("starter", self._start_workers)
+        else:
+            _run_thread("elector", partial(self._elector.run, self._stop))
+
+    def stop(self) -> bool:
+        """Stops in good order; False when operations were still running at the end."""
+        controllers = [controller for controller, _ in self.wiring.controllers]
+        for controller in controllers:
+            controller.stop()
+        patience = 0.0 if self.lost else self._options.shutdown_timeout  # another may lead by now
+        end = time.monotonic() + patience
+        finished = [c.join(max(0.0, end - time.monotonic())) for c in controllers]
+        self.soon.stop()
+        self.later.stop()
+        if self._elector is not None and all(finished):
+            self._elector.release()  # else it runs out, once what still runs is over for good
+        for server in self._servers:
+            server.stop()
+        return all(finished)
+
+    def wait_synced(self, timeout: float) -> bool:
+        """Waits until every cache is filled; False when `timeout` seconds were not enough."""
+        end = time.monotonic() + timeout
+        informers = self.wiring.informers
+        return all(i.wait_synced(max(0.0, end - time.monotonic())) for i in informers)
+
+    def _make_elector(self, connection: HttpClient, clock: Clock) -> LeaderElector:
+        return LeaderElector(
+            connection.within(LEASE_PATIENCE),
+            self._options.leader_election_namespace,
+            self._options.leader_election_id,
+            on_started=self._start_workers,
+            on_lost=self._lose,
+            clock=clock,
+            metrics=self._metrics,
+        )
+
+    def _start_workers(self) -> None:
+        """Starts the workers once the caches are filled: decisions need the Clusters."""
+        while not self.wait_synced(1.0):
+            if self._stop.is_set():
+                return
+        for controller, workers in self.wiring.controllers:
+            controller.start(workers)
+        self._runner.start()
+
+    def _lose(self) -> None:
+        """Another replica may act from now on: this process must not, and ends."""
+        logger.error("lost the lease")
+        self.lost = True
+        self._stop.set()
+
+    def _gate(self) -> None:
+        if self._elector is not None:
+            self._elector.check()
+
+
+def _run_thread(name: str, target: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=target, name=name, daemon=True)
+    thread.start()
+    return thread

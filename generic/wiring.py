@@ -1,0 +1,224 @@
+"""Wiring: what was added, made into informers, controllers and reconcilers that know each other.
+
+An event's way is set up here: informer → store → controller → reconciler → actuator. Several
+actuators for one resource share its informer and store. Nothing in here is started; that, and
+in which order, is `manager`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import attrs
+
+from actuator.interface import Client, Clock, Resource, resource_of
+from actuator.meta import ClusterNeed, Kind
+from generic.calls import Aside, Calls
+from generic.client import HttpClient
+from generic.clusters import Clusters
+from generic.controller import Controller
+from generic.events import EventRecorder
+from generic.headers import ClusterHeader, Event, Request, header
+from generic.healthchecks import HealthReconciler, wants_check
+from generic.informer import Informer
+from generic.mappers import Target
+from generic.metrics import Metrics
+from generic.options import Options
+from generic.predicates import Predicate, all_of, default_predicate, has_class, has_type
+from generic.reconciler import Machinery, Reconciler
+from generic.registry import CheckRegistration, Registration, Registry
+from generic.store import Store
+from generic.timers import Timers
+from generic.watch import Watch
+from generic.writer import Writer
+
+__all__ = ["Shared", "Watched", "Wiring"]
+
+
+@attrs.frozen(kw_only=True)
+class Shared:
+    """What all controllers of a manager have in common."""
+
+    connection: HttpClient
+    """For informers."""
+    client: Client
+    """For everything else."""
+    cluster_store: Store[ClusterHeader]
+    options: Options
+    metrics: Metrics
+    clock: Clock
+    aside: Aside
+    soon: Timers
+    later: Timers
+    gate: Callable[[], None]
+
+
+class Served(NamedTuple):
+    """A controller for the objects of a resource, and what ends its call for one of them."""
+
+    controller: Controller
+    preempt: Callable[[Request], None]
+
+
+@attrs.define
+class Watched:
+    """One resource: its store, the controllers of its objects, and who else hears of them."""
+
+    store: Store[Any]
+    controllers: list[Served] = attrs.field(factory=list)
+    listeners: list[Callable[[Event[Any]], None]] = attrs.field(factory=list)
+
+    def notify(self, event: Event[Any]) -> None:
+        """Hands an event to all of them, and ends calls that a forced deletion overtakes."""
+        for controller, preempt in self.controllers:
+            controller.on_event(event)
+            if event.new is not None and event.new.deletion_timestamp is not None:
+                preempt(event.request)
+        for listen in self.listeners:
+            listen(event)
+
+
+class Wiring:
+    """The parts of a manager, connected."""
+
+    def __init__(self, shared: Shared, registry: Registry) -> None:
+        self.controllers: list[tuple[Controller, int]] = []
+        """Each with its number of workers."""
+        self.ours: dict[str, Watched] = {}
+        self._s = shared
+        self._clusters = Clusters(shared.cluster_store, shared.client)
+        self._cluster_news = Watched(shared.cluster_store, listeners=[self._on_cluster])
+        self._others: dict[str, Watched] = {}
+        self._events = EventRecorder(shared.client, "gardener-actuator", shared.clock)
+        added = [(one, self._add(one)) for one in registry.registrations]
+        for checks in registry.health_checks:
+            self._add_health_checks(checks)
+        for registration, controller in added:  # now all of our own resources are known
+            for watch in registration.watches:
+                self._follow(watch, registration.kind, controller)
+        self.informers: list[Informer] = list(self._make_informers(registry))
+        """One for each resource."""
+
+    def _make_informers(self, registry: Registry) -> Iterator[Informer]:
+        kinds = [one.kind for one in registry.registrations]
+        kinds += [one.checks.cls.KIND for one in registry.health_checks]
+        asked_for = any(kind.cluster is not ClusterNeed.NEVER for kind in kinds)
+        if asked_for or len(self._cluster_news.listeners) > 1:
+            yield self._informer(self._s.connection, self._cluster_news)
+        for watched in self.ours.values():
+            yield self._informer(self._s.connection, watched)
+        for watched in self._others.values():
+            yield self._informer(self._s.connection.metadata_only(), watched)
+
+    def _informer(self, client: HttpClient, watched: Watched) -> Informer:
+        return Informer(client, watched.store, watched.notify, metrics=self._s.metrics)
+
+    def _watched(self, kind: Kind) -> Watched:
+        """One of our own resources."""
+        resource = resource_of(kind)
+        return self.ours.setdefault(str(resource), Watched(Store(resource, header)))
+
+    def _writer(self, watched: Watched) -> Writer:
+        return Writer(self._s.client, watched.store, watched.notify)
+
+    def _add(self, registration: Registration) -> Controller:
+        shared, watched = self._s, self._watched(registration.kind)
+        bound = shared.metrics.controller(
+            registration.name, registration.kind.name, registration.workers
+        )
+        slow = shared.options.processing_status == "slow"
+        machinery = Machinery(
+            client=shared.client,
+            writer=self._writer(watched),
+            clusters=self._clusters,
+            events=self._events,
+            metrics=bound,
+            clock=shared.clock,
+            calls=Calls(shared.aside),
+            soon=shared.soon,
+            later=shared.later,
+            gate=shared.gate,
+            processing_after=1.0 if slow else None,
+        )
+        reconciler = Reconciler(registration.actuator, machinery)
+        serves = all_of(self._is_ours(registration.types), *registration.predicates)
+        controller = Controller(
+            registration.name,
+            reconciler.reconcile,
+            all_of(serves, self._trigger(registration.kind)),
+            watched.store,
+            shared.clock,
+            bound,
+            serves=serves,
+        )
+        reconciler.replace_worker = controller.replace_worker
+        watched.controllers.append(Served(controller, reconciler.preempt))
+        self.controllers.append((controller, registration.workers))
+        return controller
+
+    def _add_health_checks(self, added: CheckRegistration) -> None:
+        """A controller beside those of the kind's actuators; to it their writes are news."""
+        shared, checks = self._s, added.checks
+        watched = self._watched(checks.cls.KIND)
+        reconciler = HealthReconciler(
+            checks, self._writer(watched), self._clusters, shared.client, shared.clock
+        )
+        controller = Controller(
+            added.name,
+            reconciler.reconcile,
+            all_of(self._is_ours(checks.types), wants_check),
+            watched.store,
+            shared.clock,
+            shared.metrics.controller(added.name, checks.cls.KIND.name, added.workers),
+        )
+        watched.listeners.append(lambda event: controller.on_event(attrs.evolve(event, own=False)))
+        self.controllers.append((controller, added.workers))
+
+    def _is_ours(self, types: tuple[str, ...]) -> Predicate:
+        if not types:
+            return all_of()
+        return all_of(has_type(*types), has_class(*self._s.options.extension_classes))
+
+    def _trigger(self, kind: Kind) -> Predicate:
+        mode = self._s.options.ignore_operation_annotation
+        return default_predicate(kind, ignore_operation_annotation=mode)
+
+    def _follow(self, watch: Watch, kind: Kind, controller: Controller) -> None:
+        """What happens to something else is brought to the objects that it is about."""
+        target = Target(kind, self._watched(kind).store)
+
+        def bring(event: Event[Any]) -> None:
+            if controller.started:  # as it starts, it looks at its objects itself
+                for request in watch.requests(event, target):
+                    controller.look_at(request)
+
+        self._followed(watch.resource).listeners.append(bring)
+
+    def _followed(self, resource: Resource) -> Watched:
+        """A resource that is watched already, or one of which only metadata will be read."""
+        if resource == self._s.cluster_store.resource:
+            return self._cluster_news
+        ours = self.ours.get(str(resource))
+        if ours is not None:
+            return ours
+        watched = Watched(Store(resource, header, headers_only=True))
+        return self._others.setdefault(str(resource), watched)
+
+    def _on_cluster(self, event: Event[ClusterHeader]) -> None:
+        """A Cluster that appears, or says something new, is news for all of its namespace."""
+        if not self._clusters.on_event(event):
+            return
+        for watched in self.ours.values():
+            for request in watched.store.requests(event.request.name):
+                self._renew(watched, request)
+
+    def _renew(self, watched: Watched, request: Request) -> None:
+        """Puts an object that has something to do ahead of the queue, its backoff forgotten."""
+        entry = watched.store.get(request)
+        if entry is None:
+            return
+        for controller, preempt in watched.controllers:
+            if controller.started and controller.wants(request, entry.header):
+                controller.queue.add(request, urgent=True)
+                preempt(request)

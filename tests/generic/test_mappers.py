@@ -1,0 +1,173 @@
+"""Which of our objects an event about something else is about (cases 35 to 37)."""
+
+import pytest
+
+from actuator import Resource
+from actuator.interface import resource_of
+from actuator.meta import Kind
+from actuator.v1alpha1 import Infrastructure
+from generic.headers import Event, EventType, Request, header
+from generic.mappers import (
+    Target,
+    by_controller_owner,
+    by_label,
+    by_secret_reference,
+    in_clusters_namespace,
+    of_shoot_namespace,
+)
+from generic.predicates import for_event_types, has_name
+from generic.store import Store
+from generic.watch import MACHINES, owns, watches, watches_for
+
+INFRASTRUCTURES = resource_of(Infrastructure.KIND)
+SECRETS = Resource("v1", "secrets")
+CLUSTERED = Kind(name="Tenant", plural="tenants", finalizer="t", group="x.y", namespaced=False)
+
+
+def manifest(name="o", namespace="n", **more):
+    meta = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "resourceVersion": "1"}
+    return {"metadata": meta | more.pop("metadata", {}), **more}
+
+
+def target(*manifests, kind=Infrastructure.KIND):
+    store = Store(resource_of(kind), header)
+    for one in manifests:
+        store.observe(one)
+    return Target(kind, store)
+
+
+def event(old=None, new=None):
+    known = new or old
+    kind = EventType.MODIFIED if old and new else EventType.ADDED if new else EventType.DELETED
+    meta = known["metadata"]
+    request = Request(meta["namespace"], meta["name"])
+    return Event(kind, request, *(header(state) if state else None for state in (old, new)))
+
+
+def names(requests):
+    return [str(request) for request in requests]
+
+
+def owned(kind="Infrastructure", group="extensions.gardener.cloud", controller=True, uid="uid-o"):
+    owner = {"apiVersion": f"{group}/v1", "kind": kind, "name": "o", "uid": uid}
+    return {"ownerReferences": [owner | {"controller": controller}]}
+
+
+def test_case_35_a_cluster_is_about_all_objects_of_its_namespace_and_no_others():
+    objects = target(manifest("a"), manifest("b"), manifest("c", "other"))
+    cluster = event(new=manifest("n", ""))
+    assert sorted(names(in_clusters_namespace(cluster, objects))) == ["n/a", "n/b"]
+    assert names(in_clusters_namespace(event(new=manifest("empty", "")), objects)) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_about"),
+    [
+        ({"secretRef": {"name": "s", "namespace": "n"}}, True),
+        ({"secretRef": {"name": "s"}}, True),
+        ({"secretRef": {"name": "s", "namespace": "other"}}, False),
+        ({"secretRef": {"name": "another", "namespace": "n"}}, False),
+        ({"credentialsRef": {"kind": "Secret", "name": "s", "namespace": "n"}}, True),
+        ({"credentialsRef": {"kind": "WorkloadIdentity", "name": "s", "namespace": "n"}}, False),
+        ({"secretRef": "nonsense"}, False),
+        ({}, False),
+    ],
+)
+def test_case_36_a_secret_is_about_objects_that_name_it_by_name_and_namespace(spec, is_about):
+    found = by_secret_reference(event(new=manifest("s")), target(manifest(spec=spec)))
+    assert names(found) == (["n/o"] if is_about else [])
+
+
+@pytest.mark.parametrize(
+    ("namespace", "uid", "is_about"),
+    [
+        ("shoot--p--s", "u-1", ["shoot--p--s--u-1", "source-shoot--p--s--u-1"]),
+        ("shoot--p--s", "u-2", []),
+        ("shoot--p", "u-1", []),
+        ("shoot--p--s", None, []),
+    ],
+)
+def test_case_36_a_namespace_is_about_the_backup_entries_of_its_technical_id_and_uid(
+    namespace, uid, is_about
+):
+    entries = target(
+        manifest("shoot--p--s--u-1", ""), manifest("source-shoot--p--s--u-1", ""), kind=CLUSTERED
+    )
+    said = {"annotations": {"shoot.gardener.cloud/uid": uid}} if uid else {}
+    found = of_shoot_namespace(event(new=manifest(namespace, "", metadata=said)), entries)
+    assert [name for name in names(found) if entries.store.get(Request("", name))] == is_about
+
+
+def test_case_37_a_machine_is_about_the_worker_that_its_label_names():
+    label = {"labels": {"worker.gardener.cloud/name": "w"}}
+    named, unnamed = manifest("m", metadata=label), manifest("m")
+    workers = target()
+    assert names(MACHINES.mapper(event(new=named), workers)) == ["n/w"]
+    assert names(MACHINES.mapper(event(new=unnamed), workers)) == []
+    assert names(by_label("x")(event(new=named), workers)) == []
+    assert names(MACHINES.mapper(event(old=named, new=unnamed), workers)) == ["n/w"]
+
+
+@pytest.mark.parametrize(
+    ("child", "is_about"),
+    [
+        pytest.param(owned(), ["n/o"], id="its controller"),
+        pytest.param(owned(controller=False), [], id="an owner that does not control it"),
+        pytest.param(owned(kind="Worker"), [], id="an owner of another kind"),
+        pytest.param(owned(group="apps"), [], id="an owner of another group"),
+        pytest.param(owned(uid="uid-before"), [], id="an owner that was there before"),
+        pytest.param({}, [], id="no owner"),
+    ],
+)
+def test_a_child_is_about_the_object_of_our_kind_that_controls_it(child, is_about):
+    seen = event(new=manifest("child", metadata=child))
+    assert names(by_controller_owner(seen, target(manifest()))) == is_about
+
+
+def test_a_child_that_goes_or_leaves_its_owner_is_still_news_for_it():
+    mine, nobodys = manifest("child", metadata=owned()), manifest("child")
+    for seen in (event(old=mine), event(old=mine, new=nobodys)):
+        assert names(by_controller_owner(seen, target(manifest()))) == ["n/o"]
+
+
+def test_an_owner_without_a_namespace_may_control_children_in_any():
+    child = manifest("child", metadata=owned(kind="Tenant", group="x.y"))
+    objects = target(manifest("o", ""), kind=CLUSTERED)
+    assert names(by_controller_owner(event(new=child), objects)) == ["o"]
+
+
+def test_a_watch_names_each_object_once_and_only_for_events_that_its_predicates_pass():
+    twice = manifest("child", metadata=owned())
+    watch = owns(SECRETS, predicates=[has_name("child"), for_event_types(EventType.MODIFIED)])
+    objects = target(manifest())
+    assert names(watch.requests(event(old=twice, new=twice), objects)) == ["n/o"]
+    assert names(watch.requests(event(new=twice), objects)) == []
+
+
+def test_what_gardeners_kinds_watch_depends_on_the_mode():
+    def watched(name, *own, ignore):
+        kind = Kind(name=name, plural="x", finalizer="f")
+        found = watches_for(kind, own, ignore_operation_annotation=ignore)
+        return [watch.resource.plural for watch in found]
+
+    own = watches(SECRETS, by_label("l"))
+    assert watched("Worker", own, ignore=False) == ["secrets"]
+    assert watched("Worker", own, ignore=True) == ["secrets", "clusters"]
+    assert watched("BackupEntry", ignore=True) == ["secrets", "namespaces"]
+    assert watched("BackupBucket", ignore=True) == ["secrets"]
+    for quiet in ("Bastion", "OperatingSystemConfig", "SelfHostedShootExposure"):
+        assert watched(quiet, ignore=True) == []
+
+
+def test_a_kind_of_another_group_watches_nothing_by_its_name():
+    kind = Kind(name="Worker", plural="workers", finalizer="f", group="example.org")
+    assert watches_for(kind, (), ignore_operation_annotation=True) == ()
+
+
+def test_what_kubectl_notes_of_a_secret_is_not_kept():
+    noted = {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": '{"data":"x"}'}}
+    store = Store(SECRETS, header, headers_only=True)
+    store.observe(manifest("s", metadata=noted))
+    entry = store.get(Request("n", "s"))
+    assert not entry.header.annotations
+    assert entry.raw == b""

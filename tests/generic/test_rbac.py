@@ -1,0 +1,65 @@
+"""The Role holds what was added, and nothing more."""
+
+import pytest
+from harness import Script
+
+from actuator import Permission, Resource
+from actuator.v1alpha1 import Infrastructure
+from generic.healthchecks import Check, HealthChecks, HealthResult
+from generic.manager import Manager
+from generic.options import Options
+from generic.rbac import cluster_role
+from generic.watch import owns
+
+
+@pytest.fixture
+def manager():
+    return Manager()
+
+
+def rules(manager):
+    """What is allowed, by group and resource."""
+    return {
+        (group, resource): set(rule["verbs"])
+        for rule in cluster_role(manager, "role")["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+
+
+def test_who_adds_nothing_may_write_events_alone(manager):
+    assert rules(manager) == {("", "events"): {"create", "patch"}}
+
+
+def test_what_is_watched_may_be_listed_and_watched_but_not_read_one_by_one(manager):
+    manager.add(Script(), type="x", watches=[owns(Resource("apps/v1", "deployments"))])
+    assert rules(manager)["apps", "deployments"] == {"list", "watch"}
+
+
+@pytest.mark.parametrize("ignore", [True, False])
+def test_gardeners_own_watches_are_in_it_where_they_are_made(ignore):
+    from actuator.v1alpha1 import BackupEntry
+
+    manager = Manager(Options(ignore_operation_annotation=ignore))
+    manager.add(Script(BackupEntry), type="x")
+    allowed = rules(manager)
+    watching = {"list", "watch"}
+    assert (watching <= allowed.get(("", "namespaces"), set())) is ignore
+    assert (watching <= allowed.get(("", "secrets"), set())) is ignore
+
+
+def test_a_runnable_may_do_what_it_says(manager):
+    leases = Permission(api_version="coordination.k8s.io/v1", resource="leases", verbs=["create"])
+    manager.add_runnable("beats", lambda client, stop: None, permissions=[leases])
+    assert rules(manager)["coordination.k8s.io", "leases"] == {"create"}
+
+
+def test_health_checks_may_read_what_they_check_and_write_the_status(manager):
+    pods = Permission(api_version="v1", resource="pods", verbs=["list"])
+    check = Check("Healthy", lambda ctx: HealthResult.healthy(), permissions=[pods])
+    manager.add_health_checks(HealthChecks(cls=Infrastructure, types=("x",), checks=(check,)))
+    allowed = rules(manager)
+    group = "extensions.gardener.cloud"
+    assert allowed["", "pods"] == {"list"}
+    assert allowed[group, "infrastructures/status"] == {"patch"}
+    assert allowed[group, "clusters"] == {"get", "list", "watch"}
