@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import attrs
 
-from actuator import ActuatorError, ErrorCode
 from actuator.meta import Raw
 from extensions.aws import tags
 from extensions.aws.cloud import Cloud
@@ -32,34 +31,30 @@ class Address:
 
     def find(self) -> ElasticIp | None:
         """The shoot's address, or None. Raises ActuatorError where there are two."""
-        found = self._marked()
-        if len(found) > 1:
-            ids = ", ".join(sorted(address.allocation_id for address in found))
-            raise ActuatorError(
-                f"More than one address is tagged {tags.text(self.technical_id)}: {ids}; "
-                "find out which one is in use and release the others",
-                codes=[ErrorCode.ERR_INFRA_DEPENDENCIES],
-            )
-        return found[0] if found else None
+        found = tags.only(self._mark, "address", "AllocationId", self._marked())
+        return None if found is None else _elastic_ip(found)
 
     def allocate(self) -> ElasticIp:
         """A new address."""
-        specification = tags.specification("elastic-ip", self.technical_id, self.technical_id)
+        specification = tags.specification("elastic-ip", self._mark, self.technical_id)
         return _elastic_ip(
             self.cloud.request("allocate_address", Domain="vpc", TagSpecifications=specification)
         )
 
     def release(self, known_id: str) -> None:
         """Afterwards neither the address with that id is left, nor one that carries the mark."""
-        ids = [known_id, *(address.allocation_id for address in self._marked())]
+        ids = [known_id, *(str(address["AllocationId"]) for address in self._marked())]
         for id in dict.fromkeys(ids):
             if id:
                 self.cloud.remove("release_address", AllocationId=id)
 
-    def _marked(self) -> list[ElasticIp]:
-        by_tag = tags.filters(self.technical_id)
-        found = self.cloud.describe("describe_addresses", "Addresses", by_tag)
-        return [_elastic_ip(address) for address in found]
+    @property
+    def _mark(self) -> tags.Mark:
+        return tags.mark(self.technical_id)
+
+    def _marked(self) -> list[Raw]:
+        by_tag = tags.filters(self._mark)
+        return self.cloud.describe("describe_addresses", "Addresses", by_tag)
 
 
 def _elastic_ip(described: Raw) -> ElasticIp:

@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from boto3.session import Session
@@ -24,7 +24,13 @@ from actuator.meta import Raw
 from extensions.aws.credentials import Credentials
 from extensions.aws.errors import CloudError
 
-__all__ = ["CONNECT_TIMEOUT", "READ_TIMEOUT", "Cloud", "Clouds"]
+__all__ = ["CONNECT_TIMEOUT", "GLOBAL", "READ_TIMEOUT", "Cloud", "Clouds", "Service"]
+
+Service = Literal["ec2", "s3", "route53"]
+"""A service of AWS, as boto3 names it."""
+
+GLOBAL = "us-east-1"
+"""The region in which services without regions are asked (AWS general reference, "Endpoints")."""
 
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 20.0
@@ -34,17 +40,17 @@ _KEPT_CLIENTS = 64
 
 
 class Cloud:
-    """EC2 in one region with one shoot's credentials, for the time of one actuator call."""
+    """A service in one region with one object's credentials, for the time of one actuator call."""
 
-    def __init__(self, ec2: Any, check: Callable[[], None]) -> None:
-        self._ec2 = ec2
+    def __init__(self, client: Any, check: Callable[[], None]) -> None:
+        self._client = client
         self._check = check
 
     def request(self, operation: str, **parameters: Any) -> Raw:
         """AWS's answer to one request. Raises CloudError, ActuatorError, or what `check` raises."""
         self._check()
         try:
-            answer: Raw = getattr(self._ec2, operation)(**parameters)
+            answer: Raw = getattr(self._client, operation)(**parameters)
         except ClientError as error:
             said = error.response.get("Error", {})
             code, message = str(said.get("Code", "Unknown")), str(said.get("Message", ""))
@@ -62,10 +68,10 @@ class Cloud:
         return answer
 
     def describe(self, operation: str, answer_key: str, filters: list[Raw]) -> list[Raw]:
-        """Everything that matches, all pages of it."""
+        """Everything in EC2 that matches, all pages of it."""
         return [item for page in self._pages(operation, filters) for item in page[answer_key]]
 
-    def remove(self, operation: str, **parameters: str) -> None:
+    def remove(self, operation: str, **parameters: Any) -> None:
         """A request that deletes; what does not exist any more is success."""
         try:
             self.request(operation, **parameters)
@@ -82,7 +88,8 @@ class Cloud:
 
 
 class Clouds:
-    """boto3's clients, which are slow to make: one for each account and region, a bounded number.
+    """boto3's clients, which are slow to make: one for each account, region and service, a bounded
+    number.
 
     `endpoint_url` None means AWS itself, or what boto3's own environment (AWS_ENDPOINT_URL) says.
     Safe to use from any thread.
@@ -92,37 +99,43 @@ class Clouds:
         self._endpoint_url = endpoint_url
         self._lock = threading.Lock()
         self._session: Any = None
-        self._clients: OrderedDict[tuple[str, str], Any] = OrderedDict()
+        self._clients: OrderedDict[tuple[str, str, Service], Any] = OrderedDict()
 
-    def open(self, credentials: Credentials, region: str, check: Callable[[], None]) -> Cloud:
+    def open(
+        self,
+        credentials: Credentials,
+        region: str,
+        check: Callable[[], None],
+        service: Service = "ec2",
+    ) -> Cloud:
         """The cloud of these credentials; `check` runs before each request.
 
         Raises ActuatorError where boto3 cannot be set up: an impossible region, a profile of the
         environment that does not exist.
         """
         try:
-            return Cloud(self._client(credentials, region), check)
+            return Cloud(self._client(credentials, region, service), check)
         except BotoCoreError as error:
             raise ActuatorError(
                 f"A client for AWS in region {region!r} cannot be made: {error}",
                 codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
             ) from error
 
-    def _client(self, credentials: Credentials, region: str) -> Any:
-        key = (credentials.fingerprint(), region)
+    def _client(self, credentials: Credentials, region: str, service: Service) -> Any:
+        key = (credentials.fingerprint(), region, service)
         with self._lock:
             if key not in self._clients:
-                self._clients[key] = self._make_client(credentials, region)
+                self._clients[key] = self._make_client(credentials, region, service)
             self._clients.move_to_end(key)
             if len(self._clients) > _KEPT_CLIENTS:
                 self._clients.popitem(last=False)  # whoever still uses it keeps it alive
             return self._clients[key]
 
-    def _make_client(self, credentials: Credentials, region: str) -> Any:
+    def _make_client(self, credentials: Credentials, region: str, service: Service) -> Any:
         if self._session is None:
             self._session = Session()  # type: ignore[no-untyped-call]
         return self._session.client(
-            "ec2",
+            service,
             region_name=region,
             endpoint_url=self._endpoint_url,
             aws_access_key_id=credentials.access_key_id,

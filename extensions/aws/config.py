@@ -1,6 +1,6 @@
 """providerConfig: what a user may write for AWS, decoded strictly and validated.
 
-The shape follows the InfrastructureConfig and ControlPlaneConfig of Gardener's AWS extension
+The shape follows the configurations of Gardener's AWS extension
 (provider-extension-aws documentation, "Using the AWS provider extension with Gardener as an
 end-user"), cut down to what this sample builds. Everything here is pure: what only AWS can know
 (quotas, zones an account may use) is said by AWS.
@@ -9,14 +9,14 @@ end-user"), cut down to what this sample builds. Everything here is pure: what o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
 from typing import TypeVar
 
 import attrs
 
-from actuator import ConfigurationError, Object
+from actuator import ConfigurationError, FieldProblem, Object
 from actuator.codec import decode_strictly
 from actuator.errors import DecodeError
 from actuator.meta import Raw
@@ -24,14 +24,18 @@ from actuator.v1alpha1 import ControlPlane, Infrastructure
 
 __all__ = [
     "API_VERSION",
+    "BastionConfig",
     "CloudControllerManager",
     "ControlPlaneConfig",
     "InfrastructureConfig",
     "Networks",
     "Vpc",
+    "WorkerConfig",
     "Zone",
     "control_plane_config",
     "infrastructure_config",
+    "optional_config",
+    "refuse_provider_config",
 ]
 
 API_VERSION = "aws.provider.extensions.gardener.cloud/v1alpha1"
@@ -94,6 +98,33 @@ class ControlPlaneConfig:
     cloud_controller_manager: CloudControllerManager = attrs.field(factory=CloudControllerManager)
 
 
+@attrs.frozen(kw_only=True)
+class BastionConfig:
+    """providerConfig of a Bastion; all of it is optional, the CloudProfile has the defaults."""
+
+    api_version: str = API_VERSION
+    kind: str = "BastionConfig"
+    ami: str = ""
+    machine_type: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class WorkerConfig:
+    """providerConfig of a worker pool; all of it is optional.
+
+    `ami` takes the place of the CloudProfile's, `iam_instance_profile` names the nodes' role.
+    """
+
+    api_version: str = API_VERSION
+    kind: str = "WorkerConfig"
+    ami: str = ""
+    iam_instance_profile: str = ""
+
+
+C = TypeVar("C", BastionConfig, ControlPlaneConfig, InfrastructureConfig, WorkerConfig)
+D = TypeVar("D", BastionConfig, ControlPlaneConfig, WorkerConfig)
+
+
 def infrastructure_config(infrastructure: Infrastructure) -> InfrastructureConfig:
     """The configuration of an Infrastructure. Raises ConfigurationError, which lists all faults."""
     region = infrastructure.spec.region
@@ -108,22 +139,38 @@ def infrastructure_config(infrastructure: Infrastructure) -> InfrastructureConfi
             f"Infrastructure {infrastructure.key}: spec.providerConfig is missing; "
             f"set an InfrastructureConfig of {API_VERSION} with networks.vpc and networks.zones"
         )
-    return _read(InfrastructureConfig, infrastructure, given, lambda c: _faults(c, region))
+    config = _read(InfrastructureConfig, infrastructure, given)
+    found = list(_faults(config, region))
+    if found:
+        listed = "; ".join(found)
+        raise ConfigurationError(
+            f"Infrastructure {infrastructure.key}: spec.providerConfig: {listed}"
+        )
+    return config
 
 
 def control_plane_config(control_plane: ControlPlane) -> ControlPlaneConfig:
     """The configuration of a ControlPlane. Raises ConfigurationError, which lists all faults."""
-    given = control_plane.spec.provider_config
-    if given is None:
-        return ControlPlaneConfig()
-    return _read(ControlPlaneConfig, control_plane, given, lambda _: iter(()))
+    return optional_config(ControlPlaneConfig, control_plane, control_plane.spec.provider_config)
 
 
-C = TypeVar("C", InfrastructureConfig, ControlPlaneConfig)
+def optional_config(
+    cls: type[D], obj: Object, given: Raw | None, field: str = "spec.providerConfig"
+) -> D:
+    """What stands in an object's field, or the defaults. Raises ConfigurationError."""
+    return cls() if given is None else _read(cls, obj, given, field)
 
 
-def _read(cls: type[C], obj: Object, given: Raw, faults: Callable[[C], Iterator[str]]) -> C:
-    where = f"{type(obj).KIND.name} {obj.key}: spec.providerConfig"
+def refuse_provider_config(given: Raw | None) -> Iterator[FieldProblem]:
+    """For the kinds that take no providerConfig here: ignoring what users ask for is no answer."""
+    if given is not None:
+        yield FieldProblem(
+            field="spec.providerConfig", detail="this extension takes none for this kind; remove it"
+        )
+
+
+def _read(cls: type[C], obj: Object, given: Raw, field: str = "spec.providerConfig") -> C:
+    where = f"{type(obj).KIND.name} {obj.key}: {field}"
     try:
         config = decode_strictly(cls, given)
     except DecodeError as error:
@@ -133,9 +180,6 @@ def _read(cls: type[C], obj: Object, given: Raw, faults: Callable[[C], Iterator[
             f"{where}: {config.api_version} {config.kind} is not understood; "
             f"set apiVersion {API_VERSION} and kind {cls.__name__}"
         )
-    found = list(faults(config))
-    if found:
-        raise ConfigurationError(f"{where}: {'; '.join(found)}")
     return config
 
 

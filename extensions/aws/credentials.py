@@ -14,7 +14,17 @@ from actuator import Client, ConfigurationError, Permission, Resource
 from actuator.errors import NotFound
 from actuator.meta import Base64, Raw, SecretReference
 
-__all__ = ["ACCESS_KEY_ID", "READ_SECRETS", "SECRET_ACCESS_KEY", "Credentials", "read_credentials"]
+__all__ = [
+    "ACCESS_KEY_ID",
+    "CLOUD_PROVIDER",
+    "READ_SECRETS",
+    "SECRET_ACCESS_KEY",
+    "Credentials",
+    "read_credentials",
+]
+
+CLOUD_PROVIDER = "cloudprovider"
+"""The name of the Secret with the shoot's credentials in its namespace of the seed."""
 
 ACCESS_KEY_ID = "accessKeyID"
 SECRET_ACCESS_KEY = "secretAccessKey"  # noqa: S105 - the name of a key, no password

@@ -1,7 +1,8 @@
 """What AWS's error codes mean to Gardener: data, by code and never by the text beside it.
 
 Sources: Amazon EC2 API reference, "Error codes for the Amazon EC2 API"; AWS IAM reference,
-"Common errors"; Gardener documentation, "Shoot Status", error codes.
+"Common errors"; Amazon S3 API reference, "Error responses"; Amazon Route 53 API reference,
+"Actions"; Gardener documentation, "Shoot Status", error codes.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _CODES: Mapping[ErrorCode, tuple[str, ...]] = {
         "InvalidAccessKeyId",
         "InvalidClientTokenId",
         "InvalidSecurityToken",
+        "InvalidToken",
         "MissingAuthenticationToken",
         "SignatureDoesNotMatch",
         "UnrecognizedClientException",
@@ -37,6 +39,7 @@ _CODES: Mapping[ErrorCode, tuple[str, ...]] = {
     ),
     ErrorCode.ERR_INFRA_RATE_LIMITS_EXCEEDED: (
         "EC2ThrottledException",
+        "PriorRequestNotComplete",
         "RequestLimitExceeded",
         "RequestThrottled",
         "RequestThrottledException",
@@ -46,6 +49,7 @@ _CODES: Mapping[ErrorCode, tuple[str, ...]] = {
         "TooManyRequestsException",
     ),
     ErrorCode.ERR_INFRA_DEPENDENCIES: (
+        "BucketNotEmpty",
         "DependencyViolation",
         "InvalidGroup.InUse",
         "InvalidIPAddress.InUse",
@@ -60,6 +64,16 @@ _CODES: Mapping[ErrorCode, tuple[str, ...]] = {
         "InsufficientInstanceCapacity",
     ),
     ErrorCode.ERR_CONFIGURATION_PROBLEM: (
+        "BucketAlreadyExists",
+        "IllegalLocationConstraintException",
+        "InvalidAMIID.Malformed",
+        "InvalidAMIID.NotFound",
+        "InvalidAMIID.Unavailable",
+        "InvalidBucketName",
+        "InvalidChangeBatch",
+        "InvalidDomainName",
+        "InvalidInput",
+        "InvalidLocationConstraint",
         "InvalidParameter",
         "InvalidParameterCombination",
         "InvalidParameterValue",
@@ -67,6 +81,7 @@ _CODES: Mapping[ErrorCode, tuple[str, ...]] = {
         "InvalidSubnet.Range",
         "InvalidVpc.Range",
         "MissingParameter",
+        "NoSuchHostedZone",
         "UnsupportedOperation",
         "ValidationError",
     ),
@@ -74,12 +89,15 @@ _CODES: Mapping[ErrorCode, tuple[str, ...]] = {
         "IncorrectState",
         "InternalError",
         "InternalFailure",
+        "OperationAborted",
         "RequestTimeout",
         "ServiceUnavailable",
         "Unavailable",
         *("500", "502", "503", "504"),  # an answer without AWS's own code, as from a proxy
     ),
 }
+
+_NOT_THERE = frozenset({"NoSuchBucket", "NoSuchHostedZone", "NoSuchKey", "NoSuchTagSet"})
 
 MEANINGS: Mapping[str, ErrorCode] = {
     code: meaning for meaning, codes in _CODES.items() for code in codes
@@ -104,9 +122,14 @@ class CloudError(ActuatorError):
         self.code = code
 
     @property
+    def is_throttled(self) -> bool:
+        """Whether the account asks too much of AWS at the moment."""
+        return ErrorCode.ERR_INFRA_RATE_LIMITS_EXCEEDED in self.codes
+
+    @property
     def is_not_found(self) -> bool:
         """Whether what the request named does not exist ("InvalidVpcID.NotFound")."""
-        return self.code.endswith(".NotFound")
+        return self.code.endswith(".NotFound") or self.code in _NOT_THERE
 
 
 def _stable(message: str) -> str:

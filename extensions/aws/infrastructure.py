@@ -74,11 +74,11 @@ class AwsInfrastructure(Actuator[Infrastructure]):
             remembered = InfrastructureStatus()  # unreadable: all of it may exist
         if remembered is None:
             return
-        region, technical_id = obj.spec.region, _technical_id(obj)
+        region, owner = obj.spec.region, tags.mark(_technical_id(obj))
         for type, id in _known(remembered.vpc):
-            yield ExternalResource(type=type, id=id, tags=tags.mark(technical_id), region=region)
+            yield ExternalResource(type=type, id=id, tags=owner, region=region)
         for type in _incomplete(obj, remembered.vpc):
-            yield tags.to_search_for(type, technical_id, region)
+            yield tags.to_search_for(type, owner, region)
 
     def _network(self, ctx: Context, obj: Infrastructure) -> Network:
         credentials = read_credentials(ctx.client, obj.spec.secret_ref, f"Infrastructure {obj.key}")

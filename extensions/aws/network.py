@@ -41,7 +41,7 @@ class Network:
         Raises ActuatorError where there are two, or where the one known by its id lost its mark;
         ConfigurationError where it has another range.
         """
-        vpc = self._only("VPC", "VpcId", self._marked("describe_vpcs", "Vpcs"))
+        vpc = tags.only(self._mark, "VPC", "VpcId", self._marked("describe_vpcs", "Vpcs"))
         if vpc is None:
             self._refuse_unmarked(known_id)
             return None
@@ -54,7 +54,7 @@ class Network:
         answer = self.cloud.request(
             "create_vpc",
             CidrBlock=cidr,
-            TagSpecifications=tags.specification("vpc", self.technical_id, self.technical_id),
+            TagSpecifications=tags.specification("vpc", self._mark, self.technical_id),
         )
         return str(answer["Vpc"]["VpcId"])
 
@@ -107,18 +107,12 @@ class Network:
             self.cloud.remove("delete_vpc", VpcId=id)
         vpc.id = ""
 
-    def _marked(self, operation: str, answer_key: str) -> list[Raw]:
-        return self.cloud.describe(operation, answer_key, tags.filters(self.technical_id))
+    @property
+    def _mark(self) -> tags.Mark:
+        return tags.mark(self.technical_id)
 
-    def _only(self, what: str, id_key: str, found: list[Raw]) -> Raw | None:
-        if len(found) > 1:
-            ids = ", ".join(sorted(str(thing[id_key]) for thing in found))
-            raise ActuatorError(
-                f"More than one {what} is tagged {tags.text(self.technical_id)}: {ids}; "
-                "find out which one is in use and delete the others",
-                codes=[ErrorCode.ERR_INFRA_DEPENDENCIES],
-            )
-        return found[0] if found else None
+    def _marked(self, operation: str, answer_key: str) -> list[Raw]:
+        return self.cloud.describe(operation, answer_key, tags.filters(self._mark))
 
     def _by_name(self, what: str, id_key: str, found: list[Raw]) -> dict[str, Raw]:
         """What was found, by its Name tag. Raises ActuatorError where a name is there twice."""
@@ -126,7 +120,7 @@ class Network:
         for thing in found:
             name = tags.as_dict(thing).get(tags.NAME, "")
             twin = [by_name[name]] if name in by_name else []
-            self._only(f"{what} {name}", id_key, [thing, *twin])
+            tags.only(self._mark, f"{what} {name}", id_key, [thing, *twin])
             by_name[name] = thing
         return by_name
 
@@ -137,7 +131,7 @@ class Network:
         by_id: list[Raw] = [{"Name": "vpc-id", "Values": [vpc_id]}]
         if self.cloud.describe("describe_vpcs", "Vpcs", by_id):
             raise ActuatorError(
-                f"VPC {vpc_id} has lost its tag {tags.text(self.technical_id)}; put it back",
+                f"VPC {vpc_id} has lost its tag {tags.text(self._mark)}; put it back",
                 codes=[ErrorCode.ERR_INFRA_DEPENDENCIES],
             )
 
@@ -155,7 +149,7 @@ class Network:
             VpcId=vpc_id,
             CidrBlock=cidr,
             AvailabilityZone=zone,
-            TagSpecifications=tags.specification("subnet", self.technical_id, name),
+            TagSpecifications=tags.specification("subnet", self._mark, name),
         )
         subnet: Raw = answer["Subnet"]
         return subnet
@@ -166,7 +160,7 @@ class Network:
             VpcId=vpc_id,
             GroupName=name,
             Description="Security group for nodes",
-            TagSpecifications=tags.specification("security-group", self.technical_id, name),
+            TagSpecifications=tags.specification("security-group", self._mark, name),
         )
 
 

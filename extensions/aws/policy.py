@@ -1,7 +1,8 @@
 """The least IAM policy with which this extension works; give it to the users of its credentials.
 
 Describe actions cannot be limited to resources (AWS service authorization reference, "Actions,
-resources, and condition keys for Amazon EC2"); a landscape may limit the others by tag.
+resources, and condition keys for Amazon EC2"); a landscape may limit the others: EC2's by tag,
+S3's by bucket, Route 53's by hosted zone, and give each credential only its kinds' part.
 """
 
 from __future__ import annotations
@@ -21,10 +22,24 @@ ACTIONS = (
     "ec2:DeleteSubnet",
     "ec2:DeleteVpc",
     "ec2:DescribeAddresses",
+    "ec2:DescribeInstances",
     "ec2:DescribeSecurityGroups",
     "ec2:DescribeSubnets",
     "ec2:DescribeVpcs",
     "ec2:ReleaseAddress",
+    "ec2:RevokeSecurityGroupIngress",
+    "ec2:RunInstances",
+    "ec2:TerminateInstances",
+    "route53:ChangeResourceRecordSets",
+    "route53:ListHostedZones",
+    "route53:ListResourceRecordSets",
+    "s3:CreateBucket",
+    "s3:DeleteBucket",
+    "s3:DeleteObject",
+    "s3:DeleteObjectVersion",  # AWS asks for it where a version is named
+    "s3:GetBucketTagging",
+    "s3:ListBucketVersions",
+    "s3:PutBucketTagging",
 )
 
 

@@ -1,9 +1,11 @@
-"""A simulated AWS account for rehearsals: moto's server in a thread, and its administrator.
+"""A simulated AWS account for rehearsals: moto's server, and its administrator.
 
 It is a simulator, not AWS: moto (https://docs.getmoto.org, "Server mode") keeps the account in
 this process's memory, answers with AWS's error codes, checks signatures and the actions of IAM
 policies, not their resources and conditions. There is one account in a process, so one simulator
-at a time. The tests of this extension use it too; the extension itself never does.
+at a time. It has two doors: the extension's, which a rehearsal can shut so that every request
+fails at once, and the administrator's. The tests of this extension use it too; the extension
+itself never does.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ from typing import Any
 from boto3.session import Session
 from botocore.config import Config
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
 from actuator.meta import Raw
-from extensions.aws.cloud import Cloud, Clouds
+from extensions.aws import simulated_iam
+from extensions.aws.cloud import Cloud, Clouds, Service
 from extensions.aws.credentials import Credentials
 
 __all__ = ["Account", "Simulator"]
@@ -43,39 +46,73 @@ class _Quiet(WSGIRequestHandler):
         logging.getLogger(__name__).debug(message, *args)
 
 
-class Simulator:
-    """moto's server on a free port of the loopback interface."""
+class _Door(ThreadedWSGIServer):
+    """A free port of the loopback interface, behind which moto answers while it is open."""
 
-    def __init__(self) -> None:
-        self._one_at_a_time = threading.Lock()  # moto's account is not made for threads
-        self._app = DomainDispatcherApplication(create_backend_app)
-        self._server: BaseWSGIServer = make_server(
-            "127.0.0.1", 0, self._answer, threaded=True, request_handler=_Quiet
-        )
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, name="simulated-aws", daemon=True
-        )
+    def __init__(self, name: str, answer: Callable[..., Iterable[bytes]]) -> None:
+        super().__init__("127.0.0.1", 0, answer, handler=_Quiet)
+        self.open = True
+        self._thread = threading.Thread(target=self.serve_forever, name=name, daemon=True)
 
     @property
     def url(self) -> str:
         """The endpoint."""
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """See socketserver: a shut door drops the connection before it is read."""
+        return self.open
+
+    def start(self) -> None:
+        """Answers from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Answers no more, and the port is free."""
+        self.shutdown()
+        self._thread.join()
+        self.server_close()
+
+
+class Simulator:
+    """moto's server in this process."""
+
+    def __init__(self) -> None:
+        self._one_at_a_time = threading.Lock()  # moto's account is not made for threads
+        self._app = DomainDispatcherApplication(create_backend_app)
+        self._door = _Door("simulated-aws", self._answer)
+        self._side_door = _Door("simulated-aws-administrator", self._answer)
+
+    @property
+    def url(self) -> str:
+        """The endpoint for the extension."""
+        return self._door.url
 
     def start(self) -> Account:
         """The administrator of an empty account, in which IAM is enforced from now on."""
-        self._thread.start()
+        self._door.start()
+        self._side_door.start()
+        simulated_iam.correct()
         self._control("reset", "")
         self._control("reset-auth", _IGNORE)
-        account = Account(self.url)
+        account = Account(self._side_door.url)
         self._control("reset-auth", _ENFORCE)
         return account
+
+    def shut(self) -> None:
+        """From now on every request of the extension fails at once; the administrator's do not."""
+        self._door.open = False
+
+    def reopen(self) -> None:
+        """The extension's requests are answered again."""
+        self._door.open = True
 
     def stop(self) -> None:
         """Ends it; the account is forgotten at the next start in this process."""
         self._control("reset-auth", _IGNORE)
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        simulated_iam.undo()
+        self._door.stop()
+        self._side_door.stop()
 
     def _answer(self, environ: Any, start_response: Callable[..., Any]) -> Iterable[bytes]:
         with self._one_at_a_time:
@@ -84,7 +121,7 @@ class Simulator:
 
     def _control(self, what: str, value: str) -> None:
         """Asks moto's own interface (its documentation, "Reset API" and "IAM-like access")."""
-        connection = HTTPConnection("127.0.0.1", self._server.server_port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self._side_door.server_port, timeout=30)
         try:
             headers = {"Content-Type": "text/plain"}
             connection.request("POST", f"/moto-api/{what}", value.encode(), headers)
@@ -108,20 +145,36 @@ class Account:
 
     def ec2(self, region: str) -> Cloud:
         """EC2, with all rights."""
-        return self._clouds.open(self.credentials, region, lambda: None)
+        return self.service("ec2", region)
+
+    def service(self, service: Service, region: str) -> Cloud:
+        """A service, with all rights."""
+        return self._clouds.open(self.credentials, region, lambda: None, service)
 
     def create_user(self, name: str, policy: Raw) -> Credentials:
         """The access key of a new IAM user with that policy."""
         self._iam.create_user(UserName=name)
-        self._iam.put_user_policy(
-            UserName=name, PolicyName=_POLICY, PolicyDocument=json.dumps(policy)
-        )
+        self.put_policy(name, policy)
         key = self._iam.create_access_key(UserName=name)["AccessKey"]
         return Credentials(key["AccessKeyId"], key["SecretAccessKey"])
 
     def delete_access_key(self, name: str, credentials: Credentials) -> None:
-        """Revokes a user's access key."""
+        """Revokes a user's access key for good."""
         self._iam.delete_access_key(UserName=name, AccessKeyId=credentials.access_key_id)
+
+    def set_access_key(self, name: str, credentials: Credentials, *, active: bool) -> None:
+        """Revokes a user's access key, or takes that back."""
+        self._iam.update_access_key(
+            UserName=name,
+            AccessKeyId=credentials.access_key_id,
+            Status="Active" if active else "Inactive",
+        )
+
+    def put_policy(self, name: str, policy: Raw) -> None:
+        """Gives a user the rights of that policy."""
+        self._iam.put_user_policy(
+            UserName=name, PolicyName=_POLICY, PolicyDocument=json.dumps(policy)
+        )
 
     def delete_policy(self, name: str) -> None:
         """Takes a user's rights, and leaves the access key valid."""

@@ -23,7 +23,10 @@ from actuator.meta import Raw, Schema
 from extensions.aws.config import API_VERSION
 
 __all__ = [
+    "BackupBucketStatus",
+    "BastionStatus",
     "ControlPlaneStatus",
+    "DNSRecordStatus",
     "InfrastructureStatus",
     "SecurityGroup",
     "Subnet",
@@ -83,7 +86,49 @@ class ControlPlaneStatus:
     extra: Raw = attrs.field(factory=dict)
 
 
-S = TypeVar("S", InfrastructureStatus, ControlPlaneStatus)
+@attrs.define(kw_only=True)
+class BackupBucketStatus:
+    """providerStatus of a BackupBucket: the bucket's name."""
+
+    api_version: Annotated[str, Schema(required=True)] = API_VERSION
+    kind: Annotated[str, Schema(required=True)] = "BackupBucketStatus"
+    bucket: str = ""
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.define(kw_only=True)
+class BastionStatus:
+    """providerStatus of a Bastion: its instance and its security group.
+
+    The region is the shoot's, which a Bastion does not say itself.
+    """
+
+    api_version: Annotated[str, Schema(required=True)] = API_VERSION
+    kind: Annotated[str, Schema(required=True)] = "BastionStatus"
+    region: str = ""
+    instance_id: str = ""
+    security_group_id: str = ""
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.define(kw_only=True)
+class DNSRecordStatus:
+    """providerStatus of a DNSRecord: the id of the hosted zone; status.zone does not migrate."""
+
+    api_version: Annotated[str, Schema(required=True)] = API_VERSION
+    kind: Annotated[str, Schema(required=True)] = "DNSRecordStatus"
+    zone: str = ""
+    extra: Raw = attrs.field(factory=dict)
+
+
+S = TypeVar(
+    "S",
+    BackupBucketStatus,
+    BastionStatus,
+    ControlPlaneStatus,
+    DNSRecordStatus,
+    InfrastructureStatus,
+)
 
 
 def read_status(cls: type[S], status: DefaultStatus) -> S | None:

@@ -1,54 +1,83 @@
-"""The mark by which everything of a shoot is found again in the cloud, and never mixed up.
+"""The marks by which everything of ours is found again in the cloud, and never mixed up.
 
 Things are tagged in the request that creates them, so nothing can exist without its mark, not
-even after a crash. What lacks the mark is not ours and is never adopted. The value "1" is
-Gardener's; the shoot's own cloud-controller-manager marks what it makes "owned".
+even after a crash (buckets aside, see `bucket`). What lacks the mark is not ours and is never
+adopted. The value "1" is Gardener's; the shoot's own cloud-controller-manager marks what it makes
+"owned". A bastion has a mark of its own: it is no part of the network, which has the shoot's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from actuator import ExternalResource
+from actuator import ActuatorError, ErrorCode, ExternalResource
 from actuator.meta import Raw
 
 __all__ = [
     "NAME",
+    "Mark",
     "as_dict",
+    "as_list",
+    "bastion_mark",
+    "bucket_mark",
     "filters",
     "mark",
+    "only",
     "specification",
     "text",
     "to_search_for",
 ]
 
 NAME = "Name"
+Mark = dict[str, str]
+"""The tag that says whose a thing is."""
 
 
-def mark(technical_id: str) -> dict[str, str]:
-    """The tag that says whose a thing is."""
+def mark(technical_id: str) -> Mark:
+    """What belongs to a shoot."""
     return {f"kubernetes.io/cluster/{technical_id}": "1"}
 
 
-def text(technical_id: str) -> str:
+def bastion_mark(technical_id: str, name: str) -> Mark:
+    """What belongs to the Bastion `name` of a shoot."""
+    return {f"bastion.extensions.gardener.cloud/{technical_id}": name}
+
+
+def bucket_mark(name: str) -> Mark:
+    """The bucket of the BackupBucket `name`."""
+    return {"backupbucket.extensions.gardener.cloud/name": name}
+
+
+def text(owner: Mark) -> str:
     """The mark as people write it."""
-    return ", ".join(f"{key}={value}" for key, value in mark(technical_id).items())
+    return ", ".join(f"{key}={value}" for key, value in owner.items())
 
 
-def specification(resource_type: str, technical_id: str, name: str) -> list[Raw]:
-    """TagSpecifications for a request that creates something."""
-    tags = {**mark(technical_id), NAME: name}
-    return [
-        {
-            "ResourceType": resource_type,
-            "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
-        }
-    ]
+def specification(resource_type: str, owner: Mark, name: str) -> list[Raw]:
+    """TagSpecifications for a request that creates something in EC2."""
+    return [{"ResourceType": resource_type, "Tags": as_list({**owner, NAME: name})}]
 
 
-def filters(technical_id: str) -> list[Raw]:
-    """Filters that find what carries the mark."""
-    return [{"Name": f"tag:{key}", "Values": [value]} for key, value in mark(technical_id).items()]
+def filters(owner: Mark) -> list[Raw]:
+    """Filters that find what carries the mark in EC2."""
+    return [{"Name": f"tag:{key}", "Values": [value]} for key, value in owner.items()]
+
+
+def only(owner: Mark, what: str, id_key: str, found: list[Raw]) -> Raw | None:
+    """The one thing of those that were found, or None. Raises ActuatorError where there are two."""
+    if len(found) > 1:
+        ids = ", ".join(sorted(str(thing[id_key]) for thing in found))
+        raise ActuatorError(
+            f"More than one {what} is tagged {text(owner)}: {ids}; "
+            "find out which one is in use and remove the others",
+            codes=[ErrorCode.ERR_INFRA_DEPENDENCIES],
+        )
+    return found[0] if found else None
+
+
+def as_list(tags: dict[str, str]) -> list[Raw]:
+    """Tags as AWS takes them."""
+    return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
 def as_dict(described: Raw) -> dict[str, str]:
@@ -57,6 +86,6 @@ def as_dict(described: Raw) -> dict[str, str]:
     return {tag["Key"]: tag["Value"] for tag in tags}
 
 
-def to_search_for(type: str, technical_id: str, region: str) -> ExternalResource:
+def to_search_for(type: str, owner: Mark, region: str) -> ExternalResource:
     """What may exist without that its id is known."""
-    return ExternalResource(type=type, tags=mark(technical_id), region=region)
+    return ExternalResource(type=type, tags=owner, region=region)

@@ -18,9 +18,9 @@ from actuator.codec import decode, encode
 from actuator.interface import Actuator, Client, ExternalResource, Resource, WrappedActuator
 from actuator.meta import Object, Raw
 
-__all__ = ["BREAKS", "Break"]
+__all__ = ["BREAKS", "FINALIZERS", "Break", "RewritingClient", "make_twin"]
 
-_FINALIZERS = "/metadata/finalizers"
+FINALIZERS = "/metadata/finalizers"
 
 
 @attrs.frozen(kw_only=True)
@@ -61,17 +61,22 @@ class _MakesTwo(WrappedActuator):
     def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
         """See Actuator."""
         result = self.inner.reconcile(ctx, obj, cluster)
-        raw = {k: v for k, v in encode(obj).items() if k != "status"}
-        twin: Any = decode(type(obj), raw)
-        name = f"{twin.metadata.namespace}-twin"
-        twin.metadata = attrs.evolve(twin.metadata, namespace=name)
-        other = decode(type(cluster), encode(cluster))
-        shoot = {**other.shoot, "status": {"technicalID": name}}
-        other.metadata = attrs.evolve(other.metadata, name=name)
-        other.spec = attrs.evolve(other.spec, shoot=shoot)
-        with suppress(Exception):  # its namespace does not even exist
-            self.inner.reconcile(_Unsaved(ctx), twin, other)
+        make_twin(self.inner, ctx, obj, cluster)
         return result
+
+
+def make_twin(inner: Actuator[Any], ctx: Any, obj: Any, cluster: Any) -> None:
+    """Makes everything of an object a second time, as if it belonged to another shoot."""
+    raw = {k: v for k, v in encode(obj).items() if k != "status"}
+    twin: Any = decode(type(obj), raw)
+    name = f"{twin.metadata.namespace}-twin"
+    twin.metadata = attrs.evolve(twin.metadata, namespace=name)
+    other = decode(type(cluster), encode(cluster))
+    shoot = {**other.shoot, "status": {"technicalID": name}}
+    other.metadata = attrs.evolve(other.metadata, name=name)
+    other.spec = attrs.evolve(other.spec, shoot=shoot)
+    with suppress(Exception):  # its namespace does not even exist
+        inner.reconcile(_Unsaved(ctx), twin, other)
 
 
 class _Unsaved:
@@ -101,7 +106,7 @@ class _OneAtATime(WrappedActuator):
         return result
 
 
-class _Client:
+class RewritingClient:
     """A client that sends other patches than it was asked to; None: none, but says it did."""
 
     def __init__(self, inner: Client, rewrite: Callable[[Raw], Raw | None]) -> None:
@@ -125,8 +130,8 @@ class _Client:
 
 def _wiping_finalizers(op: Raw) -> Raw | None:
     """Takes everybody's finalizer off together with ours, as Go's library does on migrate."""
-    if op["op"] == "replace" and op["path"] == _FINALIZERS:
-        return {"op": "remove", "path": _FINALIZERS}
+    if op["op"] == "replace" and op["path"] == FINALIZERS:
+        return {"op": "remove", "path": FINALIZERS}
     return op
 
 
@@ -140,13 +145,14 @@ def _hiding_errors(op: Raw) -> Raw | None:
 BREAKS: dict[str, Break] = {
     "I1": Break(text="what is left outside is not recorded", actuator=_Silent),
     "I2": Break(
-        text="foreign finalizers are wiped", client=partial(_Client, rewrite=_wiping_finalizers)
+        text="foreign finalizers are wiped",
+        client=partial(RewritingClient, rewrite=_wiping_finalizers),
     ),
     "I3": Break(text="objects go without an outcome", actuator=_TakesOwnFinalizer),
     "I4": Break(text="everything is made twice", actuator=_MakesTwo),
     "I5": Break(
         text="errors are not written into the status",
-        client=partial(_Client, rewrite=_hiding_errors),
+        client=partial(RewritingClient, rewrite=_hiding_errors),
     ),
     "I6": Break(text="one bad object blocks the others", actuator=_OneAtATime),
     "report": Break(text="the report leaves out a record", forgets_a_record=True),

@@ -18,6 +18,8 @@ class Life:
     name: str
     uid: str
     created: float
+    namespace: str = ""
+    """Where it lives; "" for kinds that live in none."""
     bad: bool = False
     """Planted to be hopeless: only there to see whether it stops the others."""
     ready: float | None = None

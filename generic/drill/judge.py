@@ -106,8 +106,10 @@ def _made_once(evidence: Evidence) -> Iterable[str]:
 def _blocked_says_why(evidence: Evidence) -> Iterable[str]:
     """I5."""
     for life in evidence.rehearsed:
-        waited = life.deleted is not None and life.forced is not None
-        if waited and life.deleted != life.forced and life.stuck is None:
+        if life.deleted is None or life.forced is None or life.deleted == life.forced:
+            continue
+        went = life.released is not None and life.released <= life.forced
+        if life.stuck is None and not went:
             yield f"{life.key} was blocked and its status did not say why"
     for kind in {life.kind for life in evidence.rehearsed if life.stuck is not None}:
         if not evidence.failed_while_stuck.get(kind):

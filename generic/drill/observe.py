@@ -16,7 +16,7 @@ from actuator.interface import Client, ExternalResource, Resource, resource_of
 from actuator.meta import Kind, Raw
 from generic.drill.evidence import Life, Record, Strip
 from generic.events import DATA
-from generic.garden import not_ready_because
+from generic.garden import SHOOT, not_ready_because
 from generic.metrics import Outcome
 
 __all__ = ["Observer", "OutcomeLog", "read_records"]
@@ -72,7 +72,8 @@ class Observer:
         meta = obj["metadata"]
         life = Life(
             kind=obj["kind"],
-            shoot=meta["namespace"],
+            shoot=meta["labels"][SHOOT],
+            namespace=meta.get("namespace", ""),
             name=meta["name"],
             uid=meta["uid"],
             created=self.now(),

@@ -9,11 +9,21 @@ from typing import Any
 import attrs
 
 from actuator import SeedObjects
+from actuator.cluster import Cluster
 from actuator.codec import decode, encode
 from actuator.interface import Client
-from actuator.meta import Raw
-from actuator.v1alpha1 import ControlPlane, Infrastructure
+from actuator.meta import Base64, Raw
+from actuator.v1alpha1 import (
+    BackupBucket,
+    BackupEntry,
+    Bastion,
+    ControlPlane,
+    DNSRecord,
+    Infrastructure,
+    Worker,
+)
 from extensions.aws.config import API_VERSION
+from extensions.aws.credentials import Credentials
 from generic.clock import SystemClock
 from generic.force_delete import delete_seed_objects
 
@@ -37,22 +47,69 @@ def provider_config(networks: Raw = NETWORKS) -> Raw:
 
 
 def infrastructure(namespace: str, **spec: Any) -> Infrastructure:
-    return decode(Infrastructure, _object("Infrastructure", namespace, spec))
+    given = {"providerConfig": provider_config()} | spec
+    return decode(Infrastructure, _object("Infrastructure", namespace, given))
 
 
 def control_plane(namespace: str, **spec: Any) -> ControlPlane:
     return decode(ControlPlane, _object("ControlPlane", namespace, spec))
 
 
-def _object(kind: str, namespace: str, spec: Raw) -> Raw:
+def dns_record(namespace: str, **spec: Any) -> DNSRecord:
+    given = {"name": f"api.{namespace}.test", "recordType": "A", "values": ["192.0.2.1"]} | spec
+    return decode(DNSRecord, _object("DNSRecord", namespace, given))
+
+
+def bastion(namespace: str, *cidrs: str, **spec: Any) -> Bastion:
+    ingress = [{"ipBlock": {"cidr": cidr}} for cidr in cidrs or ("198.51.100.0/24",)]
+    given = {"userData": "IyEvYmluL3NoCg==", "ingress": ingress} | spec
+    return decode(Bastion, _object("Bastion", namespace, given))
+
+
+def worker(namespace: str, *pools: Raw, **spec: Any) -> Worker:
+    return decode(Worker, _object("Worker", namespace, {"pools": list(pools)} | spec))
+
+
+def backup_bucket(namespace: str, **spec: Any) -> BackupBucket:
+    """Cluster-scoped; its Secret is in the namespace, its name is the namespace's."""
+    return decode(BackupBucket, _object("BackupBucket", namespace, spec, name=namespace))
+
+
+def backup_entry(namespace: str, name: str, **spec: Any) -> BackupEntry:
+    given = {"bucketName": namespace} | spec
+    return decode(BackupEntry, _object("BackupEntry", namespace, given, name=name))
+
+
+def secret(namespace: str, key: Credentials) -> Raw:
+    data = {
+        "accessKeyID": Base64.encode_bytes(key.access_key_id.encode()),
+        "secretAccessKey": Base64.encode_bytes(key.secret_access_key.encode()),
+    }
+    meta = {"name": "cloudprovider", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
+
+
+def shoot_cluster(namespace: str, machine_images: list[Raw] | None = None) -> Cluster:
+    """The Cluster of a shoot, with these machine images in its CloudProfile."""
+    shoot = {
+        "spec": {
+            "region": REGION,
+            "networking": {"pods": "100.96.0.0/11", "services": "100.64.0.0/13"},
+        },
+        "status": {"technicalID": namespace},
+    }
+    profile = {"spec": {"providerConfig": {"machineImages": machine_images or []}}}
+    spec = {"shoot": shoot, "cloudProfile": profile}
+    return decode(Cluster, {"metadata": {"name": namespace, "uid": "1"}, "spec": spec})
+
+
+def _object(kind: str, namespace: str, spec: Raw, name: str = "") -> Raw:
     given: Raw = {"type": "aws", "region": REGION}
     given["secretRef"] = {"name": "cloudprovider", "namespace": namespace}
-    if kind == "Infrastructure":
-        given["providerConfig"] = provider_config()
     return {
         "apiVersion": "extensions.gardener.cloud/v1alpha1",
         "kind": kind,
-        "metadata": {"name": "shoot", "namespace": namespace},
+        "metadata": {"name": name} if name else {"name": "shoot", "namespace": namespace},
         "spec": given | spec,
     }
 

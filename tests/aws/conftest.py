@@ -6,9 +6,10 @@ import secrets
 from collections.abc import Iterator
 
 import pytest
-from aws_objects import REGION
+from aws_objects import REGION, Call, secret
 
-from extensions.aws.cloud import Cloud, Clouds
+from actuator.interface import Resource
+from extensions.aws.cloud import GLOBAL, Cloud, Clouds
 from extensions.aws.credentials import Credentials
 from extensions.aws.policy import policy
 from extensions.aws.simulator import Account, Simulator
@@ -60,3 +61,28 @@ def clouds(simulator: tuple[str, Account]) -> Clouds:
 def cloud(clouds: Clouds, key: Credentials) -> Cloud:
     """EC2 with the extension's rights."""
     return clouds.open(key, REGION, lambda: None)
+
+
+@pytest.fixture
+def s3(account: Account) -> Cloud:
+    """S3 as administrator."""
+    return account.service("s3", REGION)
+
+
+@pytest.fixture
+def route53(account: Account) -> Cloud:
+    """Route 53 as administrator."""
+    return account.service("route53", GLOBAL)
+
+
+@pytest.fixture
+def shoot_key(account: Account, namespace: str) -> Credentials:
+    """The access key of an IAM user named like the namespace, with the extension's policy."""
+    return account.create_user(namespace, policy())
+
+
+@pytest.fixture
+def call(admin, namespace: str, shoot_key: Credentials) -> Call:
+    """A Context in a namespace with a cloudprovider Secret."""
+    admin.create(Resource("v1", "secrets"), secret(namespace, shoot_key))
+    return Call(admin, namespace)

@@ -3,53 +3,43 @@
 from __future__ import annotations
 
 import pytest
-from aws_objects import REGION, Call, control_plane, infrastructure, provider_config
+from aws_objects import (
+    REGION,
+    Call,
+    control_plane,
+    infrastructure,
+    provider_config,
+    shoot_cluster,
+)
 
 from actuator import Actuator, ActuatorError, ConfigurationError, ErrorCode, RequeueAfter
 from actuator.cluster import Cluster
-from actuator.codec import decode, encode
+from actuator.codec import encode
 from actuator.errors import NotFound
 from actuator.interface import Resource
-from actuator.meta import Base64
 from actuator.v1alpha1 import ControlPlane, Infrastructure
 from extensions.aws import AwsControlPlane, AwsInfrastructure, tags
-from extensions.aws.cloud import Cloud
 from extensions.aws.crds import binding_crd
-from extensions.aws.policy import ACTIONS
 from extensions.aws.seed import BINDING_FINALIZER, BINDINGS, CONFIG_MAPS
 from generic.seed import install_crds
 
 SECRETS = Resource("v1", "secrets")
 
 
-def secret(namespace: str, key) -> dict:
-    data = {
-        "accessKeyID": Base64.encode_bytes(key.access_key_id.encode()),
-        "secretAccessKey": Base64.encode_bytes(key.secret_access_key.encode()),
-    }
-    meta = {"name": "cloudprovider", "namespace": namespace}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
-
-
-@pytest.fixture
-def shoot(namespace):
-    return namespace
-
-
-@pytest.fixture
-def call(admin, namespace, key) -> Call:
-    """A Context in a shoot namespace that has its cloudprovider Secret."""
+@pytest.fixture(autouse=True)
+def bindings(admin) -> None:
+    """The CRD of the AWS load balancer controller."""
     install_crds(admin, [binding_crd()])
-    admin.create(SECRETS, secret(namespace, key))
-    return Call(admin, namespace)
+
+
+@pytest.fixture
+def key(shoot_key):
+    return shoot_key
 
 
 @pytest.fixture
 def cluster(namespace) -> Cluster:
-    networking = {"pods": "100.96.0.0/11", "services": "100.64.0.0/13"}
-    shoot = {"spec": {"networking": networking}, "status": {"technicalID": namespace}}
-    meta = {"name": namespace, "uid": "1"}
-    return decode(Cluster, {"metadata": meta, "spec": {"shoot": shoot}})
+    return shoot_cluster(namespace)
 
 
 @pytest.fixture
@@ -73,11 +63,14 @@ def control(namespace) -> ControlPlane:
 
 
 def vpcs(ec2, shoot) -> list[str]:
-    return [vpc["VpcId"] for vpc in ec2.describe("describe_vpcs", "Vpcs", tags.filters(shoot))]
+    return [
+        vpc["VpcId"]
+        for vpc in ec2.describe("describe_vpcs", "Vpcs", tags.filters(tags.mark(shoot)))
+    ]
 
 
 def addresses(ec2, shoot) -> list[str]:
-    found = ec2.describe("describe_addresses", "Addresses", tags.filters(shoot))
+    found = ec2.describe("describe_addresses", "Addresses", tags.filters(tags.mark(shoot)))
     return [address["AllocationId"] for address in found]
 
 
@@ -171,7 +164,6 @@ def test_what_was_never_created_is_deleted_without_secret_and_cloud(
     kind, request, admin, namespace, cluster
 ):
     actuator = request.getfixturevalue(kind)
-    install_crds(admin, [binding_crd()])
     make = infrastructure if kind == "network" else control_plane
     obj = make(namespace)
     assert recorded(actuator, obj) == []
@@ -350,22 +342,3 @@ def test_a_missing_secret_is_a_configuration_problem(network, call, infra, clust
     call.client.delete(SECRETS, "cloudprovider", namespace)
     with pytest.raises(ConfigurationError, match="does not exist; create it with the data keys"):
         network.reconcile(call, infra, cluster)
-
-
-def test_the_policy_allows_exactly_what_is_asked_for(
-    network, plane, call, infra, control, cluster, monkeypatch
-):
-    asked = {"ec2:CreateTags"}  # no request of its own: it goes with those that create
-    request = Cloud.request
-
-    def note(cloud, operation, **parameters):
-        asked.add("ec2:" + "".join(word.capitalize() for word in operation.split("_")))
-        return request(cloud, operation, **parameters)
-
-    monkeypatch.setattr(Cloud, "request", note)
-    network.reconcile(call, infra, cluster)
-    plane.reconcile(call, control, cluster)
-    with pytest.raises(RequeueAfter):
-        plane.delete(call, control, cluster)
-    network.delete(call, infra, cluster)
-    assert asked == set(ACTIONS)

@@ -120,24 +120,27 @@ def test_removing_what_is_not_there_is_success(cloud):
     cloud.remove("release_address", AllocationId="eipalloc-00000000000000000")
 
 
-def test_clients_are_kept_by_account_and_region_and_bounded():
+def test_clients_are_kept_by_account_region_and_service_and_bounded():
     clouds = Clouds("http://127.0.0.1:1")
     one = Credentials("a", "b")
-    first = clouds._client(one, REGION)
-    assert clouds._client(Credentials("a", "b"), REGION) is first
-    assert clouds._client(one, "us-east-1") is not first
-    assert clouds._client(Credentials("a", "c"), REGION) is not first
+    first = clouds._client(one, REGION, "ec2")
+    assert clouds._client(Credentials("a", "b"), REGION, "ec2") is first
+    assert clouds._client(one, "us-east-1", "ec2") is not first
+    assert clouds._client(Credentials("a", "c"), REGION, "ec2") is not first
+    assert clouds._client(one, REGION, "s3") is not first
     for number in range(70):
-        clouds._client(Credentials(str(number), ""), REGION)
+        clouds._client(Credentials(str(number), ""), REGION, "ec2")
     assert len(clouds._clients) == 64
-    assert clouds._client(one, REGION) is not first
+    assert clouds._client(one, REGION, "ec2") is not first
 
 
 def test_clients_made_by_many_threads_are_one():
     clouds = Clouds("http://127.0.0.1:1")
     made = []
     threads = [
-        threading.Thread(target=lambda: made.append(clouds._client(Credentials("a", "b"), REGION)))
+        threading.Thread(
+            target=lambda: made.append(clouds._client(Credentials("a", "b"), REGION, "ec2"))
+        )
         for _ in range(8)
     ]
     for thread in threads:

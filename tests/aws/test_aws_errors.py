@@ -25,6 +25,13 @@ MEANT = {
     "InsufficientInstanceCapacity": "ERR_INFRA_RESOURCES_DEPLETED",
     "InvalidParameterValue": "ERR_CONFIGURATION_PROBLEM",
     "InvalidSubnet.Conflict": "ERR_CONFIGURATION_PROBLEM",
+    "BucketAlreadyExists": "ERR_CONFIGURATION_PROBLEM",
+    "BucketNotEmpty": "ERR_INFRA_DEPENDENCIES",
+    "InvalidChangeBatch": "ERR_CONFIGURATION_PROBLEM",
+    "NoSuchHostedZone": "ERR_CONFIGURATION_PROBLEM",
+    "PriorRequestNotComplete": "ERR_INFRA_RATE_LIMITS_EXCEEDED",
+    "InvalidToken": "ERR_INFRA_UNAUTHENTICATED",
+    "NoSuchBucket": None,
     "InternalError": "ERR_RETRYABLE_INFRA_DEPENDENCIES",
     "ServiceUnavailable": "ERR_RETRYABLE_INFRA_DEPENDENCIES",
     "503": "ERR_RETRYABLE_INFRA_DEPENDENCIES",
@@ -51,7 +58,14 @@ def test_no_code_is_listed_twice():
 
 
 @pytest.mark.parametrize(
-    "code", ["InvalidVpcID.NotFound", "InvalidGroup.NotFound", "InvalidAllocationID.NotFound"]
+    "code",
+    [
+        "InvalidVpcID.NotFound",
+        "InvalidGroup.NotFound",
+        "InvalidAllocationID.NotFound",
+        "NoSuchBucket",
+        "NoSuchHostedZone",
+    ],
 )
 def test_not_found_is_recognised(code):
     assert CloudError("delete", code, "").is_not_found

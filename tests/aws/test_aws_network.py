@@ -30,7 +30,7 @@ def marked(ec2, shoot) -> dict[str, list]:
         "addresses": ("describe_addresses", "Addresses"),
     }
     return {
-        name: ec2.describe(operation, answer_key, tags.filters(shoot))
+        name: ec2.describe(operation, answer_key, tags.filters(tags.mark(shoot)))
         for name, (operation, answer_key) in kinds.items()
     }
 

@@ -21,6 +21,7 @@ from generic.seed import install_crds
 
 KINDS = [Infrastructure.KIND, ControlPlane.KIND]
 CODES = {
+    "everything-fails": "ERR_RETRYABLE_INFRA_DEPENDENCIES",
     "credentials-revoked": "ERR_INFRA_UNAUTHENTICATED",
     "permission-denied": "ERR_INFRA_UNAUTHORIZED",
     "dependency-left": "ERR_INFRA_DEPENDENCIES",
@@ -146,11 +147,32 @@ def test_a_shoot_whose_other_controller_works_leaves_nothing(rehearsal, played):
     eventually(lambda: not played.objects())
 
 
+@pytest.mark.parametrize("scenario", CODES)
+def test_what_was_broken_can_be_mended(rehearsal, played, scenario):
+    rehearsal.break_outside(scenario)
+    played.delete()
+    eventually(lambda: len(played.codes()) == 2)
+    rehearsal.mend_outside()
+    namespace = played.seed.namespace
+    no_finalizers = {"metadata": {"finalizers": None}}
+    played.seed.client.patch(BINDINGS, "kube-apiserver", namespace, no_finalizers)
+    eventually(lambda: not played.objects())
+    assert rehearsal.left_outside() == []
+    rehearsal.mend_outside()
+
+
+def test_another_process_uses_the_same_outside(rehearsal):
+    other = AwsRehearsal()
+    other.attach(rehearsal.share())
+    assert other.url == rehearsal.url
+    assert len(other.actuators()) == 2
+
+
 def test_credentials_get_into_no_status_and_no_event(rehearsal, played, namespace):
     rehearsal.break_outside("credentials-revoked")
     played.delete()
     eventually(lambda: len(played.codes()) == 2)
-    credentials = rehearsal._started.credentials
+    credentials = rehearsal.started.credentials
     events = played.seed.client.list(Resource("v1", "events"), namespace)
     written = f"{played.objects()} {events}"
     assert "AuthFailure" in written

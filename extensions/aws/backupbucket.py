@@ -1,0 +1,117 @@
+"""AwsBackupBucket: the bucket for a seed's backups, asked for by a BackupBucket.
+
+Flow of reconcile: the bucket is looked up → where there is none, a status is saved (from here on
+one may exist outside), it is created, then marked. The bucket bears the object's name.
+
+Never forced: a BackupBucket belongs to a seed, not to a shoot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from actuator import (
+    Actuator,
+    ActuatorError,
+    Cluster,
+    ConfigurationError,
+    Context,
+    ErrorCode,
+    ExternalResource,
+    FieldProblem,
+)
+from actuator.v1alpha1 import BackupBucket
+from extensions.aws.bucket import Bucket, Found
+from extensions.aws.cloud import Clouds
+from extensions.aws.config import refuse_provider_config
+from extensions.aws.credentials import READ_SECRETS, read_credentials
+from extensions.aws.errors import CloudError
+from extensions.aws.status import BackupBucketStatus, read_status, write_status
+from extensions.aws.tags import bucket_mark
+
+__all__ = ["BUCKET", "AwsBackupBucket"]
+
+BUCKET = "AWS::S3::Bucket"
+"""Resource type as AWS CloudFormation names it."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+"""Amazon S3 user guide, "Bucket naming rules"."""
+
+
+class AwsBackupBucket(Actuator[BackupBucket]):
+    """A bucket in S3."""
+
+    permissions = (READ_SECRETS,)
+
+    def __init__(self, endpoint_url: str | None = None) -> None:
+        self._clouds = Clouds(endpoint_url)
+
+    def validate(self, ctx: Context, obj: BackupBucket, cluster: Cluster) -> Iterator[FieldProblem]:
+        """A name that S3 takes, and no providerConfig."""
+        yield from refuse_provider_config(obj.spec.provider_config)
+        if not _NAME.fullmatch(obj.metadata.name):
+            yield FieldProblem(
+                field="metadata.name",
+                detail=f"{obj.metadata.name!r} cannot name a bucket; create a BackupBucket with "
+                "3 to 63 lower-case letters, digits, hyphens and dots",
+            )
+
+    def reconcile(self, ctx: Context, obj: BackupBucket, cluster: Cluster) -> None:
+        """Afterwards the bucket exists with our mark."""
+        asked_for = read_status(BackupBucketStatus, obj.status) is not None
+        bucket = self._bucket(ctx, obj)
+        found = bucket.look()
+        if found is Found.NOTHING:
+            self._create(ctx, obj, bucket)
+        elif found is Found.UNMARKED and asked_for and bucket.is_empty():
+            bucket.mark()
+        elif found is not Found.OURS:
+            raise _not_ours(obj, found)
+        write_status(obj.status, BackupBucketStatus(bucket=bucket.name))
+
+    def delete(self, ctx: Context, obj: BackupBucket, cluster: Cluster) -> None:
+        """Afterwards our bucket is gone with all that was in it; somebody else's is not touched."""
+        if read_status(BackupBucketStatus, obj.status) is None:
+            return  # nothing was ever created: needs neither credentials nor cloud
+        bucket = self._bucket(ctx, obj)
+        found = bucket.look()
+        if found is Found.OURS or (found is Found.UNMARKED and bucket.is_empty()):
+            bucket.delete()
+        elif found is Found.UNMARKED:
+            raise ActuatorError(
+                f"Bucket {bucket.name} has lost its tag; put it back, or empty the bucket",
+                codes=[ErrorCode.ERR_INFRA_DEPENDENCIES],
+            )
+        obj.status.provider_status = obj.status.state = None
+
+    def external_resources(self, obj: BackupBucket) -> Iterable[ExternalResource]:
+        """The bucket, once it was asked for."""
+        if obj.status.provider_status is not None or obj.status.state is not None:
+            name = obj.metadata.name
+            yield ExternalResource(
+                type=BUCKET, id=name, tags=bucket_mark(name), region=obj.spec.region
+            )
+
+    def _bucket(self, ctx: Context, obj: BackupBucket) -> Bucket:
+        credentials = read_credentials(ctx.client, obj.spec.secret_ref, f"BackupBucket {obj.key}")
+        cloud = self._clouds.open(credentials, obj.spec.region, ctx.check, "s3")
+        return Bucket(cloud, obj.metadata.name, obj.spec.region)
+
+    def _create(self, ctx: Context, obj: BackupBucket, bucket: Bucket) -> None:
+        write_status(obj.status, BackupBucketStatus(bucket=bucket.name))
+        ctx.save(obj)
+        try:
+            bucket.create()
+        except CloudError as error:
+            if error.code == "BucketAlreadyExists":  # in another account: never ours to delete
+                obj.status.provider_status = obj.status.state = None
+            raise
+        bucket.mark()
+
+
+def _not_ours(obj: BackupBucket, found: Found) -> ConfigurationError:
+    return ConfigurationError(
+        f"BackupBucket {obj.key}: metadata.name: there is {found.value} of that name already; "
+        "create a BackupBucket with another name, or remove that bucket"
+    )

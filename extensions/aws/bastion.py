@@ -1,0 +1,133 @@
+"""AwsBastion: a way into a shoot's network for people, asked for by a Bastion.
+
+Flow of reconcile: the shoot's network is looked up by its mark → a status without ids is saved
+(from here on something may exist outside) → security group → instance → its address is waited
+for. Credentials are those of the shoot, since a Bastion names none.
+
+Flow of delete: the instance is terminated and waited for → the security group goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from ipaddress import ip_network
+
+from actuator import (
+    Actuator,
+    ActuatorError,
+    Cluster,
+    ConfigurationError,
+    Context,
+    ExternalResource,
+    FieldProblem,
+    RequeueAfter,
+)
+from actuator.meta import SecretReference
+from actuator.v1alpha1 import Bastion, LoadBalancerIngress
+from extensions.aws import tags
+from extensions.aws.cloud import Clouds
+from extensions.aws.config import BastionConfig, optional_config
+from extensions.aws.credentials import CLOUD_PROVIDER, READ_SECRETS, read_credentials
+from extensions.aws.host import Host
+from extensions.aws.infrastructure import SECURITY_GROUP
+from extensions.aws.profile import BastionMachine, bastion_machine
+from extensions.aws.status import BastionStatus, read_status, write_status
+
+__all__ = ["INSTANCE", "AwsBastion"]
+
+INSTANCE = "AWS::EC2::Instance"
+"""Resource type as AWS CloudFormation names it."""
+
+_LOOK_AGAIN = 5.0
+"""Seconds between two looks at what AWS is doing."""
+
+
+class AwsBastion(Actuator[Bastion]):
+    """An instance with a public address, and a security group."""
+
+    permissions = (READ_SECRETS,)
+
+    def __init__(self, endpoint_url: str | None = None) -> None:
+        self._clouds = Clouds(endpoint_url)
+
+    def validate(self, ctx: Context, obj: Bastion, cluster: Cluster) -> Iterator[FieldProblem]:
+        """Ranges that a security group can let in."""
+        for index, one in enumerate(obj.spec.ingress):
+            field = f"spec.ingress[{index}].ipBlock"
+            try:
+                ip_network(one.ip_block.cidr)
+            except ValueError as error:
+                yield FieldProblem(field=f"{field}.cidr", detail=str(error))
+            if one.ip_block.except_:
+                yield FieldProblem(
+                    field=f"{field}.except",
+                    detail="a security group of AWS cannot leave a range out; name the others",
+                )
+
+    def reconcile(self, ctx: Context, obj: Bastion, cluster: Cluster) -> None:
+        """Afterwards the bastion runs, and the status has its address."""
+        region = cluster.region
+        remembered = read_status(BastionStatus, obj.status)
+        machine = _machine(obj, cluster)
+        host = self._host(ctx, obj, region)
+        site = host.find_site()
+        if remembered is None:
+            remembered = BastionStatus(region=region)
+            write_status(obj.status, remembered)
+            ctx.save(obj)
+        try:
+            ranges = [one.ip_block.cidr for one in obj.spec.ingress]
+            remembered.security_group_id = host.ensure_group(site.vpc_id, ranges)
+            instance = host.ensure_instance(
+                machine, site, remembered.security_group_id, obj.spec.user_data.decode_bytes()
+            )
+            remembered.instance_id = str(instance["InstanceId"])
+        finally:
+            write_status(obj.status, remembered)
+        if not instance.get("PublicIpAddress") or instance["State"]["Name"] != "running":
+            raise RequeueAfter(_LOOK_AGAIN, f"Waiting for instance {remembered.instance_id} to run")
+        obj.status.ingress = LoadBalancerIngress(
+            ip=instance["PublicIpAddress"], hostname=instance.get("PublicDnsName") or ""
+        )
+
+    def delete(self, ctx: Context, obj: Bastion, cluster: Cluster) -> None:
+        """Afterwards instance and security group are gone; what is gone already is success."""
+        remembered = read_status(BastionStatus, obj.status)
+        if remembered is None:
+            return  # nothing was ever created: needs neither credentials nor cloud
+        host = self._host(ctx, obj, remembered.region)
+        held = host.terminate()
+        if held:
+            raise RequeueAfter(_LOOK_AGAIN, f"Waiting for instance {', '.join(held)} to terminate")
+        host.delete_group()
+        obj.status.provider_status = obj.status.state = None
+
+    def external_resources(self, obj: Bastion) -> Iterable[ExternalResource]:
+        """Instance and security group by their ids, or by tag where an id is not known."""
+        try:
+            remembered = read_status(BastionStatus, obj.status)
+        except ActuatorError:
+            remembered = BastionStatus()  # unreadable: both may exist
+        if remembered is None:
+            return
+        owner = tags.bastion_mark(obj.metadata.namespace, obj.metadata.name)
+        for type, id in (
+            (INSTANCE, remembered.instance_id),
+            (SECURITY_GROUP, remembered.security_group_id),
+        ):
+            yield ExternalResource(type=type, id=id, tags=owner, region=remembered.region)
+
+    def _host(self, ctx: Context, obj: Bastion, region: str) -> Host:
+        namespace = obj.metadata.namespace
+        reference = SecretReference(name=CLOUD_PROVIDER, namespace=namespace)
+        credentials = read_credentials(ctx.client, reference, f"Bastion {obj.key}")
+        cloud = self._clouds.open(credentials, region, ctx.check)
+        return Host(cloud, namespace, obj.metadata.name)
+
+
+def _machine(obj: Bastion, cluster: Cluster) -> BastionMachine:
+    config = optional_config(BastionConfig, obj, obj.spec.provider_config)
+    try:
+        return bastion_machine(cluster, config.ami, config.machine_type)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"Bastion {obj.key}: {error.message}") from error

@@ -1,0 +1,153 @@
+"""AwsDnsRecord: a record in Route 53, asked for by a DNSRecord.
+
+Flow of reconcile: the zone is chosen → a status with it is saved (from here on the record may
+exist outside) → record and comment are written in one change. The zone is spec.zone, else the
+one of the status, else the hosted zone with the longest name that fits.
+
+That a record that never came to be needs nobody to delete it is `generic`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from ipaddress import IPv4Address, IPv6Address
+
+from actuator import (
+    Actuator,
+    Cluster,
+    ConfigurationError,
+    Context,
+    ExternalResource,
+    FieldProblem,
+    RequeueAfter,
+)
+from actuator.v1alpha1 import DNSRecord
+from extensions.aws.cloud import GLOBAL, Clouds
+from extensions.aws.config import refuse_provider_config
+from extensions.aws.credentials import READ_SECRETS, read_credentials
+from extensions.aws.errors import CloudError
+from extensions.aws.records import Record, Records, choose_zone, comment_name
+from extensions.aws.status import DNSRecordStatus, read_status, write_status
+
+__all__ = ["RECORD_SET", "AwsDnsRecord", "record_sets"]
+
+RECORD_SET = "AWS::Route53::RecordSet"
+"""Resource type as AWS CloudFormation names it."""
+
+_WHEN_THROTTLED = 30.0
+"""Seconds: Route 53 counts requests for the whole account, five in a second."""
+
+_ADDRESSES: dict[str, type[IPv4Address | IPv6Address]] = {
+    "A": IPv4Address,
+    "AAAA": IPv6Address,
+}
+
+
+class AwsDnsRecord(Actuator[DNSRecord]):
+    """A record, and a comment beside it."""
+
+    permissions = (READ_SECRETS,)
+
+    def __init__(self, endpoint_url: str | None = None) -> None:
+        self._clouds = Clouds(endpoint_url)
+
+    def validate(self, ctx: Context, obj: DNSRecord, cluster: Cluster) -> Iterator[FieldProblem]:
+        """Values that fit the record's type, and no providerConfig."""
+        yield from refuse_provider_config(obj.spec.provider_config)
+        yield from _value_problems(obj.spec.record_type, obj.spec.values)
+
+    def reconcile(self, ctx: Context, obj: DNSRecord, cluster: Cluster) -> None:
+        """Afterwards the record is as the spec asks, and the status has its zone."""
+        spec, before = obj.spec, _zone(obj)
+        records = self._records(ctx, obj)
+        with _patience():
+            zone = spec.zone or before or self._search(obj, records)
+            if before and before != zone:
+                records.delete(before, spec.name, spec.record_type)
+            if before != zone:
+                obj.status.zone = zone
+                write_status(obj.status, DNSRecordStatus(zone=zone))
+                ctx.save(obj)
+            wanted = Record(
+                name=spec.name,
+                type=spec.record_type,
+                ttl=spec.ttl_seconds,
+                values=spec.values,
+            )
+            try:
+                records.ensure(zone, wanted)
+            except ConfigurationError as error:
+                raise ConfigurationError(f"DNSRecord {obj.key}: {error.message}") from error
+        obj.status.zone = zone
+        write_status(obj.status, DNSRecordStatus(zone=zone))
+
+    def delete(self, ctx: Context, obj: DNSRecord, cluster: Cluster) -> None:
+        """Afterwards our record is gone; one that is not ours is not touched."""
+        zone = _zone(obj)
+        if zone:
+            records = self._records(ctx, obj)
+            with _patience():
+                records.delete(zone, obj.spec.name, obj.spec.record_type)
+
+    def external_resources(self, obj: DNSRecord) -> Iterable[ExternalResource]:
+        """The record and its comment, once they were asked for."""
+        zone = _zone(obj)
+        if zone:
+            for name, type in record_sets(obj.spec.name, obj.spec.record_type):
+                yield ExternalResource(
+                    type=RECORD_SET, id=f"{zone}/{name}/{type}", region=obj.spec.region or ""
+                )
+
+    def _records(self, ctx: Context, obj: DNSRecord) -> Records:
+        credentials = read_credentials(ctx.client, obj.spec.secret_ref, f"DNSRecord {obj.key}")
+        cloud = self._clouds.open(credentials, obj.spec.region or GLOBAL, ctx.check, "route53")
+        return Records(cloud, obj.key)
+
+    def _search(self, obj: DNSRecord, records: Records) -> str:
+        zone = choose_zone(obj.spec.name, records.zones())
+        if zone is None:
+            raise ConfigurationError(
+                f"DNSRecord {obj.key}: spec.name: no public hosted zone of the account fits "
+                f"{obj.spec.name!r}; create one, or set spec.zone"
+            )
+        return zone
+
+
+def record_sets(name: str, type: str) -> list[tuple[str, str]]:
+    """Name and type of the record sets that a DNSRecord has in Route 53."""
+    return [(name.lower().removesuffix("."), type), (comment_name(name), "TXT")]
+
+
+def _zone(obj: DNSRecord) -> str:
+    """The zone in which the record may be, "" where it was never asked for."""
+    remembered = read_status(DNSRecordStatus, obj.status)
+    return obj.status.zone or (remembered.zone if remembered else "")
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    """Where AWS throttles, the object is looked at again after a while, without backoff."""
+    try:
+        yield
+    except CloudError as error:
+        if error.is_throttled:
+            raise RequeueAfter(_WHEN_THROTTLED, cause=error) from error
+        raise
+
+
+def _value_problems(type: str, values: Sequence[str]) -> Iterator[FieldProblem]:
+    if not values:
+        yield FieldProblem(field="spec.values", detail="there is no value; set at least one")
+    if type == "CNAME" and len(values) > 1:
+        yield FieldProblem(field="spec.values", detail="a CNAME has one value; remove the others")
+    if type not in _ADDRESSES:
+        return
+    for index, value in enumerate(values):
+        try:
+            _ADDRESSES[type](value)
+        except ValueError:
+            yield FieldProblem(
+                field=f"spec.values[{index}]",
+                detail=f"{value!r} is no address for a record of type {type}; correct it",
+            )

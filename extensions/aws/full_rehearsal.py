@@ -1,0 +1,75 @@
+"""AwsFullRehearsal: like AwsRehearsal, with every kind that AWS has.
+
+    actuator drill extensions.aws.full_rehearsal:AwsFullRehearsal --scenario everything-fails
+
+BackupBucket and BackupEntry are never forced: they wait until the outside works again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from actuator import Actuator
+from actuator.meta import Raw
+from extensions.aws import manifests
+from extensions.aws.backupbucket import AwsBackupBucket
+from extensions.aws.bastion import AwsBastion
+from extensions.aws.cloud import GLOBAL
+from extensions.aws.dnsrecord import AwsDnsRecord
+from extensions.aws.rehearsal import AwsRehearsal
+from generic.rehearsal import RehearsedShoot
+
+__all__ = ["AwsFullRehearsal"]
+
+_DOMAIN = "rehearsal.example.com"
+
+
+class AwsFullRehearsal(AwsRehearsal):
+    """The outside world of the AWS sample, whole."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._entries: dict[str, str] = {}
+
+    def start(self, directory: Path) -> None:
+        """Starts the simulator, with a hosted zone for the shoots' names."""
+        super().start(directory)
+        route53 = self.started.account.service("route53", GLOBAL)
+        route53.request("create_hosted_zone", Name=_DOMAIN, CallerReference=_DOMAIN)
+
+    def crds(self) -> Sequence[Raw]:
+        """Those of AwsRehearsal, and the machine-controller-manager's."""
+        return [*super().crds()]
+
+    def actuators(self) -> Sequence[Actuator[Any]]:
+        """All of the extension's actuators, talking to the simulator."""
+        url = self.url
+        return [
+            AwsBackupBucket(url),
+            AwsDnsRecord(url),
+            *super().actuators(),
+            AwsBastion(url),
+        ]
+
+    def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
+        """What AwsRehearsal has, backups, a name, workers, a bastion."""
+        self._entries[manifests.entry_name(shoot)] = shoot.technical_id
+        secret, *basics = super().manifests(shoot)
+        return [
+            *manifests.backup(shoot, self.region, self.started.credentials)[:3],
+            secret,
+            manifests.dns_record(shoot, self.region, _DOMAIN),
+            *basics,
+            manifests.bastion(shoot),
+        ]
+
+    def break_outside(self, scenario: str) -> None:
+        """Brings the scenario about, after each shoot's etcd wrote a backup."""
+        s3 = self.started.account.service("s3", self.region)
+        made = {bucket["Name"] for bucket in s3.request("list_buckets")["Buckets"]}
+        for entry, bucket in self._entries.items():
+            if bucket in made:
+                s3.request("put_object", Bucket=bucket, Key=f"{entry}/etcd-main/backup", Body=b"")
+        super().break_outside(scenario)

@@ -1,0 +1,163 @@
+"""A bastion in the cloud: an instance in the shoot's network, and a security group around it.
+
+The group lets SSH in from the given ranges and is the bastion's alone, so rules that nobody asks
+for any more are taken out of it. The instance is in the nodes' group too: that is its way to
+them. Both carry the bastion's mark.
+
+Nothing in here knows Kubernetes; `bastion` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from actuator import ActuatorError, ErrorCode
+from actuator.meta import Raw
+from extensions.aws import tags
+from extensions.aws.cloud import Cloud
+from extensions.aws.network import NODES
+from extensions.aws.profile import BastionMachine
+
+__all__ = ["Host", "Site"]
+
+_SSH = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22}
+_GONE = "terminated"
+"""AWS still describes an instance for about an hour after its end."""
+
+
+@attrs.frozen
+class Site:
+    """Where in a shoot's network a bastion stands."""
+
+    vpc_id: str
+    subnet_id: str
+    nodes_group_id: str
+
+
+@attrs.frozen
+class Host:
+    """The bastion `name` of the shoot `technical_id`."""
+
+    cloud: Cloud
+    technical_id: str
+    name: str
+
+    def find_site(self) -> Site:
+        """A public subnet of the shoot. Raises ActuatorError as long as there is none."""
+        of_shoot = tags.filters(tags.mark(self.technical_id))
+        subnets = self.cloud.describe("describe_subnets", "Subnets", of_shoot)
+        groups = self.cloud.describe("describe_security_groups", "SecurityGroups", of_shoot)
+        public = _named(subnets, f"{self.technical_id}-public-")
+        nodes = _named(groups, f"{self.technical_id}-{NODES}")
+        if not public or not nodes:
+            raise ActuatorError(
+                f"The network of {self.technical_id} has no public subnet, or no security group "
+                "for nodes; its Infrastructure has to be ready first",
+                codes=[ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES],
+            )
+        return Site(public[0]["VpcId"], public[0]["SubnetId"], nodes[0]["GroupId"])
+
+    def ensure_group(self, vpc_id: str, ranges: Iterable[str]) -> str:
+        """The id of the security group, which afterwards lets SSH in from `ranges` alone."""
+        group = tags.only(self._mark, "security group", "GroupId", self._groups())
+        if group is None:
+            name = self._full_name
+            group = self.cloud.request(
+                "create_security_group",
+                VpcId=vpc_id,
+                GroupName=name,
+                Description="SSH to a bastion",
+                TagSpecifications=tags.specification("security-group", self._mark, name),
+            )
+        self._set_ranges(group, set(ranges))
+        return str(group["GroupId"])
+
+    def ensure_instance(
+        self, machine: BastionMachine, site: Site, group_id: str, user_data: bytes
+    ) -> Raw:
+        """The instance as AWS describes it; a new one has no address yet."""
+        instance = tags.only(self._mark, "instance", "InstanceId", self._instances())
+        if instance is not None:
+            return instance
+        interface = {
+            "DeviceIndex": 0,
+            "SubnetId": site.subnet_id,
+            "Groups": [group_id, site.nodes_group_id],
+            "AssociatePublicIpAddress": True,
+            "DeleteOnTermination": True,
+        }
+        answer = self.cloud.request(
+            "run_instances",
+            ImageId=machine.ami,
+            InstanceType=machine.machine_type,
+            MinCount=1,
+            MaxCount=1,
+            UserData=user_data,
+            NetworkInterfaces=[interface],
+            MetadataOptions={"HttpTokens": "required"},
+            TagSpecifications=tags.specification("instance", self._mark, self._full_name),
+        )
+        created: Raw = answer["Instances"][0]
+        return created
+
+    def terminate(self) -> list[str]:
+        """The ids of instances that are still on their way out; empty once all are gone."""
+        instances = self._instances()
+        for instance in instances:
+            if instance["State"]["Name"] != "shutting-down":
+                self.cloud.remove("terminate_instances", InstanceIds=[instance["InstanceId"]])
+        return [str(instance["InstanceId"]) for instance in self._instances()]
+
+    def delete_group(self) -> None:
+        """Afterwards the security group is gone."""
+        for group in self._groups():
+            self.cloud.remove("delete_security_group", GroupId=group["GroupId"])
+
+    @property
+    def _mark(self) -> tags.Mark:
+        return tags.bastion_mark(self.technical_id, self.name)
+
+    @property
+    def _full_name(self) -> str:
+        return f"{self.technical_id}-bastion-{self.name}"
+
+    def _groups(self) -> list[Raw]:
+        by_tag = tags.filters(self._mark)
+        return self.cloud.describe("describe_security_groups", "SecurityGroups", by_tag)
+
+    def _instances(self) -> list[Raw]:
+        """Those that are not gone yet."""
+        by_tag = tags.filters(self._mark)
+        found = self.cloud.describe("describe_instances", "Reservations", by_tag)
+        instances = [one for reservation in found for one in reservation["Instances"]]
+        return [one for one in instances if one["State"]["Name"] != _GONE]
+
+    def _set_ranges(self, group: Raw, wanted: set[str]) -> None:
+        there = set(_ranges(group))
+        for operation, ranges in (
+            ("authorize_security_group_ingress", wanted - there),
+            ("revoke_security_group_ingress", there - wanted),
+        ):
+            if ranges:
+                permissions = [_permission(one) for one in sorted(ranges)]
+                self.cloud.request(operation, GroupId=group["GroupId"], IpPermissions=permissions)
+
+
+def _named(found: list[Raw], prefix: str) -> list[Raw]:
+    """What has a name that begins so, by name."""
+    by_name = {tags.as_dict(thing).get(tags.NAME, ""): thing for thing in found}
+    return [by_name[name] for name in sorted(by_name) if name.startswith(prefix)]
+
+
+def _ranges(group: Raw) -> Iterable[str]:
+    for permission in group.get("IpPermissions") or ():
+        yield from (one["CidrIp"] for one in permission.get("IpRanges") or ())
+        yield from (one["CidrIpv6"] for one in permission.get("Ipv6Ranges") or ())
+
+
+def _permission(cidr: str) -> Raw:
+    if ":" in cidr:
+        return {**_SSH, "Ipv6Ranges": [{"CidrIpv6": cidr}]}
+    return {**_SSH, "IpRanges": [{"CidrIp": cidr}]}

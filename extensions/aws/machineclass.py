@@ -1,0 +1,135 @@
+"""The machine class of a worker pool in a zone: what the machine-controller-manager runs on EC2.
+
+The shape of providerSpec is that of machine-controller-manager-provider-aws (its documentation,
+"MachineClass for AWS"). Nothing in here asks Kubernetes or AWS for anything.
+"""
+
+from __future__ import annotations
+
+import re
+
+import attrs
+
+from actuator import Cluster, ConfigurationError
+from actuator.codec import decode
+from actuator.errors import DecodeError
+from actuator.meta import Raw
+from actuator.v1alpha1 import DataVolume, Volume, Worker
+from extensions.aws import tags
+from extensions.aws.config import WorkerConfig, optional_config
+from extensions.aws.network import NODES
+from extensions.aws.profile import ami
+from extensions.aws.status import InfrastructureStatus, Vpc
+
+__all__ = ["Placement", "image", "network_of", "placement", "provider_spec"]
+
+_ROOT = "/root"
+"""What the machine-controller-manager calls the device that a machine boots from."""
+
+_DEVICES = "fghijklmnop"
+"""Amazon EC2 user guide, "Device names for volumes"."""
+
+_GIBIBYTES = re.compile(r"([0-9]+)Gi")
+_AMD64 = "amd64"
+
+
+@attrs.frozen
+class Placement:
+    """Where the machines of a pool stand: a zone, its subnet, the nodes' security group."""
+
+    zone: str
+    subnet_id: str
+    security_group_id: str
+
+
+def network_of(worker: Worker) -> Vpc:
+    """The shoot's network, as its Infrastructure reported it. Raises ConfigurationError."""
+    where = f"Worker {worker.key}: spec.infrastructureProviderStatus"
+    try:
+        vpc = decode(InfrastructureStatus, worker.spec.infrastructure_provider_status or {}).vpc
+    except DecodeError as error:
+        raise ConfigurationError(f"{where} is no InfrastructureStatus of AWS: {error}") from error
+    if not vpc.id:
+        raise ConfigurationError(f"{where} names no VPC; the Infrastructure has to be ready first")
+    return vpc
+
+
+def placement(worker: Worker, index: int, zone: str, vpc: Vpc) -> Placement:
+    """Where the pool's machines of that zone stand. Raises ConfigurationError."""
+    subnets = [one.id for one in vpc.subnets if (one.zone, one.purpose) == (zone, "workers")]
+    groups = [group.id for group in vpc.security_groups if group.purpose == NODES]
+    if not subnets or not groups:
+        raise ConfigurationError(
+            f"Worker {worker.key}: spec.pools[{index}].zones: the Infrastructure has no subnet "
+            f"for workers in {zone!r}; add the zone there, or choose another"
+        )
+    return Placement(zone, subnets[0], groups[0])
+
+
+def image(worker: Worker, index: int, cluster: Cluster) -> str:
+    """The AMI that a pool's machines boot. Raises ConfigurationError."""
+    pool = worker.spec.pools[index]
+    config = _config(worker, index)
+    if config.ami:
+        return config.ami
+    name, version = ("", "")
+    if pool.machine_image is not None:
+        name, version = pool.machine_image.name, pool.machine_image.version
+    try:
+        return ami(cluster, worker.spec.region, name, version, pool.architecture or _AMD64)
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"Worker {worker.key}: spec.pools[{index}].machineImage: {error.message}"
+        ) from error
+
+
+def provider_spec(worker: Worker, index: int, place: Placement, image_id: str) -> Raw:
+    """The providerSpec of a pool's machines in a zone. Raises ConfigurationError."""
+    pool, technical_id = worker.spec.pools[index], worker.metadata.namespace
+    profile = _config(worker, index).iam_instance_profile
+    interface = {"subnetID": place.subnet_id, "securityGroupIDs": [place.security_group_id]}
+    return {
+        "ami": image_id,
+        "region": worker.spec.region,
+        "machineType": pool.machine_type,
+        "networkInterfaces": [interface],
+        "tags": {**tags.mark(technical_id), "kubernetes.io/role/node": "1", **pool.labels},
+        "instanceMetadataOptions": {"httpTokens": "required"},
+        **({"iam": {"name": profile}} if profile else {}),
+        "blockDevices": _disks(worker, index),
+    }
+
+
+def _config(worker: Worker, index: int) -> WorkerConfig:
+    given = worker.spec.pools[index].provider_config
+    return optional_config(WorkerConfig, worker, given, f"spec.pools[{index}].providerConfig")
+
+
+def _disks(worker: Worker, index: int) -> list[Raw]:
+    """The disks of a pool's machines; without any, that of the AMI is taken as it is."""
+    pool = worker.spec.pools[index]
+    field = f"Worker {worker.key}: spec.pools[{index}]"
+    found = []
+    if pool.volume is not None:
+        found.append(_disk(_ROOT, pool.volume, f"{field}.volume"))
+    for number, volume in enumerate(pool.data_volumes):
+        if number >= len(_DEVICES):
+            raise ConfigurationError(
+                f"{field}.dataVolumes: there are more than {len(_DEVICES)}; remove some"
+            )
+        device = f"/dev/sd{_DEVICES[number]}"
+        found.append(_disk(device, volume, f"{field}.dataVolumes[{number}]"))
+    return found
+
+
+def _disk(device: str, volume: Volume | DataVolume, field: str) -> Raw:
+    size = _GIBIBYTES.fullmatch(volume.size)
+    if size is None:
+        raise ConfigurationError(
+            f'{field}.size: {volume.size!r} is no size that AWS takes; write it like "50Gi"'
+        )
+    ebs: Raw = {"volumeSize": int(size[1]), "deleteOnTermination": True}
+    ebs["encrypted"] = volume.encrypted is not False
+    if volume.type:
+        ebs["volumeType"] = volume.type
+    return {"deviceName": device, "ebs": ebs}

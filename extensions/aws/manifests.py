@@ -1,0 +1,165 @@
+"""What gardenlet creates in a seed for a rehearsed shoot on AWS: Secrets and extension objects.
+
+Names follow Gardener's: a BackupEntry is `<technical id>--<uid>`. A real seed has one bucket for
+all of its shoots; here each shoot has one, named like it, so that a rehearsal shows whose it is.
+Its Secret is in a namespace that outlives the shoot's, as Gardener's is in namespace `garden`.
+"""
+
+from __future__ import annotations
+
+from uuid import NAMESPACE_DNS, uuid5
+
+from actuator.meta import Base64, Object, Raw
+from actuator.v1alpha1 import (
+    BackupBucket,
+    BackupEntry,
+    Bastion,
+    ControlPlane,
+    DNSRecord,
+    Infrastructure,
+    Worker,
+)
+from extensions.aws.config import API_VERSION
+from extensions.aws.credentials import (
+    ACCESS_KEY_ID,
+    CLOUD_PROVIDER,
+    SECRET_ACCESS_KEY,
+    Credentials,
+)
+from generic.rehearsal import RehearsedShoot
+
+__all__ = [
+    "access",
+    "backup",
+    "bastion",
+    "control_plane",
+    "dns_record",
+    "entry_name",
+    "infrastructure",
+    "worker",
+]
+
+_AMI = "ami-12c6146b"
+"""One that the simulator knows."""
+
+
+def entry_name(shoot: RehearsedShoot) -> str:
+    """The name of the shoot's BackupEntry."""
+    return f"{shoot.technical_id}--{uuid5(NAMESPACE_DNS, shoot.technical_id)}"
+
+
+def access(shoot: RehearsedShoot, credentials: Credentials) -> Raw:
+    """The Secret with the shoot's credentials."""
+    return _secret(shoot, shoot.technical_id, credentials)
+
+
+def backup(shoot: RehearsedShoot, region: str, credentials: Credentials) -> list[Raw]:
+    """Namespace, Secret, BackupBucket, BackupEntry."""
+    namespace = f"backup-{shoot.technical_id}"
+    metadata = {"name": namespace, "labels": shoot.labels}
+    spec = {
+        "type": shoot.type,
+        "region": region,
+        "secretRef": {"name": CLOUD_PROVIDER, "namespace": namespace},
+    }
+    bucket = shoot.technical_id
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata},
+        _secret(shoot, namespace, credentials),
+        _object(BackupBucket, shoot, spec, name=bucket),
+        _object(BackupEntry, shoot, {**spec, "bucketName": bucket}, name=entry_name(shoot)),
+    ]
+
+
+def infrastructure(shoot: RehearsedShoot, region: str) -> Raw:
+    """A network with one zone."""
+    networks = {
+        "vpc": {"cidr": "10.250.0.0/16"},
+        "zones": [
+            {
+                "name": f"{region}a",
+                "workers": "10.250.0.0/19",
+                "public": "10.250.32.0/20",
+                "internal": "10.250.48.0/20",
+            }
+        ],
+    }
+    config = {"apiVersion": API_VERSION, "kind": "InfrastructureConfig", "networks": networks}
+    return _object(Infrastructure, shoot, {**_spec(shoot, region), "providerConfig": config})
+
+
+def control_plane(shoot: RehearsedShoot, region: str) -> Raw:
+    """All defaults."""
+    return _object(ControlPlane, shoot, _spec(shoot, region))
+
+
+def dns_record(shoot: RehearsedShoot, region: str, domain: str) -> Raw:
+    """The name of the shoot's API server; the address is one for documentation."""
+    record = {
+        "name": f"api.{shoot.technical_id}.{domain}",
+        "recordType": "A",
+        "values": ["192.0.2.1"],
+    }
+    return _object(DNSRecord, shoot, {**_spec(shoot, region), **record})
+
+
+def worker(shoot: RehearsedShoot, region: str) -> Raw:
+    """One pool, without machines: nobody would make them."""
+    config = {"apiVersion": API_VERSION, "kind": "WorkerConfig", "ami": _AMI}
+    pool = {
+        "name": "pool",
+        "machineType": "m5.large",
+        "machineImage": {"name": "gardenlinux", "version": "1.0.0"},
+        "minimum": 0,
+        "maximum": 2,
+        "maxSurge": 1,
+        "maxUnavailable": 0,
+        "nodeAgentSecretName": "gardener-node-agent-pool",
+        "userDataSecretRef": {"name": "gardener-node-agent-pool", "key": "cloud_config"},
+        "zones": [f"{region}a"],
+        "providerConfig": config,
+    }
+    return _object(Worker, shoot, {**_spec(shoot, region), "pools": [pool]})
+
+
+def bastion(shoot: RehearsedShoot) -> Raw:
+    """For somebody in a network for documentation."""
+    config = {"apiVersion": API_VERSION, "kind": "BastionConfig", "ami": _AMI}
+    spec = {
+        "type": shoot.type,
+        "userData": Base64.encode_bytes(b"#!/bin/sh\n"),
+        "ingress": [{"ipBlock": {"cidr": "198.51.100.0/24"}}],
+        "providerConfig": config,
+    }
+    return _object(Bastion, shoot, spec)
+
+
+def _spec(shoot: RehearsedShoot, region: str) -> Raw:
+    return {
+        "type": shoot.type,
+        "region": region,
+        "secretRef": {"name": CLOUD_PROVIDER, "namespace": shoot.technical_id},
+    }
+
+
+def _secret(shoot: RehearsedShoot, namespace: str, credentials: Credentials) -> Raw:
+    data = {ACCESS_KEY_ID: credentials.access_key_id}
+    data[SECRET_ACCESS_KEY] = credentials.secret_access_key
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": CLOUD_PROVIDER, "namespace": namespace, "labels": shoot.labels},
+        "data": {key: Base64.encode_bytes(value.encode()) for key, value in data.items()},
+    }
+
+
+def _object(cls: type[Object], shoot: RehearsedShoot, spec: Raw, *, name: str = "") -> Raw:
+    metadata: Raw = {"name": name or shoot.technical_id, "labels": shoot.labels}
+    if cls.KIND.namespaced:
+        metadata["namespace"] = shoot.technical_id
+    return {
+        "apiVersion": cls.KIND.api_version,
+        "kind": cls.KIND.name,
+        "metadata": metadata,
+        "spec": spec,
+    }

@@ -1,0 +1,171 @@
+"""DNS records in Route 53: a zone is chosen, a record is made, changed, deleted.
+
+A record carries no tags, so each has a second one beside it, of type TXT and named `comment-…`,
+that says whose it is. Both are written in one change, which Route 53 does whole or not at all:
+what has no such comment is not ours. One owner has a DNS name, whatever the record's type.
+
+Nothing in here knows Kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from actuator import ConfigurationError
+from actuator.meta import Raw
+from extensions.aws.cloud import Cloud
+from extensions.aws.errors import CloudError
+
+__all__ = ["Record", "Records", "choose_zone", "comment_name"]
+
+_COMMENT = "comment-"
+_COMMENT_TTL = 600
+_LONGEST = 255
+"""Characters of one string of a TXT record (RFC 1035)."""
+
+
+def _canonical(name: str) -> str:
+    """Lower case, no dot at the end; Route 53 writes a star as its code."""
+    return name.lower().removesuffix(".").replace("\\052", "*")
+
+
+@attrs.frozen(kw_only=True)
+class Record:
+    """A record set; `ttl` in seconds."""
+
+    name: str = attrs.field(converter=_canonical)
+    type: str
+    ttl: int
+    values: Sequence[str]
+
+    def described(self) -> Raw:
+        """The record as Route 53 takes it."""
+        quoted = [_quoted(value) if self.type == "TXT" else value for value in self.values]
+        return {
+            "Name": self.name,
+            "Type": self.type,
+            "TTL": self.ttl,
+            "ResourceRecords": [{"Value": value} for value in quoted],
+        }
+
+
+def comment_name(name: str) -> str:
+    """The name of the record that says whose `name` is: "*.a.b" has "*.comment-a.b"."""
+    name = _canonical(name)
+    if name.startswith("*."):
+        return f"*.{_COMMENT}{name.removeprefix('*.')}"
+    return f"{_COMMENT}{name}"
+
+
+def choose_zone(name: str, zones: Iterable[tuple[str, str]]) -> str | None:
+    """The id of the zone (id, name) that `name` belongs to: the longest one, by whole labels."""
+    wanted = f".{_canonical(name)}"
+    fitting = [
+        (len(_canonical(zone)), id) for id, zone in zones if wanted.endswith(f".{_canonical(zone)}")
+    ]
+    return max(fitting)[1] if fitting else None
+
+
+@attrs.frozen
+class Records:
+    """Route 53, for one owner's records; `owner` is what their comments say."""
+
+    cloud: Cloud
+    owner: str
+
+    def zones(self) -> list[tuple[str, str]]:
+        """Id and name of each public hosted zone."""
+        found: list[tuple[str, str]] = []
+        page: Raw = {"IsTruncated": True}
+        while page["IsTruncated"]:
+            marker = {"Marker": page["NextMarker"]} if "NextMarker" in page else {}
+            page = self.cloud.request("list_hosted_zones", **marker)
+            public = [zone for zone in page["HostedZones"] if not zone["Config"]["PrivateZone"]]
+            found.extend((zone["Id"].rpartition("/")[2], zone["Name"]) for zone in public)
+        return found
+
+    def ensure(self, zone: str, record: Record) -> None:
+        """Afterwards the record is there, and ours.
+
+        Raises ConfigurationError where there is one that is not ours; CloudError.
+        """
+        comment = self._comment(record.name)
+        mark, there = self._find(zone, comment.name, "TXT"), self._find(zone, *_key(record))
+        wanted = record.described()
+        if mark is None and there is None:
+            self._change(zone, "CREATE", wanted, comment.described())
+        elif mark is None or not self._is_ours(mark):
+            raise ConfigurationError(
+                f"spec.name: there is a record {record.name} already that is not ours "
+                f"({_say_whose(mark)}); remove it, or choose another name"
+            )
+        elif there is None or _content(there) != _content(wanted):
+            self._change(zone, "UPSERT", wanted, comment.described())
+
+    def delete(self, zone: str, name: str, type: str) -> None:
+        """Afterwards neither record nor comment is there; what is not ours is not touched."""
+        try:
+            mark = self._find(zone, comment_name(name), "TXT")
+            if mark is None or not self._is_ours(mark):
+                return
+            there = self._find(zone, _canonical(name), type)
+            self._change(zone, "DELETE", *([there] if there else []), mark)
+        except CloudError as error:
+            if not error.is_not_found:  # with its zone, the record is gone
+                raise
+
+    def _comment(self, name: str) -> Record:
+        name = comment_name(name)
+        return Record(name=name, type="TXT", ttl=_COMMENT_TTL, values=[f"owner={self.owner}"])
+
+    def _is_ours(self, mark: Raw) -> bool:
+        return _values(mark) == [_quoted(f"owner={self.owner}")]
+
+    def _find(self, zone: str, name: str, type: str) -> Raw | None:
+        """The record set as Route 53 describes it, if there is one."""
+        answer = self.cloud.request(
+            "list_resource_record_sets",
+            HostedZoneId=zone,
+            StartRecordName=name,
+            StartRecordType=type,
+            MaxItems="1",
+        )
+        for found in answer["ResourceRecordSets"]:
+            if (_canonical(found["Name"]), found["Type"]) == (name, type):
+                described: Raw = found
+                return described
+        return None
+
+    def _change(self, zone: str, action: str, *record_sets: Raw) -> None:
+        changes = [{"Action": action, "ResourceRecordSet": one} for one in record_sets]
+        self.cloud.request(
+            "change_resource_record_sets", HostedZoneId=zone, ChangeBatch={"Changes": changes}
+        )
+
+
+def _key(record: Record) -> tuple[str, str]:
+    return record.name, record.type
+
+
+def _quoted(value: str) -> str:
+    """Text as a TXT record has it: quoted strings, none too long."""
+    parts = [value[at : at + _LONGEST] for at in range(0, len(value), _LONGEST)] or [""]
+    escaped = [part.replace("\\", "\\\\").replace('"', '\\"') for part in parts]
+    return " ".join(f'"{part}"' for part in escaped)
+
+
+def _content(described: Raw) -> tuple[int | None, list[str]]:
+    return described.get("TTL"), _values(described)
+
+
+def _values(described: Raw) -> list[str]:
+    """Sorted; an alias has none."""
+    return sorted(record["Value"] for record in described.get("ResourceRecords") or ())
+
+
+def _say_whose(mark: Raw | None) -> str:
+    if mark is None:
+        return f"it has no record {_COMMENT}… beside it"
+    return f"{_canonical(mark['Name'])} says {', '.join(_values(mark))}"

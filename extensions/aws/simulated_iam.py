@@ -1,0 +1,70 @@
+"""Corrects how moto checks credentials, for `simulator`; undone when that ends.
+
+- Where a request to Route 53 has no body, moto hashes its query or its headers in place of it,
+  so that no signature is right; and it wraps a refusal otherwise than AWS does.
+- moto takes an access key that was made inactive; AWS does not (IAM user guide, "Managing access
+  keys").
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.sax.saxutils import escape
+
+from moto.iam import access_control
+from moto.iam.models import iam_backends
+from werkzeug.exceptions import Forbidden
+
+__all__ = ["correct", "undo"]
+
+_ORIGINAL = access_control.IAMRequest
+_ORIGINAL_KEY = access_control.create_access_key
+_MOTO: Any = access_control
+
+
+class _Request(access_control.IAMRequest):
+    """A request whose credentials are checked."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        if self._service == "route53":
+            self._data = {}
+
+    def _raise_signature_does_not_match(self) -> None:
+        self._refuse_route53("SignatureDoesNotMatch")
+        super()._raise_signature_does_not_match()
+
+    def _raise_invalid_access_key(self, reason: str) -> None:
+        self._refuse_route53("InvalidClientTokenId")
+        super()._raise_invalid_access_key(reason)
+
+    def _raise_access_denied(self) -> None:
+        self._refuse_route53("AccessDenied")
+        super()._raise_access_denied()
+
+    def _refuse_route53(self, code: str) -> None:
+        if self._service == "route53":
+            message = escape(f"The request {self._action} is refused.")
+            raise Forbidden(
+                f"<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code>"
+                f"<Message>{message}</Message></Error></ErrorResponse>"
+            )
+
+
+def _active_key(account_id: str, partition: str, access_key_id: str, headers: Any) -> Any:
+    known = iam_backends[account_id][partition].access_keys.get(access_key_id)
+    if known is not None and known.status != "Active":
+        raise access_control.CreateAccessKeyFailure(reason="InvalidId")
+    return _ORIGINAL_KEY(account_id, partition, access_key_id, headers)
+
+
+def correct() -> None:
+    """From now on credentials are checked as AWS does it."""
+    _MOTO.IAMRequest = _Request
+    _MOTO.create_access_key = _active_key
+
+
+def undo() -> None:
+    """moto is as it was."""
+    _MOTO.IAMRequest = _ORIGINAL
+    _MOTO.create_access_key = _ORIGINAL_KEY

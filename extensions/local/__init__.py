@@ -1,0 +1,55 @@
+"""The local sample: an actuator for each kind that the AWS sample has nothing for.
+
+    actuator run extensions.local:extension
+    actuator drill extensions.local.rehearsal:LocalRehearsal --scenario everything-fails
+
+Read in this order: `operatingsystem`, `network`, `containerruntime`, `exposure`, `share` (the
+actuators), `config` (what users may write), `seed`, `managed` with `shoot`, and `holding` (what
+they make in the seed, in the shoot, outside), `outside` (a folder instead of a cloud), `userdata`;
+`mounts` is somebody else's controller, and `rehearsal` is for drills.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from extensions.local.containerruntime import LocalContainerRuntime
+from extensions.local.exposure import LocalExposure
+from extensions.local.mounts import MountController
+from extensions.local.network import LocalNetwork
+from extensions.local.operatingsystem import LocalOperatingSystem
+from extensions.local.outside import Outside
+from extensions.local.share import LocalExtension
+
+if TYPE_CHECKING:
+    from generic import Manager
+
+__all__ = [
+    "LocalContainerRuntime",
+    "LocalExposure",
+    "LocalExtension",
+    "LocalNetwork",
+    "LocalOperatingSystem",
+    "MountController",
+    "Outside",
+    "extension",
+]
+
+
+def extension(manager: Manager) -> None:
+    """Adds the sample's actuators, and the storage vendor's controller, to a manager.
+
+    The outside is the folder that the environment variable LOCAL_OUTSIDE names, else
+    `local-outside` in the user's home; it is made when it is not there. Raises OSError.
+    """
+    directory = Path(os.environ.get("LOCAL_OUTSIDE") or Path.home() / "local-outside")
+    directory.mkdir(parents=True, exist_ok=True)
+    outside = Outside(directory)
+    manager.add(LocalOperatingSystem(), type="local-os")
+    manager.add(LocalNetwork(outside), type="local-net")
+    manager.add(LocalContainerRuntime(), type="local-runtime")
+    manager.add(LocalExposure(), type="local-exposure")
+    manager.add(LocalExtension(outside), type="local-extension")
+    manager.add(MountController())

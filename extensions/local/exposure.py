@@ -1,0 +1,135 @@
+"""LocalExposure: the way to a self-hosted shoot's API servers, asked for by a
+SelfHostedShootExposure.
+
+In the namespace a Service, and an EndpointSlice for each IP family, with the first usable address
+of every control plane node. What can be reached is reported also while a node is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+
+from actuator import (
+    Actuator,
+    ActuatorError,
+    Cluster,
+    Context,
+    ErrorCode,
+    FieldProblem,
+    Resource,
+)
+from actuator.meta import Raw
+from actuator.v1alpha1 import (
+    ControlPlaneEndpoint,
+    LoadBalancerIngress,
+    SelfHostedShootExposure,
+)
+from extensions.local import seed
+from extensions.local.config import check_none
+
+__all__ = ["ENDPOINT_SLICES", "SERVICES", "LocalExposure"]
+
+SERVICES = Resource("v1", "services")
+ENDPOINT_SLICES = Resource("discovery.k8s.io/v1", "endpointslices")
+_USABLE = ("ExternalIP", "InternalIP")
+"""Types of node addresses, the better one first (Kubernetes documentation, "Node Status")."""
+_PORT_NAME = "kube-apiserver"
+
+
+class LocalExposure(Actuator[SelfHostedShootExposure]):
+    """A Service without selector."""
+
+    seed_objects = (
+        seed.group(SelfHostedShootExposure.KIND, SERVICES),
+        seed.group(SelfHostedShootExposure.KIND, ENDPOINT_SLICES),
+    )
+    permissions = (seed.permission(SERVICES), seed.permission(ENDPOINT_SLICES))
+
+    def validate(
+        self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster
+    ) -> Iterable[FieldProblem]:
+        """What in the spec cannot work."""
+        yield from check_none(obj.spec)
+        for index, endpoint in enumerate(obj.spec.endpoints):
+            for address in _candidates(endpoint):
+                if not _is_ip(address):
+                    yield FieldProblem(
+                        field=f"spec.endpoints[{index}].addresses",
+                        detail=f"{address!r} is no IP address",
+                    )
+
+    def reconcile(self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster) -> None:
+        """Afterwards the Service leads to all nodes, and status.ingress lists their addresses."""
+        candidates = {e.node_name: _candidates(e) for e in obj.spec.endpoints}
+        addresses = [found[0] for found in candidates.values() if found]
+        self._publish(ctx, obj, addresses)
+        obj.status.ingress = [LoadBalancerIngress(ip=address) for address in addresses]
+        missing = [name for name, found in candidates.items() if not found]
+        if missing:
+            raise ActuatorError(
+                f"Nodes without an address of type {' or '.join(_USABLE)}: {', '.join(missing)}",
+                codes=[ErrorCode.ERR_RETRYABLE_CONFIGURATION_PROBLEM],
+            )
+
+    def delete(self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster) -> None:
+        """Afterwards no Service leads there any more."""
+        for resource in (SERVICES, ENDPOINT_SLICES):
+            seed.remove(ctx.client, resource, obj)
+        for resource in (SERVICES, ENDPOINT_SLICES):
+            seed.wait_until_gone(ctx, resource, obj)
+
+    def force_delete(self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster) -> None:
+        """Afterwards no Service leads there any more."""
+        ctx.delete_seed_objects(seed.narrowed(self.seed_objects, obj))
+
+    def _publish(self, ctx: Context, obj: SelfHostedShootExposure, addresses: list[str]) -> None:
+        families = sorted({f"IPv{ip_address(address).version}" for address in addresses})
+        service, slices = _service(obj), [_slice(obj, one, addresses) for one in families]
+        seed.ensure(ctx.client, SERVICES, service)
+        for wanted in slices:
+            seed.ensure(ctx.client, ENDPOINT_SLICES, wanted)
+        names = [wanted["metadata"]["name"] for wanted in slices]
+        seed.remove(ctx.client, ENDPOINT_SLICES, obj, but=names)
+
+
+def _candidates(endpoint: ControlPlaneEndpoint) -> list[str]:
+    """The addresses by which a node may be reached, the best one first."""
+    return [a.address for type in _USABLE for a in endpoint.addresses if a.type == type]
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _name(obj: SelfHostedShootExposure) -> str:
+    return f"exposure-{obj.metadata.name}"
+
+
+def _service(obj: SelfHostedShootExposure) -> Raw:
+    port = {"name": _PORT_NAME, "port": obj.spec.port, "protocol": "TCP"}
+    return {
+        "apiVersion": SERVICES.api_version,
+        "kind": "Service",
+        "metadata": seed.metadata(obj, _name(obj)),
+        "spec": {"clusterIP": "None", "ports": [port]},
+    }
+
+
+def _slice(obj: SelfHostedShootExposure, family: str, addresses: list[str]) -> Raw:
+    version = family.removeprefix("IPv")
+    name = f"{_name(obj)}-{family.lower()}"
+    labels = {"kubernetes.io/service-name": _name(obj)}
+    of_family = [a for a in addresses if str(ip_address(a).version) == version]
+    return {
+        "apiVersion": ENDPOINT_SLICES.api_version,
+        "kind": "EndpointSlice",
+        "metadata": seed.metadata(obj, name, **labels),
+        "addressType": family,
+        "endpoints": [{"addresses": [address]} for address in of_family],
+        "ports": [{"name": _PORT_NAME, "port": obj.spec.port, "protocol": "TCP"}],
+    }

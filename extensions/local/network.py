@@ -1,0 +1,109 @@
+"""LocalNetwork: the pod network of a shoot, asked for by a Network.
+
+In the shoot a DaemonSet and its configuration, brought there by a ManagedResource; outside a
+reservation of the shoot's address ranges, made before anything uses them and given back last.
+
+A force deletion does nothing: what is in the shoot vanishes with the shoot, gardenlet removes the
+ManagedResource (Gardener documentation, "Force Deletion"), and the reservation may stay behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Network, IPv6Network, ip_network
+
+from actuator import Actuator, Cluster, Context, ExternalResource, FieldProblem
+from actuator.meta import Raw
+from actuator.v1alpha1 import IPFamily, Network, NetworkSpec
+from extensions.local import shoot
+from extensions.local.config import NetworkConfig, check, read
+from extensions.local.holding import hold, recorded, release
+from extensions.local.managed import deploy, withdraw
+from extensions.local.outside import Outside
+from generic.managedresources import PERMISSIONS
+
+__all__ = ["RESERVATION", "LocalNetwork"]
+
+RESERVATION = "Local::AddressReservation"
+_MANAGED_NAME = "extension-networking-local"
+_NAME = "local-net"
+Range = IPv4Network | IPv6Network
+
+
+class LocalNetwork(Actuator[Network]):
+    """A DaemonSet in the shoot, a reservation outside."""
+
+    permissions = PERMISSIONS
+
+    def __init__(self, outside: Outside) -> None:
+        self._outside = outside
+
+    def validate(self, ctx: Context, obj: Network, cluster: Cluster) -> Iterable[FieldProblem]:
+        """What is wrong with the ranges, the families, providerConfig."""
+        yield from _problems(obj.spec)
+        yield from check(NetworkConfig, obj.spec)
+
+    def reconcile(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
+        """Afterwards the ranges are reserved and the network is on its way into the shoot."""
+        spec = obj.spec
+        ranges = {"podCIDR": spec.pod_cidr, "serviceCIDR": spec.service_cidr}
+        hold(ctx, self._outside, obj, cluster, type=RESERVATION, properties=ranges)
+        deploy(ctx, obj, _MANAGED_NAME, _manifests(read(NetworkConfig, spec), ranges))
+        obj.status.ip_families = _families(spec)
+
+    def delete(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
+        """Afterwards the shoot has no network, and its ranges are free."""
+        withdraw(ctx, obj, _MANAGED_NAME)
+        release(ctx, self._outside, obj)
+
+    def migrate(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
+        """Afterwards the shoot keeps its network, and this seed does not touch it any more."""
+        withdraw(ctx, obj, _MANAGED_NAME, keep_objects=True)
+
+    def external_resources(self, obj: Network) -> Iterable[ExternalResource]:
+        """The reservation."""
+        return recorded(obj, RESERVATION)
+
+
+def _manifests(config: NetworkConfig, ranges: Raw) -> list[Raw]:
+    volume = {"configMap": {"name": _NAME}}
+    return [
+        shoot.config_map(_NAME, {**ranges, "mtu": str(config.mtu)}),
+        shoot.daemon_set(_NAME, node_selector={}, mounts={"/etc/local-net": volume}),
+    ]
+
+
+def _families(spec: NetworkSpec) -> list[IPFamily]:
+    """The families asked for; IPv4 where nothing is said."""
+    return list(spec.ip_families) or [IPFamily.IPV4]
+
+
+def _problems(spec: NetworkSpec) -> Iterator[FieldProblem]:
+    families = _families(spec)
+    if len(set(families)) < len(families):
+        yield FieldProblem(field="spec.ipFamilies", detail="a family is there twice; keep one")
+    yield from _range_problems("spec.podCIDR", spec.pod_cidr, families)
+    yield from _range_problems("spec.serviceCIDR", spec.service_cidr, families)
+    pods, services = _parsed(spec.pod_cidr), _parsed(spec.service_cidr)
+    if pods and services and pods.version == services.version and pods.overlaps(services):
+        yield FieldProblem(
+            field="spec.serviceCIDR",
+            detail=f"{services} overlaps spec.podCIDR {pods}; choose ranges apart",
+        )
+
+
+def _range_problems(field: str, text: str, families: list[IPFamily]) -> Iterator[FieldProblem]:
+    network = _parsed(text)
+    if network is None:
+        detail = "write its first address and a prefix length, like 100.64.0.0/13"
+        yield FieldProblem(field=field, detail=f"{text!r} is no range; {detail}")
+    elif f"IPv{network.version}" not in families:
+        detail = f"{network} is not of {' or '.join(families)}; change it, or spec.ipFamilies"
+        yield FieldProblem(field=field, detail=detail)
+
+
+def _parsed(text: str) -> Range | None:
+    try:
+        return ip_network(text)
+    except ValueError:
+        return None

@@ -1,0 +1,127 @@
+"""LocalOperatingSystem: what a machine's disk has to look like, asked for by an
+OperatingSystemConfig.
+
+For purpose provision it returns the user data of new machines; for purpose reconcile it adds, in
+the status, what this operating system needs on machines that run: gardener-node-agent applies it
+beside what the spec says. Nothing exists outside, and the Secret with the user data is the
+framework's business, so there is nothing to delete, to migrate, or to force.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator
+
+from actuator import (
+    Actuator,
+    ActuatorError,
+    Cluster,
+    Context,
+    FieldProblem,
+    Permission,
+    Provisioned,
+    Resource,
+)
+from actuator.errors import NotFound
+from actuator.meta import Base64
+from actuator.v1alpha1 import (
+    DropIn,
+    File,
+    FileContent,
+    FileContentInline,
+    OperatingSystemConfig,
+    Unit,
+)
+from extensions.local.config import check_none
+from extensions.local.userdata import script
+
+__all__ = ["LocalOperatingSystem"]
+
+_SECRETS = Resource("v1", "secrets")
+_RELEASE = File(
+    path="/etc/local-os-release",
+    permissions=0o644,
+    content=FileContent(inline=FileContentInline(data="NAME=local-os\n")),
+)
+_CONTAINERD = Unit(
+    name="containerd.service",
+    drop_ins=[DropIn(name="10-local-os.conf", content="[Service]\nLimitNOFILE=1048576\n")],
+)
+
+
+class LocalOperatingSystem(Actuator[OperatingSystemConfig]):
+    """User data as a shell script."""
+
+    permissions = (Permission(api_version="v1", resource="secrets", verbs=["get"]),)
+
+    def validate(
+        self, ctx: Context, obj: OperatingSystemConfig, cluster: Cluster
+    ) -> Iterable[FieldProblem]:
+        """What in the files cannot work on this operating system."""
+        yield from check_none(obj.spec)
+        for index, file in enumerate(obj.spec.files):
+            yield from _problems(f"spec.files[{index}]", file, is_new=_is_new(obj))
+
+    def reconcile(self, ctx: Context, obj: OperatingSystemConfig, cluster: Cluster) -> Provisioned:
+        """Returns the user data of a new machine, or says what a running one needs besides."""
+        if _is_new(obj):
+            files = [(file, _content(ctx, obj, file)) for file in obj.spec.files]
+            return Provisioned(user_data=script(files, obj.spec.units))
+        obj.status.extension_files = [_RELEASE]
+        obj.status.extension_units = [_CONTAINERD] if obj.spec.cri_config else []
+        return Provisioned()
+
+    def delete(self, ctx: Context, obj: OperatingSystemConfig, cluster: Cluster) -> None:
+        """Nothing exists but the status."""
+
+
+def _is_new(obj: OperatingSystemConfig) -> bool:
+    """Whether machines are meant that do not run yet."""
+    return obj.spec.purpose == "provision"
+
+
+def _problems(where: str, file: File, *, is_new: bool) -> Iterator[FieldProblem]:
+    inline = file.content.inline
+    if not file.path.startswith("/"):
+        yield FieldProblem(field=f"{where}.path", detail=f"{file.path!r} does not begin with /")
+    if is_new and inline is None and file.content.secret_ref is None:
+        yield FieldProblem(
+            field=f"{where}.content",
+            detail="a new machine takes no file from an image; use inline or secretRef",
+        )
+    if inline is not None and _decoded(inline) is None:
+        yield FieldProblem(
+            field=f"{where}.content.inline",
+            detail=f"the data is not of encoding {inline.encoding!r}; write it as text with "
+            'encoding "", or in base64 with encoding "b64"',
+        )
+
+
+def _decoded(inline: FileContentInline) -> bytes | None:
+    """The bytes, or None where they cannot be had."""
+    if inline.encoding == "":
+        return inline.data.encode()
+    if inline.encoding != "b64":
+        return None
+    try:
+        return base64.b64decode("".join(inline.data.split()), validate=True)
+    except ValueError:
+        return None
+
+
+def _content(ctx: Context, obj: OperatingSystemConfig, file: File) -> bytes:
+    """What is to stand in the file. Raises ActuatorError where its Secret cannot be used."""
+    if file.content.inline is not None:
+        return _decoded(file.content.inline) or b""
+    reference = file.content.secret_ref
+    if reference is None:
+        return b""
+    where = f"Secret {obj.metadata.namespace}/{reference.name}, of which {file.path} is made,"
+    try:
+        secret = ctx.client.get(_SECRETS, reference.name, obj.metadata.namespace)
+    except NotFound:
+        raise ActuatorError(f"{where} does not exist; create it") from None
+    data = (secret.get("data") or {}).get(reference.data_key)
+    if data is None:
+        raise ActuatorError(f"{where} has no key {reference.data_key!r}; add it")
+    return Base64(data).decode_bytes()

@@ -1,0 +1,168 @@
+"""The outside world of the local sample: a folder with a file for each thing, instead of a cloud.
+
+It behaves as a cloud does: it is shared by all shoots and all seeds, a thing exists whole and
+with its tags or not at all, and a request can be refused or stay without an answer. Nothing in
+here knows Kubernetes.
+
+Who owns the folder rules over it: a file `policy.json` with `{"deny": ["delete"]}` refuses
+deletions; without that file everything is allowed.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import attrs
+
+from actuator import ActuatorError, ErrorCode
+from actuator.codec import decode_json, encode
+from actuator.errors import DecodeError
+from actuator.meta import Raw
+
+__all__ = ["POLICY", "Outside", "OutsideError", "Policy", "Thing"]
+
+POLICY = "policy.json"
+_SUFFIX = ".thing"
+
+Request = Literal["create", "read", "delete"]
+
+_MEANINGS: Mapping[int, ErrorCode] = {
+    errno.EACCES: ErrorCode.ERR_INFRA_UNAUTHORIZED,
+    errno.EPERM: ErrorCode.ERR_INFRA_UNAUTHORIZED,
+    errno.EROFS: ErrorCode.ERR_INFRA_UNAUTHORIZED,
+    errno.ENOENT: ErrorCode.ERR_INFRA_DEPENDENCIES,
+    errno.ENOTDIR: ErrorCode.ERR_INFRA_DEPENDENCIES,
+    errno.EDQUOT: ErrorCode.ERR_INFRA_QUOTA_EXCEEDED,
+    errno.ENOSPC: ErrorCode.ERR_INFRA_RESOURCES_DEPLETED,
+}
+
+
+class OutsideError(ActuatorError):
+    """The outside did not do what was asked."""
+
+    def __init__(self, request: Request, what: str, why: str, code: ErrorCode) -> None:
+        super().__init__(f"The outside refused to {request} {what}: {why}", codes=[code])
+
+
+@attrs.frozen(kw_only=True)
+class Policy:
+    """What the owner of the folder allows: everything but `deny`."""
+
+    deny: list[str] = attrs.field(factory=list)
+
+
+@attrs.frozen(kw_only=True)
+class Thing:
+    """Something outside. `tags` say whose it is; `id` names it, and its file."""
+
+    type: str
+    id: str
+    tags: dict[str, str]
+    properties: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Outside:
+    """Everything in one folder. Each method is one request, and raises OutsideError."""
+
+    directory: Path
+
+    def ensure(self, thing: Thing) -> None:
+        """Afterwards the thing exists as given. One of other tags is never adopted."""
+        with self._request("create", thing.id):
+            if self._create(thing):
+                return
+            there = self._read(thing.id)
+            if there is not None and there.tags != thing.tags:
+                raise OutsideError(
+                    "create",
+                    thing.id,
+                    f"it exists and belongs to {_text(there.tags)}; remove it, or choose "
+                    "another name",
+                    ErrorCode.ERR_CONFIGURATION_PROBLEM,
+                )
+            if there != thing:
+                self._written(thing).replace(self._path(thing.id))
+
+    def delete(self, id: str, tags: Mapping[str, str]) -> None:
+        """Afterwards no such thing exists; what is gone already, or is another's, is success."""
+        with self._request("delete", id):
+            there = self._read(id)
+            if there is not None and there.tags == tags:
+                self._unlink(id)
+
+    def find(self, tags: Mapping[str, str]) -> list[Thing]:
+        """All things that carry these tags, by id."""
+        with self._request("read", _text(tags) or "its things"):
+            paths = sorted(self.directory.iterdir())
+            things = [self._read(path.stem) for path in paths if path.suffix == _SUFFIX]
+        return [thing for thing in things if thing and tags.items() <= thing.tags.items()]
+
+    @contextmanager
+    def _request(self, request: Request, what: str) -> Iterator[None]:
+        """Answers as a cloud would: by policy first; what the system refuses gets a code."""
+        try:
+            if request in self._policy().deny:
+                raise PermissionError(errno.EACCES, "its policy denies it")
+            yield
+        except OSError as error:
+            retryable = ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES
+            code = _MEANINGS.get(error.errno or 0, retryable)
+            raise OutsideError(request, what, error.strerror or "no answer", code) from error
+        except DecodeError as error:
+            code = ErrorCode.ERR_INFRA_DEPENDENCIES
+            raise OutsideError(request, what, f"a file is damaged: {error}", code) from error
+
+    def _policy(self) -> Policy:
+        try:
+            return decode_json(Policy, (self.directory / POLICY).read_bytes())
+        except FileNotFoundError:
+            return Policy()
+
+    def _create(self, thing: Thing) -> bool:
+        """Whether it was created; False where something of that id exists."""
+        written = self._written(thing)
+        try:
+            os.link(written, self._path(thing.id))
+        except FileExistsError:
+            return False
+        finally:
+            written.unlink(missing_ok=True)
+        return True
+
+    def _written(self, thing: Thing) -> Path:
+        """A file with the whole thing, under a name that nobody looks at."""
+        with tempfile.NamedTemporaryFile(dir=self.directory, prefix=".", delete=False) as file:
+            file.write(json.dumps(encode(thing), sort_keys=True).encode())
+        return Path(file.name)
+
+    def _read(self, id: str) -> Thing | None:
+        try:
+            return decode_json(Thing, self._path(id).read_bytes())
+        except FileNotFoundError:
+            self._check_not_away()
+            return None
+
+    def _unlink(self, id: str) -> None:
+        try:
+            self._path(id).unlink()
+        except FileNotFoundError:
+            self._check_not_away()
+
+    def _check_not_away(self) -> None:
+        """A folder that is away has not lost its things. Raises FileNotFoundError."""
+        self.directory.stat()
+
+    def _path(self, id: str) -> Path:
+        return self.directory / f"{id}{_SUFFIX}"
+
+
+def _text(tags: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in sorted(tags.items()))

@@ -1,0 +1,155 @@
+"""LocalRehearsal: a folder to break, for `actuator drill`, with a shoot of all five kinds.
+
+No controller of mounts runs, so the Mount of each shoot keeps the finalizer with which
+LocalExtension creates it, until a force deletion.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from actuator import Actuator, ExternalResource
+from actuator.codec import encode
+from actuator.meta import Object, Raw
+from actuator.v1alpha1 import (
+    ContainerRuntime,
+    Extension,
+    Network,
+    OperatingSystemConfig,
+    SelfHostedShootExposure,
+)
+from extensions.local.config import API_VERSION
+from extensions.local.containerruntime import LocalContainerRuntime
+from extensions.local.exposure import LocalExposure
+from extensions.local.holding import REGION
+from extensions.local.mounts import Mount
+from extensions.local.network import LocalNetwork
+from extensions.local.operatingsystem import LocalOperatingSystem
+from extensions.local.outside import POLICY, Outside, Policy
+from extensions.local.share import LocalExtension
+from generic.crds import crd
+from generic.managedresources import ManagedResource
+from generic.rehearsal import RehearsedShoot
+
+__all__ = ["LocalRehearsal"]
+
+
+class LocalRehearsal:
+    """The outside world of the local sample."""
+
+    title = "Local (a folder instead of a cloud)"
+    region = REGION
+
+    def __init__(self) -> None:
+        self._directory: Path | None = None
+        self._breaks: dict[str, tuple[str, Callable[[], None]]] = {
+            "everything-fails": (
+                "The folder is taken away: every request to the outside fails at once.",
+                self._take_away,
+            ),
+            "deletion-denied": (
+                "The folder's policy denies deletions: nothing can be given back.",
+                self._deny_deletions,
+            ),
+        }
+        self.scenarios: Mapping[str, str] = {name: text for name, (text, _) in self._breaks.items()}
+
+    def start(self, directory: Path) -> None:
+        """Makes an empty outside in `directory`."""
+        self._directory = directory
+        self._outside.mkdir()
+
+    def stop(self) -> None:
+        """Nothing runs; safe to call twice, and without start."""
+        self._directory = None
+
+    def crds(self) -> Sequence[Raw]:
+        """The storage vendor's Mount, and Gardener's ManagedResource."""
+        return [crd(Mount), crd(ManagedResource)]
+
+    def actuators(self) -> Sequence[Actuator[Any]]:
+        """The extension's actuators, in this folder; no controller of mounts."""
+        outside = Outside(self._outside)
+        return [
+            LocalOperatingSystem(),
+            LocalNetwork(outside),
+            LocalContainerRuntime(),
+            LocalExposure(),
+            LocalExtension(outside),
+        ]
+
+    def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
+        """One object of each kind, in the order in which gardenlet creates them."""
+        specs: list[tuple[type[Object], Raw]] = [
+            (OperatingSystemConfig, {"purpose": "provision", "files": [_FILE], "units": [_UNIT]}),
+            (Network, {"podCIDR": "100.96.0.0/11", "serviceCIDR": "100.64.0.0/13"}),
+            (ContainerRuntime, {"binaryPath": "/var/bin/containerruntimes", "workerPool": _POOL}),
+            (SelfHostedShootExposure, {"port": 443, "endpoints": [_ENDPOINT]}),
+            (Extension, {"providerConfig": _SHARE}),
+        ]
+        return [_manifest(cls, shoot, spec) for cls, spec in specs]
+
+    def break_outside(self, scenario: str) -> None:
+        """Brings the scenario about. Raises KeyError for a name not in `scenarios`."""
+        _, bring_about = self._breaks[scenario]
+        bring_about()
+
+    def mend_outside(self) -> None:
+        """Everything works again; nothing was lost."""
+        if self._away.exists():
+            self._away.rename(self._outside)
+        (self._outside / POLICY).unlink(missing_ok=True)
+
+    def left_outside(self) -> Sequence[ExternalResource]:
+        """All there is, wherever the folder is now."""
+        there = self._away if self._away.exists() else self._outside
+        return [
+            ExternalResource(type=thing.type, id=thing.id, tags=thing.tags, region=REGION)
+            for thing in Outside(there).find({})
+        ]
+
+    @property
+    def _outside(self) -> Path:
+        if self._directory is None:
+            raise RuntimeError("The rehearsal is not started")
+        return self._directory / "outside"
+
+    @property
+    def _away(self) -> Path:
+        return self._outside.with_name("away")
+
+    def _take_away(self) -> None:
+        self._outside.rename(self._away)
+
+    def _deny_deletions(self) -> None:
+        policy = encode(Policy(deny=["delete"]))
+        (self._outside / POLICY).write_text(json.dumps(policy))
+
+
+_FILE: Raw = {"path": "/etc/motd", "content": {"inline": {"encoding": "", "data": "Rehearsed\n"}}}
+_UNIT: Raw = {"name": "kubelet.service", "command": "start", "enable": True}
+_POOL: Raw = {
+    "name": "pool-1",
+    "selector": {"matchLabels": {"worker.gardener.cloud/pool": "pool-1"}},
+}
+_ENDPOINT: Raw = {
+    "nodeName": "node-1",
+    "addresses": [{"type": "InternalIP", "address": "10.1.0.1"}],
+}
+_SHARE: Raw = {"apiVersion": API_VERSION, "kind": "ShareConfig", "capacity": "10Gi"}
+
+
+def _manifest(cls: type[Object], shoot: RehearsedShoot, spec: Raw) -> Raw:
+    return {
+        "apiVersion": cls.KIND.api_version,
+        "kind": cls.KIND.name,
+        "metadata": {
+            "name": f"local-{cls.KIND.name.lower()}",
+            "namespace": shoot.technical_id,
+            "labels": shoot.labels,
+        },
+        "spec": {"type": shoot.type, **spec},
+    }

@@ -1,0 +1,121 @@
+"""LocalExtension: storage that a shoot shares with others, asked for by an Extension.
+
+Outside a share; in the shoot's namespace in the seed a Mount of it, which belongs to another
+controller. The Mount is created with that controller's finalizer in place, so that it cannot go
+unseen. A normal deletion waits for that controller; only a force deletion strips the finalizer.
+
+Flow of delete: the Mount is asked to go → the share is released → the Mount is waited for. Each
+is tried whatever holds the others up, so the error names what really blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from actuator import (
+    Actuator,
+    Cluster,
+    ConfigurationError,
+    Context,
+    ExternalResource,
+    FieldProblem,
+    Permission,
+    Resource,
+)
+from actuator.errors import NotFound, RequeueAfter
+from actuator.meta import NamedResourceReference, Raw, ResourceReference
+from actuator.references import locate_referenced
+from actuator.v1alpha1 import Extension
+from extensions.local import seed
+from extensions.local.config import ShareConfig, check, read
+from extensions.local.holding import hold, recorded, release
+from extensions.local.mounts import MOUNTS, Mount
+from extensions.local.outside import Outside
+
+__all__ = ["SHARE", "LocalExtension"]
+
+SHARE = "Local::Share"
+_SECRETS = Resource("v1", "secrets")
+_PASSWORD = "password"  # noqa: S105 - the key in the Secret
+_LOOK_AGAIN = 5.0
+
+
+class LocalExtension(Actuator[Extension]):
+    """A share outside, a Mount in the seed."""
+
+    finalizer = "extensions.gardener.cloud/local-extension"
+    seed_objects = (seed.group(Extension.KIND, MOUNTS, [Mount.KIND.finalizer]),)
+    permissions = (
+        seed.permission(MOUNTS),
+        Permission(api_version="v1", resource="secrets", verbs=["get"]),
+    )
+
+    def __init__(self, outside: Outside) -> None:
+        self._outside = outside
+
+    def validate(self, ctx: Context, obj: Extension, cluster: Cluster) -> Iterable[FieldProblem]:
+        """What is wrong with providerConfig."""
+        return check(ShareConfig, obj.spec)
+
+    def reconcile(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
+        """Afterwards the share exists outside and is mounted."""
+        config = read(ShareConfig, obj.spec)
+        secret_name = _credentials(ctx, obj, cluster, config.credentials)
+        properties = {"capacity": config.capacity}
+        hold(ctx, self._outside, obj, cluster, type=SHARE, properties=properties)
+        seed.ensure(ctx.client, MOUNTS, _mount(obj, secret_name))
+
+    def delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
+        """Afterwards neither share nor Mount is left."""
+        seed.remove(ctx.client, MOUNTS, obj)
+        release(ctx, self._outside, obj)
+        seed.wait_until_gone(ctx, MOUNTS, obj)
+
+    def migrate(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
+        """Afterwards the Mount is gone; the share stays, for the next seed."""
+        seed.remove(ctx.client, MOUNTS, obj)
+        seed.wait_until_gone(ctx, MOUNTS, obj)
+
+    def force_delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
+        """Afterwards the Mount is gone, whoever held it; the share may stay behind."""
+        ctx.delete_seed_objects(seed.narrowed(self.seed_objects, obj))
+
+    def external_resources(self, obj: Extension) -> Iterable[ExternalResource]:
+        """The share."""
+        return recorded(obj, SHARE)
+
+
+def _credentials(ctx: Context, obj: Extension, cluster: Cluster, name: str) -> str:
+    """The name in the seed of the Secret that the user calls `name`; "" for none.
+
+    status.resources names it, so that control plane migration carries it along.
+    """
+    obj.status.resources = []
+    if not name:
+        return ""
+    where = f"Extension {obj.key}: spec.providerConfig.credentials"
+    resource, actual = locate_referenced(cluster, name)
+    if resource != _SECRETS:
+        raise ConfigurationError(f"{where}: {name!r} is no Secret; name one")
+    try:
+        secret = ctx.client.get(resource, actual, obj.metadata.namespace)
+    except NotFound:
+        raise RequeueAfter(_LOOK_AGAIN, f"Waiting for Secret {actual}") from None
+    if _PASSWORD not in (secret.get("data") or {}):
+        raise ConfigurationError(f"{where}: Secret {name!r} has no key {_PASSWORD!r}; add it")
+    reference = ResourceReference(api_version="v1", kind="Secret", name=actual)
+    obj.status.resources = [NamedResourceReference(name=name, resource_ref=reference)]
+    return actual
+
+
+def _mount(obj: Extension, secret_name: str) -> Raw:
+    spec: Raw = {"share": (obj.status.state or {})["id"]}
+    if secret_name:
+        spec["secretName"] = secret_name
+    meta = seed.metadata(obj, f"share-{obj.metadata.name}")
+    return {
+        "apiVersion": MOUNTS.api_version,
+        "kind": Mount.KIND.name,
+        "metadata": {**meta, "finalizers": [Mount.KIND.finalizer]},
+        "spec": spec,
+    }

@@ -1,0 +1,140 @@
+"""`actuator chart`: a Helm chart and a registration, written as files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from actuator.errors import ConfigurationError
+from generic.cli.load import populate
+from generic.manager import Manager
+from generic.packaging.chart import Chart, chart_files
+from generic.packaging.registration import (
+    Deployment,
+    Lifecycle,
+    Policy,
+    Traits,
+    controller_registration,
+    controller_resources,
+    operator_extension,
+)
+from generic.packaging.text import packed, yaml_text
+
+__all__ = ["chart"]
+
+_LATE = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer"])
+_LATEST = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer", "AfterWorker"])
+_CLUSTERS = ("shoot", "seed", "garden")
+
+
+def _pair(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> list[Any]:
+    pairs = [value.partition("/")[::2] for value in values]
+    if any(not kind or not type for kind, type in pairs):
+        raise click.BadParameter("write KIND/TYPE, like Worker/aws")
+    return pairs
+
+
+def _selector(_ctx: click.Context, _option: click.Parameter, value: str | None) -> Any:
+    if value is None:
+        return None
+    try:
+        selector = json.loads(value)
+    except ValueError as error:
+        raise click.BadParameter(f"it is no JSON: {error}") from error
+    if not isinstance(selector, dict):
+        raise click.BadParameter('write a label selector, like {"matchLabels": {"a": "b"}}')
+    return selector
+
+
+@click.command()
+@click.argument("extension", default="extensions.aws:extension")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder to write into; what is there under the same names is replaced.",
+)
+@click.option("--name", default="", help="Of the extension; else made from EXTENSION's module.")
+@click.option("--type", "types", multiple=True, help="Type, where EXTENSION is an Actuator.")
+@click.option("--version", default="0.1.0", show_default=True, help="Of chart and image.")
+@click.option("--image", default="", help="REPOSITORY[:TAG] or REPOSITORY@DIGEST that runs it.")
+@click.option("--oci-repository", default="", help="Reference to the pushed chart; else packed.")
+@click.option("--operator", is_flag=True, help="An Extension for gardener-operator instead.")
+@click.option("--policy", type=click.Choice(get_args(Policy)), help="When seeds get it.")
+@click.option("--seed-selector", callback=_selector, help="Label selector of seeds, as JSON.")
+@click.option("--secondary", multiple=True, callback=_pair, help="KIND/TYPE served second.")
+@click.option("--reconcile-timeout", type=click.FloatRange(min=1), help="Of Extensions, seconds.")
+@click.option("--lifecycle-reconcile", type=_LATEST, help="When Extensions are reconciled.")
+@click.option("--lifecycle-delete", type=_LATE, help="When Extensions are deleted.")
+@click.option("--lifecycle-migrate", type=_LATE, help="When Extensions are migrated.")
+@click.option("--workerless", is_flag=True, help="Extensions serve workerless shoots, too.")
+@click.option("--auto-enable", multiple=True, type=click.Choice(["shoot", "seed"]))
+@click.option("--cluster-compatibility", multiple=True, type=click.Choice(_CLUSTERS))
+def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **given: Any) -> None:
+    """Writes what installs EXTENSION (MODULE:OBJECT) in a Gardener landscape.
+
+    A Helm chart, with RBAC for what the extension does and nothing more, and beside it
+    controllerregistration.yaml for the garden, or extension.yaml for gardener-operator.
+    """
+    manager = Manager()
+    populate(manager, extension, types)
+    chosen = name or _name(extension)
+    image = given["image"] or f"registry.example.org/{chosen}"
+    if not given["image"]:
+        click.echo(f"without --image, the chart says {image}: set it in values.yaml", err=True)
+    description = Chart(
+        name=chosen, extension=extension, image=image, version=given["version"], types=types
+    )
+    files = chart_files(manager, description)
+    registration = _registration(manager, chosen, packed(chosen, files), given)
+    written = {f"{chosen}/{path}": text for path, text in files.items()} | registration
+    for path, text in written.items():
+        _write(output / path, text)
+        click.echo(output / path)
+
+
+def _name(extension: str) -> str:
+    """extensions.aws:extension is called extension-aws."""
+    module = extension.partition(":")[0]
+    return f"extension-{module.rpartition('.')[2]}".replace("_", "-").lower()
+
+
+def _registration(
+    manager: Manager, name: str, raw_chart: str, given: dict[str, Any]
+) -> dict[str, str]:
+    """The one file beside the chart."""
+    traits = Traits(
+        secondary=given["secondary"],
+        reconcile_timeout=given["reconcile_timeout"],
+        lifecycle=Lifecycle(
+            reconcile=given["lifecycle_reconcile"],
+            delete=given["lifecycle_delete"],
+            migrate=given["lifecycle_migrate"],
+        ),
+        workerless_supported=given["workerless"],
+        auto_enable=given["auto_enable"],
+        cluster_compatibility=given["cluster_compatibility"],
+    )
+    deployment = Deployment(
+        raw_chart=raw_chart,
+        oci_reference=given["oci_repository"],
+        policy=given["policy"],
+        seed_selector=given["seed_selector"],
+    )
+    resources = controller_resources(manager, traits)
+    if given["operator"]:
+        return {"extension.yaml": yaml_text(operator_extension(name, resources, deployment))}
+    documents = controller_registration(name, resources, deployment)
+    return {"controllerregistration.yaml": yaml_text(*documents)}
+
+
+def _write(path: Path, text: str) -> None:
+    """Raises ConfigurationError where the file cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error

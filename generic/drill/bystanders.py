@@ -1,0 +1,61 @@
+"""Somebody else's things in the middle of a drill: placed before it, looked at after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from actuator.errors import NotFound
+from actuator.interface import Client, Resource
+from actuator.meta import Raw
+from generic.drill.evidence import Bystander
+from generic.finalizers import take_off
+
+__all__ = ["WITNESS", "look_at", "place"]
+
+WITNESS = "drill.actuator.extensions.gardener.cloud/witness"
+_CONFIGMAPS = Resource("v1", "configmaps")
+_NAME = "bystander"
+
+
+def place(client: Client, namespace: str, labels: Mapping[str, str]) -> None:
+    """An object of nobody's business, with somebody else's finalizer."""
+    meta: Raw = {
+        "name": _NAME,
+        "namespace": namespace,
+        "labels": dict(labels),
+        "finalizers": [WITNESS],
+    }
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+    client.create(_CONFIGMAPS, manifest)
+
+
+def look_at(
+    client: Client, namespace: str, ours: Iterator[tuple[Resource, str, str]]
+) -> Iterator[Bystander]:
+    """What became of it, and of the witness on our objects; then they may go.
+
+    `ours`: resource, namespace and name of each object of ours that carries the witness.
+    """
+    yield _look(client, _CONFIGMAPS, namespace, _NAME, may_be_deleting=False)
+    for resource, where, name in ours:
+        yield _look(client, resource, where, name, may_be_deleting=True)
+
+
+def _look(
+    client: Client, resource: Resource, namespace: str, name: str, *, may_be_deleting: bool
+) -> Bystander:
+    problem = None
+    try:
+        meta = client.get(resource, name, namespace)["metadata"]
+        finalizers = meta.get("finalizers") or []
+        if WITNESS not in finalizers:
+            problem = f"finalizer {WITNESS} was taken off"
+        elif meta.get("deletionTimestamp") and not may_be_deleting:
+            problem = "it was deleted"
+        else:
+            patch = take_off([WITNESS], meta["uid"], finalizers)
+            client.patch(resource, name, namespace, patch)
+    except NotFound:
+        problem = "it is gone, although its finalizer was not ours to remove"
+    where = f"{namespace}/{name}" if namespace else name
+    return Bystander(name=f"{resource.plural} {where}", problem=problem)

@@ -1,0 +1,85 @@
+"""What a migration drill saw: plain data, filled in by the run, read by rules and report."""
+
+from __future__ import annotations
+
+import attrs
+
+from actuator.interface import ExternalResource
+
+__all__ = ["Arrival", "Call", "Kill", "MigrationEvidence", "Move"]
+
+
+@attrs.define(kw_only=True)
+class Move:
+    """One shoot. Times are seconds since the drill began; None: did not happen."""
+
+    shoot: str
+    ready: float | None = None
+    handed_over: float | None = None
+    """When nothing of it was left in the source."""
+    restored: float | None = None
+    gone: float | None = None
+    problem: str = ""
+    """What gardenlet waited for in vain."""
+
+
+@attrs.frozen(kw_only=True)
+class Call:
+    """A manager called an actuator; noted by its process before anything else happened."""
+
+    seed: str
+    operation: str
+    kind: str
+    shoot: str
+    name: str
+    at: float
+    state: str = ""
+    """Digest of status.state as the actuator got it; "" where there was none."""
+
+
+@attrs.frozen(kw_only=True)
+class Kill:
+    """SIGKILL for a seed's manager."""
+
+    seed: str
+    phase: str
+    at: float
+
+
+@attrs.frozen(kw_only=True)
+class Arrival:
+    """Something that had to get from one seed to the other: digests of what was sent, and came."""
+
+    shoot: str
+    what: str
+    sent: str
+    came: str
+
+
+@attrs.define(kw_only=True)
+class MigrationEvidence:
+    """All that the rules may look at."""
+
+    drill: str
+    title: str
+    scenario: str
+    scenario_text: str
+    started: str = ""
+    """When, RFC 3339."""
+    dice: int = 0
+    """The number that decided when to kill; the same number kills alike."""
+    moves: list[Move] = attrs.field(factory=list)
+    calls: list[Call] = attrs.field(factory=list)
+    kills: list[Kill] = attrs.field(factory=list)
+    arrivals: list[Arrival] = attrs.field(factory=list)
+    staying: list[str] = attrs.field(factory=list)
+    """Kinds that do not move."""
+    outside_before: list[ExternalResource] = attrs.field(factory=list)
+    """What existed outside before the move, of what moves."""
+    outside_moved: list[ExternalResource] = attrs.field(factory=list)
+    """The same, after it."""
+    outside_after: list[ExternalResource] = attrs.field(factory=list)
+    """What existed when everything had been deleted."""
+    left_in_source: list[str] = attrs.field(factory=list)
+    left_in_destination: list[str] = attrs.field(factory=list)
+    seconds: float = 0.0

@@ -1,0 +1,63 @@
+"""Owners: plays the controllers whose finalizers are on an extension's objects in the seed.
+
+They are alive and quick: what is being deleted they let go of. Only finalizers that an actuator
+declares in `seed_objects`, only objects in namespaces of the drill.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Self
+
+from actuator.errors import ApiError, NotFound
+from actuator.interface import Actuator, Client, SeedObjects
+from generic.finalizers import Stale, patch_tested, take_off
+
+__all__ = ["Owners"]
+
+_EVERY = 0.3
+
+
+class Owners:
+    """Works in a thread while it is open as a context; `client` needs all rights."""
+
+    def __init__(
+        self, client: Client, actuators: Sequence[Actuator[Any]], namespaces: Sequence[str]
+    ) -> None:
+        self._client = client
+        self._groups = [
+            group
+            for actuator in actuators
+            for group in actuator.seed_objects
+            if group.finalizers and group.namespaced
+        ]
+        self._namespaces = frozenset(namespaces)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="owners", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stop.set()
+        self._thread.join(10)
+
+    def _run(self) -> None:
+        while not self._stop.wait(_EVERY):
+            for group in self._groups:
+                with suppress(ApiError):  # looked at again
+                    self._let_go(group)
+
+    def _let_go(self, group: SeedObjects) -> None:
+        for obj in self._client.list(group.resource, label_selector=group.label_selector):
+            meta = obj["metadata"]
+            ours = meta.get("namespace") in self._namespaces
+            held = set(group.finalizers) & set(meta.get("finalizers") or [])
+            if ours and held and meta.get("deletionTimestamp") is not None:
+                patch = take_off(held, meta["uid"], meta["finalizers"])
+                where = (self._client, group.resource, meta["name"], meta["namespace"])
+                with suppress(NotFound, Stale):
+                    patch_tested(*where, patch)

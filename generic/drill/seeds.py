@@ -1,0 +1,54 @@
+"""Embedded seeds for drills: a cluster with the kinds of a rehearsal, and who else works there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import attrs
+
+from actuator.cluster import Cluster
+from actuator.interface import Resource, object_class
+from generic.client import HttpClient, connect
+from generic.envtest import Environment
+from generic.garden import MANAGED_RESOURCES
+from generic.manager import Manager
+from generic.rbac import cluster_role, role_binding
+from generic.rehearsal import Together
+from generic.resourcemanager import ResourceManager
+from generic.seed import install_crds, install_kinds
+
+__all__ = ["EmbeddedSeed", "embedded_seed"]
+
+_RBAC = "rbac.authorization.k8s.io/v1"
+_ROLES = Resource(_RBAC, "clusterroles", namespaced=False)
+_BINDINGS = Resource(_RBAC, "clusterrolebindings", namespaced=False)
+
+
+@attrs.frozen
+class EmbeddedSeed:
+    """A cluster that is all ours."""
+
+    environment: Environment
+    admin: HttpClient
+
+    def admit(self, manager: Manager, name: str) -> Path:
+        """The kubeconfig of a user who may do what this manager needs, and nothing more."""
+        self.admin.create(_ROLES, cluster_role(manager, name))
+        self.admin.create(_BINDINGS, role_binding(name, user=name))
+        return self.environment.user_kubeconfig(name)
+
+
+@contextmanager
+def embedded_seed(rehearsal: Together, say: Callable[[str], None]) -> Iterator[EmbeddedSeed]:
+    """A running seed with all kinds; where there are ManagedResources, somebody serves them."""
+    with ExitStack() as stack:
+        environment = stack.enter_context(Environment(progress=say))
+        admin = connect(environment.kubeconfig, connections=40)
+        install_kinds(admin, [Cluster, *map(object_class, rehearsal.actuators())])
+        crds = rehearsal.crds()
+        install_crds(admin, crds)
+        if str(MANAGED_RESOURCES) in {crd["metadata"]["name"] for crd in crds}:
+            stack.enter_context(ResourceManager(admin))
+        yield EmbeddedSeed(environment, admin)

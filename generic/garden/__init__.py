@@ -1,0 +1,28 @@
+"""A small double of gardenlet, for drills and tests. It is not Gardener.
+
+It plays the other side of the extension contract: creates the namespace, the Cluster and the
+extension objects of a shoot, asks for operations, migrates, restores and deletes in gardenlet's
+order with its annotations and waits (Gardener documentation, "Extension contract", "Control Plane
+Migration", "Force Deletion").
+"""
+
+from generic.garden.cleanup import MANAGED_RESOURCES
+from generic.garden.flows import Flow
+from generic.garden.gardenlet import NAMESPACES, Garden, resource_of_manifest
+from generic.garden.readiness import not_migrated_because, not_ready_because
+from generic.garden.shoot import SHOOT, Shoot
+from generic.garden.state import ExtensionState, ShootState
+
+__all__ = [
+    "MANAGED_RESOURCES",
+    "NAMESPACES",
+    "SHOOT",
+    "ExtensionState",
+    "Flow",
+    "Garden",
+    "Shoot",
+    "ShootState",
+    "not_migrated_because",
+    "not_ready_because",
+    "resource_of_manifest",
+]

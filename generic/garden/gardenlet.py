@@ -1,0 +1,159 @@
+"""Garden: the single steps that gardenlet takes in one seed, for one shoot after another.
+
+Flows are made of these steps (`flows`), and drills take them for many shoots at a time. It works
+with administrator rights and touches only what it created.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from actuator.cluster import FORCE_DELETION, Cluster
+from actuator.errors import NotFound
+from actuator.interface import Client, Resource, resource_of
+from actuator.meta import ForceSource, Kind, Raw, format_time
+from generic.clock import SystemClock
+from generic.clusters import CLUSTERS
+from generic.force_delete import CONFIRM_DELETION
+from generic.garden.order import HANDED_ON
+from generic.garden.shoot import SHOOT, Shoot
+from generic.patches import replace
+from generic.predicates import OPERATION, TIMESTAMP
+
+__all__ = ["NAMESPACES", "Garden", "resource_of_manifest"]
+
+NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+
+
+class Garden:
+    """What gardenlet does for a shoot, in one seed."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self._clock = SystemClock()
+
+    def create_namespace(self, shoot: Shoot) -> None:
+        """Creates the shoot's namespace and its Cluster. Raises AlreadyExists."""
+        labels = {**shoot.labels, "gardener.cloud/role": "shoot"}
+        namespace = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": shoot.technical_id, "labels": labels},
+        }
+        self.client.create(NAMESPACES, namespace)
+        self.client.create(CLUSTERS, shoot.cluster(annotations={}, deleted_at=None))
+
+    def deploy(self, manifest: Raw, operation: str = "reconcile") -> Raw:
+        """Creates an object and returns it; an extension object is asked for the operation.
+
+        Where the kind takes over another's providerStatus, that is filled in.
+        """
+        resource = resource_of_manifest(manifest)
+        if resource.group == Cluster.KIND.group:
+            annotations = manifest["metadata"].get("annotations") or {}
+            meta = {
+                **manifest["metadata"],
+                "annotations": {**annotations, **self._request(operation)},
+            }
+            manifest = {**self.complete(manifest), "metadata": meta}
+        return self.client.create(resource, manifest)
+
+    def complete(self, manifest: Raw) -> Raw:
+        """The same, and in its spec the providerStatus that the kind is told, if there is one."""
+        handed_on = self._handed_on(manifest)
+        return {**manifest, "spec": {**manifest["spec"], **handed_on}} if handed_on else manifest
+
+    def ask(self, kind: Kind, namespace: str, name: str, operation: str) -> None:
+        """Asks for an operation: reconcile, migrate or restore."""
+        patch = {"metadata": {"annotations": self._request(operation)}}
+        self.client.patch(resource_of(kind), name, namespace, patch)
+
+    def delete(self, kind: Kind, namespace: str, name: str, *, force: bool = False) -> None:
+        """Confirms and asks for the deletion of an extension object; gone already is fine.
+
+        `force`: the user confirmed a force deletion; kinds that carry that themselves, like
+        Bastion, are told. The others read it in the Cluster.
+        """
+        annotations = {CONFIRM_DELETION: "true", TIMESTAMP: self._timestamp()}
+        if force and kind.force_from is ForceSource.OBJECT_LITERAL:
+            annotations[FORCE_DELETION] = "true"
+        resource = resource_of(kind)
+        try:
+            patch = {"metadata": {"annotations": annotations}}
+            self.client.patch(resource, name, namespace, patch)
+            self.client.delete(resource, name, namespace)
+        except NotFound:
+            pass
+
+    def objects(self, kind: Kind, shoot: Shoot) -> list[Raw]:
+        """The shoot's objects of a kind; those of no namespace are found by their label."""
+        resource = resource_of(kind)
+        if kind.namespaced:
+            return self.client.list(resource, shoot.technical_id)
+        return self.client.list(resource, label_selector=f"{SHOOT}={shoot.technical_id}")
+
+    def mark_deleted(self, shoot: Shoot) -> None:
+        """The shoot has a deletionTimestamp from now on."""
+        self._update_cluster(shoot, {})
+
+    def force(self, shoot: Shoot, value: str = "true") -> None:
+        """The user confirmed force deletion; gardenlet re-syncs the Cluster."""
+        self._update_cluster(shoot, {FORCE_DELETION: value})
+
+    def finish(self, shoot: Shoot) -> None:
+        """The last steps of a deletion: the Cluster, then the namespace."""
+        for resource in (CLUSTERS, NAMESPACES):
+            try:
+                self.client.delete(resource, shoot.technical_id)
+            except NotFound:
+                pass
+
+    def _handed_on(self, manifest: Raw) -> Raw:
+        """The providerStatus that a kind is told, where the other object is there and has one."""
+        giver, field = HANDED_ON.get(manifest["kind"], ("", ""))
+        if not giver or field in manifest["spec"]:
+            return {}
+        namespace = manifest["metadata"].get("namespace", "")
+        resource = Resource(manifest["apiVersion"], f"{giver.lower()}s", bool(namespace))
+        name = manifest["spec"].get("bucketName")
+        for obj in self._known(resource, namespace, name):
+            status = (obj.get("status") or {}).get("providerStatus")
+            if status is not None:
+                return {field: status}
+        return {}
+
+    def _known(self, resource: Resource, namespace: str, name: str | None) -> Iterator[Raw]:
+        """One by its name, or all of a namespace; none where the seed has no such kind."""
+        try:
+            if name is None:
+                yield from self.client.list(resource, namespace)
+            else:
+                yield self.client.get(resource, name, namespace)
+        except NotFound:
+            return
+
+    def _update_cluster(self, shoot: Shoot, annotations: dict[str, str]) -> None:
+        now = format_time(self._clock.now())
+        wanted = shoot.cluster(annotations=annotations, deleted_at=now)
+        patch = [replace("/spec", wanted["spec"])]
+        self.client.patch(CLUSTERS, shoot.technical_id, "", patch)
+
+    def _request(self, operation: str) -> dict[str, str]:
+        return {OPERATION: operation, TIMESTAMP: self._timestamp()}
+
+    def _timestamp(self) -> str:
+        return self._clock.now().isoformat().replace("+00:00", "Z")
+
+
+def resource_of_manifest(manifest: Raw) -> Resource:
+    """Where an object of a manifest lives, by the naming that Kubernetes' kinds follow."""
+    kind = str(manifest["kind"]).lower()
+    if kind.endswith(("s", "x", "ch")):
+        plural = f"{kind}es"
+    elif kind.endswith("y") and kind[-2] not in "aeiou":
+        plural = f"{kind[:-1]}ies"
+    else:
+        plural = f"{kind}s"
+    return Resource(
+        manifest["apiVersion"], plural, namespaced=bool(manifest["metadata"].get("namespace"))
+    )

@@ -1,0 +1,113 @@
+"""The order in which gardenlet goes through the kinds of a shoot, as tables.
+
+A stage is a set of kinds that are handled at once; a flow waits for a stage before the next.
+`OTHERS` stands for kinds that no table names. Source: gardener
+`pkg/gardenlet/controller/shoot/shoot/reconciler_{reconcile,delete,migrate,force_delete}.go`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from actuator.meta import Kind
+
+__all__ = [
+    "AFTERWARDS",
+    "CREATION",
+    "DELETION",
+    "FORCED",
+    "HANDED_ON",
+    "MIGRATION",
+    "NOT_AWAITED",
+    "STAYS",
+    "in_stages",
+    "seconds",
+]
+
+Stages = Sequence[frozenset[str]]
+OTHERS = "*"
+
+
+def _stages(*names: str) -> Stages:
+    return [frozenset(stage.split()) for stage in names]
+
+
+CREATION: Stages = _stages(
+    "BackupBucket",  # the seed's, before there is any shoot
+    "BackupEntry DNSRecord Infrastructure",
+    "ContainerRuntime ControlPlane Extension",  # once the shoot's API server is there
+    "OperatingSystemConfig",
+    "Network",
+    "Worker",
+    f"Bastion SelfHostedShootExposure {OTHERS}",  # no part of the flow: users ask for them
+)
+"""Reconcile flow, and restore flow. Extensions with the default lifecycle."""
+
+DELETION: Stages = _stages(
+    f"Bastion ContainerRuntime Network SelfHostedShootExposure Worker {OTHERS}",
+    "OperatingSystemConfig",
+    "Extension",
+    "ControlPlane",
+    "DNSRecord Infrastructure",
+    "BackupEntry",  # owned by the shoot in the garden, and collected after it
+    "BackupBucket",
+)
+
+FORCED: Stages = _stages(
+    "Bastion",  # before the flow; the Cluster says that the shoot is forced only then
+    f"ContainerRuntime ControlPlane DNSRecord Extension Infrastructure Network "
+    f"OperatingSystemConfig SelfHostedShootExposure Worker {OTHERS}",
+)
+"""All at once but Bastions; what is not here is deleted normally, when the shoot is gone."""
+
+AFTERWARDS: Stages = _stages("BackupEntry", "BackupBucket")
+"""What a force deletion leaves to the garden."""
+
+MIGRATION: Stages = _stages(
+    f"ContainerRuntime Extension Network OperatingSystemConfig Worker {OTHERS}",
+    "ControlPlane",
+    "DNSRecord Infrastructure",
+    "BackupEntry",
+)
+"""Each stage is migrated, then deleted. The ShootState is taken once the first has migrated."""
+
+NOT_AWAITED = frozenset({"ControlPlane"})
+"""Deleted right after migration was asked for: the deletion arrives in the middle of it."""
+
+STAYS = frozenset({"BackupBucket"})
+"""What is the seed's and stays there when a shoot moves. Other kinds that cannot migrate go."""
+
+_TIMEOUTS: Mapping[str, float] = {
+    "Infrastructure": 600.0,
+    "Worker": 600.0,
+    "BackupEntry": 600.0,
+    "DNSRecord": 120.0,
+}
+_OTHER_TIMEOUT = 180.0
+
+HANDED_ON: Mapping[str, tuple[str, str]] = {
+    "ControlPlane": ("Infrastructure", "infrastructureProviderStatus"),
+    "Worker": ("Infrastructure", "infrastructureProviderStatus"),
+    "BackupEntry": ("BackupBucket", "backupBucketProviderStatus"),
+}
+"""Whose status.providerStatus gardenlet copies into which field of a kind's spec."""
+
+_KNOWN = frozenset().union(*CREATION)
+
+
+def in_stages(order: Stages, kinds: Iterable[Kind]) -> Iterator[list[Kind]]:
+    """These kinds in that order, stage by stage; stages with none of them are left out."""
+    left = list(kinds)
+    for stage in order:
+        found = [kind for kind in left if _stands_for(kind) in stage]
+        if found:
+            yield found
+
+
+def seconds(kind: Kind) -> float:
+    """How long gardenlet waits for an object of the kind."""
+    return _TIMEOUTS.get(kind.name, _OTHER_TIMEOUT)
+
+
+def _stands_for(kind: Kind) -> str:
+    return kind.name if kind.name in _KNOWN else OTHERS

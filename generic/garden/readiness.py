@@ -1,0 +1,51 @@
+"""What gardenlet thinks of an object it waits for: ready, migrated, or why not yet. Pure.
+
+Source: gardener `pkg/extensions/customresources.go` and `pkg/utils/kubernetes/health`.
+"""
+
+from __future__ import annotations
+
+from actuator.meta import LastOperationState, LastOperationType, Raw, parse_time
+from generic.predicates import OPERATION, TIMESTAMP
+
+__all__ = ["not_migrated_because", "not_ready_because"]
+
+
+def not_ready_because(obj: Raw) -> str | None:
+    """Why gardenlet would not call the object ready yet; None when it would."""
+    meta, status = obj["metadata"], obj.get("status") or {}
+    annotations = meta.get("annotations") or {}
+    operation = status.get("lastOperation")
+    if status.get("lastError"):
+        return f"error: {status['lastError'].get('description')}"
+    if status.get("observedGeneration") != meta.get("generation"):
+        return "observed generation outdated"
+    if OPERATION in annotations:
+        return f"operation {annotations[OPERATION]!r} is not yet picked up"
+    if not operation:
+        return "no last operation yet"
+    if operation.get("state") != "Succeeded":
+        return f"last operation is {operation.get('state')}"
+    return _is_outdated(annotations.get(TIMESTAMP), operation)
+
+
+def _is_outdated(asked: str | None, operation: Raw) -> str | None:
+    """Whether the request is younger than the last operation; whole seconds are compared."""
+    if asked is None:
+        return None
+    try:
+        wanted = parse_time(asked).replace(microsecond=0)
+        outdated = wanted > parse_time(operation["lastUpdateTime"])
+    except ValueError as error:
+        return f"a timestamp cannot be read: {error}"
+    return "last operation is older than the request" if outdated else None
+
+
+def not_migrated_because(obj: Raw) -> str | None:
+    """Why gardenlet would not let the object go to another seed yet; None when it would."""
+    operation = (obj.get("status") or {}).get("lastOperation") or {}
+    done = (LastOperationType.MIGRATE, LastOperationState.SUCCEEDED)
+    if (operation.get("type"), operation.get("state")) == done:
+        return None
+    said = f"{operation.get('type')} is {operation.get('state')}" if operation else "none yet"
+    return f"last operation: {said}"

@@ -1,0 +1,61 @@
+"""ManagedResource: manifests that gardener-resource-manager applies to a seed or a shoot.
+
+A ManagedResource names Secrets, and these hold the manifests (Gardener documentation,
+"gardener-resource-manager"). Here are its class, and how one is deployed, kept, deleted and
+waited for. What plays the resource manager's part in tests is not here.
+
+Guarantees:
+- A Secret is immutable and named after its content; a changed one is another Secret. The old one
+  is left to Gardener's garbage collector, which its label asks for.
+- What is there without our mark, the label `origin`, is never taken over, changed or deleted.
+- Nothing waits: what is not gone yet is a RequeueAfter.
+"""
+
+from generic.managedresources.deletion import (
+    check_deleted,
+    delete,
+    is_deployed,
+    set_keep_objects,
+)
+from generic.managedresources.deployment import deploy_for_seed, deploy_for_shoot
+from generic.managedresources.kind import (
+    GARBAGE_COLLECTABLE,
+    MANAGED_RESOURCES,
+    NO_CLEANUP,
+    ORIGIN,
+    SEED_CLASS,
+    SEED_FINALIZER,
+    SHOOT_FINALIZER,
+    GroupKind,
+    ManagedObject,
+    ManagedResource,
+    ManagedResourceSpec,
+    ManagedResourceStatus,
+    SecretName,
+    is_healthy,
+)
+from generic.managedresources.ours import PERMISSIONS
+
+__all__ = [
+    "GARBAGE_COLLECTABLE",
+    "MANAGED_RESOURCES",
+    "NO_CLEANUP",
+    "ORIGIN",
+    "PERMISSIONS",
+    "SEED_CLASS",
+    "SEED_FINALIZER",
+    "SHOOT_FINALIZER",
+    "GroupKind",
+    "ManagedObject",
+    "ManagedResource",
+    "ManagedResourceSpec",
+    "ManagedResourceStatus",
+    "SecretName",
+    "check_deleted",
+    "delete",
+    "deploy_for_seed",
+    "deploy_for_shoot",
+    "is_deployed",
+    "is_healthy",
+    "set_keep_objects",
+]

@@ -1,0 +1,136 @@
+"""ManagedResource as a class, and the words that its users and its manager share."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import attrs
+
+from actuator.interface import resource_of
+from actuator.meta import Column, Condition, Kind, Object, Raw, Schema
+
+__all__ = [
+    "GARBAGE_COLLECTABLE",
+    "MANAGED_RESOURCES",
+    "NO_CLEANUP",
+    "ORIGIN",
+    "SEED_CLASS",
+    "SEED_FINALIZER",
+    "SHOOT_FINALIZER",
+    "GroupKind",
+    "ManagedObject",
+    "ManagedResource",
+    "ManagedResourceSpec",
+    "ManagedResourceStatus",
+    "SecretName",
+    "is_healthy",
+]
+
+SEED_CLASS = "seed"
+"""The class that the seed's resource manager serves; the shoot's serves those without one."""
+
+SHOOT_FINALIZER = "resources.gardener.cloud/gardener-resource-manager"
+SEED_FINALIZER = f"{SHOOT_FINALIZER}-{SEED_CLASS}"
+GARBAGE_COLLECTABLE = "resources.gardener.cloud/garbage-collectable-reference"
+NO_CLEANUP = "shoot.gardener.cloud/no-cleanup"
+"""Label of what gardenlet leaves in the shoot when it cleans up, since its owner removes it."""
+
+ORIGIN = "origin"
+"""Label that says who deployed a ManagedResource; "gardener" is Gardener's own."""
+
+
+@attrs.frozen(kw_only=True)
+class SecretName:
+    """corev1.LocalObjectReference: a Secret in the ManagedResource's namespace."""
+
+    name: str = ""
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class GroupKind:
+    """metav1.GroupKind."""
+
+    group: Annotated[str, Schema(required=True)] = ""
+    kind: Annotated[str, Schema(required=True)] = ""
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class ManagedResourceSpec:
+    """Where the manifests are, and how they are applied."""
+
+    class_: str | None = attrs.field(default=None, metadata={"wire": "class"})
+    secret_refs: Annotated[list[SecretName], Schema(required=True)] = attrs.field(factory=list)
+    inject_labels: dict[str, str] = attrs.field(factory=dict)
+    force_overwrite_labels: bool | None = None
+    force_overwrite_annotations: bool | None = None
+    keep_objects: bool | None = None
+    equivalences: list[list[GroupKind]] = attrs.field(factory=list)
+    delete_persistent_volume_claims: bool | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class ManagedObject:
+    """Something that was applied."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    labels: dict[str, str] = attrs.field(factory=dict)
+    annotations: dict[str, str] = attrs.field(factory=dict)
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.define(kw_only=True)
+class ManagedResourceStatus:
+    """What the resource manager says of it."""
+
+    conditions: list[Condition] = attrs.field(factory=list)
+    observed_generation: Annotated[int | None, Schema(format="int64")] = None
+    resources: list[ManagedObject] = attrs.field(factory=list)
+    secrets_data_checksum: str | None = None
+    extra: Raw = attrs.field(factory=dict)
+
+
+def _condition_column(name: str, type: str) -> Column:
+    return Column(name, f'.status.conditions[?(@.type=="{type}")].status')
+
+
+@attrs.define(kw_only=True)
+class ManagedResource(Object):
+    """Manifests for gardener-resource-manager."""
+
+    KIND: ClassVar[Kind] = Kind(
+        name="ManagedResource",
+        plural="managedresources",
+        group="resources.gardener.cloud",
+        short_names=("mr",),
+        finalizer="",
+        columns=(
+            Column("Class", ".spec.class"),
+            _condition_column("Applied", "ResourcesApplied"),
+            _condition_column("Healthy", "ResourcesHealthy"),
+            _condition_column("Progressing", "ResourcesProgressing"),
+            Column("Age", ".metadata.creationTimestamp", "date"),
+        ),
+    )
+
+    spec: Annotated[ManagedResourceSpec, Schema(required=True)] = attrs.field(
+        factory=ManagedResourceSpec
+    )
+    status: ManagedResourceStatus = attrs.field(factory=ManagedResourceStatus)
+
+
+MANAGED_RESOURCES = resource_of(ManagedResource.KIND)
+
+
+def is_healthy(managed: ManagedResource) -> bool:
+    """Whether everything was applied, as the spec is now, and is healthy."""
+    said = {condition.type: condition.status for condition in managed.status.conditions}
+    return managed.status.observed_generation == managed.metadata.generation and all(
+        said.get(type) == "True" for type in ("ResourcesApplied", "ResourcesHealthy")
+    )

@@ -1,0 +1,1 @@
+"""What installs an extension in a Gardener landscape: its Helm chart, and its registration."""

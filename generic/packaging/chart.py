@@ -1,0 +1,180 @@
+"""The Helm chart that installs an extension: its files, as text, made from a Manager.
+
+Pure; writing them is the command's business, the Deployment that of `deployment`. Manifests are
+data, with Go templates only where an installation must be able to differ; all of those values
+stand in values.yaml. What gardenlet and gardener-operator inject (`.gardener`) is used where it
+is there, and never needed. Nothing in a chart is secret.
+
+Sources: Gardener documentation, "Network Policies In Seeds" and "High Availability of Deployed
+Components"; Kubernetes documentation, "Specifying a Disruption Budget".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import attrs
+
+from actuator.errors import ConfigurationError
+from actuator.meta import Raw
+from generic.manager import Manager
+from generic.packaging import deployment
+from generic.packaging.text import yaml_text
+from generic.rbac import cluster_role, role_binding
+
+__all__ = ["Chart", "chart_files"]
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+_NUMBER = "(0|[1-9][0-9]*)"
+_VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+_NAMESPACE = "{{ .Release.Namespace }}"
+_SCRAPE = "networking.resources.gardener.cloud/from-all-seed-scrape-targets-allowed-ports"
+_RBAC = "rbac.authorization.k8s.io/v1"
+_LEASES = {
+    "apiGroups": ["coordination.k8s.io"],
+    "resources": ["leases"],
+    "verbs": ["create", "get", "patch"],
+}
+
+
+def _check_name(_chart: Chart, _attribute: object, name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"{name!r} cannot name an extension: at most 40 lower-case letters, digits and hyphens"
+        )
+
+
+def _check_version(_chart: Chart, _attribute: object, version: str) -> None:
+    if not _VERSION.fullmatch(version):
+        raise ConfigurationError(
+            f"{version!r} is no version of a chart: Helm wants MAJOR.MINOR.PATCH (SemVer 2)"
+        )
+
+
+@attrs.frozen(kw_only=True)
+class Chart:
+    """What is installed: `extension` is the MODULE:OBJECT that the image runs, for `types`.
+
+    Raises ConfigurationError for a name or a version that Kubernetes or Helm would not take.
+    """
+
+    name: str = attrs.field(validator=_check_name)
+    extension: str
+    image: str
+    """Where the image is: REPOSITORY, REPOSITORY:TAG, or REPOSITORY@DIGEST."""
+    version: str = attrs.field(default="0.1.0", validator=_check_version)
+    types: tuple[str, ...] = ()
+
+
+def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
+    """Every file of the chart: its path below the chart's folder, and its text.
+
+    `manager` is one without leader election and heartbeat: their Leases are in the extension's
+    own namespace, so a Role there is enough for them.
+    """
+    # One chart may be installed twice in a cluster, and what has no namespace must not collide.
+    role = f"{chart.name}-{_NAMESPACE}"
+    pods = deployment.spec(chart.name, chart.extension, chart.types, manager.options)
+    manifests = {
+        "deployment": _manifest(chart, "apps/v1", "Deployment", spec=pods),
+        "service": _service(chart),
+        "serviceaccount": _manifest(chart, "v1", "ServiceAccount"),
+        "clusterrole": cluster_role(manager, role),
+        "clusterrolebinding": role_binding(role, chart.name, _NAMESPACE),
+        "role": _manifest(chart, _RBAC, "Role", rules=[_LEASES]),
+        "rolebinding": _own_role_binding(chart),
+        "poddisruptionbudget": _disruption_budget(chart),
+    }
+    files = {f"templates/{name}.yaml": yaml_text(manifest) for name, manifest in manifests.items()}
+    return {
+        "Chart.yaml": yaml_text(_about(chart)),
+        "values.yaml": yaml_text(_values(chart)),
+        **files,
+    }
+
+
+def _about(chart: Chart) -> Raw:
+    return {
+        "apiVersion": "v2",
+        "name": chart.name,
+        "description": f"The Gardener extension {chart.name}",
+        "type": "application",
+        "version": chart.version,
+        "appVersion": chart.version,
+    }
+
+
+def _values(chart: Chart) -> Raw:
+    """What an installation can change, with its defaults."""
+    repository, tag = _split_image(chart.image)
+    image = {"repository": repository, "tag": tag or chart.version, "pullPolicy": "IfNotPresent"}
+    return {
+        "replicas": 1,
+        "image": image,
+        "resources": {
+            "requests": {"cpu": "50m", "memory": "128Mi"},
+            "limits": {"memory": "1Gi"},
+        },
+        "priorityClassName": "gardener-system-900",
+        "logLevel": "info",
+        "logFormat": "json",
+        "metricsPort": 8080,
+        "healthPort": 8081,
+        "maxConcurrentReconciles": 5,
+        "ignoreOperationAnnotation": False,
+        "extensionClasses": [],
+        "heartbeat": {"renewIntervalSeconds": 30},
+        "env": [],
+    }
+
+
+def _split_image(image: str) -> tuple[str, str]:
+    """Repository and tag, or digest; a colon before the last slash belongs to a port."""
+    repository, at, digest = image.partition("@")
+    if at:
+        return repository, digest
+    host, slash, name = image.rpartition("/")
+    name, _, tag = name.partition(":")
+    return f"{host}{slash}{name}", tag
+
+
+def _manifest(
+    chart: Chart, api_version: str, kind: str, *, annotations: Raw | None = None, **parts: Any
+) -> Raw:
+    metadata: Raw = {
+        "name": chart.name,
+        "namespace": _NAMESPACE,
+        "labels": {**deployment.labels(chart.name), deployment.HIGH_AVAILABILITY: "controller"},
+    }
+    if annotations:
+        metadata["annotations"] = annotations
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **parts}
+
+
+def _own_role_binding(chart: Chart) -> Raw:
+    subject = {"kind": "ServiceAccount", "name": chart.name, "namespace": _NAMESPACE}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": chart.name}
+    return _manifest(chart, _RBAC, "RoleBinding", roleRef=role, subjects=[subject])
+
+
+def _service(chart: Chart) -> Raw:
+    """Where the seed's Prometheus scrapes; its annotation opens the network policies for that."""
+    port = {"name": "metrics", "port": "{{ .Values.metricsPort }}", "protocol": "TCP"}
+    ports = '[{"protocol":"TCP","port":{{ .Values.metricsPort }}}]'
+    return _manifest(
+        chart,
+        "v1",
+        "Service",
+        annotations={_SCRAPE: ports},
+        spec={"type": "ClusterIP", "selector": deployment.labels(chart.name), "ports": [port]},
+    )
+
+
+def _disruption_budget(chart: Chart) -> Raw:
+    spec = {
+        "maxUnavailable": 1,
+        "selector": {"matchLabels": deployment.labels(chart.name)},
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+    }
+    return _manifest(chart, "policy/v1", "PodDisruptionBudget", spec=spec)

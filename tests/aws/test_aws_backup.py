@@ -1,0 +1,220 @@
+"""BackupBucket and BackupEntry on (simulated) S3: made once, emptied, nobody else's touched."""
+
+from __future__ import annotations
+
+import pytest
+from aws_objects import REGION, Call, backup_bucket
+
+from actuator import ActuatorError, Cluster, ConfigurationError, ErrorCode
+from actuator.v1alpha1 import BackupBucket
+from extensions.aws.backupbucket import AwsBackupBucket
+from extensions.aws.bucket import Bucket, Found
+from extensions.aws.cloud import GLOBAL
+from extensions.aws.errors import CloudError
+from extensions.aws.tags import as_list, bucket_mark
+
+NO_CLUSTER = Cluster()
+
+
+class Crash(BaseException):
+    pass
+
+
+@pytest.fixture
+def buckets(url) -> AwsBackupBucket:
+    return AwsBackupBucket(url)
+
+
+@pytest.fixture
+def wanted(namespace) -> BackupBucket:
+    return backup_bucket(namespace)
+
+
+@pytest.fixture
+def bucket(s3, namespace) -> Bucket:
+    """The same bucket as administrator."""
+    return Bucket(s3, namespace, REGION)
+
+
+def put(s3, bucket: str, *keys: str) -> None:
+    for key in keys:
+        s3.request("put_object", Bucket=bucket, Key=key, Body=b"x")
+
+
+def keys(s3, bucket: str) -> list[str]:
+    answer = s3.request("list_object_versions", Bucket=bucket)
+    return [one["Key"] for one in (*answer.get("Versions", ()), *answer.get("DeleteMarkers", ()))]
+
+
+def may(action: str) -> dict:
+    statement = {"Effect": "Allow", "Action": action, "Resource": "*"}
+    deny = {"Effect": "Deny", "Action": "s3:DeleteObject", "Resource": "*"}
+    return {"Version": "2012-10-17", "Statement": [statement, deny]}
+
+
+def make_foreign(s3, name: str) -> None:
+    where = {"LocationConstraint": REGION}
+    s3.request("create_bucket", Bucket=name, CreateBucketConfiguration=where)
+    tagging = {"TagSet": as_list({"team": "other"})}
+    s3.request("put_bucket_tagging", Bucket=name, Tagging=tagging)
+
+
+def test_a_bucket_is_made_once_in_its_region_and_with_our_mark(
+    buckets, call, wanted, bucket, s3, namespace
+):
+    buckets.reconcile(call, wanted, NO_CLUSTER)
+    buckets.reconcile(call, wanted, NO_CLUSTER)
+    assert bucket.look() is Found.OURS
+    where = s3.request("get_bucket_location", Bucket=namespace)
+    assert where["LocationConstraint"] == REGION
+    assert wanted.status.provider_status == wanted.status.state
+    assert wanted.status.provider_status["bucket"] == namespace
+    (left,) = buckets.external_resources(wanted)
+    assert (left.type, left.id, left.region) == ("AWS::S3::Bucket", namespace, REGION)
+    assert left.tags == bucket_mark(namespace)
+    assert len(call.saved) == 1, "saved ahead of the creation, and never again"
+
+
+def test_the_region_that_s3_must_not_hear_is_left_out(buckets, call, namespace, account):
+    buckets.reconcile(call, backup_bucket(namespace, region=GLOBAL), NO_CLUSTER)
+    assert Bucket(account.service("s3", GLOBAL), namespace, GLOBAL).look() is Found.OURS
+
+
+def test_a_crash_before_the_creation_leaves_only_a_status(buckets, call, wanted, bucket):
+    def crash(status):
+        raise Crash
+
+    call.on_save = crash
+    with pytest.raises(Crash):
+        buckets.reconcile(call, wanted, NO_CLUSTER)
+    assert bucket.look() is Found.NOTHING
+    call.on_save = lambda status: None
+    buckets.reconcile(call, wanted, NO_CLUSTER)
+    assert bucket.look() is Found.OURS
+
+
+@pytest.mark.parametrize("then", ["reconcile", "delete"])
+def test_a_bucket_that_a_crash_left_without_mark_is_taken_up(
+    buckets, call, wanted, bucket, then, monkeypatch
+):
+    def crash(bucket):
+        raise Crash
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Bucket, "mark", crash)
+        with pytest.raises(Crash):
+            buckets.reconcile(call, wanted, NO_CLUSTER)
+    assert bucket.look() is Found.UNMARKED
+    getattr(buckets, then)(call, wanted, NO_CLUSTER)
+    assert bucket.look() is (Found.OURS if then == "reconcile" else Found.NOTHING)
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_a_bucket_of_somebody_else_is_an_error_and_stays(
+    buckets, call, wanted, s3, namespace, tagged
+):
+    make_foreign(s3, namespace)
+    if not tagged:
+        s3.request("delete_bucket_tagging", Bucket=namespace)
+    put(s3, namespace, "theirs")
+    with pytest.raises(ConfigurationError, match=f"BackupBucket {namespace}: metadata.name: there"):
+        buckets.reconcile(call, wanted, NO_CLUSTER)
+    assert list(buckets.external_resources(wanted)) == []
+    buckets.delete(call, wanted, NO_CLUSTER)
+    assert keys(s3, namespace) == ["theirs"]
+
+
+def test_a_bucket_that_lost_its_mark_is_neither_taken_up_nor_deleted(
+    buckets, call, wanted, s3, namespace
+):
+    buckets.reconcile(call, wanted, NO_CLUSTER)
+    put(s3, namespace, "entry/backup")
+    s3.request("delete_bucket_tagging", Bucket=namespace)
+    with pytest.raises(ConfigurationError, match="a bucket without tags"):
+        buckets.reconcile(call, wanted, NO_CLUSTER)
+    with pytest.raises(ActuatorError, match="has lost its tag; put it back") as error:
+        buckets.delete(call, wanted, NO_CLUSTER)
+    assert error.value.codes == (ErrorCode.ERR_INFRA_DEPENDENCIES,)
+    assert keys(s3, namespace) == ["entry/backup"]
+
+
+def test_a_name_that_another_account_has_leaves_nothing_to_delete(
+    buckets, call, wanted, monkeypatch
+):
+    def taken(bucket):
+        raise CloudError("create_bucket", "BucketAlreadyExists", "Taken.")
+
+    monkeypatch.setattr(Bucket, "create", taken)
+    with pytest.raises(CloudError) as error:
+        buckets.reconcile(call, wanted, NO_CLUSTER)
+    assert error.value.codes == (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
+    assert list(buckets.external_resources(wanted)) == []
+
+
+def test_a_deleted_bucket_goes_with_everything_in_it(buckets, call, wanted, bucket, s3, namespace):
+    buckets.reconcile(call, wanted, NO_CLUSTER)
+    versioning = {"Status": "Enabled"}
+    s3.request("put_bucket_versioning", Bucket=namespace, VersioningConfiguration=versioning)
+    put(s3, namespace, "a/1", "a/1", "b/2")
+    s3.request("delete_object", Bucket=namespace, Key="b/2")
+    assert len(keys(s3, namespace)) == 4
+    buckets.delete(call, wanted, NO_CLUSTER)
+    assert bucket.look() is Found.NOTHING
+    assert list(buckets.external_resources(wanted)) == []
+    buckets.delete(call, wanted, NO_CLUSTER)
+
+
+def test_what_was_never_asked_for_is_deleted_without_secret_and_cloud(buckets, admin, namespace):
+    buckets.delete(Call(admin, namespace), backup_bucket(namespace), NO_CLUSTER)
+
+
+def test_revoked_credentials_have_their_code_and_nothing_is_forgotten(
+    buckets, call, wanted, account, namespace
+):
+    buckets.reconcile(call, wanted, NO_CLUSTER)
+    account.delete_policy(namespace)
+    with pytest.raises(CloudError, match="AccessDenied") as error:
+        buckets.delete(call, wanted, NO_CLUSTER)
+    assert error.value.codes == (ErrorCode.ERR_INFRA_UNAUTHORIZED,)
+    assert len(list(buckets.external_resources(wanted))) == 1
+
+
+@pytest.mark.parametrize("name", ["Bucket", "a_b", "ab", "-abc"])
+def test_a_name_that_s3_does_not_take_is_a_problem(buckets, call, name):
+    (problem,) = buckets.validate(call, backup_bucket(name), NO_CLUSTER)
+    assert problem.field == "metadata.name"
+
+
+def test_a_provider_config_is_a_problem(buckets, call, namespace):
+    odd = backup_bucket(namespace, providerConfig={"kind": "Nonsense"})
+    (problem,) = buckets.validate(call, odd, NO_CLUSTER)
+    assert str(problem).startswith("spec.providerConfig: this extension takes none")
+    assert list(buckets.validate(call, backup_bucket(namespace), NO_CLUSTER)) == []
+
+
+def test_what_is_under_a_prefix_goes_whole_and_nothing_beside_it(s3, bucket, namespace):
+    make_foreign(s3, namespace)
+    versioning = {"Status": "Enabled"}
+    s3.request("put_bucket_versioning", Bucket=namespace, VersioningConfiguration=versioning)
+    put(s3, namespace, "shoot--1/etcd/1", "shoot--1/etcd/1", "shoot--1/2", "shoot--10/1", "other")
+    bucket.delete_objects("shoot--1/")
+    assert sorted(keys(s3, namespace)) == ["other", "shoot--10/1"]
+    Bucket(s3, f"{namespace}-absent").delete_objects("shoot--1/")
+
+
+def test_more_than_one_request_can_delete_is_deleted(s3, bucket, namespace, monkeypatch):
+    monkeypatch.setattr("extensions.aws.bucket._AT_ONCE", 2)
+    make_foreign(s3, namespace)
+    put(s3, namespace, *(f"entry/{number}" for number in range(5)))
+    bucket.delete_objects("entry/")
+    assert keys(s3, namespace) == []
+
+
+def test_an_object_that_s3_keeps_is_an_error(clouds, account, s3, namespace, shoot_key):
+    make_foreign(s3, namespace)
+    put(s3, namespace, "entry/1")
+    account.put_policy(namespace, may("s3:ListBucketVersions"))
+    seen = clouds.open(shoot_key, REGION, lambda: None, "s3")
+    with pytest.raises(CloudError, match="AccessDenied: entry/1") as error:
+        Bucket(seen, namespace).delete_objects("entry/")
+    assert error.value.codes == (ErrorCode.ERR_INFRA_UNAUTHORIZED,)

@@ -1,0 +1,83 @@
+"""The policy: no right is missing, none is there for nothing."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from aws_objects import (
+    backup_bucket,
+    bastion,
+    control_plane,
+    dns_record,
+    infrastructure,
+    shoot_cluster,
+)
+
+from actuator import Actuator, Cluster, RequeueAfter
+from extensions.aws import AwsControlPlane, AwsInfrastructure
+from extensions.aws.backupbucket import AwsBackupBucket
+from extensions.aws.bastion import AwsBastion
+from extensions.aws.cloud import Cloud
+from extensions.aws.config import API_VERSION
+from extensions.aws.crds import binding_crd
+from extensions.aws.dnsrecord import AwsDnsRecord
+from extensions.aws.policy import ACTIONS
+from generic.seed import install_crds
+
+NAMED_OTHERWISE = {
+    "s3:ListObjectVersions": "s3:ListBucketVersions",
+    "s3:DeleteObjects": "s3:DeleteObject",
+}
+WITHOUT_A_REQUEST = {"ec2:CreateTags", "s3:DeleteObjectVersion"}
+"""They go with requests that are named otherwise."""
+
+BASTION = {"apiVersion": API_VERSION, "kind": "BastionConfig", "ami": "ami-12c6146b"}
+
+
+@pytest.fixture
+def asked(monkeypatch) -> set[str]:
+    """The actions of all requests to AWS."""
+    found: set[str] = set()
+    request = Cloud.request
+
+    def note(cloud, operation, **parameters):
+        service = cloud._client.meta.service_model.service_name
+        action = f"{service}:{''.join(word.capitalize() for word in operation.split('_'))}"
+        found.add(NAMED_OTHERWISE.get(action, action))
+        return request(cloud, operation, **parameters)
+
+    monkeypatch.setattr(Cloud, "request", note)
+    return found
+
+
+def patiently(actuator: Actuator, operation: str, call, obj, cluster) -> None:
+    for _ in range(3):
+        with suppress(RequeueAfter):
+            getattr(actuator, operation)(call, obj, cluster)
+            return
+
+
+def test_it_allows_exactly_what_is_asked_for(url, admin, call, namespace, route53, s3, asked):
+    install_crds(admin, [binding_crd()])
+    zone = {"Name": f"{namespace}.test", "CallerReference": namespace}
+    route53._client.create_hosted_zone(**zone)
+    cluster: Cluster = shoot_cluster(namespace)
+    network, hosts = AwsInfrastructure(url), AwsBastion(url)
+    infra = infrastructure(namespace)
+    way_in = bastion(namespace, "192.0.2.0/24", providerConfig=BASTION)
+    bucket = backup_bucket(namespace)
+    steps = [
+        (network, infra),
+        (AwsControlPlane(url), control_plane(namespace)),
+        (AwsBackupBucket(url), bucket),
+        (AwsDnsRecord(url), dns_record(namespace)),
+        (hosts, way_in),
+    ]
+    for actuator, obj in steps:
+        patiently(actuator, "reconcile", call, obj, cluster)
+    s3._client.put_object(Bucket=namespace, Key="backup", Body=b"x")
+    patiently(hosts, "reconcile", call, bastion(namespace, providerConfig=BASTION), cluster)
+    for actuator, obj in reversed(steps):
+        patiently(actuator, "delete", call, obj, cluster)
+    assert asked | WITHOUT_A_REQUEST == set(ACTIONS)

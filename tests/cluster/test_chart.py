@@ -1,0 +1,449 @@
+"""`actuator chart`: rendered by helm, accepted by the API server, enough to run and no more."""
+
+import base64
+import io
+import json
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+from typing import Any
+
+import click
+import pytest
+import yaml
+from builders import infrastructure
+from harness import eventually
+
+from actuator import Actuator, Resource
+from actuator.errors import ConfigurationError, NotFound
+from actuator.interface import resource_of
+from actuator.v1alpha1 import Extension, Infrastructure
+from generic import flags
+from generic.charts import find_helm
+from generic.cli.chart import chart
+from generic.client import path_of
+from generic.garden import not_ready_because
+from generic.healthchecks import Check, HealthChecks, HealthResult
+from generic.manager import Manager
+from generic.packaging.registration import (
+    Deployment,
+    Lifecycle,
+    Traits,
+    controller_registration,
+    controller_resources,
+)
+
+ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+MODULE = """
+from actuator import Actuator
+from actuator.v1alpha1 import Infrastructure
+from generic.healthchecks import Check, HealthChecks, HealthResult
+
+class Network(Actuator[Infrastructure]):
+    def reconcile(self, ctx, infrastructure, cluster): ...
+    def delete(self, ctx, infrastructure, cluster): ...
+
+def extension(manager):
+    manager.add(Network(), type="TYPE")
+    checks = [Check("ControlPlaneHealthy", lambda ctx: HealthResult.healthy())]
+    manager.add_health_checks(HealthChecks(cls=Infrastructure, types=["TYPE"], checks=checks))
+"""
+RESOURCES = {
+    "ServiceAccount": Resource("v1", "serviceaccounts"),
+    "Service": Resource("v1", "services"),
+    "Deployment": Resource("apps/v1", "deployments"),
+    "PodDisruptionBudget": Resource("policy/v1", "poddisruptionbudgets"),
+    "Role": Resource("rbac.authorization.k8s.io/v1", "roles"),
+    "RoleBinding": Resource("rbac.authorization.k8s.io/v1", "rolebindings"),
+    "ClusterRole": Resource("rbac.authorization.k8s.io/v1", "clusterroles", namespaced=False),
+    "ClusterRoleBinding": Resource(
+        "rbac.authorization.k8s.io/v1", "clusterrolebindings", namespaced=False
+    ),
+}
+LEASES = Resource("coordination.k8s.io/v1", "leases")
+REVIEWS = Resource("authorization.k8s.io/v1", "subjectaccessreviews", namespaced=False)
+INFRASTRUCTURES = resource_of(Infrastructure.KIND)
+
+
+@pytest.fixture(scope="session")
+def helm():
+    """The real helm."""
+    return find_helm(print)
+
+
+@pytest.fixture
+def author(tmp_path, monkeypatch, namespace):
+    """A directory with an author's extension in it, for the type named like the namespace."""
+    module = f"mine_{namespace.replace('-', '_')}"
+    (tmp_path / f"{module}.py").write_text(MODULE.replace("TYPE", namespace))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return f"{module}:extension"
+
+
+@pytest.fixture
+def write(author, tmp_path):
+    """Calls the command, and returns the folder it has written."""
+
+    def call(*arguments):
+        folder = tmp_path / "out"
+        command = [author, "--output", str(folder), "--name", "mine", *arguments]
+        chart.main(command, standalone_mode=False)
+        return folder
+
+    return call
+
+
+@pytest.fixture
+def render(helm, namespace):
+    """What helm makes of a chart: objects."""
+
+    def call(folder, **values):
+        command = [helm, "template", "release", folder / "mine", "--namespace", namespace]
+        for key, value in values.items():
+            command += ["--set-json", f"{key}={json.dumps(value)}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        return [document for document in yaml.safe_load_all(done.stdout) if document]
+
+    return call
+
+
+def of_kind(objects, kind):
+    (found,) = (obj for obj in objects if obj["kind"] == kind)
+    return found
+
+
+def dry_run(admin, obj):
+    meta = obj["metadata"]
+    path = path_of(RESOURCES[obj["kind"]], meta.get("namespace", ""), meta["name"])
+    query = {"dryRun": "All", "fieldValidation": "Strict", "fieldManager": "test", "force": "true"}
+    body = json.dumps(obj).encode()
+    admin.send("PATCH", path, query=query, body=body, content_type="application/apply-patch+yaml")
+
+
+def test_every_rendered_object_is_accepted_in_strict_mode(admin, write, render, namespace):
+    objects = render(write())
+    assert {obj["kind"] for obj in objects} >= {
+        "Deployment",
+        "Service",
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "PodDisruptionBudget",
+    }
+    for obj in objects:
+        dry_run(admin, obj)
+        if RESOURCES[obj["kind"]].namespaced:
+            assert obj["metadata"]["namespace"] == namespace
+    assert "Secret" not in {obj["kind"] for obj in objects}
+
+
+def test_values_change_what_an_installation_may_change(admin, write, render):
+    objects = render(
+        write("--image", "registry.example.org:5000/mine@sha256:0123"),
+        replicas=2,
+        metricsPort=9090,
+        env=[{"name": "A", "value": "b"}],
+        ignoreOperationAnnotation=True,
+        extensionClasses=["shoot", "seed"],
+    )
+    for obj in objects:
+        dry_run(admin, obj)
+    deployment = of_kind(objects, "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert deployment["spec"]["replicas"] == 2
+    assert container["image"] == "registry.example.org:5000/mine@sha256:0123"
+    assert container["env"] == [{"name": "A", "value": "b"}]
+    options = flags.from_args(container["args"][1:])
+    assert options.extension_classes == ("shoot", "seed")
+    assert options.ignore_operation_annotation
+    assert options.metrics_bind_address == ":9090"
+
+
+def test_what_gardener_injects_is_used(write, render):
+    runtime = {
+        "runtimeCluster": {"enabled": True, "priorityClassName": "gardener-garden-system-200"}
+    }
+    injected = {"gardener": {"version": "v1.150.0", **runtime}}
+    pod = of_kind(render(write(), **injected), "Deployment")["spec"]["template"]["spec"]
+    assert pod["priorityClassName"] == "gardener-garden-system-200"
+    assert flags.from_args(pod["containers"][0]["args"][1:]).extension_classes == ("garden",)
+    pod = of_kind(render(write()), "Deployment")["spec"]["template"]["spec"]
+    assert pod["priorityClassName"] == "gardener-system-900"
+
+
+def test_the_pods_are_restricted_probed_and_named_to_network_policies(write, render, namespace):
+    objects = render(write())
+    template = of_kind(objects, "Deployment")["spec"]["template"]
+    pod, (container,) = template["spec"], template["spec"]["containers"]
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert template["metadata"]["labels"]["networking.gardener.cloud/to-runtime-apiserver"]
+    assert template["metadata"]["annotations"]["prometheus.io/port"] == "8080"
+    annotations = of_kind(objects, "Service")["metadata"]["annotations"]
+    assert [json.loads(ports) for ports in annotations.values()] == [
+        [{"protocol": "TCP", "port": 8080}]
+    ]
+    options = flags.from_args(container["args"][1:])
+    assert options.leader_election
+    assert options.leader_election_namespace == options.heartbeat_namespace == namespace
+    assert pod["terminationGracePeriodSeconds"] > options.shutdown_timeout
+
+
+@pytest.fixture
+def installed(admin, write, render, environment, namespace):
+    """The rendered accounts and roles, really there; a kubeconfig of the account."""
+    objects = [
+        obj for obj in render(write()) if "Role" in obj["kind"] or obj["kind"] == "ServiceAccount"
+    ]
+    for obj in objects:
+        admin.apply(RESOURCES[obj["kind"]], obj)
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+    yield environment.user_kubeconfig(f"system:serviceaccount:{namespace}:mine", groups)
+    for obj in objects:
+        meta = obj["metadata"]
+        admin.delete(RESOURCES[obj["kind"]], meta["name"], meta.get("namespace", ""))
+
+
+def allowed(admin, namespace, verb, resource, group="", where="", name=""):
+    wanted = {"verb": verb, "group": group, "namespace": where, "name": name}
+    wanted["resource"], _, wanted["subresource"] = resource.partition("/")
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "metadata": {},
+        "spec": {
+            "user": f"system:serviceaccount:{namespace}:mine",
+            "resourceAttributes": wanted,
+        },
+    }
+    return admin.create(REVIEWS, review)["status"]["allowed"]
+
+
+def test_the_account_may_do_what_the_manager_does_and_nothing_else(admin, installed, namespace):
+    def may(*arguments, **more):
+        return allowed(admin, namespace, *arguments, **more)
+
+    extensions = "extensions.gardener.cloud"
+    for verb in ("get", "list", "watch", "patch"):
+        assert may(verb, "infrastructures", extensions)
+    assert may("patch", "infrastructures/status", extensions)
+    assert may("watch", "clusters", extensions)
+    assert may("create", "events", where=namespace)
+    for name in ("mine-leader-election", "gardener-extension-heartbeat"):
+        assert may("patch", "leases", "coordination.k8s.io", where=namespace, name=name)
+    assert may("create", "leases", "coordination.k8s.io", where=namespace)
+    assert not may("patch", "leases", "coordination.k8s.io", where="kube-system")
+    assert not may("list", "secrets")
+    assert not may("get", "secrets", where=namespace)
+    assert not may("delete", "infrastructures", extensions)
+    assert not may("list", "controlplanes", extensions)
+    assert not may("create", "pods", where=namespace)
+    assert not may("*", "*", "*")
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def test_the_rendered_command_runs_with_the_rendered_rights(
+    admin, seed, installed, write, render, namespace, tmp_path
+):
+    """What stands in the Deployment, as a process: it reconciles, reports health, and lives."""
+    objects = render(write(), metricsPort=free_port(), healthPort=free_port())
+    (container,) = of_kind(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == ["actuator", "run"]
+    process = subprocess.Popen(
+        [*ACTUATOR, "run", *container["args"], "--kubeconfig", installed],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    try:
+        seed.create(infrastructure(namespace, namespace))
+
+        def ready():
+            assert process.poll() is None, process.stderr.read()
+            return not_ready_because(seed.get()) is None and seed.status().get("conditions")
+
+        eventually(ready)
+        heartbeat = eventually(lambda: lease(admin, namespace))
+        assert heartbeat["spec"]["leaseDurationSeconds"] == 30
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def lease(admin, namespace):
+    try:
+        return admin.get(LEASES, "gardener-extension-heartbeat", namespace)
+    except NotFound:
+        return None
+
+
+def documents(path):
+    return list(yaml.safe_load_all(path.read_text()))
+
+
+def test_the_registration_says_what_is_served_and_carries_the_chart(write, namespace):
+    folder = write("--policy", "OnDemand")
+    deployment, registration = documents(folder / "controllerregistration.yaml")
+    assert deployment["apiVersion"] == "core.gardener.cloud/v1"
+    assert deployment["kind"] == "ControllerDeployment"
+    packed = io.BytesIO(base64.b64decode(deployment["helm"]["rawChart"]))
+    with tarfile.open(fileobj=packed) as tar:
+        inside = {name: tar.extractfile(name).read().decode() for name in tar.getnames()}
+    written = {
+        str(path.relative_to(folder)): path.read_text()
+        for path in (folder / "mine").rglob("*.yaml")
+    }
+    assert inside == written
+    assert registration["apiVersion"] == "core.gardener.cloud/v1beta1"
+    assert registration["kind"] == "ControllerRegistration"
+    assert registration["spec"] == {
+        "resources": [{"kind": "Infrastructure", "type": namespace, "primary": True}],
+        "deployment": {"deploymentRefs": [{"name": "mine"}], "policy": "OnDemand"},
+    }
+
+
+def test_the_same_extension_gives_the_same_files(write, tmp_path):
+    first = (write() / "controllerregistration.yaml").read_bytes()
+    assert (write() / "controllerregistration.yaml").read_bytes() == first
+
+
+def test_for_gardener_operator_it_is_an_extension(write, namespace):
+    reference = "registry.example.org/charts/mine:0.1.0"
+    folder = write("--operator", "--oci-repository", reference, "--policy", "Always")
+    (extension,) = documents(folder / "extension.yaml")
+    assert (extension["apiVersion"], extension["kind"]) == (
+        "operator.gardener.cloud/v1alpha1",
+        "Extension",
+    )
+    assert extension["spec"] == {
+        "resources": [{"kind": "Infrastructure", "type": namespace, "primary": True}],
+        "deployment": {
+            "extension": {"helm": {"ociRepository": {"ref": reference}}, "policy": "Always"}
+        },
+    }
+
+
+def test_what_is_served_second_may_go_to_selected_seeds(write, namespace):
+    selector = {"matchLabels": {"a": "b"}}
+    folder = write(
+        "--secondary", f"Infrastructure/{namespace}", "--seed-selector", json.dumps(selector)
+    )
+    _, registration = documents(folder / "controllerregistration.yaml")
+    assert registration["spec"]["resources"][0]["primary"] is False
+    assert registration["spec"]["deployment"]["seedSelector"] == selector
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--operator"], "OCI registry"),
+        (["--seed-selector", "{}"], "only where everything served is secondary"),
+        (["--secondary", "Worker/x"], "Worker/x cannot be secondary"),
+        (["--name", "No Name"], "cannot name an extension"),
+        (["--version", "latest"], "no version of a chart"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_sentence(write, arguments, words):
+    with pytest.raises(ConfigurationError, match=words):
+        write(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--secondary", "Worker"], "KIND/TYPE"),
+        (["--seed-selector", "a=b"], "no JSON"),
+        (["--seed-selector", "[]"], "a label selector"),
+        (["--lifecycle-delete", "AfterWorker"], "AfterWorker"),
+    ],
+)
+def test_a_flag_that_is_written_wrongly_is_refused(write, arguments, words):
+    with pytest.raises(click.BadParameter, match=words):
+        write(*arguments)
+
+
+def test_as_a_command_it_says_what_it_has_written(author, tmp_path):
+    command = [*ACTUATOR, "chart", author, "--output", "out"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    written = [tmp_path / line for line in done.stdout.splitlines()]
+    assert tmp_path / "out" / "controllerregistration.yaml" in written
+    assert all(path.is_file() for path in written)
+    assert "without --image" in done.stderr
+
+
+def test_a_folder_that_cannot_be_written_is_named(author, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigurationError, match=r"cannot be written"):
+        chart.main([author, "--output", str(tmp_path / "file" / "x")], standalone_mode=False)
+
+
+def test_where_nothing_of_gardener_is_served_there_is_nothing_to_register():
+    manager = Manager()
+    with pytest.raises(ConfigurationError, match="nothing to register"):
+        controller_registration("x", controller_resources(manager, Traits()), Deployment())
+
+
+class Nothing(Actuator[Any]):
+    """Does nothing, for objects of any class."""
+
+    def __init__(self, of):
+        self.of = of
+
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+
+def test_what_gardener_asks_about_extensions_is_said_of_those_alone():
+    manager = Manager()
+    manager.add(Nothing(Extension), type="filter")
+    manager.add(Nothing(Infrastructure), type=["one", "two"])
+    traits = Traits(
+        reconcile_timeout=90,
+        lifecycle=Lifecycle(reconcile="AfterWorker", delete="AfterKubeAPIServer"),
+        workerless_supported=True,
+        auto_enable=("shoot",),
+        cluster_compatibility=("shoot", "seed"),
+    )
+    assert controller_resources(manager, traits) == [
+        {
+            "kind": "Extension",
+            "type": "filter",
+            "primary": True,
+            "reconcileTimeout": "90s",
+            "lifecycle": {"reconcile": "AfterWorker", "delete": "AfterKubeAPIServer"},
+            "workerlessSupported": True,
+            "autoEnable": ["shoot"],
+            "clusterCompatibility": ["shoot", "seed"],
+        },
+        {"kind": "Infrastructure", "type": "one", "primary": True},
+        {"kind": "Infrastructure", "type": "two", "primary": True},
+    ]
+
+
+def test_who_only_checks_the_health_of_something_is_secondary():
+    manager = Manager()
+    manager.add(Nothing(Extension), type="filter")
+    check = Check("X", lambda ctx: HealthResult.healthy())
+    manager.add_health_checks(HealthChecks(cls=Infrastructure, types=["aws"], checks=[check]))
+    resources = controller_resources(manager, Traits())
+    assert [(r["kind"], r["primary"]) for r in resources] == [
+        ("Extension", True),
+        ("Infrastructure", False),
+    ]
