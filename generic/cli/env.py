@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from generic.charts import find_helm
 from generic.envtest import detached
 from generic.envtest.binaries import find_binaries
 from generic.envtest.cache import cache_directory
@@ -88,6 +89,7 @@ def build() -> None:
     binaries = find_binaries(progress)
     for path in (binaries.etcd, binaries.kube_apiserver, binaries.kube_controller_manager):
         click.echo(path)
+    click.echo(find_helm(progress))
 
 
 def _directory(name: str) -> Path:

@@ -1,0 +1,103 @@
+"""The parts of a control plane: what they are called, where they go, and what a hook is told.
+
+Names, order and classes are those of Gardener's generic ControlPlane actuator, so that its other
+parts (gardenlet, the webhooks of extensions) find what they expect.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from actuator.cluster import Cluster
+from actuator.interface import Context
+from actuator.meta import Raw
+from actuator.v1alpha1 import ControlPlane
+from generic.charts import Chart
+
+__all__ = [
+    "CONFIG",
+    "CRDS",
+    "EVERY_PART",
+    "KEPT_ON_MIGRATION",
+    "SEED",
+    "SHOOT",
+    "STORAGE_CLASSES",
+    "WEBHOOKS",
+    "Manifests",
+    "Part",
+    "SecretData",
+    "Secrets",
+    "Situation",
+]
+
+Manifests = Chart | Iterable[Raw]
+"""What a hook returns: a chart, or the objects themselves."""
+
+SecretData = Mapping[str, bytes]
+
+
+class Secrets(Protocol):
+    """Certificates and keys that are generated, kept and renewed in the shoot's namespace."""
+
+    def ensure(self, configs: Sequence[Any], /) -> Mapping[str, SecretData]:
+        """Afterwards a Secret exists for each config; its data by the config's name."""
+
+    def cleanup(self) -> None:
+        """Deletes those that this manager made and was not asked for since it was opened."""
+
+
+@attrs.frozen
+class Part:
+    """One ManagedResource of a control plane."""
+
+    name: str
+    in_seed: bool = False
+    overwrite_annotations: bool = False
+
+
+CONFIG = Part("extension-controlplane-configuration-seed", in_seed=True)
+SEED = Part("extension-controlplane-seed", in_seed=True)
+SHOOT = Part("extension-controlplane-shoot")
+CRDS = Part("extension-controlplane-shoot-crds")
+STORAGE_CLASSES = Part("extension-controlplane-storageclasses", overwrite_annotations=True)
+WEBHOOKS = Part("extension-controlplane-shoot-webhooks")
+
+EVERY_PART = (STORAGE_CLASSES, CRDS, SHOOT, SEED, CONFIG, WEBHOOKS)
+"""In the order of deletion."""
+
+KEPT_ON_MIGRATION = (SHOOT, CRDS, STORAGE_CLASSES)
+"""Their objects stay in the shoot when another seed takes over."""
+
+
+@attrs.frozen(kw_only=True)
+class Situation:
+    """What a hook decides upon."""
+
+    ctx: Context
+    control_plane: ControlPlane
+    cluster: Cluster
+    secrets: Mapping[str, SecretData] = attrs.field(factory=dict, repr=False)
+    """Data of the generated Secrets, by the name of their config."""
+    scaled_down: bool = False
+    """Whether the shoot is hibernated and its kube-apiserver runs no more."""
+
+    @property
+    def namespace(self) -> str:
+        """The shoot's namespace in the seed."""
+        return self.control_plane.metadata.namespace
+
+    def replicas(self, wanted: int) -> int:
+        """`wanted`, or 0 where the control plane of a hibernated shoot sleeps."""
+        return self.cluster.control_plane_replicas(wanted, scaled_down=self.scaled_down)
+
+    def checksum(self, secret: str) -> str:
+        """Of a generated Secret, hexadecimal: in a pod's annotation it rolls the pod on change.
+
+        Raises KeyError where no config has that name.
+        """
+        data = sorted(self.secrets[secret].items())
+        return hashlib.sha256(repr(data).encode()).hexdigest()

@@ -1,0 +1,266 @@
+"""The generic ControlPlane: which parts are deployed, in which order they go, and what stays."""
+
+import builders
+import pytest
+from harness import Seed, eventually
+
+from actuator import Resource
+from actuator.errors import NotFound
+from actuator.interface import Permission
+from actuator.v1alpha1 import ControlPlane
+from generic.charts import Chart
+from generic.controlplane import GenericControlPlane
+from generic.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.seed import install
+
+SECRETS = Resource("v1", "secrets")
+DEPLOYMENTS = Resource("apps/v1", "deployments")
+CONFIG = "extension-controlplane-configuration-seed"
+SEED = "extension-controlplane-seed"
+SHOOT = "extension-controlplane-shoot"
+CRDS = "extension-controlplane-shoot-crds"
+STORAGE = "extension-controlplane-storageclasses"
+WEBHOOKS = "extension-controlplane-shoot-webhooks"
+ALWAYS = {SEED, SHOOT, STORAGE}
+HELD = "example.org/held"
+
+
+def config_map(name):
+    meta = {"name": name, "namespace": "kube-system"}
+    return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}]
+
+
+class Generated:
+    """Secrets in the namespace, marked; cleaning up deletes those not asked for."""
+
+    def __init__(self, client, namespace):
+        self.client, self.namespace, self.kept = client, namespace, set()
+
+    def ensure(self, configs):
+        for name in configs:
+            meta = {"name": name, "namespace": self.namespace, "labels": {"generated": "true"}}
+            self.client.apply(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
+        self.kept.update(configs)
+        return {name: {"ca.crt": b"x"} for name in configs}
+
+    def cleanup(self):
+        for secret in self.client.list(SECRETS, self.namespace, label_selector="generated=true"):
+            if secret["metadata"]["name"] not in self.kept:
+                self.client.delete(SECRETS, secret["metadata"]["name"], self.namespace)
+
+
+class Plain(GenericControlPlane):
+    """No more than every provider has."""
+
+    access_secrets = ("csi",)
+    permissions = (
+        *GenericControlPlane.permissions,
+        Permission(api_version="v1", resource="secrets", verbs=["list"]),
+    )
+
+    def __init__(self):
+        self.hooks = []
+        self.scaled_down = None
+
+    def seed(self, at):
+        self.hooks.append("seed")
+        self.scaled_down = at.scaled_down
+        return config_map(f"seed-{at.checksum('ca')[:4]}")
+
+    def shoot(self, at):
+        return config_map("shoot")
+
+    def storage_classes(self, at):
+        return config_map("storage")
+
+    def secret_configs(self, control_plane, cluster):
+        return ["ca"]
+
+    def secrets_manager(self, ctx, control_plane):
+        return Generated(ctx.client, control_plane.metadata.namespace)
+
+
+class Full(Plain):
+    """With every part."""
+
+    def config(self, at):
+        self.hooks.append("config")
+        return config_map("config")
+
+    def shoot_crds(self, at):
+        return config_map("crds")
+
+    def shoot_webhooks(self, at):
+        return config_map("webhooks")
+
+
+@pytest.fixture
+def cp(admin, environment, seed, namespace):
+    install(environment, [ManagedResource])
+    return seed.of(ControlPlane, "cp")
+
+
+def create(cp: Seed):
+    spec = {"type": cp.namespace, "region": "eu-1", "secretRef": {"name": "cloudprovider"}}
+    meta = {"name": "cp", "namespace": cp.namespace}
+    cp.create({"apiVersion": builders.API, "kind": "ControlPlane", "metadata": meta, "spec": spec})
+    eventually(lambda: cp.last_operation() == ("Create", "Succeeded"))
+
+
+def managed(cp):
+    found = cp.client.list(MANAGED_RESOURCES, cp.namespace)
+    return {mr["metadata"]["name"]: mr for mr in found}
+
+
+def left(cp):
+    """Those that nobody has asked to go."""
+    return {n for n, mr in managed(cp).items() if not mr["metadata"].get("deletionTimestamp")}
+
+
+def secrets(cp):
+    names = {secret["metadata"]["name"] for secret in cp.client.list(SECRETS, cp.namespace)}
+    return {name for name in names if not name.startswith("managedresource-")}
+
+
+def hold(cp, *names):
+    for name in names:
+        patch = {"metadata": {"finalizers": [HELD]}}
+        cp.client.patch(MANAGED_RESOURCES, name, cp.namespace, patch)
+
+
+def release(cp, *names):
+    for name in names:
+        patch = {"metadata": {"finalizers": None}}
+        cp.client.patch(MANAGED_RESOURCES, name, cp.namespace, patch)
+
+
+@pytest.mark.parametrize(
+    ("actuator", "parts"), [(Plain, ALWAYS), (Full, ALWAYS | {CONFIG, CRDS, WEBHOOKS})]
+)
+def test_exactly_the_parts_that_there_are_come_and_go(cp, start, actuator, parts):
+    start(actuator())
+    create(cp)
+    assert managed(cp).keys() == parts
+    in_seed = {name for name, mr in managed(cp).items() if mr["spec"].get("class") == "seed"}
+    assert in_seed == parts & {SEED, CONFIG}
+    assert managed(cp)[STORAGE]["spec"]["forceOverwriteAnnotations"] is True
+    assert secrets(cp) == {"ca", "shoot-access-csi"}
+    cp.delete()
+    eventually(cp.is_gone)
+    assert not managed(cp)
+    assert not secrets(cp)
+    assert not cp.client.list(SECRETS, cp.namespace)
+
+
+def test_a_deletion_waits_for_the_shoot_before_the_seeds_part_goes(cp, start):
+    start(Full())
+    create(cp)
+    hold(cp, CRDS, SHOOT, WEBHOOKS)
+    cp.delete()
+    eventually(lambda: CRDS in str(cp.status()))
+    assert left(cp) == {SHOOT, SEED, CONFIG, WEBHOOKS}
+    release(cp, CRDS)
+    eventually(lambda: f"ManagedResource {SHOOT}" in str(cp.status()) and SHOOT not in left(cp))
+    assert left(cp) == {SEED, CONFIG, WEBHOOKS}
+    release(cp, SHOOT)
+    eventually(lambda: managed(cp).keys() == {WEBHOOKS} and not left(cp))
+    assert secrets(cp) == {"ca"}
+    release(cp, WEBHOOKS)
+    eventually(cp.is_gone)
+    assert not secrets(cp)
+
+
+def test_on_migration_the_shoot_keeps_its_objects_and_secrets_stay(cp, start):
+    start(Full())
+    create(cp)
+    hold(cp, *managed(cp))
+    cp.ask("migrate")
+    kept = (SHOOT, CRDS, STORAGE)
+    eventually(lambda: CRDS not in left(cp))
+    assert {n for n, mr in managed(cp).items() if mr["spec"].get("keepObjects")} == set(kept)
+    release(cp, *managed(cp))
+    for name in (SHOOT, SEED, CONFIG, WEBHOOKS):
+        eventually(lambda name=name: name not in left(cp))
+        release(cp, *managed(cp))
+    eventually(lambda: cp.last_operation() == ("Migrate", "Succeeded"))
+    assert secrets(cp) == {"ca"}
+
+
+def test_a_forced_deletion_asks_no_hook_renders_nothing_and_waits_for_nothing(cp, start, tmp_path):
+    class Broken(Full):
+        def config(self, at):
+            self.hooks.append("config")
+            if at.cluster.needs_force_deletion or at.cluster.is_deleting:
+                return Chart(path=tmp_path / "lost", namespace=at.namespace)
+            return config_map("config")
+
+    actuator = Broken()
+    start(actuator)
+    create(cp)
+    hold(cp, *managed(cp))
+    before = list(actuator.hooks)
+    cp.update_cluster(builders.cluster(cp.namespace, force="true"))
+    cp.delete()
+    eventually(cp.is_gone, 15)
+    assert actuator.hooks == before
+    assert not left(cp)
+    assert not secrets(cp)
+    release(cp, *managed(cp))
+
+
+def test_a_hibernated_control_plane_is_looked_at_again_until_kube_apiserver_sleeps(cp, start):
+    labels = {"app": "x"}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "kube-apiserver", "namespace": cp.namespace},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": pod},
+    }
+    cp.client.create(DEPLOYMENTS, deployment)
+    cluster = builders.cluster(cp.namespace)
+    cluster["spec"]["shoot"].setdefault("spec", {})["hibernation"] = {"enabled": True}
+    cp.update_cluster(cluster)
+    actuator = Plain()
+    start(actuator)
+    create(cp)
+    assert actuator.scaled_down is False
+    cp.client.patch(DEPLOYMENTS, "kube-apiserver", cp.namespace, {"spec": {"replicas": 0}})
+    eventually(lambda: actuator.scaled_down is True)
+
+
+def test_a_part_that_is_no_longer_wanted_goes(cp, start):
+    class Fickle(Full):
+        wanted = True
+
+        def shoot_webhooks(self, at):
+            return config_map("webhooks") if self.wanted else None
+
+    actuator = Fickle()
+    start(actuator)
+    create(cp)
+    assert WEBHOOKS in managed(cp)
+    actuator.wanted = False
+    cp.ask("reconcile")
+    eventually(lambda: WEBHOOKS not in managed(cp))
+
+
+def test_a_secret_of_that_name_that_asks_for_no_token_is_left_alone(cp, start):
+    meta = {"name": "shoot-access-csi", "namespace": cp.namespace}
+    cp.client.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
+    start(Plain())
+    spec = {"type": cp.namespace, "region": "eu-1", "secretRef": {"name": "cloudprovider"}}
+    cp.create(
+        {
+            "apiVersion": builders.API,
+            "kind": "ControlPlane",
+            "metadata": {"name": "cp", "namespace": cp.namespace},
+            "spec": spec,
+        }
+    )
+    eventually(lambda: "asks for no token" in str(cp.status().get("lastError")))
+    cp.delete()
+    eventually(cp.is_gone)
+    assert "shoot-access-csi" in secrets(cp)
+    with pytest.raises(NotFound):
+        cp.client.get(MANAGED_RESOURCES, SEED, cp.namespace)

@@ -1,0 +1,185 @@
+"""ManagedResources: deployed, changed, kept, deleted and waited for; never somebody else's."""
+
+import base64
+import json
+from datetime import UTC, datetime, timedelta
+
+import attrs
+import pytest
+import yaml
+
+from actuator import Resource
+from actuator.codec import decode
+from actuator.errors import ActuatorError, NotFound, RequeueAfter
+from generic import managedresources
+from generic.clock import SystemClock
+from generic.managedresources import MANAGED_RESOURCES, SEED_FINALIZER, ManagedResource
+from generic.seed import install
+
+SECRETS = Resource("v1", "secrets")
+NAME = "mine"
+
+
+@attrs.frozen
+class Clock:
+    """A clock that is ahead."""
+
+    ahead: timedelta
+
+    def now(self):
+        return datetime.now(UTC) + self.ahead
+
+    def monotonic(self):
+        return 0.0
+
+
+@pytest.fixture
+def client(admin, environment):
+    install(environment, [ManagedResource])
+    return admin
+
+
+def config_map(name="one", **data):
+    meta = {"name": name, "namespace": "kube-system"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
+
+
+def get(client, namespace):
+    return client.get(MANAGED_RESOURCES, NAME, namespace)
+
+
+def contents(client, namespace):
+    found = []
+    for ref in get(client, namespace)["spec"]["secretRefs"]:
+        secret = client.get(SECRETS, ref["name"], namespace)
+        assert secret["immutable"]
+        for value in secret["data"].values():
+            found += yaml.safe_load_all(base64.b64decode(value))
+    return found
+
+
+def say(client, namespace, **status):
+    client.patch(MANAGED_RESOURCES, NAME, namespace, {"status": status}, subresource="status")
+
+
+def hold(client, namespace, finalizers=(SEED_FINALIZER,)):
+    patch = {"metadata": {"finalizers": list(finalizers) or None}}
+    client.patch(MANAGED_RESOURCES, NAME, namespace, patch)
+
+
+def condition(type, status="True", reason="Because", message="so it is"):
+    now = "2026-01-01T00:00:00Z"
+    said = {"type": type, "status": status, "reason": reason, "message": message}
+    return {**said, "lastTransitionTime": now, "lastUpdateTime": now}
+
+
+def test_the_seed_gets_exactly_these_manifests(client, namespace):
+    wanted = [config_map("one", a="1"), config_map("two")]
+    managedresources.deploy_for_seed(client, namespace, NAME, wanted)
+    found = get(client, namespace)
+    assert found["spec"]["class"] == "seed"
+    assert found["spec"]["keepObjects"] is False
+    assert contents(client, namespace) == wanted
+
+
+def test_the_shoot_gets_them_without_a_class_and_labelled(client, namespace):
+    managedresources.deploy_for_shoot(
+        client, namespace, NAME, [config_map()], origin="mine", force_overwrite_annotations=True
+    )
+    found = get(client, namespace)
+    assert "class" not in found["spec"]
+    assert found["spec"]["injectLabels"] == {"shoot.gardener.cloud/no-cleanup": "true"}
+    assert found["spec"]["forceOverwriteAnnotations"] is True
+    assert found["metadata"]["labels"] == {"origin": "mine"}
+
+
+def test_the_same_again_writes_nothing_and_another_content_is_another_secret(client, namespace):
+    def deploy(value):
+        managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a=value)])
+        return get(client, namespace)
+
+    first = deploy("1")
+    assert deploy("1")["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    second = deploy("2")
+    assert second["metadata"]["uid"] == first["metadata"]["uid"]
+    assert second["spec"]["secretRefs"] != first["spec"]["secretRefs"]
+    (old,) = first["spec"]["secretRefs"]
+    label = "resources.gardener.cloud/garbage-collectable-reference"
+    assert client.get(SECRETS, old["name"], namespace)["metadata"]["labels"][label] == "true"
+
+
+def test_what_is_somebody_elses_is_neither_taken_over_nor_kept_nor_deleted(client, namespace):
+    managedresources.deploy_for_seed(client, namespace, NAME, [config_map()], origin="other")
+    before = get(client, namespace)
+    with pytest.raises(ActuatorError, match="without the label origin=actuator"):
+        managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a="1")])
+    managedresources.set_keep_objects(client, namespace, NAME, True)
+    managedresources.delete(client, namespace, NAME)
+    managedresources.check_deleted(client, SystemClock(), namespace, NAME)
+    assert get(client, namespace) == before
+    assert contents(client, namespace) == [config_map()]
+
+
+def test_a_deletion_takes_the_secrets_too_and_gone_is_fine(client, namespace):
+    managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])
+    for _ in range(2):
+        managedresources.delete(client, namespace, NAME)
+    managedresources.check_deleted(client, SystemClock(), namespace, NAME)
+    managedresources.set_keep_objects(client, namespace, NAME, True)
+    assert not client.list(SECRETS, namespace)
+    with pytest.raises(NotFound):
+        get(client, namespace)
+
+
+def test_objects_can_be_kept(client, namespace):
+    managedresources.deploy_for_shoot(client, namespace, NAME, [config_map()])
+    managedresources.set_keep_objects(client, namespace, NAME, True)
+    assert get(client, namespace)["spec"]["keepObjects"] is True
+
+
+def test_while_it_is_held_the_deletion_is_waited_for(client, namespace):
+    managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])
+    hold(client, namespace)
+    managedresources.delete(client, namespace, NAME)
+    with pytest.raises(RequeueAfter, match=f"Waiting for the deletion of ManagedResource {NAME}"):
+        managedresources.check_deleted(client, SystemClock(), namespace, "gone", NAME)
+    with pytest.raises(RequeueAfter, match="Waiting for the deletion of the old"):
+        managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])
+    pending = condition("ResourcesApplied", "False", "DeletionPending", "ConfigMap one is held")
+    say(client, namespace, conditions=[pending])
+    with pytest.raises(ActuatorError, match="more than 2 minutes: ConfigMap one is held"):
+        managedresources.check_deleted(client, Clock(timedelta(minutes=3)), namespace, NAME)
+    failed = condition("ResourcesApplied", "False", "DeletionFailed", "a webhook says no")
+    say(client, namespace, conditions=[failed])
+    with pytest.raises(ActuatorError, match="failed: a webhook says no") as caught:
+        managedresources.check_deleted(client, SystemClock(), namespace, NAME)
+    assert caught.value.codes == ("ERR_CLEANUP_CLUSTER_RESOURCES",)
+    hold(client, namespace, [])
+    managedresources.check_deleted(client, SystemClock(), namespace, NAME)
+
+
+def test_it_is_healthy_once_applied_as_it_is_now_and_healthy(client, namespace):
+    def healthy():
+        return managedresources.is_healthy(decode(ManagedResource, get(client, namespace)))
+
+    managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])
+    assert not healthy()
+    good = [condition("ResourcesApplied"), condition("ResourcesHealthy")]
+    say(client, namespace, conditions=good, observedGeneration=1)
+    assert healthy()
+    managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a="1")])
+    assert not healthy()
+    say(client, namespace, conditions=good[:1], observedGeneration=2)
+    assert not healthy()
+
+
+def test_a_secret_that_was_replaced_under_its_name_is_refused(client, namespace):
+    managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])
+    (ref,) = get(client, namespace)["spec"]["secretRefs"]
+    meta = client.get(SECRETS, ref["name"], namespace)["metadata"]
+    client.delete(SECRETS, ref["name"], namespace)
+    fake = {"name": ref["name"], "namespace": namespace, "labels": meta["labels"]}
+    data = {"objects.yaml": base64.b64encode(json.dumps({}).encode()).decode()}
+    client.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": fake, "data": data})
+    with pytest.raises(ActuatorError, match="was changed by somebody else"):
+        managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])
