@@ -61,14 +61,10 @@ class Volume:
 
 
 @attrs.frozen(kw_only=True)
-class DataVolume:
+class DataVolume(Volume):
     """A further disk of a machine."""
 
     name: Annotated[str, Schema(required=True)] = ""
-    type: str | None = None
-    size: Annotated[str, Schema(required=True)] = ""
-    encrypted: bool | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)

@@ -105,7 +105,8 @@ def documents(text):
 
 
 def test_the_role_of_a_sample_is_the_least_it_needs(author):
-    done = actuator("rbac", "--service-account", "ext/aws", cwd=author)
+    one = ("extensions.aws:AwsInfrastructure", "--type", "aws")
+    done = actuator("rbac", *one, "--service-account", "ext/aws", cwd=author)
     role, binding = documents(done.stdout)
     rules = {
         (group, resource): set(rule["verbs"])
