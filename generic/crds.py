@@ -18,6 +18,7 @@ from actuator.meta import Base64, Object, Raw, Schema, schema_of, wire_name
 __all__ = ["crd"]
 
 _PRESERVE: Raw = {"x-kubernetes-preserve-unknown-fields": True}
+_HEAD = frozenset({"api_version", "kind", "metadata", "extra"})
 _SCALARS: dict[object, str] = {str: "string", int: "integer", bool: "boolean", float: "number"}
 
 
@@ -56,20 +57,23 @@ def crd(cls: type[Object]) -> Raw:
 
 def _root(cls: type[Object]) -> Raw:
     hints = get_type_hints(cls, include_extras=True)
-    fields = {f.name: f for f in attrs.fields(cls) if f.name in ("spec", "status")}
-    root = {
+    fields = {f.name: wire_name(f) for f in attrs.fields(cls) if f.name not in _HEAD}
+    properties = {wire: _schema(hints[name]) for name, wire in fields.items()}
+    if "status" in properties:  # a status nobody has written yet lacks everything
+        properties["status"].pop("required", None)
+    root: Raw = {
         "type": "object",
         "description": _first_line(cls),
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
-            **{name: _schema(hints[name]) for name in fields},
+            **properties,
         },
-        "required": ["spec"],
     }
-    if "status" in fields:  # a status nobody has written yet lacks everything
-        root["properties"]["status"].pop("required", None)  # type: ignore[index]
+    required = [wire for name, wire in fields.items() if name == "spec" or _required(hints[name])]
+    if required:
+        root["required"] = required
     return root
 
 
@@ -117,12 +121,15 @@ def _object(cls: type) -> Raw:
         "description": _first_line(cls),
         "properties": {wire: _schema(hints[name]) for name, wire in fields.items()},
     }
-    required = [
-        wire for name, wire in fields.items() if (s := schema_of(hints[name])) and s.required
-    ]
+    required = [wire for name, wire in fields.items() if _required(hints[name])]
     if required:
         schema["required"] = required
     return schema
+
+
+def _required(annotation: Any) -> bool:
+    schema = schema_of(annotation)
+    return schema is not None and schema.required
 
 
 def _details(extra: Schema | None) -> Raw:

@@ -1,25 +1,42 @@
-"""The AWS sample: the network and the control plane of a shoot on AWS.
+"""The AWS sample: all that Gardener asks of an AWS extension, kind by kind.
 
     actuator run extensions.aws:extension
     actuator drill extensions.aws.rehearsal:AwsRehearsal
+    actuator drill extensions.aws.full_rehearsal:AwsFullRehearsal
 
-Read in this order: `infrastructure` and `controlplane` (the actuators), `config`, `credentials`,
-`status`, `seed` (what they read and write in Kubernetes), `network`, `rules`, `address`, `tags`
-(what they do in the cloud), `cloud`, `errors` (how), `policy` (with which rights); `rehearsal`
-and `simulator` are for drills.
+Read in this order: the actuators (`infrastructure`, `controlplane`, `worker`, `dnsrecord`,
+`bastion`, `backupbucket`, `backupentry`); `config`, `profile`, `credentials`, `status`, `seed`
+(what they read and write in Kubernetes), `machineclass`; `network`, `rules`, `address`, `host`,
+`records`, `bucket`, `tags` (what they do in the cloud); `cloud`, `errors` (how), `policy` (with
+which rights). `rehearsal`, `full_rehearsal`, `manifests`, `inventory`, `simulator` and
+`simulated_iam` are for drills.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from extensions.aws.backupbucket import AwsBackupBucket
+from extensions.aws.backupentry import AwsBackupEntry
+from extensions.aws.bastion import AwsBastion
 from extensions.aws.controlplane import AwsControlPlane
+from extensions.aws.dnsrecord import AwsDnsRecord
 from extensions.aws.infrastructure import AwsInfrastructure
+from extensions.aws.worker import AwsWorker
 
 if TYPE_CHECKING:
     from generic import Manager
 
-__all__ = ["AwsControlPlane", "AwsInfrastructure", "extension"]
+__all__ = [
+    "AwsBackupBucket",
+    "AwsBackupEntry",
+    "AwsBastion",
+    "AwsControlPlane",
+    "AwsDnsRecord",
+    "AwsInfrastructure",
+    "AwsWorker",
+    "extension",
+]
 
 
 def extension(manager: Manager) -> None:
@@ -29,3 +46,8 @@ def extension(manager: Manager) -> None:
     """
     manager.add(AwsInfrastructure(), type="aws")
     manager.add(AwsControlPlane(), type="aws")
+    manager.add(AwsWorker(), type="aws")
+    manager.add(AwsBastion(), type="aws")
+    manager.add(AwsDnsRecord(), type="aws-route53")
+    manager.add(AwsBackupBucket(), type="aws")
+    manager.add(AwsBackupEntry(), type="aws")

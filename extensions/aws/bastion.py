@@ -28,15 +28,12 @@ from extensions.aws import tags
 from extensions.aws.cloud import Clouds
 from extensions.aws.config import BastionConfig, optional_config
 from extensions.aws.credentials import CLOUD_PROVIDER, READ_SECRETS, read_credentials
-from extensions.aws.host import Host
+from extensions.aws.host import INSTANCE, Host
 from extensions.aws.infrastructure import SECURITY_GROUP
 from extensions.aws.profile import BastionMachine, bastion_machine
 from extensions.aws.status import BastionStatus, read_status, write_status
 
-__all__ = ["INSTANCE", "AwsBastion"]
-
-INSTANCE = "AWS::EC2::Instance"
-"""Resource type as AWS CloudFormation names it."""
+__all__ = ["AwsBastion"]
 
 _LOOK_AGAIN = 5.0
 """Seconds between two looks at what AWS is doing."""

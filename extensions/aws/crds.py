@@ -1,6 +1,6 @@
-"""CustomResourceDefinitions of others that the control plane needs in a seed, for rehearsals.
+"""CustomResourceDefinitions of others that this extension needs in a seed, for rehearsals.
 
-In a real seed the AWS load balancer controller's chart installs them whole.
+In a real seed the AWS load balancer controller's chart, and gardenlet, install them whole.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""AwsFullRehearsal: like AwsRehearsal, with every kind that AWS has.
+"""AwsFullRehearsal: like AwsRehearsal, with every kind that has something in AWS.
 
     actuator drill extensions.aws.full_rehearsal:AwsFullRehearsal --scenario everything-fails
 
-BackupBucket and BackupEntry are never forced: they wait until the outside works again.
+BackupBucket and BackupEntry are never forced: they wait until the outside works again. A Worker
+is not among them: it needs a machine-controller-manager in the seed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from actuator import Actuator
 from actuator.meta import Raw
 from extensions.aws import manifests
 from extensions.aws.backupbucket import AwsBackupBucket
+from extensions.aws.backupentry import AwsBackupEntry
 from extensions.aws.bastion import AwsBastion
 from extensions.aws.cloud import GLOBAL
 from extensions.aws.dnsrecord import AwsDnsRecord
@@ -39,26 +41,23 @@ class AwsFullRehearsal(AwsRehearsal):
         route53 = self.started.account.service("route53", GLOBAL)
         route53.request("create_hosted_zone", Name=_DOMAIN, CallerReference=_DOMAIN)
 
-    def crds(self) -> Sequence[Raw]:
-        """Those of AwsRehearsal, and the machine-controller-manager's."""
-        return [*super().crds()]
-
     def actuators(self) -> Sequence[Actuator[Any]]:
         """All of the extension's actuators, talking to the simulator."""
         url = self.url
         return [
             AwsBackupBucket(url),
+            AwsBackupEntry(url),
             AwsDnsRecord(url),
             *super().actuators(),
             AwsBastion(url),
         ]
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
-        """What AwsRehearsal has, backups, a name, workers, a bastion."""
+        """What AwsRehearsal has, backups, a name, a bastion."""
         self._entries[manifests.entry_name(shoot)] = shoot.technical_id
         secret, *basics = super().manifests(shoot)
         return [
-            *manifests.backup(shoot, self.region, self.started.credentials)[:3],
+            *manifests.backup(shoot, self.region, self.started.credentials),
             secret,
             manifests.dns_record(shoot, self.region, _DOMAIN),
             *basics,

@@ -20,7 +20,10 @@ from extensions.aws.cloud import Cloud
 from extensions.aws.network import NODES
 from extensions.aws.profile import BastionMachine
 
-__all__ = ["Host", "Site"]
+__all__ = ["INSTANCE", "Host", "Site"]
+
+INSTANCE = "AWS::EC2::Instance"
+"""Resource type as AWS CloudFormation names it."""
 
 _SSH = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22}
 _GONE = "terminated"

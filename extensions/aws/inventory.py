@@ -12,11 +12,11 @@ from actuator import ExternalResource
 from actuator.meta import Raw
 from extensions.aws import tags
 from extensions.aws.backupbucket import BUCKET
-from extensions.aws.bastion import INSTANCE
 from extensions.aws.bucket import OBJECTS, objects_id
 from extensions.aws.cloud import GLOBAL, Cloud
 from extensions.aws.controlplane import ELASTIC_IP
 from extensions.aws.dnsrecord import RECORD_SET
+from extensions.aws.host import INSTANCE
 from extensions.aws.infrastructure import SECURITY_GROUP, SUBNET, VPC
 from extensions.aws.records import comment_name
 from extensions.aws.simulator import Account
@@ -82,8 +82,8 @@ def _in_route53(route53: Cloud, region: str) -> Iterator[ExternalResource]:
             for record in answer["ResourceRecordSets"]
             if record["Type"] not in _OF_THE_ZONE
         }
-        for name, type in values:
-            comment = values.get((comment_name(name), "TXT"), values[name, type])
+        for (name, type), own in values.items():
+            comment = values.get((comment_name(name), "TXT"), own)
             yield ExternalResource(
                 type=RECORD_SET,
                 id=f"{zone_id}/{name}/{type}",

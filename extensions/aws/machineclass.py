@@ -6,22 +6,31 @@ The shape of providerSpec is that of machine-controller-manager-provider-aws (it
 
 from __future__ import annotations
 
+import json
 import re
 
 import attrs
 
 from actuator import Cluster, ConfigurationError
-from actuator.codec import decode
+from actuator.codec import decode, encode
 from actuator.errors import DecodeError
 from actuator.meta import Raw
-from actuator.v1alpha1 import DataVolume, Volume, Worker
+from actuator.v1alpha1 import DataVolume, Volume, Worker, WorkerPool
 from extensions.aws import tags
 from extensions.aws.config import WorkerConfig, optional_config
 from extensions.aws.network import NODES
 from extensions.aws.profile import ami
 from extensions.aws.status import InfrastructureStatus, Vpc
 
-__all__ = ["Placement", "image", "network_of", "placement", "provider_spec"]
+__all__ = [
+    "Placement",
+    "hash_items",
+    "image",
+    "network_of",
+    "node_template",
+    "placement",
+    "provider_spec",
+]
 
 _ROOT = "/root"
 """What the machine-controller-manager calls the device that a machine boots from."""
@@ -133,3 +142,26 @@ def _disk(device: str, volume: Volume | DataVolume, field: str) -> Raw:
     if volume.type:
         ebs["volumeType"] = volume.type
     return {"deviceName": device, "ebs": ebs}
+
+
+def hash_items(pool: WorkerPool) -> list[str]:
+    """What replaces a pool's machines beside what Gardener knows of: disks and providerConfig."""
+    volumes: list[Volume | DataVolume] = [*pool.data_volumes]
+    if pool.volume is not None:
+        volumes.insert(0, pool.volume)
+    disks = [f"{one.size}{one.type or ''}{one.encrypted is not False}" for one in volumes]
+    config = pool.provider_config
+    return [*disks, *([json.dumps(config, sort_keys=True)] if config is not None else [])]
+
+
+def node_template(worker: Worker, pool: WorkerPool, zone: str) -> Raw | None:
+    """What a node of the pool will offer in a zone, for scaling up from nothing."""
+    if pool.node_template is None:
+        return None
+    return {
+        **encode(pool.node_template),
+        "instanceType": pool.machine_type,
+        "region": worker.spec.region,
+        "zone": zone,
+        "architecture": pool.architecture or _AMD64,
+    }

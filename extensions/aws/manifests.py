@@ -42,6 +42,8 @@ __all__ = [
 _AMI = "ami-12c6146b"
 """One that the simulator knows."""
 
+_USER_DATA = "gardener-node-agent-pool"
+
 
 def entry_name(shoot: RehearsedShoot) -> str:
     """The name of the shoot's BackupEntry."""
@@ -50,7 +52,7 @@ def entry_name(shoot: RehearsedShoot) -> str:
 
 def access(shoot: RehearsedShoot, credentials: Credentials) -> Raw:
     """The Secret with the shoot's credentials."""
-    return _secret(shoot, shoot.technical_id, credentials)
+    return _secret(shoot, shoot.technical_id, CLOUD_PROVIDER, _keys(credentials))
 
 
 def backup(shoot: RehearsedShoot, region: str, credentials: Credentials) -> list[Raw]:
@@ -65,7 +67,7 @@ def backup(shoot: RehearsedShoot, region: str, credentials: Credentials) -> list
     bucket = shoot.technical_id
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata},
-        _secret(shoot, namespace, credentials),
+        _secret(shoot, namespace, CLOUD_PROVIDER, _keys(credentials)),
         _object(BackupBucket, shoot, spec, name=bucket),
         _object(BackupEntry, shoot, {**spec, "bucketName": bucket}, name=entry_name(shoot)),
     ]
@@ -103,8 +105,8 @@ def dns_record(shoot: RehearsedShoot, region: str, domain: str) -> Raw:
     return _object(DNSRecord, shoot, {**_spec(shoot, region), **record})
 
 
-def worker(shoot: RehearsedShoot, region: str) -> Raw:
-    """One pool, without machines: nobody would make them."""
+def worker(shoot: RehearsedShoot, region: str) -> list[Raw]:
+    """Secret, Worker: one pool, without machines, since nobody would make them."""
     config = {"apiVersion": API_VERSION, "kind": "WorkerConfig", "ami": _AMI}
     pool = {
         "name": "pool",
@@ -114,12 +116,15 @@ def worker(shoot: RehearsedShoot, region: str) -> Raw:
         "maximum": 2,
         "maxSurge": 1,
         "maxUnavailable": 0,
-        "nodeAgentSecretName": "gardener-node-agent-pool",
-        "userDataSecretRef": {"name": "gardener-node-agent-pool", "key": "cloud_config"},
+        "nodeAgentSecretName": _USER_DATA,
+        "userDataSecretRef": {"name": _USER_DATA, "key": "cloud_config"},
         "zones": [f"{region}a"],
         "providerConfig": config,
     }
-    return _object(Worker, shoot, {**_spec(shoot, region), "pools": [pool]})
+    return [
+        _secret(shoot, shoot.technical_id, _USER_DATA, {"cloud_config": "#!/bin/sh\n"}),
+        _object(Worker, shoot, {**_spec(shoot, region), "pools": [pool]}),
+    ]
 
 
 def bastion(shoot: RehearsedShoot) -> Raw:
@@ -142,13 +147,18 @@ def _spec(shoot: RehearsedShoot, region: str) -> Raw:
     }
 
 
-def _secret(shoot: RehearsedShoot, namespace: str, credentials: Credentials) -> Raw:
-    data = {ACCESS_KEY_ID: credentials.access_key_id}
-    data[SECRET_ACCESS_KEY] = credentials.secret_access_key
+def _keys(credentials: Credentials) -> dict[str, str]:
+    return {
+        ACCESS_KEY_ID: credentials.access_key_id,
+        SECRET_ACCESS_KEY: credentials.secret_access_key,
+    }
+
+
+def _secret(shoot: RehearsedShoot, namespace: str, name: str, data: dict[str, str]) -> Raw:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": CLOUD_PROVIDER, "namespace": namespace, "labels": shoot.labels},
+        "metadata": {"name": name, "namespace": namespace, "labels": shoot.labels},
         "data": {key: Base64.encode_bytes(value.encode()) for key, value in data.items()},
     }
 

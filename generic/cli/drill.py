@@ -119,7 +119,7 @@ def _migrate(settings: Settings, rehearsal: Together, output: Path) -> list[Find
 def _patience(scenario: str, break_rule: str | None) -> float:
     """Seconds for each phase; what is broken on purpose is not waited for, but for restarts."""
     if scenario == SCENARIO:
-        return 25.0 if break_rule else 120.0
+        return 15.0 if break_rule else 120.0
     return 6.0 if break_rule else 90.0
 
 

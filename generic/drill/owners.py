@@ -1,7 +1,8 @@
 """Owners: plays the controllers whose finalizers are on an extension's objects in the seed.
 
 They are alive and quick: what is being deleted they let go of. Only finalizers that an actuator
-declares in `seed_objects`, only objects in namespaces of the drill.
+declares in `seed_objects`, only objects in namespaces of the drill. Machine objects have
+somebody of their own (`generic.drill.machines`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Self
 from actuator.errors import ApiError, NotFound
 from actuator.interface import Actuator, Client, SeedObjects
 from generic.finalizers import Stale, patch_tested, take_off
+from generic.machines import MACHINES
 
 __all__ = ["Owners"]
 
@@ -31,7 +33,7 @@ class Owners:
             group
             for actuator in actuators
             for group in actuator.seed_objects
-            if group.finalizers and group.namespaced
+            if group.finalizers and group.namespaced and group.resource.group != MACHINES.group
         ]
         self._namespaces = frozenset(namespaces)
         self._stop = threading.Event()

@@ -11,8 +11,10 @@ import attrs
 from actuator.cluster import Cluster
 from actuator.interface import Resource, object_class
 from generic.client import HttpClient, connect
+from generic.drill.machines import MachineControllers
 from generic.envtest import Environment
 from generic.garden import MANAGED_RESOURCES
+from generic.machines import MACHINES
 from generic.manager import Manager
 from generic.rbac import cluster_role, role_binding
 from generic.rehearsal import Together
@@ -42,13 +44,19 @@ class EmbeddedSeed:
 
 @contextmanager
 def embedded_seed(rehearsal: Together, say: Callable[[str], None]) -> Iterator[EmbeddedSeed]:
-    """A running seed with all kinds; where there are ManagedResources, somebody serves them."""
+    """A running seed with all kinds.
+
+    Where there are ManagedResources, or machine objects, somebody serves them.
+    """
     with ExitStack() as stack:
         environment = stack.enter_context(Environment(progress=say))
         admin = connect(environment.kubeconfig, connections=40)
         install_kinds(admin, [Cluster, *map(object_class, rehearsal.actuators())])
         crds = rehearsal.crds()
         install_crds(admin, crds)
-        if str(MANAGED_RESOURCES) in {crd["metadata"]["name"] for crd in crds}:
+        served = {crd["metadata"]["name"] for crd in crds}
+        if str(MANAGED_RESOURCES) in served:
             stack.enter_context(ResourceManager(admin))
+        if str(MACHINES) in served:
+            stack.enter_context(MachineControllers(admin))
         yield EmbeddedSeed(environment, admin)

@@ -6,26 +6,51 @@ Only in the namespace of the shoot. Source: gardener `pkg/gardenlet/operation/bo
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from actuator.errors import NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
+from generic.finalizers import take_off
+from generic.machines import (
+    MACHINE_CLASSES,
+    MACHINE_DEPLOYMENTS,
+    MACHINE_SETS,
+    MACHINES,
+    MC_FINALIZER,
+    MCM_FINALIZER,
+)
 
-__all__ = ["MANAGED_RESOURCES", "clear_machines", "clear_managed_resources", "clear_rest"]
+__all__ = [
+    "MANAGED_RESOURCES",
+    "clear_machines",
+    "clear_managed_resources",
+    "clear_rest",
+    "hand_over_machines",
+    "managed_resources_left",
+]
 
 MANAGED_RESOURCES = Resource("resources.gardener.cloud/v1alpha1", "managedresources")
-_MACHINE = "machine.sapcloud.io/v1alpha1"
-_MACHINES = [
-    Resource(_MACHINE, plural)
-    for plural in ("machinedeployments", "machinesets", "machines", "machineclasses")
-]
-_REST = [Resource("v1", "configmaps"), Resource("v1", "secrets")]
+_MACHINES = [MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, MACHINE_CLASSES]
+_CONFIGMAPS, _SECRETS = Resource("v1", "configmaps"), Resource("v1", "secrets")
+_PURPOSE = "gardener.cloud/purpose"
 _NOBODY = {"metadata": {"finalizers": None}}
 
 
 def clear_machines(client: Client, namespace: str) -> None:
-    """Machine objects go at once: nobody runs that would let go of them."""
+    """Machine objects go at once, whoever holds them: nobody runs that would let go of them."""
     for resource in _MACHINES:
         _finalize(client, resource, namespace)
+
+
+def hand_over_machines(client: Client, namespace: str) -> None:
+    """Machine objects go, the machines stay: only what the machine-controllers hold comes off."""
+    for resource in _MACHINES:
+        for obj in _list(client, resource, namespace):
+            _let_go(client, resource, obj["metadata"], delete=True)
+    for purpose, delete in (("machineclass", True), ("cloudprovider", False)):
+        for obj in client.list(_SECRETS, namespace, label_selector=f"{_PURPOSE}={purpose}"):
+            _let_go(client, _SECRETS, obj["metadata"], delete=delete)
 
 
 def clear_managed_resources(client: Client, namespace: str) -> None:
@@ -47,7 +72,7 @@ def clear_managed_resources(client: Client, namespace: str) -> None:
 
 def clear_rest(client: Client, namespace: str) -> None:
     """ConfigMaps and Secrets, the last things that could hold the namespace."""
-    for resource in _REST:
+    for resource in (_CONFIGMAPS, _SECRETS):
         _finalize(client, resource, namespace)
 
 
@@ -60,6 +85,16 @@ def _said(mr: Raw) -> str:
     conditions = (mr.get("status") or {}).get("conditions") or []
     messages = [c["message"] for c in conditions if c["type"] == "ResourcesApplied"]
     return f"ManagedResource {mr['metadata']['name']} ({'; '.join(messages) or 'no condition'})"
+
+
+def _let_go(client: Client, resource: Resource, meta: Raw, *, delete: bool) -> None:
+    name, namespace = meta["name"], meta["namespace"]
+    held = {MCM_FINALIZER, MC_FINALIZER} & set(meta.get("finalizers") or [])
+    with suppress(NotFound):
+        if delete:
+            client.delete(resource, name, namespace)
+        if held:
+            client.patch(resource, name, namespace, take_off(held, meta["uid"], meta["finalizers"]))
 
 
 def _finalize(client: Client, resource: Resource, namespace: str) -> None:

@@ -15,6 +15,7 @@ from generic.garden.cleanup import (
     clear_machines,
     clear_managed_resources,
     clear_rest,
+    hand_over_machines,
     managed_resources_left,
 )
 from generic.garden.gardenlet import NAMESPACES, Garden
@@ -60,7 +61,8 @@ class Flow:
         """The normal deletion: objects stage by stage, Cluster, namespace."""
         self._garden.mark_deleted(self._shoot)
         self._delete_in(order.DELETION, self._kinds)
-        self._finish()
+        self._garden.finish(self._shoot)
+        self._wait_for_namespace()
 
     def force_delete(self) -> None:
         """The forced one: nearly everything at once, and what holds the namespace is let go of.
@@ -73,15 +75,19 @@ class Flow:
         self._garden.force(self._shoot)
         self._delete_in(at_once, self._kinds, force=True)
         self.clear()
+        self._wait_for_namespace()
 
     def clear(self) -> None:
-        """Machine objects, ManagedResources, Cluster, ConfigMaps, Secrets, and the namespace."""
+        """Machine objects, ManagedResources, ConfigMaps and Secrets go; Cluster and namespace too.
+
+        The namespace may take some seconds longer.
+        """
         namespace = self._shoot.technical_id
         clear_machines(self._client, namespace)
         clear_managed_resources(self._client, namespace)
         self._until(lambda: managed_resources_left(self._client, namespace), _CLEARED)
         clear_rest(self._client, namespace)
-        self._finish()
+        self._garden.finish(self._shoot)
 
     def delete_afterwards(self) -> None:
         """What a force deletion leaves to the garden is deleted normally."""
@@ -104,8 +110,9 @@ class Flow:
             if number == 0:
                 state = collect(self._garden, self._shoot, moving)
             self._delete_in(order.MIGRATION, kinds)
-            clear_machines(self._client, self._shoot.technical_id)
-        self._finish()
+        hand_over_machines(self._client, self._shoot.technical_id)
+        self._garden.finish(self._shoot)
+        self._wait_for_namespace()
         return state
 
     def restore(self, manifests: Sequence[Raw], state: ShootState) -> None:
@@ -162,9 +169,8 @@ class Flow:
 
         self._until(problems, max(map(order.seconds, kinds), default=0.0))
 
-    def _finish(self) -> None:
-        """Cluster and namespace go, and nothing holds the namespace."""
-        self._garden.finish(self._shoot)
+    def _wait_for_namespace(self) -> None:
+        """Nothing holds the namespace."""
         namespace = self._shoot.technical_id
 
         def still_there() -> list[str]:

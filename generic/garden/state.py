@@ -12,19 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 import attrs
 
 from actuator.errors import ActuatorError, AlreadyExists, NotFound
-from actuator.interface import Client, Resource, resource_of
+from actuator.interface import Client, resource_of
 from actuator.meta import Kind, Raw
 from generic.garden.gardenlet import Garden, resource_of_manifest
 from generic.garden.shoot import Shoot
+from generic.machines import DEPLOYMENT_NAME, MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES
 
 __all__ = ["ExtensionState", "ShootState", "collect", "put_back", "put_back_resources"]
-
-_MACHINE = "machine.sapcloud.io/v1alpha1"
-_DEPLOYMENTS = Resource(_MACHINE, "machinedeployments")
-_SETS = Resource(_MACHINE, "machinesets")
-_MACHINES = Resource(_MACHINE, "machines")
-_BELONGS_TO = "name"
-"""Label of machines and machine sets: the machine deployment they belong to."""
 
 
 @attrs.frozen(kw_only=True)
@@ -131,9 +125,9 @@ def _bare(obj: Raw) -> Raw:
 def _machine_state(client: Client, namespace: str) -> Raw | None:
     """Each machine deployment with its sets and machines (MachineState of the shootstate)."""
     try:
-        deployments = client.list(_DEPLOYMENTS, namespace)
-        sets = client.list(_SETS, namespace)
-        machines = client.list(_MACHINES, namespace)
+        deployments = client.list(MACHINE_DEPLOYMENTS, namespace)
+        sets = client.list(MACHINE_SETS, namespace)
+        machines = client.list(MACHINES, namespace)
     except NotFound:  # the seed has no such kind
         return None
     states: Raw = {}
@@ -149,5 +143,5 @@ def _machine_state(client: Client, namespace: str) -> Raw | None:
 
 def _belonging(deployment: str, objects: Iterable[Raw]) -> Iterator[Raw]:
     for obj in objects:
-        if (obj["metadata"].get("labels") or {}).get(_BELONGS_TO) == deployment:
+        if (obj["metadata"].get("labels") or {}).get(DEPLOYMENT_NAME) == deployment:
             yield _bare(obj)

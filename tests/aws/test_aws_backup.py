@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
-from aws_objects import REGION, Call, backup_bucket
+from aws_objects import REGION, Call, backup_bucket, backup_entry
 
 from actuator import ActuatorError, Cluster, ConfigurationError, ErrorCode
+from actuator.errors import NotFound
+from actuator.interface import Resource
 from actuator.v1alpha1 import BackupBucket
 from extensions.aws.backupbucket import AwsBackupBucket
+from extensions.aws.backupentry import AwsBackupEntry
 from extensions.aws.bucket import Bucket, Found
 from extensions.aws.cloud import GLOBAL
 from extensions.aws.errors import CloudError
 from extensions.aws.tags import as_list, bucket_mark
 
 NO_CLUSTER = Cluster()
+SECRETS = Resource("v1", "secrets")
 
 
 class Crash(BaseException):
@@ -218,3 +224,56 @@ def test_an_object_that_s3_keeps_is_an_error(clouds, account, s3, namespace, sho
     with pytest.raises(CloudError, match="AccessDenied: entry/1") as error:
         Bucket(seen, namespace).delete_objects("entry/")
     assert error.value.codes == (ErrorCode.ERR_INFRA_UNAUTHORIZED,)
+
+
+@pytest.fixture
+def entries(url) -> AwsBackupEntry:
+    return AwsBackupEntry(url)
+
+
+def test_a_deleted_entry_takes_its_own_backups_and_no_others(entries, call, s3, namespace):
+    make_foreign(s3, namespace)
+    entry = backup_entry(namespace, "shoot--1--uid")
+    entries.reconcile(call, entry, NO_CLUSTER)
+    put(s3, namespace, "shoot--1--uid/etcd-main/1", "shoot--1--uid2/etcd-main/1")
+    (left,) = entries.external_resources(entry)
+    assert left.id == f"{namespace}/shoot--1--uid/"
+    entries.migrate(call, entry, NO_CLUSTER)
+    assert len(keys(s3, namespace)) == 2
+    for _ in range(2):
+        entries.delete(call, entry, NO_CLUSTER)
+        assert keys(s3, namespace) == ["shoot--1--uid2/etcd-main/1"]
+
+
+def test_etcd_gets_the_credentials_with_bucket_and_region(entries, call, shoot_key, namespace):
+    entry = backup_entry(namespace, f"{namespace}--uid", bucketName="bucket")
+    entries.reconcile(call, entry, NO_CLUSTER)
+    data = call.client.get(SECRETS, "etcd-backup", namespace)["data"]
+    assert {key: base64.b64decode(value).decode() for key, value in data.items()} == {
+        "accessKeyID": shoot_key.access_key_id,
+        "secretAccessKey": shoot_key.secret_access_key,
+        "bucketName": "bucket",
+        "region": REGION,
+    }
+    entries.delete(call, entry, NO_CLUSTER)
+    with pytest.raises(NotFound):
+        call.client.get(SECRETS, "etcd-backup", namespace)
+
+
+def test_an_entry_whose_bucket_is_gone_is_gone(entries, call, namespace):
+    entries.delete(call, backup_entry(namespace, "shoot--1--uid"), NO_CLUSTER)
+
+
+def test_revoked_credentials_keep_an_entry_with_their_code(
+    entries, call, account, shoot_key, s3, namespace
+):
+    make_foreign(s3, namespace)
+    account.set_access_key(namespace, shoot_key, active=False)
+    with pytest.raises(CloudError, match="InvalidAccessKeyId") as error:
+        entries.delete(call, backup_entry(namespace, "shoot--1--uid"), NO_CLUSTER)
+    assert error.value.codes == (ErrorCode.ERR_INFRA_UNAUTHENTICATED,)
+
+
+def test_an_entry_takes_no_provider_config(entries, call, namespace):
+    odd = backup_entry(namespace, "shoot--1--uid", providerConfig={"kind": "Nonsense"})
+    assert [one.field for one in entries.validate(call, odd, NO_CLUSTER)] == ["spec.providerConfig"]

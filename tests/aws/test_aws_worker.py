@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
-from aws_objects import REGION, shoot_cluster, worker
+from contextlib import suppress
 
-from actuator import ConfigurationError
+import pytest
+from aws_objects import REGION, Call, shoot_cluster, worker
+
+from actuator import ConfigurationError, RequeueAfter, Resource
 from actuator.v1alpha1 import Worker
 from extensions.aws import tags
 from extensions.aws.config import API_VERSION
 from extensions.aws.machineclass import image, network_of, placement, provider_spec
+from extensions.aws.worker import AwsWorker
+from generic.crds import crd
+from generic.machines import MACHINE_CLASSES, MACHINE_DEPLOYMENTS, MACHINE_KINDS
+from generic.seed import install_crds
 
 AMI, ARM = "ami-12c6146b", "ami-1812c061"
 IMAGES = [
@@ -148,3 +154,85 @@ def test_a_fault_is_named_with_its_field(fault):
 def test_a_zone_without_a_subnet_is_a_fault():
     with pytest.raises(ConfigurationError, match=r"pools\[0\].zones: .* no subnet for workers in"):
         spec_of(made("s", pool()), "eu-west-1c")
+
+
+USER_DATA = {"name": "user-data", "key": "cloud_config"}
+
+
+@pytest.fixture
+def seed_call(admin, namespace) -> Call:
+    """A Context in a namespace with the user data of machines."""
+    install_crds(admin, [crd(cls) for cls in MACHINE_KINDS])
+    meta = {"name": USER_DATA["name"], "namespace": namespace}
+    data = {USER_DATA["key"]: "IyEvYmluL3NoCg=="}
+    manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
+    admin.create(Resource("v1", "secrets"), manifest)
+    return Call(admin, namespace)
+
+
+@pytest.fixture
+def workers() -> AwsWorker:
+    return AwsWorker()
+
+
+def cluster_of(namespace: str):
+    cluster = shoot_cluster(namespace, IMAGES)
+    cluster.spec.shoot["spec"]["kubernetes"] = {"version": "1.33.1"}
+    return cluster
+
+
+def test_each_zone_has_its_class_and_its_share_of_the_pool(workers, seed_call, namespace):
+    obj = made(namespace, pool())
+    with suppress(RequeueAfter):  # nobody makes machines here
+        workers.reconcile(seed_call, obj, cluster_of(namespace))
+    client = seed_call.client
+    deployments = {
+        one["metadata"]["name"]: one["spec"] for one in client.list(MACHINE_DEPLOYMENTS, namespace)
+    }
+    assert set(deployments) == {f"{namespace}-pool-z1", f"{namespace}-pool-z2"}
+    shares = {one.name: (one.minimum, one.maximum) for one in obj.status.machine_deployments}
+    assert shares == {f"{namespace}-pool-z1": (1, 3), f"{namespace}-pool-z2": (0, 2)}
+    classes = {one["metadata"]["name"]: one for one in client.list(MACHINE_CLASSES, namespace)}
+    first = classes[deployments[f"{namespace}-pool-z1"]["template"]["spec"]["class"]["name"]]
+    assert first["provider"] == "AWS"
+    assert first["providerSpec"]["ami"] == AMI
+    assert first["providerSpec"]["networkInterfaces"][0]["subnetID"] == "subnet-a"
+    assert first["credentialsSecretRef"] == {"name": "cloudprovider", "namespace": namespace}
+    secret = client.get(Resource("v1", "secrets"), first["secretRef"]["name"], namespace)
+    assert secret["data"] == {"userData": "IyEvYmluL3NoCg=="}
+
+
+def test_another_disk_or_config_is_another_class_and_the_same_is_the_same(
+    workers, seed_call, namespace
+):
+    def class_of(**more: object) -> str:
+        obj = made(namespace, pool(**more))
+        return workers.machine_deployments(seed_call, obj, cluster_of(namespace))[0].class_name
+
+    config = {"apiVersion": API_VERSION, "kind": "WorkerConfig", "ami": "ami-own"}
+    for agent in ({}, {"nodeAgentSecretName": "agent"}):
+        names = {
+            class_of(**agent),
+            class_of(**agent, volume={"size": "50Gi"}),
+            class_of(**agent, volume={"size": "50Gi", "encrypted": False}),
+            class_of(**agent, providerConfig=config),
+        }
+        assert len(names) == 4
+        assert class_of(**agent, maximum=9) in names
+
+
+def test_missing_user_data_is_a_configuration_problem(workers, seed_call, namespace):
+    obj = made(namespace, pool(userDataSecretRef={"name": "absent", "key": "k"}))
+    with pytest.raises(ConfigurationError, match=f"no Secret {namespace}/absent with the data key"):
+        workers.reconcile(seed_call, obj, cluster_of(namespace))
+
+
+def test_machines_may_exist_once_there_are_deployments(workers, seed_call, namespace):
+    obj = made(namespace, pool())
+    assert list(workers.external_resources(obj)) == []
+    with suppress(RequeueAfter):
+        workers.reconcile(seed_call, obj, cluster_of(namespace))
+    (left,) = workers.external_resources(obj)
+    assert (left.type, left.id, left.tags) == ("AWS::EC2::Instance", "", tags.mark(namespace))
+    assert left.tags.items() <= spec_of(made(namespace, pool()))["tags"].items()
+    workers.force_delete(seed_call, obj, cluster_of(namespace))

@@ -18,7 +18,7 @@ from actuator.v1alpha1 import ControlPlane, Infrastructure
 from generic.client import connect
 from generic.clusters import CLUSTERS
 from generic.drill.breaks import BREAKS
-from generic.drill.world import LABEL
+from generic.drill.names import LABEL
 from generic.envtest import Environment
 from generic.garden import NAMESPACES
 from generic.seed import install_crds, install_kinds

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import attrs
 import pytest
-from harness import Script
+from harness import Script, eventually
 
 from actuator import v1alpha1
 from actuator.errors import ActuatorError, AlreadyExists, NotFound
@@ -23,14 +23,19 @@ from generic.garden import (
     resource_of_manifest,
 )
 from generic.garden.order import CREATION, DELETION, FORCED, MIGRATION, in_stages
+from generic.machines import (
+    MACHINE_DEPLOYMENTS,
+    MACHINE_KINDS,
+    MACHINES,
+    MC_FINALIZER,
+    MCM_FINALIZER,
+)
 from generic.manager import Manager
 from generic.options import Options
 from generic.seed import install_crds, install_kinds
 
 KINDS = list(v1alpha1.KINDS)
-MACHINES = Resource("machine.sapcloud.io/v1alpha1", "machines")
 SECRETS = Resource("v1", "secrets")
-DEPLOYMENTS = Resource("machine.sapcloud.io/v1alpha1", "machinedeployments")
 FOREIGN = "example.org/foreign"
 BACKUPS = {"BackupBucket", "BackupEntry"}
 SECRET = {"name": "cloudprovider", "namespace": "default"}
@@ -130,10 +135,10 @@ def meta(namespace, name):
     return {"name": name, **({"namespace": namespace} if namespace else {})}
 
 
-def held(kind, shoot, spec, name=""):
+def held(kind, shoot, spec, name="", holder=FOREIGN):
     """Somebody else's object, with a finalizer of theirs."""
     where = meta(shoot.technical_id, name or kind.lower())
-    where |= {"finalizers": [FOREIGN], "labels": {"name": "machinedeployment"}}
+    where |= {"finalizers": [holder], "labels": {"name": "machinedeployment"}}
     group = "resources.gardener.cloud" if kind == "ManagedResource" else "machine.sapcloud.io"
     return {"apiVersion": f"{group}/v1alpha1", "kind": kind, "metadata": where, "spec": spec}
 
@@ -142,9 +147,7 @@ def held(kind, shoot, spec, name=""):
 def all_kinds(admin):
     install_kinds(admin, KINDS)
     install_crds(admin, [raw_crd("resources.gardener.cloud", "ManagedResource")])
-    for kind in ("Machine", "MachineSet", "MachineDeployment", "MachineClass"):
-        plural = "machineclasses" if kind == "MachineClass" else f"{kind.lower()}s"
-        install_crds(admin, [raw_crd("machine.sapcloud.io", kind, plural)])
+    install_kinds(admin, MACHINE_KINDS)
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta("default", "cloudprovider")}
     with suppress(AlreadyExists):
         admin.create(SECRETS, secret)
@@ -279,14 +282,16 @@ def test_a_forced_deletion_lets_go_of_machines_and_of_what_is_in_the_shoot_only(
     patch = {"metadata": {"finalizers": None}}
     admin.patch(MANAGED_RESOURCES, "seeds", shoot.technical_id, patch)
     flow.clear()
-    assert is_gone(admin, NAMESPACES, shoot.technical_id)
+    eventually(lambda: is_gone(admin, NAMESPACES, shoot.technical_id))
 
 
 def test_a_shoot_moves_with_its_state_and_what_its_extensions_refer_to(admin, shoot, flow, diary):
     flow.create(manifests(shoot))
     deployment = {"replicas": 2, "template": {}}
-    admin.create(DEPLOYMENTS, held("MachineDeployment", shoot, deployment))
-    admin.create(MACHINES, held("Machine", shoot, {"class": {}}))
+    admin.create(
+        MACHINE_DEPLOYMENTS, held("MachineDeployment", shoot, deployment, holder=MCM_FINALIZER)
+    )
+    admin.create(MACHINES, held("Machine", shoot, {"class": {}}, holder=MC_FINALIZER))
     state = flow.migrate()
     moving = {cls.KIND.name for cls in KINDS if cls.KIND.migratable}
     assert diary.kinds("migrate") == moving

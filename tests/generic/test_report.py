@@ -13,6 +13,9 @@ from actuator.errors import DecodeError
 from actuator.interface import ExternalResource
 from generic.drill.evidence import Bystander, Evidence, Life, Record, Strip
 from generic.drill.judge import Finding, covers, judge
+from generic.drill.migration.evidence import Arrival, Call, Kill, MigrationEvidence, Move
+from generic.drill.migration.page import page as migration_page
+from generic.drill.migration.rules import judge as judge_migration
 from generic.drill.page import page
 from generic.drill.report import check_report, read_json, write_html, write_json
 from generic.drill.timeline import rows, summed_up, svg
@@ -285,3 +288,70 @@ def test_problems_that_the_page_leaves_out_are_counted():
     text = page(seen, judge(seen))
     assert "4 is still there" in text
     assert "and 3 more" in text
+
+
+def move(**more):
+    seen = {"shoot": "shoot--a", "ready": 1.0, "handed_over": 2.0, "restored": 3.0, "gone": 4.0}
+    return Move(**(seen | more))
+
+
+def call(seed, operation, at, **more):
+    facts = {"kind": "Infrastructure", "shoot": "shoot--a", "name": "n", "state": "abc"}
+    return Call(seed=seed, operation=operation, at=at, **(facts | more))
+
+
+def migration(**more):
+    seen = {
+        "moves": [move()],
+        "calls": [
+            call("source", "reconcile", 0.5),
+            call("source", "migrate", 1.5),
+            call("source", "delete", 1.5, kind="Bastion"),
+            call("destination", "restore", 2.5),
+            call("destination", "delete", 3.5),
+        ],
+        "kills": [Kill(seed="source", phase=phase, at=1.5) for phase in ("migrate", "restore")],
+        "arrivals": [Arrival(shoot="shoot--a", what="<state>", sent="abc", came="abc")],
+        "staying": ["Bastion"],
+        "outside_before": [VPC],
+        "outside_moved": [VPC],
+    }
+    facts = {"drill": "abc", "title": "T", "scenario": "migration", "scenario_text": "It moves."}
+    return MigrationEvidence(**facts, **(seen | more))
+
+
+LOST = Arrival(shoot="shoot--a", what="<state>", sent="abc", came="")
+
+
+@pytest.mark.parametrize(
+    ("more", "rules"),
+    [
+        pytest.param({}, set(), id="a good move"),
+        pytest.param({"moves": [move(problem="no luck")]}, {"M1"}, id="a problem"),
+        pytest.param({"moves": [move(restored=None)]}, {"M1"}, id="not restored"),
+        pytest.param({"kills": []}, {"M1"}, id="nobody was killed"),
+        pytest.param({"outside_moved": [VPC, VPC]}, {"M2"}, id="made twice"),
+        pytest.param({"outside_moved": [OTHER]}, {"M2"}, id="made anew"),
+        pytest.param({"outside_before": [], "outside_moved": []}, {"M2"}, id="nothing outside"),
+        pytest.param({"calls": [call("source", "reconcile", 2.5)]}, {"M3"}, id="acts again"),
+        pytest.param({"calls": [call("source", "delete", 1.5)]}, {"M3"}, id="deletes"),
+        pytest.param({"calls": [call("destination", "restore", 1.5)]}, {"M3"}, id="too early"),
+        pytest.param({"arrivals": [LOST]}, {"M4"}, id="state lost"),
+        pytest.param({"arrivals": []}, {"M4"}, id="nothing to carry"),
+        pytest.param({"left_in_source": ["x is still there"]}, {"M5"}, id="left in the source"),
+        pytest.param({"left_in_destination": ["x"]}, {"M6"}, id="left in the destination"),
+        pytest.param({"outside_after": [VPC]}, {"M6"}, id="left outside"),
+        pytest.param({"moves": [move(gone=None)]}, {"M6"}, id="not gone"),
+    ],
+)
+def test_each_rule_of_a_migration_can_fail(tmp_path, more, rules):
+    seen = migration(**more)
+    findings = judge_migration(seen)
+    assert {finding.rule for finding in findings if not finding.holds} == rules
+    write_json(tmp_path / "report.json", seen, findings)
+    assert read_json(tmp_path / "report.json", MigrationEvidence) == (seen, findings)
+    reader = Reader()
+    reader.feed(migration_page(seen, findings))
+    assert reader.open == []
+    assert not {"script", "state"} & set(reader.tags)
+    assert ("failed" if rules else "passed") in reader.text

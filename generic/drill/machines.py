@@ -1,0 +1,54 @@
+"""Machine controllers for a drill's seed: one for each namespace that has machine objects."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import Self
+
+from actuator.errors import ApiError
+from actuator.interface import Client, resource_of
+from generic.finalizers import Stale
+from generic.machinecontroller import MachineController
+from generic.machines import MACHINE_KINDS
+
+__all__ = ["MachineControllers"]
+
+_EVERY = 0.3
+
+
+class MachineControllers:
+    """Look after all machine objects in one thread, while this is open as a context.
+
+    Many shoots would need many threads otherwise, each of them asking all the time.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._controllers: dict[str, MachineController] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="machine-controllers", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stop.set()
+        self._thread.join(10)
+
+    def _run(self) -> None:
+        while not self._stop.wait(_EVERY):
+            with suppress(ApiError):  # looked at again
+                for namespace in self._inhabited():
+                    self._look(namespace)
+
+    def _inhabited(self) -> set[str]:
+        kinds = [resource_of(cls.KIND) for cls in MACHINE_KINDS]
+        return {obj["metadata"]["namespace"] for one in kinds for obj in self._client.list(one)}
+
+    def _look(self, namespace: str) -> None:
+        if namespace not in self._controllers:
+            self._controllers[namespace] = MachineController(self._client, namespace)
+        with suppress(ApiError, Stale):
+            self._controllers[namespace].look()

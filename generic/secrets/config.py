@@ -1,0 +1,119 @@
+"""What an author wants: authorities, certificates, and where a rotation stands."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import attrs
+
+from actuator.cluster import Cluster
+from actuator.meta import Raw, parse_time
+
+__all__ = [
+    "Authority",
+    "Certificate",
+    "Config",
+    "Rotation",
+    "RotationPhase",
+    "Usage",
+    "checksum_of",
+    "rotation_of",
+]
+
+_YEAR = timedelta(days=365)
+_DIGITS = 8
+
+
+class Usage(StrEnum):
+    """What a certificate is for."""
+
+    SERVER = "server"
+    CLIENT = "client"
+    BOTH = "both"
+
+
+@attrs.frozen(kw_only=True)
+class Authority:
+    """A certificate authority: signs certificates, and is rotated with the shoot's."""
+
+    name: str
+    common_name: str = ""
+    validity: timedelta = 10 * _YEAR
+
+
+@attrs.frozen(kw_only=True)
+class Certificate:
+    """A certificate for a server, a client or both, signed by the authority of that name.
+
+    `addresses` are IP addresses, as text.
+    """
+
+    name: str
+    authority: str
+    common_name: str
+    usage: Usage = Usage.SERVER
+    organizations: Sequence[str] = ()
+    dns_names: Sequence[str] = ()
+    addresses: Sequence[str] = ()
+    validity: timedelta = _YEAR
+
+
+Config = Authority | Certificate
+
+
+class RotationPhase(StrEnum):
+    """A phase of rotation in which something changes; "" is all others."""
+
+    NONE = ""
+    PREPARING = "Preparing"
+    PREPARED = "Prepared"
+    COMPLETING = "Completing"
+
+
+@attrs.frozen(kw_only=True)
+class Rotation:
+    """Where the rotation of the shoot's authorities stands, and when it was asked for."""
+
+    phase: RotationPhase = RotationPhase.NONE
+    initiated: datetime | None = None
+
+    @property
+    def keeps_old(self) -> bool:
+        """Whether the former authorities are still trusted."""
+        return self.phase in (RotationPhase.PREPARING, RotationPhase.PREPARED)
+
+    @property
+    def stamp(self) -> str:
+        """The initiation in seconds since 1970, as labels of Secrets have it; "" for none."""
+        return "" if self.initiated is None else str(int(self.initiated.timestamp()))
+
+
+def rotation_of(cluster: Cluster) -> Rotation:
+    """The rotation that the shoot's status tells of: credentials.rotation."""
+    status: Raw = cluster.shoot.get("status") or {}
+    rotation = (status.get("credentials") or {}).get("rotation") or {}
+    told: Raw = rotation.get("certificateAuthorities") or {}
+    phase = str(told.get("phase") or "")
+    known = next((one for one in RotationPhase if one and phase.startswith(one)), None)
+    initiated = told.get("lastInitiationTime")
+    return Rotation(
+        phase=known or RotationPhase.NONE,
+        initiated=parse_time(initiated) if initiated else None,
+    )
+
+
+def checksum_of(config: Config, *more: str) -> str:
+    """Eight hex digits that change with the configuration, and with `more`."""
+    data = attrs.asdict(config, value_serializer=_plain)
+    text = json.dumps([data, *more], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def _plain(_owner: object, _field: object, value: object) -> object:
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,220 @@
+"""SecretsManager: which key pairs there have to be, which are still good, which may go.
+
+`ensure` is the whole: authorities first, then the certificates that they sign. A key pair is made
+anew when its configuration changes, when 80 % of its validity are over or less than 10 days are
+left, when the authority that signed it is no longer the current one, and, an authority, when a
+rotation was asked for.
+
+Rotation of authorities (Gardener documentation, "Credentials Rotation", "Certificate
+Authorities"): while it is prepared the old authority signs on for servers, clients get their
+certificate from the new one, and the bundle has both; completing it drops the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+import attrs
+
+from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
+from actuator.interface import Client, Clock, Permission, Resource
+from generic.secrets.certificates import KeyPair, new_authority, sign, validity
+from generic.secrets.config import (
+    Authority,
+    Certificate,
+    Config,
+    Rotation,
+    Usage,
+    checksum_of,
+)
+from generic.secrets.kept import IDENTITY, MANAGED_BY, Kept, read
+
+__all__ = ["PERMISSIONS", "Issued", "SecretsManager"]
+
+_SECRETS = Resource("v1", "secrets")
+_LEFT = timedelta(days=10)
+_OVER = 0.8
+_CHANGED = 1.0
+
+PERMISSIONS = (
+    Permission(api_version="v1", resource="secrets", verbs=["get", "list", "create", "delete"]),
+)
+"""What a SecretsManager does in the API."""
+
+
+@attrs.frozen(kw_only=True)
+class Issued:
+    """A key pair as it is now: the Secret's name, and what it has to be trusted with.
+
+    `bundle` are the certificates of all authorities, PEM, that count now: its own for an
+    authority, those of its authority for a certificate.
+    """
+
+    name: str
+    secret_name: str
+    certificate: bytes
+    key: bytes = attrs.field(repr=False)
+    bundle: bytes = b""
+
+
+class SecretsManager:
+    """Key pairs in one namespace, of one owner.
+
+    `identity` tells its Secrets from those of other managers in the namespace: the extension's
+    name. Raises ApiError from every method.
+    """
+
+    def __init__(self, client: Client, namespace: str, identity: str, clock: Clock) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._identity = identity
+        self._clock = clock
+        self._wanted: set[str] = set()
+
+    def ensure(
+        self, configs: Iterable[Config], rotation: Rotation | None = None
+    ) -> dict[str, Issued]:
+        """Afterwards all of these exist; what there is of each now, by its config's name.
+
+        Raises ConfigurationError for a certificate whose authority is not among them, and for
+        names that are there twice.
+        """
+        wanted = list(configs)
+        _check(wanted)
+        rotation = rotation or Rotation()
+        kept = self._kept()
+        authorities = {
+            config.name: self._authorities(config, rotation, kept)
+            for config in wanted
+            if isinstance(config, Authority)
+        }
+        issued: dict[str, Issued] = {}
+        for config in wanted:
+            if isinstance(config, Authority):
+                trusted = authorities[config.name]
+                current = trusted[0]
+            else:
+                trusted = authorities[config.authority]
+                current = self._certificate(config, _signer(config, trusted), kept)
+            issued[config.name] = _issued(current, trusted)
+        return issued
+
+    def cleanup(self) -> None:
+        """Deletes this manager's Secrets that no `ensure` of this object asked for.
+
+        Without any `ensure` that is all of them.
+        """
+        for kept in self._kept():
+            if kept.secret_name not in self._wanted:
+                try:
+                    self._client.delete(_SECRETS, kept.secret_name, self._namespace, uid=kept.uid)
+                except (NotFound, Conflict):
+                    continue
+
+    def _kept(self) -> list[Kept]:
+        selector = f"{'='.join(MANAGED_BY)},{IDENTITY}={self._identity}"
+        found = self._client.list(_SECRETS, self._namespace, label_selector=selector)
+        return [kept for secret in found if (kept := read(secret)) is not None]
+
+    def _authorities(
+        self, config: Authority, rotation: Rotation, kept: Sequence[Kept]
+    ) -> list[Kept]:
+        """The current authority, and behind it the former one while it is still trusted."""
+        mine = sorted(
+            (k for k in kept if k.name == config.name), key=lambda k: k.issued, reverse=True
+        )
+        checksum = checksum_of(config)
+        good = [
+            k
+            for k in mine
+            if (k.checksum, k.rotated) == (checksum, rotation.stamp) and not self._is_old(k)
+        ]
+        current = good[0] if good else self._new_authority(config, checksum, rotation)
+        former = [k for k in mine if k.rotated != rotation.stamp][:1] if rotation.keeps_old else []
+        trusted = [current, *former]
+        self._wanted |= {one.secret_name for one in trusted}
+        return trusted
+
+    def _new_authority(self, config: Authority, checksum: str, rotation: Rotation) -> Kept:
+        now = self._clock.now()
+        stamp = checksum_of(config, rotation.stamp, str(int(now.timestamp())))
+        name = f"{config.name}-{stamp}"
+        pair = new_authority(config, name, now)
+        return self._create(config, name, checksum, rotation.stamp, pair)
+
+    def _certificate(self, config: Certificate, authority: Kept, kept: Sequence[Kept]) -> Kept:
+        checksum = checksum_of(config, authority.secret_name)
+        good = [
+            k
+            for k in kept
+            if (k.name, k.checksum) == (config.name, checksum) and not self._is_old(k)
+        ]
+        if good:
+            current = max(good, key=lambda k: k.issued)
+        else:
+            now = self._clock.now()
+            stamp = checksum_of(config, authority.secret_name, str(int(now.timestamp())))
+            pair = sign(config, authority.pair, now)
+            current = self._create(config, f"{config.name}-{stamp}", checksum, "", pair)
+        self._wanted.add(current.secret_name)
+        return current
+
+    def _create(
+        self, config: Config, secret_name: str, checksum: str, rotated: str, pair: KeyPair
+    ) -> Kept:
+        made = Kept(
+            name=config.name,
+            checksum=checksum,
+            rotated=rotated,
+            issued=self._clock.now(),
+            valid_until=validity(pair.certificate)[1],
+            pair=pair,
+            secret_name=secret_name,
+        )
+        try:
+            self._client.create(_SECRETS, made.manifest(self._namespace, self._identity, config))
+        except AlreadyExists as error:
+            raise RequeueAfter(
+                _CHANGED, f"Secret {self._namespace}/{secret_name} was made meanwhile"
+            ) from error
+        return made
+
+    def _is_old(self, kept: Kept) -> bool:
+        now = self._clock.now()
+        renewal = kept.issued + _OVER * (kept.valid_until - kept.issued)
+        return now >= min(renewal, kept.valid_until - _LEFT) if _is_long(kept) else now >= renewal
+
+
+def _is_long(kept: Kept) -> bool:
+    """Whether the last days before the end count: a short certificate would always be old."""
+    return kept.valid_until - kept.issued > 2 * _LEFT
+
+
+def _signer(config: Certificate, trusted: Sequence[Kept]) -> Kept:
+    """The former authority for servers while there is one: their clients may not know the new."""
+    return trusted[-1] if config.usage is not Usage.CLIENT else trusted[0]
+
+
+def _issued(current: Kept, trusted: Sequence[Kept]) -> Issued:
+    return Issued(
+        name=current.name,
+        secret_name=current.secret_name,
+        certificate=current.pair.certificate,
+        key=current.pair.key,
+        bundle=b"".join(one.pair.certificate for one in trusted),
+    )
+
+
+def _check(configs: Sequence[Config]) -> None:
+    names = [config.name for config in configs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigurationError(f"more than one secret is called {', '.join(twice)}; rename one")
+    authorities = {config.name for config in configs if isinstance(config, Authority)}
+    for config in configs:
+        if isinstance(config, Certificate) and config.authority not in authorities:
+            raise ConfigurationError(
+                f"certificate {config.name}: there is no authority {config.authority!r}; "
+                "pass its Authority beside it"
+            )

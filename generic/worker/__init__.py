@@ -1,0 +1,31 @@
+"""Workers of any provider: machine deployments, their classes and Secrets, from birth to death.
+
+An author derives from `GenericWorker` and says which groups of machines a Worker stands for
+(`MachineGroup`, made for a pool's zone by `in_zone`); making the machines themselves is the
+machine-controller-manager's business (Gardener documentation, "Worker"; extension library,
+`worker/genericactuator`).
+
+Read in this order: `group` (what an author says), `actuator` (the whole flow), `rollout` (what is
+applied), `availability` (what is waited for), `state` (control plane migration), `removal`.
+
+Guarantees:
+- The machine objects in a shoot's namespace belong to its Worker, all of them, by Gardener's
+  contract. Secrets do not: without the label gardener.cloud/purpose=machineclass they are
+  somebody else's, and neither taken over nor deleted.
+- Nothing waits: what is not done yet is a RequeueAfter. The status is saved before that.
+- `status.state` is read and never written: it is gardenlet's.
+"""
+
+from generic.worker.actuator import GenericWorker
+from generic.worker.group import MachineGroup, in_zone
+from generic.worker.poolhash import hash_of, pool_hash
+from generic.worker.zones import share_of_zone
+
+__all__ = [
+    "GenericWorker",
+    "MachineGroup",
+    "hash_of",
+    "in_zone",
+    "pool_hash",
+    "share_of_zone",
+]

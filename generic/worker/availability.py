@@ -1,0 +1,142 @@
+"""What is waited for after a rollout: machines that are there, updated, and none too many.
+
+Failed machines are errors with the machine-controller's own words, except those that are
+preserved: somebody keeps them to look at them. A machine-controller-manager that does nothing at
+all is restarted (Gardener extension library, `worker/genericactuator`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from actuator.cluster import Cluster
+from actuator.codec import decode
+from actuator.errors import ActuatorError, RequeueAfter
+from actuator.interface import Context
+from actuator.meta import ObjectMeta, parse_time
+from generic.machines import (
+    DEPLOYMENT_NAME,
+    MCM_FINALIZER,
+    Machine,
+    MachineDeployment,
+    MachineSet,
+)
+from generic.worker.group import MachineGroup
+from generic.worker.objects import (
+    LOOK_AGAIN,
+    MANAGER,
+    MANAGER_PODS,
+    PODS,
+    MachineObjects,
+    delete_all,
+)
+
+__all__ = ["check_available", "is_stuck", "refuse_failed"]
+
+_STUCK = timedelta(minutes=2)
+_FAILED = "Failed"
+
+
+def check_available(
+    ctx: Context, cluster: Cluster, groups: Sequence[MachineGroup], found: MachineObjects
+) -> None:
+    """Returns when every group has the machines it should have, of the class it should have.
+
+    Raises RequeueAfter while it waits, ActuatorError where machines failed.
+    """
+    wanted = {group.name: group for group in groups}
+    deployments = [d for d in found.deployments if d.metadata.name in wanted]
+    for deployment in deployments:
+        refuse_failed(deployment, _preserved(deployment, found.machines))
+    if cluster.hibernation_enabled:
+        awake = sum(deployment.status.replicas for deployment in deployments)
+        if awake:
+            raise RequeueAfter(LOOK_AGAIN, f"Waiting for {awake} machines to hibernate")
+        return
+    waiting = [
+        f"{deployment.metadata.name}: {missing}"
+        for deployment in deployments
+        if (missing := _missing(wanted[deployment.metadata.name], deployment, found))
+    ]
+    if waiting:
+        stuck = [g.name for g in groups if is_stuck(ctx, g, found)]
+        if stuck:
+            _restart_manager(ctx, deployments[0].metadata.namespace, stuck)
+        raise RequeueAfter(LOOK_AGAIN, f"Waiting for machines: {'; '.join(waiting)}")
+
+
+def refuse_failed(deployment: MachineDeployment, tolerated: Sequence[str] = ()) -> None:
+    """Raises ActuatorError naming the failed machines, if there are others than `tolerated`."""
+    failed = [m for m in deployment.status.failed_machines if m.name not in tolerated]
+    if failed:
+        said = "; ".join(f"{m.name}: {m.last_operation.description}" for m in failed)
+        raise ActuatorError(
+            f"MachineDeployment {deployment.metadata.name} has failed machines: {said}"
+        )
+
+
+def is_stuck(ctx: Context, group: MachineGroup, found: MachineObjects) -> bool:
+    """Whether the machine-controller-manager has long known of the group, and made no set for it.
+
+    Deployment and class are older than 2 minutes, the deployment has its finalizer, and there is
+    no machine set of that class.
+    """
+    deployment = found.deployment(group.name)
+    classes = [c for c in found.classes if c.metadata.name == group.class_name]
+    if deployment is None or not classes or _set_of(group, found.sets) is not None:
+        return False
+    known = MCM_FINALIZER in deployment.metadata.finalizers
+    return known and all(_is_old(ctx, obj.metadata) for obj in (deployment, *classes))
+
+
+def _missing(group: MachineGroup, deployment: MachineDeployment, found: MachineObjects) -> str:
+    """What the deployment still waits for; "" when it is done."""
+    status, desired = deployment.status, deployment.spec.replicas
+    preserved = len(_preserved(deployment, found.machines))
+    if status.observed_generation < deployment.metadata.generation:
+        return f"{MANAGER} has not seen the change yet"
+    if _set_of(group, found.sets) is None:
+        return f"{MANAGER} has not made the new machine set yet"
+    if status.available_replicas + preserved < desired:
+        return f"{status.available_replicas} of {desired} available"
+    if status.unavailable_replicas > preserved:
+        return f"{status.unavailable_replicas} pending"
+    if not group.is_manual and status.updated_replicas < status.replicas:
+        return f"{status.replicas - status.updated_replicas} old ones to go"
+    return ""
+
+
+def _preserved(deployment: MachineDeployment, machines: Sequence[Machine]) -> list[str]:
+    """Failed machines of the deployment that somebody keeps."""
+    return [
+        machine.metadata.name
+        for machine in machines
+        if machine.metadata.labels.get(DEPLOYMENT_NAME) == deployment.metadata.name
+        and machine.status.current_status.phase == _FAILED
+        and machine.status.current_status.preserve_expiry_time is not None
+    ]
+
+
+def _set_of(group: MachineGroup, sets: Sequence[MachineSet]) -> MachineSet | None:
+    for one in sets:
+        same = one.spec.template.spec.class_.name == group.class_name
+        if same and one.metadata.labels.get(DEPLOYMENT_NAME) == group.name:
+            return one
+    return None
+
+
+def _is_old(ctx: Context, meta: ObjectMeta) -> bool:
+    since = meta.creation_timestamp
+    return since is not None and ctx.clock.now() - parse_time(since) > _STUCK
+
+
+def _restart_manager(ctx: Context, namespace: str, stuck: Sequence[str]) -> None:
+    """Deletes its pods, unless they are so young that they may not have got to it yet."""
+    found = ctx.client.list(PODS, namespace, label_selector=MANAGER_PODS)
+    metas = [decode(ObjectMeta, pod["metadata"]) for pod in found]
+    old = [meta for meta in metas if _is_old(ctx, meta)]
+    if old:
+        said = f"{MANAGER} made no machine set for {', '.join(stuck)}; restarting it"
+        ctx.event("MachineControllerManagerStuck", said, warning=True)
+        delete_all(ctx.client, PODS, old)

@@ -1,0 +1,93 @@
+"""The hash in a machine class's name: machines are replaced when, and only when, it changes.
+
+It has to be the same as that of Gardener's extension library (`worker.WorkerPoolHash`): another
+one would replace every node of a shoot whose extension is exchanged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from datetime import UTC
+
+from actuator.cluster import Cluster
+from actuator.errors import ConfigurationError
+from actuator.meta import Raw, parse_time
+from actuator.v1alpha1 import WorkerPool
+
+__all__ = ["hash_of", "pool_hash"]
+
+_DIGITS = 5
+
+
+def hash_of(items: Iterable[str]) -> str:
+    """First 5 hex digits of SHA-256 over the SHA-256 of each item, hex, one after the other."""
+    return _sha256("".join(_sha256(item) for item in items))[:_DIGITS]
+
+
+def pool_hash(
+    pool: WorkerPool,
+    cluster: Cluster,
+    *,
+    additional: Iterable[str] = (),
+    additional_with_node_agent: Iterable[str] = (),
+) -> str:
+    """The hash of a pool. Raises ConfigurationError for a Kubernetes version that is none.
+
+    With a nodeAgentSecretName that name stands for everything of Gardener's, so only
+    `additional_with_node_agent`, what is the provider's, goes in beside it; without one it is
+    what makes up a machine, and `additional`.
+    """
+    if pool.node_agent_secret_name is not None:
+        return hash_of([pool.node_agent_secret_name, *additional_with_node_agent])
+    return hash_of([*_machine(pool, cluster), *additional, *_shoot(pool, cluster.shoot)])
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _machine(pool: WorkerPool, cluster: Cluster) -> Iterator[str]:
+    version = pool.kubernetes_version or cluster.kubernetes_version
+    parts = version.removeprefix("v").split(".")
+    if len(parts) < 2:
+        raise ConfigurationError(f"pool {pool.name}: {version!r} is no Kubernetes version")
+    yield ".".join(parts[:2])
+    yield pool.machine_type
+    image = pool.machine_image
+    yield image.name + image.version if image is not None else ""
+    if pool.volume is not None:
+        yield pool.volume.size
+        if pool.volume.type is not None:
+            yield pool.volume.type
+    if pool.provider_config is not None:
+        yield _as_go_writes(pool.provider_config)
+
+
+def _shoot(pool: WorkerPool, shoot: Raw) -> Iterator[str]:
+    spec, status = shoot.get("spec") or {}, shoot.get("status") or {}
+    for worker in (spec.get("provider") or {}).get("workers") or []:
+        if worker.get("name") == pool.name and worker.get("cri"):
+            yield worker["cri"].get("name", "")
+    rotation = (status.get("credentials") or {}).get("rotation") or {}
+    for what in ("certificateAuthorities", "serviceAccountKey"):
+        moment = _initiated(pool.name, rotation.get(what) or {})
+        if moment:
+            yield f"{parse_time(moment).astimezone(UTC):%Y-%m-%d %H:%M:%S} +0000 UTC"
+    node_local_dns = (spec.get("systemComponents") or {}).get("nodeLocalDNS") or {}
+    if node_local_dns.get("enabled"):
+        yield "node-local-dns"
+
+
+def _initiated(pool: str, rotation: Raw) -> str:
+    """When a rotation began for the pool: its own time where it has yet to follow."""
+    pending = rotation.get("pendingWorkersRollouts") or []
+    own = [entry.get("lastInitiationTime") for entry in pending if entry.get("name") == pool]
+    return str((own[0] if own else rotation.get("lastInitiationTime")) or "")
+
+
+def _as_go_writes(config: Raw) -> str:
+    """JSON as the API server hands it out: keys sorted, no spaces, and < > & escaped."""
+    text = json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,149 @@
+"""What a Worker applies: Secrets, machine classes, machine deployments with their replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+
+from actuator.cluster import Cluster
+from actuator.codec import encode
+from actuator.errors import ActuatorError, AlreadyExists, NotFound, RequeueAfter
+from actuator.interface import Client
+from actuator.meta import ObjectMeta, Raw
+from actuator.v1alpha1 import Worker
+from generic.finalizers import Stale, patch_tested
+from generic.machines import (
+    MACHINE_CLASSES,
+    MACHINE_DEPLOYMENTS,
+    MachineDeployment,
+    MachineDeploymentSpec,
+)
+from generic.patches import add, test
+from generic.worker.group import PURPOSE, MachineGroup
+from generic.worker.objects import SECRETS, MachineObjects
+
+__all__ = ["apply_classes", "apply_deployments", "replicas"]
+
+_POOL = "worker.gardener.cloud/pool"
+_CHANGED = 1.0
+
+
+def apply_classes(client: Client, namespace: str, groups: Iterable[MachineGroup]) -> None:
+    """Afterwards the groups' Secrets and machine classes are as they should be.
+
+    Raises ActuatorError where a Secret of that name is somebody else's.
+    """
+    for group in groups:
+        _refuse_foreign(client, namespace, group.class_name)
+        client.apply(SECRETS, group.secret(namespace))
+        client.apply(MACHINE_CLASSES, group.machine_class(namespace))
+
+
+def apply_deployments(
+    client: Client,
+    worker: Worker,
+    cluster: Cluster,
+    groups: Sequence[MachineGroup],
+    found: MachineObjects,
+    restored: Mapping[str, int],
+) -> None:
+    """Afterwards the groups' machine deployments are as they should be.
+
+    `restored` are the replicas that deployments had on another seed. Raises RequeueAfter where
+    one changed meanwhile: the cluster-autoscaler writes replicas too.
+    """
+    for group in groups:
+        count = replicas(group, cluster, worker, found, restored.get(group.name))
+        existing = found.deployment(group.name)
+        spec = group.deployment_spec(worker.metadata.name, count)
+        try:
+            if existing is None:
+                _create(client, worker.metadata.namespace, group, spec)
+            else:
+                _update(client, existing, group, spec)
+        except (AlreadyExists, NotFound, Stale) as error:
+            raise RequeueAfter(
+                _CHANGED, f"MachineDeployment {group.name} changed meanwhile"
+            ) from error
+
+
+def replicas(
+    group: MachineGroup,
+    cluster: Cluster,
+    worker: Worker,
+    found: MachineObjects,
+    restored: int | None,
+) -> int:
+    """How many machines a group shall have now.
+
+    None in hibernation. Where every pool's size is fixed, that. A new deployment, and one that
+    wakes up, gets the minimum (a restored one what it had). Else it is the cluster-autoscaler's
+    business, between minimum and maximum.
+    """
+    if cluster.hibernation_enabled:
+        return 0
+    if not any(pool.minimum < pool.maximum for pool in worker.spec.pools):
+        return group.minimum
+    existing = found.deployment(group.name)
+    if existing is None:
+        return group.minimum if restored is None else restored
+    if all(deployment.spec.replicas == 0 for deployment in found.deployments):
+        return group.minimum
+    return min(max(existing.spec.replicas, group.minimum), group.maximum)
+
+
+def _refuse_foreign(client: Client, namespace: str, name: str) -> None:
+    try:
+        meta = client.get(SECRETS, name, namespace)["metadata"]
+    except NotFound:
+        return
+    key, value = PURPOSE
+    if (meta.get("labels") or {}).get(key) != value:
+        raise ActuatorError(
+            f"Secret {namespace}/{name} is there already without the label {key}={value}, so it "
+            "belongs to somebody else; delete it, or put the label on it to hand it over"
+        )
+
+
+def _labels(group: MachineGroup) -> dict[str, str]:
+    return {_POOL: group.pool.name}
+
+
+def _create(
+    client: Client, namespace: str, group: MachineGroup, spec: MachineDeploymentSpec
+) -> None:
+    kind = MachineDeployment.KIND
+    deployment = MachineDeployment(
+        api_version=kind.api_version,
+        kind=kind.name,
+        metadata=ObjectMeta(
+            name=group.name,
+            namespace=namespace,
+            labels=_labels(group),
+            annotations=dict(group.autoscaler_annotations),
+        ),
+        spec=spec,
+    )
+    client.create(MACHINE_DEPLOYMENTS, encode(deployment))
+
+
+def _update(
+    client: Client, existing: MachineDeployment, group: MachineGroup, spec: MachineDeploymentSpec
+) -> None:
+    """Writes what differs, if the replicas are still those that were decided upon."""
+    meta = existing.metadata
+    changes: list[Raw] = []
+    wanted = attrs.evolve(spec, extra=existing.spec.extra)
+    if wanted != existing.spec:
+        changes.append(add("/spec", encode(wanted)))
+    for part, old, new in (
+        ("labels", meta.labels, _labels(group)),
+        ("annotations", meta.annotations, group.autoscaler_annotations),
+    ):
+        if not new.items() <= old.items():
+            changes.append(add(f"/metadata/{part}", {**old, **new}))
+    if changes:
+        tests = [test("/metadata/uid", meta.uid), test("/spec/replicas", existing.spec.replicas)]
+        where = (client, MACHINE_DEPLOYMENTS, meta.name, meta.namespace)
+        patch_tested(*where, [*tests, *changes])

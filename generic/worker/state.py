@@ -1,0 +1,95 @@
+"""Machine state: what a Worker takes along to another seed; gardenlet writes it, we read it.
+
+`{"machineDeployments": {name: {"replicas", "machineSets", "machines"}}}` in status.state, as it
+is or, as in a ShootState, gzipped in `{"state": <base64>}` (gardener, package `shootstate`).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+
+from actuator.codec import decode
+from actuator.errors import ActuatorError, AlreadyExists, DecodeError
+from actuator.interface import Client, Resource
+from actuator.meta import Base64, Raw
+from actuator.v1alpha1 import Worker
+from generic.machines import MACHINE_SETS, MACHINES, Machine, MachineSet
+from generic.worker.group import MachineGroup
+
+__all__ = ["DeploymentState", "machine_state", "recreate", "with_state"]
+
+_KEPT = ("name", "labels", "annotations")
+
+
+@attrs.frozen(kw_only=True)
+class DeploymentState:
+    """A machine deployment on the seed that it comes from."""
+
+    replicas: int = 0
+    machine_sets: list[Raw] = attrs.field(factory=list)
+    machines: list[Raw] = attrs.field(factory=list)
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class _MachineState:
+    machine_deployments: dict[str, DeploymentState] = attrs.field(factory=dict)
+    extra: Raw = attrs.field(factory=dict)
+
+
+def machine_state(worker: Worker) -> Mapping[str, DeploymentState]:
+    """The state of each machine deployment, by name. Raises ActuatorError for what is none."""
+    try:
+        state = _decompressed(worker.status.state or {})
+        return decode(_MachineState, state).machine_deployments
+    except (DecodeError, OSError, EOFError, zlib.error, ValueError) as error:
+        raise ActuatorError(
+            f"Worker {worker.key}: status.state is no machine state of gardenlet's: {error}"
+        ) from error
+
+
+def with_state(
+    groups: Iterable[MachineGroup], states: Mapping[str, DeploymentState]
+) -> Sequence[MachineGroup]:
+    """The groups that had machine sets where they come from; the others begin anew later."""
+    return [g for g in groups if g.name in states and states[g.name].machine_sets]
+
+
+def recreate(client: Client, namespace: str, states: Iterable[DeploymentState]) -> None:
+    """Afterwards all machine sets and machines are there; those that are there already stay.
+
+    Before any machine deployment: its controller would make new machines.
+    """
+    for state in states:
+        for resource, cls, manifests in (
+            (MACHINE_SETS, MachineSet, state.machine_sets),
+            (MACHINES, Machine, state.machines),
+        ):
+            for manifest in manifests:
+                kind = {"apiVersion": cls.KIND.api_version, "kind": cls.KIND.name}
+                _create(client, resource, namespace, {**manifest, **kind})
+
+
+def _create(client: Client, resource: Resource, namespace: str, manifest: Raw) -> None:
+    given = manifest.get("metadata") or {}
+    meta = {key: given[key] for key in _KEPT if given.get(key)}
+    bare = {key: value for key, value in manifest.items() if key != "status"}
+    try:
+        client.create(resource, {**bare, "metadata": {**meta, "namespace": namespace}})
+    except AlreadyExists:
+        pass
+
+
+def _decompressed(state: Raw) -> Raw:
+    packed = state.get("state")
+    if not isinstance(packed, str):
+        return state
+    unpacked = json.loads(gzip.decompress(Base64(packed).decode_bytes()))
+    if not isinstance(unpacked, dict):
+        raise DecodeError("it is no JSON object")
+    return unpacked

@@ -1,0 +1,447 @@
+"""GenericWorker through a Manager: from pools to machines and back, crashes included."""
+
+import base64
+import gzip
+import json
+
+import pytest
+from builders import cluster as cluster_manifest
+from harness import eventually
+
+from actuator.errors import NotFound
+from actuator.interface import Resource
+from actuator.v1alpha1 import Worker
+from generic.machinecontroller import MachineController
+from generic.machines import (
+    MACHINE_CLASSES,
+    MACHINE_DEPLOYMENTS,
+    MACHINE_SETS,
+    MACHINES,
+    MC_FINALIZER,
+    MCM_FINALIZER,
+    machine_crds,
+)
+from generic.seed import install_crds
+from generic.worker import GenericWorker, in_zone, pool_hash
+
+SECRETS = Resource("v1", "secrets")
+MACHINE_CLASS = "gardener.cloud/purpose=machineclass"
+ALL = (MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, MACHINE_CLASSES)
+
+
+class Crash(Exception):
+    pass
+
+
+class Machines(GenericWorker):
+    """One group for each zone; raises Crash once at each point that `crashes` names."""
+
+    def __init__(self):
+        self.crashes = set()
+        self.hooks = []
+
+    def _pass(self, point):
+        self.hooks.append(point)
+        if point in self.crashes:
+            self.crashes.discard(point)
+            raise Crash(point)
+
+    def machine_deployments(self, ctx, worker, cluster):
+        self._pass("machines")
+        return [
+            in_zone(
+                worker,
+                pool,
+                index,
+                hash=pool_hash(pool, cluster),
+                provider="test",
+                provider_spec={"type": pool.machine_type, "zone": zone},
+                secret_data={"userData": b"#!/bin/sh"},
+            )
+            for pool in worker.spec.pools
+            for index, zone in enumerate(pool.zones)
+        ]
+
+    def pre_reconcile(self, ctx, worker, cluster):
+        self._pass("pre_reconcile")
+
+    def post_reconcile(self, ctx, worker, cluster):
+        self._pass("post_reconcile")
+
+    def pre_delete(self, ctx, worker, cluster):
+        self._pass("pre_delete")
+
+    def post_delete(self, ctx, worker, cluster):
+        self._pass("post_delete")
+
+
+class Stripping(Machines):
+    strips_machine_objects = True
+
+
+def pool(name="pool", minimum=2, maximum=2, **more):
+    return {
+        "name": name,
+        "machineType": "small",
+        "machineImage": {"name": "linux", "version": "1.0"},
+        "minimum": minimum,
+        "maximum": maximum,
+        "maxSurge": 1,
+        "maxUnavailable": 0,
+        "nodeAgentSecretName": "node-agent-1",
+        "userDataSecretRef": {"name": "user-data", "key": "cloud_config"},
+        "zones": ["a"],
+    } | more
+
+
+def manifest(namespace, *pools, **meta):
+    spec = {"type": namespace, "region": "eu-1", "pools": list(pools)}
+    spec["secretRef"] = {"name": "cloudprovider", "namespace": namespace}
+    return {
+        "apiVersion": Worker.KIND.api_version,
+        "kind": "Worker",
+        "metadata": {"name": "worker", "namespace": namespace, **meta},
+        "spec": spec,
+    }
+
+
+@pytest.fixture(scope="session")
+def machine_kinds(admin):
+    install_crds(admin, machine_crds())
+
+
+@pytest.fixture
+def workers(machine_kinds, seed):
+    return seed.of(Worker, "worker")
+
+
+@pytest.fixture
+def controller(workers, admin, namespace):
+    with MachineController(admin, namespace) as running:
+        yield running
+
+
+def names(client, resource, namespace):
+    return sorted(obj["metadata"]["name"] for obj in client.list(resource, namespace))
+
+
+def class_secrets(client, namespace):
+    found = client.list(SECRETS, namespace, label_selector=MACHINE_CLASS)
+    return sorted(secret["metadata"]["name"] for secret in found)
+
+
+def created(workers, start, *pools, actuator=None):
+    actuator = actuator or Machines()
+    start(actuator)
+    workers.create(manifest(workers.namespace, *pools))
+    is_done(workers)
+    return actuator
+
+
+def is_done(workers):
+    """Waits until it is; what it says of itself is in the failure."""
+
+    def succeeded():
+        status = workers.status()
+        assert workers.is_ready(), status
+        return True
+
+    eventually(succeeded)
+
+
+def ask(workers, *pools):
+    workers.patch({"spec": {"pools": list(pools)}})
+    workers.ask("reconcile")
+    is_done(workers)
+
+
+def is_empty(client, namespace):
+    return not any(client.list(one, namespace) for one in ALL) and not class_secrets(
+        client, namespace
+    )
+
+
+def test_pools_become_machines_and_the_worker_succeeds(workers, admin, start, controller):
+    namespace = workers.namespace
+    actuator = created(workers, start, pool(minimum=3, maximum=3, zones=["a", "b"]))
+    deployments = [f"{namespace}-pool-z1", f"{namespace}-pool-z2"]
+    assert names(admin, MACHINE_DEPLOYMENTS, namespace) == deployments
+    assert len(admin.list(MACHINES, namespace)) == 3
+    assert class_secrets(admin, namespace) == names(admin, MACHINE_CLASSES, namespace)
+    status = workers.status()
+    assert [d["name"] for d in status["machineDeployments"]] == deployments
+    assert [d["minimum"] for d in status["machineDeployments"]] == [2, 1]
+    assert status["machineDeploymentsLastUpdateTime"]
+    assert status.get("state") is None
+    assert actuator.hooks[-1] == "post_reconcile"
+
+
+def test_the_status_names_deployments_before_there_are_machines(
+    workers, start, controller, namespace
+):
+    controller.enabled = False
+    start(Machines())
+    workers.create(manifest(namespace, pool()))
+    eventually(lambda: workers.status().get("machineDeployments"))
+    eventually(lambda: workers.last_operation() == ("Create", "Processing"))
+    said = eventually(lambda: workers.status()["lastOperation"]["description"])
+    assert "machine-controller-manager has not seen the change yet" in said
+    controller.enabled = True
+    eventually(workers.is_ready)
+
+
+def test_a_pool_that_shrinks_and_one_that_goes_lose_their_machines(
+    workers, admin, start, controller, namespace
+):
+    created(workers, start, pool(), pool("other", 1, 1))
+    ask(workers, pool(minimum=1, maximum=1))
+    assert names(admin, MACHINE_DEPLOYMENTS, namespace) == [f"{namespace}-pool-z1"]
+    eventually(lambda: len(admin.list(MACHINES, namespace)) == 1)
+    eventually(lambda: len(class_secrets(admin, namespace)) == 1)
+    eventually(lambda: len(admin.list(MACHINE_CLASSES, namespace)) == 1)
+
+
+def test_a_new_hash_replaces_the_machines(workers, admin, start, controller, namespace):
+    created(workers, start, pool())
+    before = names(admin, MACHINES, namespace)
+    ask(workers, pool(nodeAgentSecretName="node-agent-2"))
+    eventually(lambda: len(admin.list(MACHINE_SETS, namespace)) == 1)
+    after = names(admin, MACHINES, namespace)
+    assert len(after) == 2
+    assert not set(before) & set(after)
+
+
+def test_what_the_autoscaler_chose_stays_within_the_pools_bounds(
+    workers, admin, start, controller, namespace
+):
+    created(workers, start, pool(minimum=1, maximum=5))
+    name = f"{namespace}-pool-z1"
+
+    def replicas():
+        return admin.get(MACHINE_DEPLOYMENTS, name, namespace)["spec"]["replicas"]
+
+    assert replicas() == 1
+    admin.patch(MACHINE_DEPLOYMENTS, name, namespace, {"spec": {"replicas": 4}})
+    ask(workers, pool(minimum=1, maximum=5))
+    assert replicas() == 4
+    ask(workers, pool(minimum=1, maximum=3))
+    assert replicas() == 3
+
+
+def test_a_hibernated_shoot_has_no_machines_and_wakes_up_at_the_minimum(
+    workers, admin, start, controller, namespace
+):
+    created(workers, start, pool(minimum=2, maximum=5))
+    awake = cluster_manifest(namespace)
+    asleep = cluster_manifest(namespace)
+    asleep["spec"]["shoot"]["spec"]["hibernation"] = {"enabled": True}
+    workers.update_cluster(asleep)
+    ask(workers, pool(minimum=2, maximum=5))
+    assert admin.list(MACHINES, namespace) == []
+    workers.update_cluster(awake)
+    ask(workers, pool(minimum=2, maximum=5))
+    assert len(admin.list(MACHINES, namespace)) == 2
+
+
+def test_a_failed_machine_is_the_workers_error(workers, admin, start, controller, namespace):
+    created(workers, start, pool())
+    controller.enabled = False
+    operation = {"description": "no capacity", "state": "Failed"}
+    failed = {"name": "machine-x", "lastOperation": operation}
+    where = (MACHINE_DEPLOYMENTS, f"{namespace}-pool-z1", namespace)
+    admin.patch(*where, {"status": {"failedMachines": [failed]}}, subresource="status")
+    workers.ask("reconcile")
+    error = eventually(lambda: workers.status().get("lastError"))
+    assert "machine-x: no capacity" in error["description"]
+
+
+def test_a_failed_machine_that_somebody_preserves_is_no_error(
+    workers, admin, start, controller, namespace
+):
+    created(workers, start, pool())
+    controller.enabled = False
+    name = admin.list(MACHINES, namespace)[0]["metadata"]["name"]
+    kept = {"phase": "Failed", "preserveExpiryTime": "2126-01-01T00:00:00Z"}
+    admin.patch(
+        MACHINES, name, namespace, {"status": {"currentStatus": kept}}, subresource="status"
+    )
+    failed = [{"name": name, "lastOperation": {"description": "kept"}}]
+    status = {"failedMachines": failed, "availableReplicas": 1, "unavailableReplicas": 1}
+    where = (MACHINE_DEPLOYMENTS, f"{namespace}-pool-z1", namespace)
+    admin.patch(*where, {"status": status}, subresource="status")
+    workers.ask("reconcile")
+    is_done(workers)
+
+
+def test_deletion_takes_every_machine_object_and_nothing_else(
+    workers, admin, start, controller, namespace
+):
+    actuator = created(workers, start, pool())
+    foreign = {"name": "foreign", "namespace": namespace}
+    admin.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": foreign})
+    workers.delete()
+    eventually(workers.is_gone)
+    assert is_empty(admin, namespace)
+    assert admin.get(SECRETS, "foreign", namespace)
+    assert actuator.hooks[-1] == "post_delete"
+
+
+def test_machines_go_without_being_drained(workers, admin, start, controller, namespace):
+    created(workers, start, pool())
+    controller.enabled = False
+    workers.delete()
+
+    def labels():
+        machines = admin.list(MACHINES, namespace)
+        return {machine["metadata"]["labels"].get("force-deletion") for machine in machines}
+
+    eventually(lambda: labels() == {"True"})
+    said = eventually(
+        lambda: (
+            workers.last_operation() == ("Delete", "Processing")
+            and workers.status()["lastOperation"]["description"]
+        )
+    )
+    assert "Waiting for the deletion of 2 machines, 1 machine sets" in said
+    controller.enabled = True
+    eventually(workers.is_gone)
+
+
+def test_force_deletion_leaves_machine_objects_to_gardenlet(
+    workers, admin, start, controller, namespace
+):
+    created(workers, start, pool())
+    controller.enabled = False
+    workers.update_cluster(cluster_manifest(namespace, force="true"))
+    workers.delete()
+    eventually(workers.is_gone)
+    machines = admin.list(MACHINES, namespace)
+    assert len(machines) == 2
+    assert all("deletionTimestamp" not in machine["metadata"] for machine in machines)
+
+
+def test_force_deletion_may_strip_machine_objects_itself(
+    workers, admin, start, controller, namespace
+):
+    created(workers, start, pool(), actuator=Stripping())
+    controller.enabled = False
+    workers.update_cluster(cluster_manifest(namespace, force="true"))
+    workers.delete()
+    eventually(workers.is_gone)
+    assert not any(admin.list(one, namespace) for one in ALL)
+
+
+@pytest.mark.parametrize("point", ["machines", "post_reconcile"])
+def test_a_reconciliation_that_crashes_is_finished_by_the_next(
+    workers, admin, start, controller, namespace, point
+):
+    actuator = Machines()
+    actuator.crashes.add(point)
+    created(workers, start, pool(), actuator=actuator)
+    assert not actuator.crashes
+    assert len(admin.list(MACHINES, namespace)) == 2
+
+
+@pytest.mark.parametrize("point", ["pre_delete", "machines", "post_delete"])
+def test_a_deletion_that_crashes_is_finished_by_the_next(
+    workers, admin, start, controller, namespace, point
+):
+    actuator = created(workers, start, pool())
+    actuator.crashes.add(point)
+    workers.delete()
+    eventually(workers.is_gone)
+    assert not actuator.crashes
+    assert is_empty(admin, namespace)
+
+
+def state_of(namespace):
+    """What gardenlet collects of one deployment, in the form in which Go writes it."""
+    name = f"{namespace}-pool-z1"
+    labels = {"name": name}
+    like = {"class": {"kind": "MachineClass", "name": f"{name}-from-afar"}}
+    meta = {"labels": labels, "creationTimestamp": None, "namespace": "elsewhere"}
+    one = {"metadata": {"name": "set-1", **meta}, "status": {}}
+    one["spec"] = {"replicas": 2, "template": {"metadata": {"labels": labels}, "spec": like}}
+    machines = [
+        {
+            "metadata": {"name": f"machine-{number}", **meta},
+            "spec": {**like, "providerID": f"test:///{number}"},
+            "status": {},
+        }
+        for number in range(2)
+    ]
+    return {
+        "machineDeployments": {name: {"replicas": 2, "machineSets": [one], "machines": machines}}
+    }
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_restored_worker_keeps_its_machines(workers, admin, start, controller, namespace, packed):
+    controller.enabled = False
+    group = f"{namespace}-pool-z1"
+    state = state_of(namespace)
+    states = state["machineDeployments"][group]
+    machine_class = f"{group}-{hash_in(workers, namespace)}"
+    states["machineSets"][0]["spec"]["template"]["spec"]["class"]["name"] = machine_class
+    for machine in states["machines"]:
+        machine["spec"]["class"]["name"] = machine_class
+    if packed:
+        text = gzip.compress(json.dumps(state).encode())
+        state = {"state": base64.b64encode(text).decode()}
+    waiting = {"gardener.cloud/operation": "wait-for-state"}
+    pools = [pool(minimum=1, maximum=5), pool("new", 1, 1)]
+    workers.create(manifest(namespace, *pools, annotations=waiting))
+    workers.patch({"status": {"state": state}}, subresource="status")
+    start(Machines())
+    workers.ask("restore")
+    eventually(lambda: len(admin.list(MACHINE_DEPLOYMENTS, namespace)) == 2)
+    restored = admin.get(MACHINE_DEPLOYMENTS, group, namespace)
+    assert restored["spec"]["replicas"] == 2
+    assert names(admin, MACHINES, namespace) == ["machine-0", "machine-1"]
+    controller.enabled = True
+    eventually(workers.is_ready)
+    found = {
+        m["metadata"]["name"]: m["spec"].get("providerID") for m in admin.list(MACHINES, namespace)
+    }
+    assert found["machine-0"] == "test:///0"
+    assert len(found) == 3
+    assert workers.status()["state"] == state
+
+
+def hash_in(workers, namespace):
+    from actuator.codec import decode
+    from actuator.v1alpha1 import Cluster, WorkerPool
+
+    return pool_hash(decode(WorkerPool, pool()), Cluster())
+
+
+def test_a_state_that_is_none_is_named(workers, start, controller, namespace):
+    waiting = {"gardener.cloud/operation": "wait-for-state"}
+    workers.create(manifest(namespace, pool(), annotations=waiting))
+    workers.patch({"status": {"state": {"state": "bm9uc2Vuc2U="}}}, subresource="status")
+    start(Machines())
+    workers.ask("restore")
+    error = eventually(lambda: workers.status().get("lastError"))
+    assert "status.state is no machine state" in error["description"]
+
+
+def test_a_secret_of_somebody_else_is_not_taken_over(workers, admin, start, controller, namespace):
+    name = f"{namespace}-pool-z1-{hash_in(workers, namespace)}"
+    meta = {"name": name, "namespace": namespace}
+    admin.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
+    start(Machines())
+    workers.create(manifest(namespace, pool()))
+    error = eventually(lambda: workers.status().get("lastError"))
+    assert "belongs to somebody else" in error["description"]
+    assert not admin.get(SECRETS, name, namespace).get("data")
+
+
+def test_the_controller_holds_what_the_real_one_holds(workers, admin, start, controller, namespace):
+    created(workers, start, pool())
+    held = {MACHINES: MC_FINALIZER, MACHINE_SETS: MCM_FINALIZER, MACHINE_DEPLOYMENTS: MCM_FINALIZER}
+    for resource, finalizer in held.items():
+        found = admin.list(resource, namespace)
+        assert found
+        assert all(finalizer in obj["metadata"]["finalizers"] for obj in found)
+    with pytest.raises(NotFound):
+        admin.get(MACHINES, "none", namespace)
