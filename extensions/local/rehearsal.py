@@ -66,6 +66,14 @@ class LocalRehearsal:
         """Nothing runs; safe to call twice, and without start."""
         self._directory = None
 
+    def share(self) -> Mapping[str, str]:
+        """The folder."""
+        return {"directory": str(self._outside.parent)}
+
+    def attach(self, shared: Mapping[str, str]) -> None:
+        """Uses the folder that another process made."""
+        self._directory = Path(shared["directory"])
+
     def crds(self) -> Sequence[Raw]:
         """The storage vendor's Mount, and Gardener's ManagedResource."""
         return [crd(Mount), crd(ManagedResource)]
