@@ -323,6 +323,15 @@ class Actuator(ABC, Generic[K]):
         if getattr(status, "provider_status", None) or getattr(status, "state", None):
             yield ExternalResource(type="unknown")
 
+    def still_exists(self, resource: ExternalResource, /) -> bool | None:
+        """Whether something that was left behind is still there; None where nobody can say.
+
+        Asked by `actuator orphans verify`, long after the object and its Secret are gone: it runs
+        with the credentials of whoever asks. Raises ActuatorError where the outside cannot be
+        reached.
+        """
+        return None
+
 
 class WrappedActuator(Actuator[Any]):
     """Does what the inner one does: for those who change one thing about any actuator."""
@@ -361,6 +370,10 @@ class WrappedActuator(Actuator[Any]):
     def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
         """See Actuator."""
         return self.inner.external_resources(obj)
+
+    def still_exists(self, resource: ExternalResource, /) -> bool | None:
+        """See Actuator."""
+        return self.inner.still_exists(resource)
 
 
 def object_class(actuator: Actuator[Any]) -> type[Object]:

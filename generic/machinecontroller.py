@@ -10,14 +10,12 @@ the new ones are there (machine-controller-manager documentation, "Design").
 from __future__ import annotations
 
 import hashlib
-import logging
-import threading
 from collections.abc import Collection
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any
 
 from actuator.codec import decode
-from actuator.errors import AlreadyExists, ApiError, NotFound
+from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import ObjectMeta, Raw
 from generic.finalizers import Stale, patch_tested, put_on, take_off
@@ -34,15 +32,12 @@ from generic.machines import (
 
 __all__ = ["MachineController"]
 
-logger = logging.getLogger(__name__)
-
 _SECRETS = Resource("v1", "secrets")
-_EVERY = 0.2
 _KINDS = {cls.KIND.plural: cls.KIND.name for cls in MACHINE_KINDS}
 
 
 class MachineController:
-    """Serves the machine objects of one namespace, in a thread, while it is open as a context.
+    """Serves the machine objects of one namespace, look by look (`generic.looking`).
 
     `client` needs an administrator's rights. While `enabled` is False it does nothing at all,
     like one that is scaled down. What fails is tried again at the next look.
@@ -52,19 +47,11 @@ class MachineController:
         self.enabled = True
         self._client = client
         self._namespace = namespace
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="machine-controller", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._stop.set()
-        self._thread.join(10)
 
     def look(self) -> None:
         """One look at everything. Raises ApiError."""
+        if not self.enabled:
+            return
         for machine in self._list(MACHINES):
             self._serve_machine(machine)
         for one in self._list(MACHINE_SETS):
@@ -72,14 +59,6 @@ class MachineController:
         for deployment in self._list(MACHINE_DEPLOYMENTS):
             self._serve_deployment(deployment)
         self._serve_classes()
-
-    def _run(self) -> None:
-        while not self._stop.wait(_EVERY):
-            try:
-                if self.enabled:
-                    self.look()
-            except (ApiError, Stale) as error:
-                logger.debug("cannot look", extra={"fields": {"error": str(error)}})
 
     def _serve_machine(self, machine: Raw) -> None:
         if _is_deleting(machine):

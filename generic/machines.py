@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 import attrs
 
 from actuator.interface import SeedObjects, resource_of
-from actuator.meta import Condition, Kind, Object, Raw, Schema, SecretReference
+from actuator.meta import Kind, Object, Raw, Schema, SecretReference
 from actuator.v1alpha1 import LabelSelector
 from generic.crds import crd
 
@@ -41,6 +41,7 @@ __all__ = [
     "MachineSpec",
     "MachineStatus",
     "MachineTemplate",
+    "RolloutCondition",
     "RolloutStatus",
     "TemplateMetadata",
     "machine_crds",
@@ -155,6 +156,17 @@ class MachineDeploymentSpec:
     extra: Raw = attrs.field(factory=dict)
 
 
+@attrs.frozen(kw_only=True)
+class RolloutCondition:
+    """One of a machine deployment's conditions; without all that a condition of Gardener has."""
+
+    type: Annotated[str, Schema(required=True)] = ""
+    status: Annotated[str, Schema(required=True)] = ""
+    reason: str = ""
+    message: str = ""
+    extra: Raw = attrs.field(factory=dict)
+
+
 @attrs.define(kw_only=True)
 class RolloutStatus:
     """How far the machine-controller-manager is with a machine deployment."""
@@ -164,7 +176,7 @@ class RolloutStatus:
     updated_replicas: Annotated[int, Schema(format="int32")] = 0
     available_replicas: Annotated[int, Schema(format="int32")] = 0
     unavailable_replicas: Annotated[int, Schema(format="int32")] = 0
-    conditions: list[Condition] = attrs.field(factory=list)
+    conditions: list[RolloutCondition] = attrs.field(factory=list)
     failed_machines: list[FailedMachine] = attrs.field(factory=list)
     extra: Raw = attrs.field(factory=dict)
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import logging
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any
 
 import yaml
 
@@ -23,21 +21,19 @@ from actuator.interface import Client, Resource
 from actuator.meta import Raw, format_time
 from generic.clock import SystemClock
 from generic.finalizers import Stale, patch_tested, put_on, take_off
-from generic.garden import MANAGED_RESOURCES, resource_of_manifest
+from generic.garden import resource_of_manifest
+from generic.managedresources import MANAGED_RESOURCES
 
 __all__ = ["ResourceManager"]
-
-logger = logging.getLogger(__name__)
 
 _SECRETS = Resource("v1", "secrets")
 _FINALIZER = "resources.gardener.cloud/gardener-resource-manager"
 _IGNORE = "resources.gardener.cloud/ignore"
 _MANAGER = "gardener-resource-manager"
-_EVERY = 0.25
 
 
 class ResourceManager:
-    """Serves one class of ManagedResources, in a thread, while it is open as a context.
+    """Serves one class of ManagedResources, look by look (`generic.looking`).
 
     `client` needs an administrator's rights. What fails is tried again at the next look, and is
     said in the condition ResourcesApplied.
@@ -48,16 +44,6 @@ class ResourceManager:
         self._class = class_
         self._finalizer = f"{_FINALIZER}-{class_}"
         self._clock = SystemClock()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="resource-manager", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._stop.set()
-        self._thread.join(10)
 
     def look(self) -> None:
         """One look at all ManagedResources of the class. Raises ApiError."""
@@ -66,13 +52,6 @@ class ResourceManager:
                 continue
             with suppress(NotFound, Stale):  # looked at again, if it is still there
                 self._serve(mr)
-
-    def _run(self) -> None:
-        while not self._stop.wait(_EVERY):
-            try:
-                self.look()
-            except ApiError as error:
-                logger.debug("cannot look", extra={"fields": {"error": str(error)}})
 
     def _serve(self, mr: Raw) -> None:
         meta = mr["metadata"]

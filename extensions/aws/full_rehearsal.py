@@ -2,8 +2,9 @@
 
     actuator drill extensions.aws.full_rehearsal:AwsFullRehearsal --scenario everything-fails
 
-BackupBucket and BackupEntry are never forced: they wait until the outside works again. A Worker
-is not among them: it needs a machine-controller-manager in the seed.
+BackupBucket and BackupEntry are never forced: they wait until the outside works again. The machines
+of a Worker are made by the drill's double of the machine-controller-manager: objects in the seed
+with its finalizers, and nothing in AWS.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from extensions.aws.bastion import AwsBastion
 from extensions.aws.cloud import GLOBAL
 from extensions.aws.dnsrecord import AwsDnsRecord
 from extensions.aws.rehearsal import AwsRehearsal
+from extensions.aws.worker import AwsWorker
+from generic.crds import crd
+from generic.machines import MACHINE_KINDS
 from generic.rehearsal import RehearsedShoot
 
 __all__ = ["AwsFullRehearsal"]
@@ -41,6 +45,10 @@ class AwsFullRehearsal(AwsRehearsal):
         route53 = self.started.account.service("route53", GLOBAL)
         route53.request("create_hosted_zone", Name=_DOMAIN, CallerReference=_DOMAIN)
 
+    def crds(self) -> Sequence[Raw]:
+        """Those of AwsRehearsal, and the machine-controller-manager's."""
+        return [*super().crds(), *(crd(cls) for cls in MACHINE_KINDS)]
+
     def actuators(self) -> Sequence[Actuator[Any]]:
         """All of the extension's actuators, talking to the simulator."""
         url = self.url
@@ -49,11 +57,12 @@ class AwsFullRehearsal(AwsRehearsal):
             AwsBackupEntry(url),
             AwsDnsRecord(url),
             *super().actuators(),
+            AwsWorker(),
             AwsBastion(url),
         ]
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
-        """What AwsRehearsal has, backups, a name, a bastion."""
+        """What AwsRehearsal has, backups, a name, machines, a bastion."""
         self._entries[manifests.entry_name(shoot)] = shoot.technical_id
         secret, *basics = super().manifests(shoot)
         return [
@@ -61,6 +70,7 @@ class AwsFullRehearsal(AwsRehearsal):
             secret,
             manifests.dns_record(shoot, self.region, _DOMAIN),
             *basics,
+            *manifests.worker(shoot, self.region),
             manifests.bastion(shoot),
         ]
 

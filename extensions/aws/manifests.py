@@ -106,13 +106,13 @@ def dns_record(shoot: RehearsedShoot, region: str, domain: str) -> Raw:
 
 
 def worker(shoot: RehearsedShoot, region: str) -> list[Raw]:
-    """Secret, Worker: one pool, without machines, since nobody would make them."""
+    """Secret, Worker: one pool with one machine."""
     config = {"apiVersion": API_VERSION, "kind": "WorkerConfig", "ami": _AMI}
     pool = {
         "name": "pool",
         "machineType": "m5.large",
         "machineImage": {"name": "gardenlinux", "version": "1.0.0"},
-        "minimum": 0,
+        "minimum": 1,
         "maximum": 2,
         "maxSurge": 1,
         "maxUnavailable": 0,

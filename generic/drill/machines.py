@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
-from typing import Self
 
 from actuator.errors import ApiError
 from actuator.interface import Client, resource_of
@@ -14,11 +12,9 @@ from generic.machines import MACHINE_KINDS
 
 __all__ = ["MachineControllers"]
 
-_EVERY = 0.3
-
 
 class MachineControllers:
-    """Look after all machine objects in one thread, while this is open as a context.
+    """Look after all machine objects, again and again (`generic.looking`).
 
     Many shoots would need many threads otherwise, each of them asking all the time.
     """
@@ -26,22 +22,11 @@ class MachineControllers:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._controllers: dict[str, MachineController] = {}
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="machine-controllers", daemon=True)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._stop.set()
-        self._thread.join(10)
-
-    def _run(self) -> None:
-        while not self._stop.wait(_EVERY):
-            with suppress(ApiError):  # looked at again
-                for namespace in self._inhabited():
-                    self._look(namespace)
+    def look(self) -> None:
+        """One look at everything. Raises ApiError."""
+        for namespace in self._inhabited():
+            self._look(namespace)
 
     def _inhabited(self) -> set[str]:
         kinds = [resource_of(cls.KIND) for cls in MACHINE_KINDS]

@@ -7,10 +7,9 @@ somebody of their own (`generic.drill.machines`).
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any
 
 from actuator.errors import ApiError, NotFound
 from actuator.interface import Actuator, Client, SeedObjects
@@ -19,11 +18,9 @@ from generic.machines import MACHINES
 
 __all__ = ["Owners"]
 
-_EVERY = 0.3
-
 
 class Owners:
-    """Works in a thread while it is open as a context; `client` needs all rights."""
+    """Look again and again (`generic.looking`); `client` needs all rights."""
 
     def __init__(
         self, client: Client, actuators: Sequence[Actuator[Any]], namespaces: Sequence[str]
@@ -36,22 +33,12 @@ class Owners:
             if group.finalizers and group.namespaced and group.resource.group != MACHINES.group
         ]
         self._namespaces = frozenset(namespaces)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="owners", daemon=True)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._stop.set()
-        self._thread.join(10)
-
-    def _run(self) -> None:
-        while not self._stop.wait(_EVERY):
-            for group in self._groups:
-                with suppress(ApiError):  # looked at again
-                    self._let_go(group)
+    def look(self) -> None:
+        """One look at everything."""
+        for group in self._groups:
+            with suppress(ApiError):  # the next group may do better
+                self._let_go(group)
 
     def _let_go(self, group: SeedObjects) -> None:
         for obj in self._client.list(group.resource, label_selector=group.label_selector):

@@ -13,8 +13,9 @@ from actuator.interface import Resource, object_class
 from generic.client import HttpClient, connect
 from generic.drill.machines import MachineControllers
 from generic.envtest import Environment
-from generic.garden import MANAGED_RESOURCES
+from generic.looking import looking
 from generic.machines import MACHINES
+from generic.managedresources import MANAGED_RESOURCES
 from generic.manager import Manager
 from generic.rbac import cluster_role, role_binding
 from generic.rehearsal import Together
@@ -56,7 +57,7 @@ def embedded_seed(rehearsal: Together, say: Callable[[str], None]) -> Iterator[E
         install_crds(admin, crds)
         served = {crd["metadata"]["name"] for crd in crds}
         if str(MANAGED_RESOURCES) in served:
-            stack.enter_context(ResourceManager(admin))
+            stack.enter_context(looking(ResourceManager(admin).look, "resource-manager"))
         if str(MACHINES) in served:
-            stack.enter_context(MachineControllers(admin))
+            stack.enter_context(looking(MachineControllers(admin).look, "machine-controllers"))
         yield EmbeddedSeed(environment, admin)

@@ -6,7 +6,6 @@ order with its annotations and waits (Gardener documentation, "Extension contrac
 Migration", "Force Deletion").
 """
 
-from generic.garden.cleanup import MANAGED_RESOURCES
 from generic.garden.flows import Flow
 from generic.garden.gardenlet import NAMESPACES, Garden, resource_of_manifest
 from generic.garden.readiness import not_migrated_because, not_ready_because
@@ -14,7 +13,6 @@ from generic.garden.shoot import SHOOT, Shoot
 from generic.garden.state import ExtensionState, ShootState
 
 __all__ = [
-    "MANAGED_RESOURCES",
     "NAMESPACES",
     "SHOOT",
     "ExtensionState",

@@ -20,9 +20,9 @@ from generic.machines import (
     MC_FINALIZER,
     MCM_FINALIZER,
 )
+from generic.managedresources import MANAGED_RESOURCES
 
 __all__ = [
-    "MANAGED_RESOURCES",
     "clear_machines",
     "clear_managed_resources",
     "clear_rest",
@@ -30,7 +30,6 @@ __all__ = [
     "managed_resources_left",
 ]
 
-MANAGED_RESOURCES = Resource("resources.gardener.cloud/v1alpha1", "managedresources")
 _MACHINES = [MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, MACHINE_CLASSES]
 _CONFIGMAPS, _SECRETS = Resource("v1", "configmaps"), Resource("v1", "secrets")
 _PURPOSE = "gardener.cloud/purpose"

@@ -196,4 +196,7 @@ class Flow:
 
 def _still_there(obj: Raw) -> str:
     error = (obj.get("status") or {}).get("lastError") or {}
-    return f"still there: {error['description']}" if error else "still there"
+    if not error:
+        return "still there"
+    codes = f" ({', '.join(error['codes'])})" if error.get("codes") else ""
+    return f"still there: {error.get('description')}{codes}"

@@ -86,11 +86,17 @@ class Garden:
             pass
 
     def objects(self, kind: Kind, shoot: Shoot) -> list[Raw]:
-        """The shoot's objects of a kind; those of no namespace are found by their label."""
+        """The shoot's objects of a kind; those of no namespace are found by their label.
+
+        A kind that the seed does not have has none: what cannot be is gone.
+        """
         resource = resource_of(kind)
-        if kind.namespaced:
-            return self.client.list(resource, shoot.technical_id)
-        return self.client.list(resource, label_selector=f"{SHOOT}={shoot.technical_id}")
+        try:
+            if kind.namespaced:
+                return self.client.list(resource, shoot.technical_id)
+            return self.client.list(resource, label_selector=f"{SHOOT}={shoot.technical_id}")
+        except NotFound:
+            return []
 
     def mark_deleted(self, shoot: Shoot) -> None:
         """The shoot has a deletionTimestamp from now on."""

@@ -138,8 +138,7 @@ class SecretsManager:
 
     def _new_authority(self, config: Authority, checksum: str, rotation: Rotation) -> Kept:
         now = self._clock.now()
-        stamp = checksum_of(config, rotation.stamp, str(int(now.timestamp())))
-        name = f"{config.name}-{stamp}"
+        name = self._new_name(config, rotation.stamp)
         pair = new_authority(config, name, now)
         return self._create(config, name, checksum, rotation.stamp, pair)
 
@@ -154,11 +153,15 @@ class SecretsManager:
             current = max(good, key=lambda k: k.issued)
         else:
             now = self._clock.now()
-            stamp = checksum_of(config, authority.secret_name, str(int(now.timestamp())))
-            pair = sign(config, authority.pair, now)
-            current = self._create(config, f"{config.name}-{stamp}", checksum, "", pair)
+            name = self._new_name(config, authority.secret_name)
+            current = self._create(config, name, checksum, "", sign(config, authority.pair, now))
         self._wanted.add(current.secret_name)
         return current
+
+    def _new_name(self, config: Config, made_for: str) -> str:
+        """Another one for each moment: a Secret never comes back with another key."""
+        moment = str(int(self._clock.now().timestamp()))
+        return f"{config.name}-{checksum_of(config, self._identity, made_for, moment)}"
 
     def _create(
         self, config: Config, secret_name: str, checksum: str, rotated: str, pair: KeyPair

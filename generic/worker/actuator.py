@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 
 from actuator.cluster import Cluster
-from actuator.errors import ActuatorError, RequeueAfter
+from actuator.errors import ActuatorError
 from actuator.interface import Actuator, Context
 from actuator.meta import format_time
 from actuator.v1alpha1 import Worker
@@ -14,12 +14,12 @@ from generic.machines import MACHINE_OBJECTS
 from generic.worker.availability import check_available, refuse_failed
 from generic.worker.group import MachineGroup
 from generic.worker.objects import (
-    LOOK_AGAIN,
     PERMISSIONS,
     MachineObjects,
     label_for_force_deletion,
     look,
     scale_manager,
+    waiting_for,
 )
 from generic.worker.removal import remove_all, remove_unwanted, wait_until_released
 from generic.worker.rollout import apply_classes, apply_deployments
@@ -147,4 +147,4 @@ def _wait_for_unwanted(groups: Sequence[MachineGroup], found: MachineObjects) ->
         refuse_failed(deployment)
     if unwanted:
         left = ", ".join(deployment.metadata.name for deployment in unwanted)
-        raise RequeueAfter(LOOK_AGAIN, f"Waiting for the deletion of MachineDeployment {left}")
+        raise waiting_for(f"the deletion of MachineDeployment {left}")

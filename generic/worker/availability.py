@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from actuator.cluster import Cluster
 from actuator.codec import decode
-from actuator.errors import ActuatorError, RequeueAfter
+from actuator.errors import ActuatorError
 from actuator.interface import Context
 from actuator.meta import ObjectMeta, parse_time
 from generic.machines import (
@@ -24,12 +24,12 @@ from generic.machines import (
 )
 from generic.worker.group import MachineGroup
 from generic.worker.objects import (
-    LOOK_AGAIN,
     MANAGER,
     MANAGER_PODS,
     PODS,
     MachineObjects,
     delete_all,
+    waiting_for,
 )
 
 __all__ = ["check_available", "is_stuck", "refuse_failed"]
@@ -52,7 +52,7 @@ def check_available(
     if cluster.hibernation_enabled:
         awake = sum(deployment.status.replicas for deployment in deployments)
         if awake:
-            raise RequeueAfter(LOOK_AGAIN, f"Waiting for {awake} machines to hibernate")
+            raise waiting_for(f"{awake} machines to hibernate")
         return
     waiting = [
         f"{deployment.metadata.name}: {missing}"
@@ -63,7 +63,7 @@ def check_available(
         stuck = [g.name for g in groups if is_stuck(ctx, g, found)]
         if stuck:
             _restart_manager(ctx, deployments[0].metadata.namespace, stuck)
-        raise RequeueAfter(LOOK_AGAIN, f"Waiting for machines: {'; '.join(waiting)}")
+        raise waiting_for(f"machines: {'; '.join(waiting)}")
 
 
 def refuse_failed(deployment: MachineDeployment, tolerated: Sequence[str] = ()) -> None:

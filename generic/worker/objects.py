@@ -9,7 +9,7 @@ from typing import TypeVar
 import attrs
 
 from actuator.codec import decode
-from actuator.errors import Conflict, NotFound
+from actuator.errors import Conflict, NotFound, RequeueAfter
 from actuator.interface import Client, Permission, Resource
 from actuator.meta import Object, ObjectMeta
 from generic.machines import (
@@ -26,7 +26,6 @@ from generic.machines import (
 from generic.worker.group import PURPOSE
 
 __all__ = [
-    "LOOK_AGAIN",
     "MANAGER",
     "MANAGER_PODS",
     "PERMISSIONS",
@@ -38,6 +37,7 @@ __all__ = [
     "look",
     "own_secrets",
     "scale_manager",
+    "waiting_for",
 ]
 
 LOOK_AGAIN = 5.0
@@ -83,6 +83,11 @@ class MachineObjects:
     def need_a_provider(self) -> bool:
         """Whether something is left that only a provider with credentials can remove."""
         return bool(self.deployments or self.sets or self.machines)
+
+
+def waiting_for(what: str) -> RequeueAfter:
+    """What to raise while others have to finish something."""
+    return RequeueAfter(LOOK_AGAIN, f"Waiting for {what}")
 
 
 def look(client: Client, namespace: str) -> MachineObjects:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from actuator.codec import decode
-from actuator.errors import ActuatorError, ErrorCode, NotFound, RequeueAfter
+from actuator.errors import ActuatorError, ErrorCode, NotFound
 from actuator.interface import Context
 from actuator.meta import Object, ObjectMeta, parse_time
 from actuator.v1alpha1 import Worker
@@ -19,7 +19,6 @@ from generic.machines import (
 from generic.worker.availability import refuse_failed
 from generic.worker.group import MachineGroup
 from generic.worker.objects import (
-    LOOK_AGAIN,
     MANAGER,
     SECRETS,
     WAIT,
@@ -28,6 +27,7 @@ from generic.worker.objects import (
     label_for_force_deletion,
     look,
     own_secrets,
+    waiting_for,
 )
 from generic.worker.rollout import apply_classes
 
@@ -96,7 +96,7 @@ def wait_until_released(ctx: Context, worker: Worker) -> None:
             f"{where} is still held by {MANAGER}; see whether it runs",
             codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
         )
-    raise RequeueAfter(LOOK_AGAIN, f"Waiting for {MANAGER} to let go of {where}")
+    raise waiting_for(f"{MANAGER} to let go of {where}")
 
 
 def _wait_until_acquired(
@@ -115,7 +115,7 @@ def _wait_until_acquired(
             "see whether it runs",
             codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
         )
-    raise RequeueAfter(LOOK_AGAIN, f"Waiting for {MANAGER} to take up the credentials")
+    raise waiting_for(f"{MANAGER} to take up the credentials")
 
 
 def _is_held(ctx: Context, worker: Worker) -> bool:
@@ -146,7 +146,7 @@ def _wait_until_gone(ctx: Context, found: MachineObjects, secrets: Sequence[Obje
             f" (still there: {counted}); see what {MANAGER} says",
             codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
         )
-    raise RequeueAfter(LOOK_AGAIN, f"Waiting for the deletion of {counted}")
+    raise waiting_for(f"the deletion of {counted}")
 
 
 def _metas(objects: Iterable[Object]) -> list[ObjectMeta]:

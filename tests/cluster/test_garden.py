@@ -9,20 +9,23 @@ import pytest
 from harness import Script, eventually
 
 from actuator import v1alpha1
-from actuator.errors import ActuatorError, AlreadyExists, NotFound
+from actuator.cluster import FORCE_DELETION
+from actuator.errors import ActuatorError, AlreadyExists, ErrorCode, NotFound
 from actuator.interface import Resource, resource_of
 from actuator.meta import NamedResourceReference, ResourceReference
 from generic.clusters import CLUSTERS
+from generic.eligibility import not_forcible_because, taken_back
 from generic.garden import (
-    MANAGED_RESOURCES,
     NAMESPACES,
     SHOOT,
+    ExtensionState,
     Flow,
     Garden,
     Shoot,
     resource_of_manifest,
 )
 from generic.garden.order import CREATION, DELETION, FORCED, MIGRATION, in_stages
+from generic.garden.state import put_back
 from generic.machines import (
     MACHINE_DEPLOYMENTS,
     MACHINE_KINDS,
@@ -30,9 +33,10 @@ from generic.machines import (
     MC_FINALIZER,
     MCM_FINALIZER,
 )
+from generic.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.manager import Manager
 from generic.options import Options
-from generic.seed import install_crds, install_kinds
+from generic.seed import install_kinds
 
 KINDS = list(v1alpha1.KINDS)
 SECRETS = Resource("v1", "secrets")
@@ -77,6 +81,8 @@ class Diary:
         self.lines = []
         self.states = {}
         self.fails = set()
+        self.stuck = {cls.KIND.name for cls in KINDS}
+        self.codes = []
         self.lock = threading.Lock()
 
     def kinds(self, operation):
@@ -102,8 +108,8 @@ class Noted(Script):
         kind = obj.KIND.name
         with self.diary.lock:
             self.diary.lines.append((operation, kind))
-        if operation in self.diary.fails:
-            raise ActuatorError("no luck")
+        if operation in self.diary.fails and kind in self.diary.stuck:
+            raise ActuatorError("no luck", codes=self.diary.codes)
         if operation in ("reconcile", "restore"):
             self.diary.states[operation, kind] = obj.status.state
             obj.status.provider_status = {"kind": f"{kind}Status"}
@@ -145,35 +151,10 @@ def held(kind, shoot, spec, name="", holder=FOREIGN):
 
 @pytest.fixture(scope="session")
 def all_kinds(admin):
-    install_kinds(admin, KINDS)
-    install_crds(admin, [raw_crd("resources.gardener.cloud", "ManagedResource")])
-    install_kinds(admin, MACHINE_KINDS)
+    install_kinds(admin, [*KINDS, *MACHINE_KINDS, ManagedResource])
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta("default", "cloudprovider")}
     with suppress(AlreadyExists):
         admin.create(SECRETS, secret)
-
-
-def raw_crd(group, kind, plural="managedresources"):
-    """A kind of somebody else, taken as it comes."""
-    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {
-        "name": "v1alpha1",
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": anything},
-        "subresources": {"status": {}},
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-            "scope": "Namespaced",
-            "versions": [version],
-        },
-    }
 
 
 @pytest.fixture
@@ -262,7 +243,7 @@ def test_a_forced_deletion_hits_bastions_first_then_all_at_once_and_no_backup(
     assert objects(admin, shoot) == []
 
 
-def test_a_forced_deletion_lets_go_of_machines_and_of_what_is_in_the_shoot_only(
+def test_case_59_a_forced_deletion_lets_go_of_machines_and_of_what_is_in_the_shoot_only(
     admin, shoot, flow, diary
 ):
     flow.create(manifests(shoot))
@@ -332,7 +313,7 @@ def test_a_shoot_moves_with_its_state_and_what_its_extensions_refer_to(admin, sh
         ),
     ],
 )
-def test_a_state_that_gardenlet_could_not_take_is_refused(
+def test_case_58_a_state_that_gardenlet_could_not_take_is_refused(
     admin, shoot, flow, diary, kind, status, words
 ):
     flow.create(manifests(shoot))
@@ -353,6 +334,97 @@ def test_a_wait_that_is_in_vain_says_for_what(admin, shoot, diary):
         flow.create(manifests(shoot, [v1alpha1.Infrastructure]))
     diary.fails.clear()
     Flow(Garden(admin), shoot, kinds, patience=20.0).delete()
+
+
+def test_case_57_a_deletion_that_fails_surfaces_with_its_codes(admin, shoot, diary):
+    kinds = [v1alpha1.Infrastructure.KIND]
+    flow = Flow(Garden(admin), shoot, kinds, patience=20.0)
+    flow.create(manifests(shoot, [v1alpha1.Infrastructure]))
+    diary.fails.add("delete")
+    diary.codes = [ErrorCode.ERR_INFRA_UNAUTHORIZED]
+    impatient = Flow(Garden(admin), shoot, kinds, patience=2.0)
+    stuck = r"Infrastructure .*no luck.*\(ERR_INFRA_UNAUTHORIZED\)"
+    with pytest.raises(ActuatorError, match=stuck):
+        impatient.delete()
+    diary.fails.clear()
+    flow.delete()
+
+
+def test_case_57_a_kind_that_the_seed_does_not_have_counts_as_deleted(admin, shoot):
+    unknown = attrs.evolve(v1alpha1.Infrastructure.KIND, name="Nowhere", plural="nowheres")
+    garden = Garden(admin)
+    garden.create_namespace(shoot)
+    flow = Flow(garden, shoot, [unknown], patience=20.0)
+    flow.delete()
+    assert is_gone(admin, NAMESPACES, shoot.technical_id)
+
+
+def test_case_58_a_state_that_is_there_is_not_overwritten_on_restore(
+    admin, shoot, flow, diary, namespace
+):
+    kind = v1alpha1.Infrastructure.KIND
+    flow.create(manifests(shoot, [v1alpha1.Infrastructure]))
+    (obj,) = Garden(admin).objects(kind, shoot)
+    assert obj["status"]["state"] == {"made": "Infrastructure"}
+    put_back(admin, kind, obj, ExtensionState(kind=kind.name, name="x", state={"other": 1}))
+    (after,) = Garden(admin).objects(kind, shoot)
+    assert after["status"]["state"] == {"made": "Infrastructure"}
+    flow.delete()
+
+
+def test_case_59_one_that_is_stuck_fails_the_wait_and_is_named(admin, shoot, diary):
+    classes = [v1alpha1.Infrastructure, v1alpha1.Network]
+    kinds = [cls.KIND for cls in classes]
+    flow = Flow(Garden(admin), shoot, kinds, patience=20.0)
+    flow.create(manifests(shoot, classes))
+    diary.fails.add("force_delete")
+    diary.stuck = {"Network"}
+    impatient = Flow(Garden(admin), shoot, kinds, patience=2.0)
+    with pytest.raises(ActuatorError, match=r"Network .*no luck") as error:
+        impatient.force_delete()
+    assert "Infrastructure" not in str(error.value)
+    diary.fails.clear()
+    flow.force_delete()
+
+
+@pytest.mark.parametrize(
+    ("deleting", "codes", "problem"),
+    [
+        (True, ["ERR_INFRA_UNAUTHENTICATED"], None),
+        (True, ["ERR_INFRA_QUOTA_EXCEEDED", "ERR_CLEANUP_CLUSTER_RESOURCES"], None),
+        (True, ["ERR_INFRA_QUOTA_EXCEEDED"], "none of the shoot's last errors"),
+        (True, [], "none of the shoot's last errors"),
+        (False, ["ERR_INFRA_UNAUTHENTICATED"], "not being deleted"),
+    ],
+)
+def test_case_60_a_force_deletion_needs_a_deletion_and_a_code(deleting, codes, problem):
+    meta = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {}
+    shoot = {"metadata": meta, "status": {"lastErrors": [{"codes": codes}]}}
+    answer = not_forcible_because(shoot)
+    assert answer is None if problem is None else problem in answer
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "back"),
+    [("true", None, True), ("1", "false", True), ("1", "T", False), (None, "true", False)],
+)
+def test_case_60_a_force_deletion_cannot_be_taken_back(before, after, back):
+    def annotated(value):
+        return {"metadata": {"annotations": {} if value is None else {FORCE_DELETION: value}}}
+
+    assert taken_back(annotated(before), annotated(after)) is back
+
+
+def test_case_60_a_bastion_is_told_itself(admin, shoot, diary):
+    kind = v1alpha1.Bastion.KIND
+    flow = Flow(Garden(admin), shoot, [kind], patience=20.0)
+    flow.create(manifests(shoot, [v1alpha1.Bastion]))
+    diary.fails.add("force_delete")
+    Garden(admin).delete(kind, shoot.technical_id, shoot.technical_id, force=True)
+    (obj,) = Garden(admin).objects(kind, shoot)
+    assert obj["metadata"]["annotations"][FORCE_DELETION] == "true"
+    diary.fails.clear()
+    flow.force_delete()
 
 
 @pytest.mark.parametrize(

@@ -9,41 +9,14 @@ from harness import eventually
 
 from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import Resource
-from generic.garden import MANAGED_RESOURCES
+from generic.looking import looking
+from generic.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.resourcemanager import ResourceManager
-from generic.seed import install_crds
+from generic.seed import install_kinds
 
 CONFIGMAPS = Resource("v1", "configmaps")
 SECRETS = Resource("v1", "secrets")
 FINALIZER = "resources.gardener.cloud/gardener-resource-manager-seed"
-CRD = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": str(MANAGED_RESOURCES)},
-    "spec": {
-        "group": "resources.gardener.cloud",
-        "names": {
-            "kind": "ManagedResource",
-            "plural": "managedresources",
-            "singular": "managedresource",
-        },
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1alpha1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "x-kubernetes-preserve-unknown-fields": True,
-                    }
-                },
-            }
-        ],
-    },
-}
 
 
 class Managed:
@@ -112,8 +85,8 @@ class Managed:
 
 @pytest.fixture
 def managed(admin, namespace):
-    install_crds(admin, [CRD])
-    with ResourceManager(admin):
+    install_kinds(admin, [ManagedResource])
+    with looking(ResourceManager(admin).look, "resource-manager"):
         yield Managed(admin, namespace)
 
 

@@ -7,36 +7,18 @@ from harness import EVENTS, INFRASTRUCTURES, Script, eventually
 from actuator import Actuator, ActuatorError, Resource, SeedObjects
 from actuator.errors import NotFound
 from generic.force_delete import CONFIRM_DELETION, Stripped, delete_seed_objects
-from generic.seed import install_crds
+from generic.machines import MACHINE_KINDS, MACHINES
+from generic.machines import MCM_FINALIZER as MCM
+from generic.seed import install_kinds
 
-MACHINES = Resource("machine.sapcloud.io/v1alpha1", "machines")
-MCM = "machine.sapcloud.io/machine-controller-manager"
 GUARD = "kubernetes.io/pv-protection"
 CONFIGMAPS = Resource("v1", "configmaps")
 
 
 @pytest.fixture(scope="session")
 def machines(admin):
-    """The machine-controller-manager's Machine, cut down to nothing."""
-    names = {"kind": "Machine", "plural": "machines", "singular": "machine"}
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1alpha1", "served": True, "storage": True}
-    install_crds(
-        admin,
-        [
-            {
-                "apiVersion": "apiextensions.k8s.io/v1",
-                "kind": "CustomResourceDefinition",
-                "metadata": {"name": "machines.machine.sapcloud.io"},
-                "spec": {
-                    "group": "machine.sapcloud.io",
-                    "names": {**names, "listKind": "MachineList"},
-                    "scope": "Namespaced",
-                    "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
-                },
-            }
-        ],
-    )
+    """The machine-controller-manager's kinds."""
+    install_kinds(admin, MACHINE_KINDS)
 
 
 @pytest.fixture
@@ -45,7 +27,7 @@ def machine(admin, machines, namespace):
 
     def create(name, *finalizers, where=namespace):
         meta = {"name": name, "namespace": where, "finalizers": list(finalizers)}
-        obj = {"apiVersion": MACHINES.api_version, "kind": "Machine", "metadata": meta}
+        obj = {"apiVersion": MACHINES.api_version, "kind": "Machine", "metadata": meta, "spec": {}}
         return admin.create(MACHINES, obj)
 
     yield create

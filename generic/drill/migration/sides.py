@@ -27,6 +27,7 @@ from generic.drill.settings import Settings
 from generic.drill.world import kinds_of, manager_for, outside
 from generic.garden import Flow, Garden, Shoot, ShootState, resource_of_manifest
 from generic.garden.order import STAYS
+from generic.looking import looking
 from generic.options import Options
 from generic.rehearsal import Together
 
@@ -134,18 +135,21 @@ def _side(
     say(f"Starting the {task.seed}: an embedded cluster, and a manager in a process of its own")
     actuators = rehearsal.actuators()
     namespaces = [shoot.technical_id for shoot in shoots]
-    with embedded_seed(rehearsal, say) as seed, Owners(seed.admin, actuators, namespaces):
+    with ExitStack() as stack:
+        seed = stack.enter_context(embedded_seed(rehearsal, say))
+        owners = Owners(seed.admin, actuators, namespaces)
+        stack.enter_context(looking(owners.look, "owners"))
         manager = manager_for(actuators, Names(task.drill), Options(), Break(text=""))
         user = seed.admit(manager, f"drill-{task.drill}")
         log = Path(task.calls).with_name(f"{task.seed}.log")
         task = attrs.evolve(task, kubeconfig=str(user))
-        with Victim(task, log, lambda: time.monotonic() - began) as victim:
-            yield Side(
-                garden=Garden(seed.admin),
-                victim=victim,
-                kinds=kinds_of(actuators),
-                patience=settings.patience,
-            )
+        victim = stack.enter_context(Victim(task, log, lambda: time.monotonic() - began))
+        yield Side(
+            garden=Garden(seed.admin),
+            victim=victim,
+            kinds=kinds_of(actuators),
+            patience=settings.patience,
+        )
 
 
 def arrivals(
