@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from actuator.interface import Permission, SeedObjects
 from actuator.meta import ClusterNeed, Kind, Raw
 from generic.manager import Manager, Registration
+from generic.orphans import ORPHANS
 
 __all__ = ["cluster_role", "role_binding"]
 
@@ -77,6 +78,8 @@ def _of_kind(kind: Kind) -> Iterator[Permission]:
 
 
 def _of(registration: Registration) -> Iterator[Permission]:
+    version = ORPHANS.api_version
+    yield Permission(api_version=version, resource=ORPHANS.plural, verbs=["create"])
     yield from (watch.permission for watch in registration.watches)
     yield from (_strips(group) for group in registration.actuator.seed_objects)
     yield from registration.actuator.permissions

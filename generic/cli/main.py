@@ -15,6 +15,8 @@ __all__ = ["cli", "main"]
 _COMMANDS = {
     "run": ("generic.cli.run", "Runs an extension."),
     "drill": ("generic.cli.drill", "Rehearses a force deletion and judges it."),
+    "explain": ("generic.cli.explain", "Says why an object is stuck."),
+    "drain": ("generic.cli.drain", "Before uninstalling: is anything waiting for an extension?"),
     "env": ("generic.cli.env", "The embedded cluster by itself."),
     "rbac": ("generic.cli.install", "Prints the ClusterRole an extension needs."),
     "crds": ("generic.cli.install", "Prints the CustomResourceDefinitions of our kinds."),

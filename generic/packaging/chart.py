@@ -1,6 +1,7 @@
 """The Helm chart that installs an extension: its files, as text, made from a Manager.
 
-Pure; writing them is the command's business, the Deployment that of `deployment`. Manifests are
+Pure; writing them is the command's business, the Deployment that of `deployment`, what happens
+before an installation is removed that of `hook`. Manifests are
 data, with Go templates only where an installation must be able to differ; all of those values
 stand in values.yaml. What gardenlet and gardener-operator inject (`.gardener`) is used where it
 is there, and never needed. Nothing in a chart is secret.
@@ -19,7 +20,7 @@ import attrs
 from actuator.errors import ConfigurationError
 from actuator.meta import Raw
 from generic.manager import Manager
-from generic.packaging import deployment
+from generic.packaging import deployment, hook
 from generic.packaging.text import yaml_text
 from generic.rbac import cluster_role, role_binding
 
@@ -91,6 +92,7 @@ def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
         "Chart.yaml": yaml_text(_about(chart)),
         "values.yaml": yaml_text(_values(chart)),
         **files,
+        "templates/drain.yaml": hook.switched(yaml_text(_drain(chart))),
     }
 
 
@@ -125,6 +127,7 @@ def _values(chart: Chart) -> Raw:
         "ignoreOperationAnnotation": False,
         "extensionClasses": [],
         "heartbeat": {"renewIntervalSeconds": 30},
+        "drain": hook.VALUES,
         "env": [],
     }
 
@@ -169,6 +172,14 @@ def _service(chart: Chart) -> Raw:
         annotations={_SCRAPE: ports},
         spec={"type": "ClusterIP", "selector": deployment.labels(chart.name), "ports": [port]},
     )
+
+
+def _drain(chart: Chart) -> Raw:
+    """What keeps an installation from being removed under objects that need it."""
+    spec = hook.spec(chart.name, chart.extension, chart.types)
+    job = _manifest(chart, "batch/v1", "Job", annotations=hook.ANNOTATIONS, spec=spec)
+    job["metadata"]["name"] = hook.name(chart.name)
+    return job
 
 
 def _disruption_budget(chart: Chart) -> Raw:

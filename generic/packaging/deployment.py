@@ -1,5 +1,7 @@
 """The pods of an installed extension, as far as they are the same for all: a Deployment's spec.
 
+What else runs the extension's image is `hook`, from the same pieces.
+
 Sources: Kubernetes documentation, "Pod Security Standards" (restricted) and "Configure Liveness,
 Readiness and Startup Probes"; Gardener documentation, "Network Policies In Seeds" and
 "Heartbeat Controller".
@@ -12,7 +14,7 @@ from collections.abc import Sequence
 from actuator.meta import Raw
 from generic.options import Options
 
-__all__ = ["HIGH_AVAILABILITY", "labels", "spec"]
+__all__ = ["HIGH_AVAILABILITY", "classes", "container", "labels", "pod", "reaches", "spec"]
 
 HIGH_AVAILABILITY = "high-availability-config.resources.gardener.cloud/type"
 _RUNTIME = "((.Values.gardener).runtimeCluster)"
@@ -37,10 +39,25 @@ def labels(name: str) -> dict[str, str]:
 
 def spec(name: str, extension: str, types: Sequence[str], options: Options) -> Raw:
     """The spec of the Deployment `name`, which runs MODULE:OBJECT `extension` for these types."""
-    pod = {
-        "serviceAccountName": name,
+    return {
+        "replicas": "{{ .Values.replicas }}",
+        "revisionHistoryLimit": 2,
+        "selector": {"matchLabels": labels(name)},
+        "template": {
+            "metadata": _pod_metadata(name),
+            "spec": {
+                **pod(name, _manager(name, _arguments(name, extension, types))),
+                "terminationGracePeriodSeconds": int(options.shutdown_timeout) + _GRACE,
+            },
+        },
+    }
+
+
+def pod(account: str, only: Raw) -> Raw:
+    """The spec of a restricted pod of this service account, with this container."""
+    return {
+        "serviceAccountName": account,
         "priorityClassName": _either("priorityClassName", ".Values.priorityClassName"),
-        "terminationGracePeriodSeconds": int(options.shutdown_timeout) + _GRACE,
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": _NOBODY,
@@ -48,15 +65,41 @@ def spec(name: str, extension: str, types: Sequence[str], options: Options) -> R
             "fsGroup": _NOBODY,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [_container(name, _arguments(name, extension, types))],
+        "containers": [only],
         "volumes": [{"name": "tmp", "emptyDir": {}}],
     }
+
+
+def container(name: str, command: str, arguments: Sequence[str]) -> Raw:
+    """A container of the extension's image that runs `actuator COMMAND` with these arguments."""
+    digest = 'ternary "@" ":" (hasPrefix "sha256:" .Values.image.tag)'
+    image = f"{{{{ .Values.image.repository }}}}{{{{ {digest} }}}}{{{{ .Values.image.tag }}}}"
     return {
-        "replicas": "{{ .Values.replicas }}",
-        "revisionHistoryLimit": 2,
-        "selector": {"matchLabels": labels(name)},
-        "template": {"metadata": _pod_metadata(name), "spec": pod},
+        "name": name,
+        "image": image,
+        "imagePullPolicy": "{{ .Values.image.pullPolicy }}",
+        "command": ["actuator", command],
+        "args": list(arguments),
+        "env": "{{ toJson .Values.env }}",
+        "resources": "{{ toJson .Values.resources }}",
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - the pod's own
     }
+
+
+def reaches(name: str) -> dict[str, str]:
+    """Labels of pods: what selects them, and where network policies let them go."""
+    return {**labels(name), **_REACHES}
+
+
+def classes() -> str:
+    """The flag with the extension classes that this installation serves."""
+    garden = f"{{{{ if {_RUNTIME}.enabled }}}}garden{{{{ else }}}}"
+    return f'--extension-classes={garden}{{{{ join "," .Values.extensionClasses }}}}{{{{ end }}}}'
 
 
 def _either(runtime: str, otherwise: str) -> str:
@@ -70,13 +113,11 @@ def _pod_metadata(name: str) -> Raw:
         "prometheus.io/scrape": "true",
         "prometheus.io/port": "{{ .Values.metricsPort | quote }}",
     }
-    return {"annotations": scraped, "labels": {**labels(name), **_REACHES}}
+    return {"annotations": scraped, "labels": reaches(name)}
 
 
 def _arguments(name: str, extension: str, types: Sequence[str]) -> list[str]:
     """The command line: what an installation may change comes from values.yaml."""
-    garden = f"{{{{ if {_RUNTIME}.enabled }}}}garden{{{{ else }}}}"
-    classes = f'{garden}{{{{ join "," .Values.extensionClasses }}}}{{{{ end }}}}'
     no = "{{ if not .Values.ignoreOperationAnnotation }}no-{{ end }}"
     return [
         extension,
@@ -90,35 +131,21 @@ def _arguments(name: str, extension: str, types: Sequence[str]) -> list[str]:
         "--health-bind-address=:{{ .Values.healthPort }}",
         "--max-concurrent-reconciles={{ .Values.maxConcurrentReconciles }}",
         f"--{no}ignore-operation-annotation",
-        f"--extension-classes={classes}",
+        classes(),
         "--log-level={{ .Values.logLevel }}",
         "--log-format={{ .Values.logFormat }}",
     ]
 
 
-def _container(name: str, arguments: list[str]) -> Raw:
-    digest = 'ternary "@" ":" (hasPrefix "sha256:" .Values.image.tag)'
-    image = f"{{{{ .Values.image.repository }}}}{{{{ {digest} }}}}{{{{ .Values.image.tag }}}}"
+def _manager(name: str, arguments: Sequence[str]) -> Raw:
     return {
-        "name": name,
-        "image": image,
-        "imagePullPolicy": "{{ .Values.image.pullPolicy }}",
-        "command": ["actuator", "run"],
-        "args": arguments,
-        "env": "{{ toJson .Values.env }}",
+        **container(name, "run", arguments),
         "ports": [
             {"name": "metrics", "containerPort": "{{ .Values.metricsPort }}", "protocol": "TCP"},
             {"name": "health", "containerPort": "{{ .Values.healthPort }}", "protocol": "TCP"},
         ],
         "livenessProbe": {**_probe("/healthz"), "failureThreshold": 3, "periodSeconds": 20},
         "readinessProbe": {**_probe("/readyz"), "failureThreshold": 3, "periodSeconds": 10},
-        "resources": "{{ toJson .Values.resources }}",
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - the pod's own
     }
 
 

@@ -55,6 +55,7 @@ RESOURCES = {
     "Service": Resource("v1", "services"),
     "Deployment": Resource("apps/v1", "deployments"),
     "PodDisruptionBudget": Resource("policy/v1", "poddisruptionbudgets"),
+    "Job": Resource("batch/v1", "jobs"),
     "Role": Resource("rbac.authorization.k8s.io/v1", "roles"),
     "RoleBinding": Resource("rbac.authorization.k8s.io/v1", "rolebindings"),
     "ClusterRole": Resource("rbac.authorization.k8s.io/v1", "clusterroles", namespaced=False),

@@ -1,0 +1,466 @@
+"""`actuator drain`: nothing stays Terminating without an owner, or a list and exit status 1."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+
+import click
+import pytest
+from builders import API, infrastructure
+from harness import BINDINGS, FINALIZER, ROLES, Script, eventually
+
+from actuator import Resource
+from actuator.errors import ActuatorError, NotFound, Unavailable
+from actuator.interface import resource_of
+from actuator.v1alpha1 import BackupEntry
+from generic.cli.drain import drain
+from generic.clock import SystemClock
+from generic.drain import release, survey, wait
+from generic.drain.rows import State, rows_of_held, rows_of_released
+from generic.leaderelection import LEASES
+from generic.manager import Manager
+from generic.orphans import ORPHANS, Orphan
+from generic.predicates import has_name
+from generic.rbac import cluster_role, role_binding
+from generic.seed import install
+
+ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+FOREIGN = "example.org/foreign"
+SECRETS = Resource("v1", "secrets")
+ENTRIES = resource_of(BackupEntry.KIND)
+GUARD = BackupEntry.KIND.finalizer
+MODULE = """
+import attrs
+from actuator import Actuator, ExternalResource
+from actuator.meta import Kind, Object
+from actuator.v1alpha1 import BackupEntry, Infrastructure
+
+class Network(Actuator[Infrastructure]):
+    def reconcile(self, ctx, infrastructure, cluster): ...
+    def delete(self, ctx, infrastructure, cluster): ...
+    def external_resources(self, infrastructure):
+        yield ExternalResource(type="vpc", id="vpc-" + infrastructure.metadata.name)
+
+class Backups(Actuator[BackupEntry]):
+    def reconcile(self, ctx, entry, cluster): ...
+    def delete(self, ctx, entry, cluster): ...
+
+@attrs.define(kw_only=True)
+class Nowhere(Object):
+    KIND = Kind(
+        name="Nowhere", plural="nowheres", finalizer="example.org/nowhere", group="example.org",
+        has_operation_annotation=False,
+    )
+
+class Nothing(Actuator[Nowhere]):
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+def extension(manager):
+    manager.add(Network(), type="TYPE")
+    manager.add(Backups(), type="TYPE")
+    manager.add(Nothing())
+"""
+
+
+@pytest.fixture
+def author(tmp_path, monkeypatch, namespace):
+    """A directory with an author's extension in it, for the type named like the namespace."""
+    module = f"drained_{namespace.replace('-', '_')}"
+    (tmp_path / f"{module}.py").write_text(MODULE.replace("TYPE", namespace))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return f"{module}:extension"
+
+
+@pytest.fixture
+def run(author, environment, admin, capsys):
+    """Calls the command; returns its answer, and the error it ends with."""
+    install(environment, [Orphan])
+
+    def call(*arguments, kubeconfig=environment.kubeconfig):
+        command = [author, "-o", "json", "--kubeconfig", str(kubeconfig), *arguments]
+        error = ""
+        capsys.readouterr()
+        try:
+            drain.main(command, standalone_mode=False)
+        except ActuatorError as found:
+            error = str(found)
+        out = capsys.readouterr().out
+        return (json.loads(out) if out else None), error
+
+    return call
+
+
+@pytest.fixture
+def disown(run):
+    """Releases what a stopped extension without leader election has left."""
+    return lambda **more: run("--release", "--lease", "none", **more)
+
+
+@pytest.fixture
+def orphans(admin, namespace):
+    """The Orphans recorded for this namespace's objects."""
+
+    def find():
+        found = admin.list(ORPHANS)
+        return [one["spec"] for one in found if one["spec"]["object"]["type"] == namespace]
+
+    return find
+
+
+@pytest.fixture
+def held(seed, namespace):
+    """Creates objects as an extension that is gone has left them."""
+    names = []
+
+    def create(name, *, deleting=False, foreign=(), type=namespace, **spec):
+        manifest = infrastructure(namespace, type, name, finalizers=[FINALIZER, *foreign])
+        manifest["spec"].update(spec)
+        seed.create(manifest)
+        names.append(name)
+        if deleting:
+            seed.delete(name)
+
+    yield create
+    for name in names:
+        try:
+            seed.delete(name)
+            seed.patch({"metadata": {"finalizers": None}}, name)
+        except NotFound:
+            pass
+
+
+def finalizers(seed, name):
+    return seed.get(name)["metadata"].get("finalizers") or []
+
+
+def states(answer):
+    return {one["name"]: one["state"] for one in answer["objects"]}
+
+
+def test_where_nothing_is_held_there_is_nothing_to_do(run, seed, namespace):
+    seed.create(infrastructure(namespace, namespace, finalizers=[FOREIGN]))
+    answer, error = run()
+    assert not error
+    assert answer == {
+        "drained": True,
+        "objects": [],
+        "notInstalled": ["nowheres.example.org"],
+    }
+    seed.patch({"metadata": {"finalizers": None}})
+
+
+def test_what_is_being_deleted_is_waited_for_while_the_extension_runs(
+    run, seed, start, gate, namespace
+):
+    start(Script(delete=lambda *_: gate.wait(20)))
+    seed.create(infrastructure(namespace, namespace))
+    eventually(seed.is_ready)
+    seed.delete()
+    threading.Timer(1.0, gate.set).start()
+    before = time.monotonic()
+    answer, error = run("--timeout", "20")
+    assert not error
+    assert answer["drained"]
+    assert time.monotonic() - before > 0.5
+    assert seed.is_gone()
+
+
+def test_what_is_alive_is_listed_at_once_and_left_as_it_is(run, seed, held):
+    held("one")
+    held("two")
+    before = [seed.get(name)["metadata"]["resourceVersion"] for name in ("one", "two")]
+    began = time.monotonic()
+    answer, error = run("--timeout", "60")
+    assert time.monotonic() - began < 20
+    assert states(answer) == {"one": "Alive", "two": "Alive"}
+    assert not answer["drained"]
+    assert "2 objects" in error
+    assert "--release" in error
+    assert [seed.get(name)["metadata"]["resourceVersion"] for name in ("one", "two")] == before
+
+
+def test_what_nobody_deletes_is_listed_with_its_error_after_the_timeout(run, seed, held):
+    held("stuck", deleting=True)
+    last = {"description": "the cloud\nsays no", "codes": ["ERR_INFRA_UNAUTHORIZED"]}
+    seed.patch({"status": {"lastError": last}}, "stuck", subresource="status")
+    answer, error = run("--timeout", "1")
+    (one,) = answer["objects"]
+    assert (one["state"], one["lastError"]) == ("Deleting", "the cloud says no")
+    assert one["deletedAt"]
+    assert "1 object " in error
+
+
+def test_an_uninstalled_extension_with_many_objects_leaves_nothing_terminating(
+    run, disown, seed, held, orphans, namespace
+):
+    """Scenario 51."""
+    for number in range(6):
+        held(f"infra-{number}", deleting=number < 3, foreign=[FOREIGN] if number in (2, 5) else ())
+    answer, error = disown()
+    assert not error
+    assert set(states(answer).values()) == {"Released"}
+    assert [seed.is_gone(f"infra-{number}") for number in range(6)] == [True] * 2 + [False] * 4
+    assert finalizers(seed, "infra-2") == [FOREIGN]
+    assert finalizers(seed, "infra-3") == []
+    assert finalizers(seed, "infra-5") == [FOREIGN]
+    notes = {one["name"]: one["note"] for one in answer["objects"]}
+    assert FOREIGN in notes["infra-2"]
+    assert {(one["id"], one["reason"]) for one in orphans()} == {
+        (f"vpc-infra-{number}", "Drained") for number in range(6)
+    }
+    answer, error = run()
+    assert answer["drained"]
+    assert disown()[0]["objects"] == []
+    assert len(orphans()) == 6
+
+
+def test_what_others_serve_is_not_ours(run, disown, seed, held):
+    held("other-type", deleting=True, type="another")
+    held("other-class", **{"class": "garden"})
+    assert run()[0]["drained"]
+    disown()
+    assert finalizers(seed, "other-type") == [FINALIZER]
+    assert finalizers(seed, "other-class") == [FINALIZER]
+    answer, _ = run("--extension-classes", "shoot,garden")
+    assert states(answer) == {"other-class": "Alive"}
+
+
+def test_what_another_seed_has_taken_over_leaves_no_orphan(disown, seed, held, orphans):
+    held("moved", deleting=True)
+    moved = {
+        "description": "",
+        "lastUpdateTime": "2026-01-01T00:00:00Z",
+        "progress": 100,
+        "state": "Succeeded",
+        "type": "Migrate",
+    }
+    seed.patch({"status": {"lastOperation": moved}}, "moved", subresource="status")
+    assert disown()[1] == ""
+    assert seed.is_gone("moved")
+    assert orphans() == []
+
+
+def test_what_is_not_on_record_is_not_released(run, disown, user, seed, held):
+    held("infra", deleting=True)
+    extension = "extensions.gardener.cloud"
+    allowed = [
+        {"apiGroups": [extension], "resources": ["*"], "verbs": ["list", "get", "patch"]},
+        {"apiGroups": ["example.org"], "resources": ["*"], "verbs": ["list"]},
+    ]
+    answer, error = disown(kubeconfig=user(allowed))
+    (one,) = answer["objects"]
+    assert one["state"] == "Deleting"
+    assert "may not create orphans" in one["note"]
+    assert "1 object " in error
+    assert finalizers(seed, "infra") == [FINALIZER]
+
+
+@pytest.fixture
+def user(admin, environment, namespace):
+    """A user with these rights, and no others: its kubeconfig."""
+    name = f"{namespace}-drain"
+    made = []
+
+    def make(rules):
+        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+        admin.create(ROLES, {**role, "metadata": {"name": name}, "rules": rules})
+        made.append(ROLES)
+        admin.create(BINDINGS, role_binding(name, user=name))
+        made.append(BINDINGS)
+        return environment.user_kubeconfig(name)
+
+    yield make
+    for resource in made:
+        admin.delete(resource, name)
+
+
+@pytest.fixture
+def manager(namespace, author):
+    """The author's extension, added to a manager that never runs."""
+    from generic.cli.load import populate
+
+    manager = Manager()
+    populate(manager, author, ())
+    return manager
+
+
+def test_the_role_of_the_extension_is_enough(run, disown, user, manager, seed, held, orphans):
+    kubeconfig = user(cluster_role(manager, "")["rules"])
+    held("alive")
+    held("deleting", deleting=True)
+    answer, _ = run("--timeout", "0", kubeconfig=kubeconfig)
+    assert states(answer) == {"alive": "Alive", "deleting": "Deleting"}
+    answer, error = disown(kubeconfig=kubeconfig)
+    assert not error
+    assert states(answer) == {"alive": "Released", "deleting": "Released"}
+    assert len(orphans()) == 2
+
+
+def test_what_must_not_be_read_is_named(run, user):
+    answer, error = run(kubeconfig=user([]))
+    assert answer is None
+    assert "may not list infrastructures.extensions.gardener.cloud" in error
+
+
+def test_what_is_put_on_again_is_told(admin, manager, seed, held):
+    held("infra")
+    done = list(release(admin, survey(admin, manager.registrations, ()), SystemClock()))
+    seed.patch({"metadata": {"finalizers": [FINALIZER]}}, "infra")
+    (row,) = rows_of_released(done, survey(admin, manager.registrations, ()).held)
+    assert row.state is State.ALIVE
+    assert "put on again" in row.note
+
+
+def test_what_the_actuators_own_predicates_do_not_pass_is_listed_but_not_released(
+    admin, seed, held, namespace
+):
+    manager = Manager()
+    manager.add(Script(), type=namespace, predicates=[has_name("mine")])
+    manager.add(Script(), type=namespace, predicates=[has_name("mine-too")])
+    for name in ("mine", "mine-too", "anothers"):
+        held(name)
+    found = survey(admin, manager.registrations, ())
+    assert {row.name for row in rows_of_held(found.held) if row.note} == {"anothers"}
+    done = list(release(admin, found, SystemClock()))
+    rows = rows_of_released(done, survey(admin, manager.registrations, ()).held)
+    assert {row.name: row.state for row in rows} == {
+        "mine": State.RELEASED,
+        "mine-too": State.RELEASED,
+        "anothers": State.ALIVE,
+    }
+    assert finalizers(seed, "anothers") == [FINALIZER]
+
+
+def test_what_changes_meanwhile_loses_no_foreign_finalizer_and_a_new_object_keeps_ours(
+    admin, manager, seed, held
+):
+    held("changed", foreign=[FOREIGN])
+    held("replaced", deleting=True)
+    found = survey(admin, manager.registrations, ())
+    seed.patch({"metadata": {"finalizers": [FOREIGN, FINALIZER, "example.org/late"]}}, "changed")
+    seed.patch({"metadata": {"finalizers": None}}, "replaced")
+    held("replaced")
+    assert [one.problem for one in release(admin, found, SystemClock())] == ["", ""]
+    assert finalizers(seed, "changed") == [FOREIGN, "example.org/late"]
+    assert finalizers(seed, "replaced") == [FINALIZER], "another object of the same name"
+
+
+def test_an_api_server_that_is_away_is_waited_for(admin, manager, seed, held):
+    held("infra", deleting=True)
+    calls = []
+
+    def look():
+        calls.append(None)
+        if len(calls) == 1:
+            raise Unavailable(0, "no answer")
+        seed.patch({"metadata": {"finalizers": None}}, "infra")
+        return survey(admin, manager.registrations, ())
+
+    assert wait(look, 20, lambda _found: None).held == ()
+    calls.clear()
+    with pytest.raises(Unavailable):
+        wait(look, 0, lambda _found: None)
+
+
+def test_while_the_extension_runs_nothing_is_released(run, seed, start, admin, namespace):
+    manager = start(Script(), leader_election=True, leader_election_id="mine")
+    seed.create(infrastructure(namespace, namespace))
+    eventually(seed.is_ready)
+    lease = ("--release", "--lease", f"{namespace}/mine")
+    answer, error = run(*lease)
+    assert answer is None
+    assert "scale the extension's Deployment to zero" in error
+    assert finalizers(seed, "infra") == [FINALIZER]
+    manager.stop()
+    answer, error = run(*lease)
+    assert not error
+    assert states(answer) == {"infra": "Released"}
+    assert finalizers(seed, "infra") == []
+
+
+def test_a_lease_that_nobody_renews_is_waited_for(run, admin, namespace, held):
+    spec = {"holderIdentity": "crashed", "leaseDurationSeconds": 1}
+    meta = {"name": "mine", "namespace": namespace}
+    lease = {"apiVersion": LEASES.api_version, "kind": "Lease", "metadata": meta, "spec": spec}
+    admin.create(LEASES, lease)
+    held("infra")
+    answer, error = run("--release", "--lease", f"{namespace}/mine")
+    assert not error
+    assert states(answer) == {"infra": "Released"}
+
+
+def test_a_lease_that_is_not_there_is_no_sign_that_nobody_runs(run, held, seed, namespace):
+    held("infra")
+    answer, error = run("--release", "--lease", f"{namespace}/other")
+    assert answer is None
+    assert f"no Lease {namespace}/other" in error
+    assert finalizers(seed, "infra") == [FINALIZER]
+
+
+@pytest.mark.parametrize("lease", [(), ("--lease", "mine"), ("--lease", "/mine")])
+def test_to_release_takes_the_name_of_the_lease(run, lease):
+    with pytest.raises(click.UsageError, match="NAMESPACE/NAME"):
+        run("--release", *lease)
+
+
+def entry(name, type, secret):
+    spec = {"type": type, "region": "eu-1", "bucketName": "b", "secretRef": secret}
+    meta = {"name": name, "finalizers": [GUARD]}
+    return {"apiVersion": API, "kind": "BackupEntry", "metadata": meta, "spec": spec}
+
+
+@pytest.fixture
+def entries(admin, namespace):
+    """BackupEntries that share a guarded Secret: one of our type, one of another's."""
+    meta = {"name": "backup", "namespace": namespace, "finalizers": [GUARD, FOREIGN]}
+    admin.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
+    secret = {"name": "backup", "namespace": namespace}
+    names = [f"{namespace}--ours", f"{namespace}--ours-too", f"{namespace}--theirs"]
+    for name, type in zip(names, (namespace, namespace, "another"), strict=True):
+        admin.create(ENTRIES, entry(name, type, secret))
+    yield names
+    for resource, name, where in (
+        *((ENTRIES, name, "") for name in names),
+        (SECRETS, "backup", namespace),
+    ):
+        try:
+            admin.patch(resource, name, where, {"metadata": {"finalizers": None}})
+            admin.delete(resource, name, where)
+        except NotFound:
+            pass
+
+
+def test_a_guarded_secret_is_released_when_nobody_else_needs_it(disown, admin, namespace, entries):
+    def guards():
+        return admin.get(SECRETS, "backup", namespace)["metadata"]["finalizers"]
+
+    assert disown()[1] == ""
+    assert guards() == [GUARD, FOREIGN], "another's BackupEntry still needs it"
+    admin.patch(ENTRIES, entries[2], "", {"metadata": {"finalizers": None}})
+    admin.delete(ENTRIES, entries[2])
+    for name in entries[:2]:
+        admin.patch(ENTRIES, name, "", {"metadata": {"finalizers": [GUARD]}})
+    admin.delete(ENTRIES, entries[0])
+    assert disown()[1] == ""
+    assert guards() == [FOREIGN]
+
+
+def test_as_a_command_it_shows_a_table_and_exits_with_1(author, environment, held, tmp_path, run):
+    held("infra")
+    command = [*ACTUATOR, "drain", author, "--kubeconfig", environment.kubeconfig]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 1
+    assert "infra" in done.stdout
+    assert "Alive" in done.stdout
+    assert done.stderr.splitlines()[-1].startswith("Error: 1 object ")
+    run("--release", "--lease", "none")
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    )
+    assert (done.returncode, done.stdout) == (0, "nothing carries a finalizer of this extension\n")

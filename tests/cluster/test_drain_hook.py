@@ -1,0 +1,192 @@
+"""The chart's pre-delete hook: Helm removes nothing as long as something needs the extension."""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+import yaml
+from builders import infrastructure
+from harness import FINALIZER, eventually
+
+from actuator import Resource
+from actuator.errors import NotFound
+from actuator.meta import format_time
+from generic.charts import find_helm
+from generic.cli.chart import chart
+from generic.clock import SystemClock
+
+ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+JOBS = Resource("batch/v1", "jobs")
+DEPLOYMENTS = Resource("apps/v1", "deployments")
+MODULE = """
+from actuator import Actuator
+from actuator.v1alpha1 import Infrastructure
+
+class Network(Actuator[Infrastructure]):
+    def reconcile(self, ctx, infrastructure, cluster): ...
+    def delete(self, ctx, infrastructure, cluster): ...
+"""
+
+
+@pytest.fixture(scope="session")
+def helm():
+    """The real helm."""
+    return find_helm(print)
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch, namespace):
+    """The folder of an extension's chart, for the type named like the namespace."""
+    module = f"hooked_{namespace.replace('-', '_')}"
+    (tmp_path / f"{module}.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    command = [f"{module}:Network", "--type", namespace, "--output", "out", "--name", "mine"]
+    chart.main(command, standalone_mode=False)
+    return tmp_path / "out" / "mine"
+
+
+@pytest.fixture
+def run_helm(helm, environment, namespace):
+    """Calls helm as an administrator."""
+
+    def call(verb, *arguments):
+        command = [helm, verb, "release", *arguments, "--namespace", namespace]
+        command += ["--kubeconfig", environment.kubeconfig]
+        return subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+
+    return call
+
+
+def hooks(run_helm, written, **values):
+    """The rendered Jobs."""
+    sets = [part for key, value in values.items() for part in ("--set-json", f"{key}={value}")]
+    done = run_helm("template", written, *sets)
+    assert done.returncode == 0, done.stderr
+    return [one for one in yaml.safe_load_all(done.stdout) if one and one["kind"] == "Job"]
+
+
+def test_the_hook_waits_for_the_served_types_and_classes_and_ends_in_time(
+    run_helm, written, namespace
+):
+    (job,) = hooks(run_helm, written, drain='{"timeoutSeconds": 100}', extensionClasses='["seed"]')
+    assert job["metadata"]["name"] == "mine-drain"
+    assert job["metadata"]["namespace"] == namespace
+    assert job["metadata"]["annotations"] == {
+        "helm.sh/hook": "pre-delete",
+        "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
+    }
+    assert job["spec"]["backoffLimit"] == 0
+    assert job["spec"]["activeDeadlineSeconds"] > 100
+    pod = job["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert pod["serviceAccountName"] == "mine"
+    assert pod["restartPolicy"] == "Never"
+    assert container["command"] == ["actuator", "drain"]
+    assert container["args"][1:] == [
+        f"--type={namespace}",
+        "--extension-classes=seed",
+        "--timeout=100",
+    ]
+    assert "ports" not in container
+
+
+def test_the_managers_service_does_not_select_the_hooks_pod(run_helm, written):
+    (job,) = hooks(run_helm, written)
+    done = run_helm("template", written)
+    (service,) = (
+        one for one in yaml.safe_load_all(done.stdout) if one and one["kind"] == "Service"
+    )
+    labels = job["spec"]["template"]["metadata"]["labels"]
+    assert not service["spec"]["selector"].items() <= labels.items()
+    assert labels["networking.gardener.cloud/to-runtime-apiserver"] == "allowed"
+
+
+def test_a_value_switches_the_hook_off(run_helm, written):
+    assert hooks(run_helm, written, drain='{"enabled": false}') == []
+
+
+@pytest.fixture
+def job_controller(admin, environment, namespace):
+    """Runs what the hook's Job says as a process, under its account, and says how it ended."""
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+    kubeconfig = environment.user_kubeconfig(f"system:serviceaccount:{namespace}:mine", groups)
+    stop = threading.Event()
+    answers = []
+
+    def look():
+        try:
+            job = admin.get(JOBS, "mine-drain", namespace)
+        except NotFound:
+            return
+        if (job.get("status") or {}).get("conditions"):
+            return
+        (container,) = job["spec"]["template"]["spec"]["containers"]
+        command = [*ACTUATOR, *container["command"][1:], *container["args"]]
+        done = subprocess.run(
+            [*command, "--kubeconfig", kubeconfig],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        answers.append(done)
+        report(admin, namespace, succeeded=done.returncode == 0)
+
+    def work():
+        while not stop.wait(0.1):
+            look()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    yield answers
+    stop.set()
+    thread.join(60)
+
+
+def report(admin, namespace, *, succeeded):
+    """The status of a Job that has ended, in the two steps that the API server asks for."""
+    now = format_time(SystemClock().now())
+    first, last, counter = ("FailureTarget", "Failed", "failed")
+    status = {"startTime": now}
+    if succeeded:
+        first, last, counter = ("SuccessCriteriaMet", "Complete", "succeeded")
+        status["completionTime"] = now
+    conditions = [{"type": type, "status": "True", "reason": "Ended"} for type in (first, last)]
+    whole = {"status": {**status, counter: 1, "conditions": conditions}}
+    admin.patch(JOBS, "mine-drain", namespace, whole, subresource="status")
+
+
+def test_helm_removes_nothing_while_something_needs_the_extension(
+    run_helm, written, admin, seed, namespace, job_controller
+):
+    done = run_helm("install", written, "--set-json", 'drain={"timeoutSeconds": 1}')
+    assert done.returncode == 0, done.stderr
+    seed.create(infrastructure(namespace, namespace, finalizers=[FINALIZER]))
+    seed.create(infrastructure(namespace, namespace, "other", finalizers=[FINALIZER]))
+    seed.delete("other")
+    done = run_helm("uninstall", "--timeout", "60s")
+    assert done.returncode != 0
+    (answer,) = job_controller
+    assert answer.returncode == 1
+    assert "infra" in answer.stdout
+    assert "Deleting for" in answer.stdout
+    assert admin.get(DEPLOYMENTS, "mine", namespace)
+    assert admin.get(JOBS, "mine-drain", namespace), "its log is kept"
+
+    for name in ("infra", "other"):
+        seed.patch({"metadata": {"finalizers": None}}, name)
+    done = run_helm("uninstall", "--timeout", "60s")
+    assert done.returncode == 0, done.stderr
+    assert job_controller[-1].returncode == 0, job_controller[-1].stderr
+    for resource, name in ((DEPLOYMENTS, "mine"), (JOBS, "mine-drain")):
+        eventually(lambda r=resource, n=name: gone(admin, r, n, namespace))
+
+
+def gone(admin, resource, name, namespace):
+    try:
+        admin.get(resource, name, namespace)
+    except NotFound:
+        return True
+    return False
