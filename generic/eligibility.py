@@ -9,30 +9,24 @@ from __future__ import annotations
 from actuator.cluster import FORCE_DELETION, parse_bool
 from actuator.errors import ErrorCode
 from actuator.meta import Raw
+from generic.headers import as_dict
 
 __all__ = ["FORCIBLE", "codes_of_shoot", "not_forcible_because", "taken_back"]
 
-FORCIBLE = frozenset(
-    {
-        ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES,
-        ErrorCode.ERR_CONFIGURATION_PROBLEM,
-        ErrorCode.ERR_INFRA_DEPENDENCIES,
-        ErrorCode.ERR_INFRA_UNAUTHENTICATED,
-        ErrorCode.ERR_INFRA_UNAUTHORIZED,
-    }
-)
+FORCIBLE = frozenset(code for code in ErrorCode if code.allows_force_deletion)
 """One of these codes has to stand in the shoot's last errors."""
 
 
 def codes_of_shoot(shoot: Raw) -> list[str]:
     """The codes of the shoot's last errors, each once, as written."""
-    errors = (shoot.get("status") or {}).get("lastErrors") or []
-    return list(dict.fromkeys(code for error in errors for code in error.get("codes") or []))
+    errors = as_dict(shoot.get("status")).get("lastErrors")
+    listed = [as_dict(error).get("codes") for error in errors] if isinstance(errors, list) else []
+    return list(dict.fromkeys(str(code) for codes in listed for code in codes or []))
 
 
 def not_forcible_because(shoot: Raw) -> str | None:
     """Why Gardener would refuse the annotation, or None."""
-    if (shoot.get("metadata") or {}).get("deletionTimestamp") is None:
+    if as_dict(shoot.get("metadata")).get("deletionTimestamp") is None:
         return "the shoot is not being deleted: delete it first"
     if FORCIBLE.isdisjoint(codes_of_shoot(shoot)):
         return f"none of the shoot's last errors has a code of {', '.join(sorted(FORCIBLE))}"
@@ -45,5 +39,5 @@ def taken_back(before: Raw, after: Raw) -> bool:
 
 
 def _is_forced(shoot: Raw) -> bool:
-    value = ((shoot.get("metadata") or {}).get("annotations") or {}).get(FORCE_DELETION)
+    value = as_dict(as_dict(shoot.get("metadata")).get("annotations")).get(FORCE_DELETION)
     return isinstance(value, str) and parse_bool(value) is True

@@ -1,0 +1,494 @@
+"""`actuator explain` against the API server: what is stuck, why, and what force would do."""
+
+import json
+import secrets
+from contextlib import contextmanager, suppress
+
+import attrs
+import pytest
+import yaml
+from builders import cluster, infrastructure
+from harness import BINDINGS, FINALIZER, RBAC, ROLES, Script, eventually
+
+from actuator import Actuator, ActuatorError, ErrorCode, ExternalResource, Resource, SeedObjects
+from actuator.errors import NotFound
+from actuator.interface import resource_of
+from actuator.meta import Raw, parse_time
+from actuator.v1alpha1 import BackupEntry, Extension, Infrastructure
+from generic.cli.main import main
+from generic.client import connect
+from generic.clock import SystemClock
+from generic.clusters import CLUSTERS
+from generic.explain import explain, overview
+from generic.manager import Manager
+from generic.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
+from generic.rbac import role_binding
+from generic.seed import install_kinds
+
+NOW = SystemClock().now
+CONFIG_MAPS = Resource("v1", "configmaps")
+SECRETS = Resource("v1", "secrets")
+NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+HOOKS = Resource(
+    "admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", namespaced=False
+)
+DECLARED, FOREIGN = "example.org/declared", "example.org/foreign"
+VPC = ExternalResource(type="AWS::EC2::VPC", id="vpc-1", region="eu-1")
+
+
+class Network(Actuator[Infrastructure]):
+    """Declares ConfigMaps, and knows of something outside."""
+
+    seed_objects = [
+        SeedObjects("v1", "configmaps", finalizers=[DECLARED], label_selector="part=network"),
+        SeedObjects("nowhere.example.org/v1", "nothings"),
+    ]
+
+    def reconcile(self, ctx, infrastructure, cluster): ...
+    def delete(self, ctx, infrastructure, cluster): ...
+
+    def external_resources(self, infrastructure):
+        return [VPC]
+
+
+class OwnWay(Network):
+    """Has its own force deletion, and cannot say what is outside."""
+
+    def force_delete(self, ctx, infrastructure, cluster): ...
+
+    def external_resources(self, infrastructure):
+        raise KeyError("vpc")
+
+
+def extension(manager):
+    """As authors write it: for the command line."""
+    manager.add(Network(), type="net")
+
+
+def registrations(actuator, type_):
+    manager = Manager()
+    manager.add(actuator, type=type_)
+    return manager.registrations
+
+
+@pytest.fixture
+def seed(seed):
+    """The seed; what a test left in deletion goes with it."""
+    yield seed
+    with suppress(NotFound):
+        seed.patch({"metadata": {"finalizers": None}})
+
+
+@pytest.fixture
+def about(seed):
+    """Explains the seed's Infrastructure."""
+
+    def explained(**more):
+        return explain(seed.client, Infrastructure.KIND, seed.namespace, "infra", NOW(), **more)
+
+    return explained
+
+
+@pytest.fixture
+def run(environment, capsys):
+    """Runs the command; returns exit status, what it printed, and what it complained about."""
+
+    def runner(*arguments, kubeconfig=None):
+        status = 0
+        try:
+            main(["explain", "--kubeconfig", str(kubeconfig or environment.kubeconfig), *arguments])
+        except SystemExit as end:
+            status = end.code or 0
+        return status, *capsys.readouterr()
+
+    return runner
+
+
+def make_deleting(seed, *finalizers, **more):
+    """An Infrastructure that nobody serves, in deletion."""
+    finalizers = [*finalizers] or [FINALIZER]
+    seed.create(infrastructure(seed.namespace, "net", finalizers=finalizers, **more))
+    seed.delete()
+
+
+def test_an_object_that_a_manager_cannot_delete_is_explained(seed, start, about):
+    def stuck(ctx, obj, cluster):
+        raise ActuatorError("the key is revoked", codes=[ErrorCode.ERR_INFRA_UNAUTHENTICATED])
+
+    start(Script(delete=stuck))
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.delete()
+    eventually(lambda: seed.last_operation() == ("Delete", "Error"))
+    found = eventually(lambda: (one := about()).warnings and one)
+    standing = found.standing
+    assert standing.decision.operation == "delete"
+    assert standing.deleting.timestamp == seed.get()["metadata"]["deletionTimestamp"]
+    assert 0 <= standing.deleting.seconds < 60
+    assert standing.last_error.codes == ["ERR_INFRA_UNAUTHENTICATED"]
+    assert parse_time(standing.last_operation.last_update_time) <= NOW()
+    assert standing.blockers[-1].endswith("the key is revoked [ERR_INFRA_UNAUTHENTICATED]")
+    assert [(held.finalizer, held.ours) for held in standing.finalizers] == [(FINALIZER, True)]
+    assert standing.forcing.own_codes == ("ERR_INFRA_UNAUTHENTICATED",)
+    assert "the key is revoked" in found.warnings[0].message
+    assert found.unread == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "operation", "counts"),
+    [
+        ("true", "force_delete", True),
+        ("1", "force_delete", True),
+        ("TRUE", "force_delete", True),
+        ("yes", "delete", False),
+        ("", "delete", False),
+        ("false", "delete", False),
+    ],
+)
+def test_the_annotation_as_written_decides_the_operation(seed, about, value, operation, counts):
+    make_deleting(seed)
+    seed.update_cluster(cluster(seed.namespace, force=value))
+    standing = about().standing
+    assert standing.decision.operation == operation
+    assert (standing.forcing.value, standing.forcing.counts) == (value, counts)
+    assert any("force deletion as it is written" in text for text in standing.blockers) != counts
+
+
+def test_gardeners_own_conditions_are_read_from_the_shoot(seed, about):
+    make_deleting(seed)
+    assert about().standing.forcing.not_allowed_because.startswith("the shoot is not being deleted")
+    manifest = cluster(seed.namespace)
+    shoot = manifest["spec"]["shoot"]
+    shoot["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    shoot["status"]["lastErrors"] = [{"codes": ["ERR_INFRA_QUOTA_EXCEEDED"]}]
+    seed.update_cluster(manifest)
+    assert about().standing.forcing.allowed is False
+    shoot["status"]["lastErrors"] += [{"codes": ["ERR_INFRA_UNAUTHORIZED"]}]
+    seed.update_cluster(manifest)
+    forcing = about().standing.forcing
+    assert (forcing.allowed, forcing.not_allowed_because) == (True, "")
+    assert forcing.shoot_codes == ("ERR_INFRA_QUOTA_EXCEEDED", "ERR_INFRA_UNAUTHORIZED")
+
+
+def test_a_missing_cluster_and_a_missing_secret_are_named(seed, about):
+    make_deleting(seed)
+    secret = f"Secret {seed.namespace}/cloudprovider, which it refers to, is not there"
+    assert secret in about().standing.blockers
+    meta = {"name": "cloudprovider", "namespace": seed.namespace}
+    seed.client.create(SECRETS, {"metadata": meta})
+    seed.client.delete(CLUSTERS, seed.namespace)
+    standing = about().standing
+    assert standing.secret.exists is True
+    assert standing.decision.blocked
+    assert standing.blockers[0].startswith(f"there is no Cluster {seed.namespace}")
+    assert secret not in standing.blockers
+
+
+def test_finalizers_of_others_are_named_with_their_owners(seed, about):
+    make_deleting(seed, "machine.sapcloud.io/machine-controller-manager", FOREIGN)
+    standing = about().standing
+    assert (standing.decision.operation, standing.decision.blocked) == ("", False)
+    assert [held.owner for held in standing.finalizers] == [
+        "machine-controller-manager",
+        "unknown: somebody at example.org",
+    ]
+    assert f"finalizer {FOREIGN} (unknown: somebody at example.org)" in standing.blockers
+
+
+def config_map(seed, name, *finalizers, part="network"):
+    meta = {"name": name, "namespace": seed.namespace, "finalizers": [*finalizers]}
+    seed.client.create(CONFIG_MAPS, {"metadata": {**meta, "labels": {"part": part}}})
+
+
+def test_what_a_force_deletion_would_strip_hold_and_leave_is_listed_and_untouched(seed, about):
+    make_deleting(seed)
+    config_map(seed, "plain")
+    config_map(seed, "held", DECLARED, FOREIGN)
+    config_map(seed, "elsewhere", DECLARED, part="other")
+    removal = about(registrations=registrations(Network(), "net")).removal
+    found = {one.name: (one.stripped, one.holding) for one in removal.seed_objects}
+    assert found == {"plain": ((), ()), "held": ((DECLARED,), (FOREIGN,))}
+    assert (removal.actuator, removal.own_way) == ("Network", False)
+    assert removal.left_outside == (VPC,)
+    held = seed.client.get(CONFIG_MAPS, "held", seed.namespace)
+    assert held["metadata"]["finalizers"] == [DECLARED, FOREIGN]
+    assert "deletionTimestamp" not in held["metadata"]
+    for name in ("held", "elsewhere"):
+        patch = {"metadata": {"finalizers": None}}
+        seed.client.patch(CONFIG_MAPS, name, seed.namespace, patch)
+
+
+def test_an_own_force_deletion_is_said_and_what_nobody_can_name_is_unknown(seed, about):
+    make_deleting(seed)
+    removal = about(registrations=registrations(OwnWay(), "net")).removal
+    assert removal.own_way
+    assert removal.left_outside == (ExternalResource(type="unknown"),)
+
+
+def test_an_extension_that_serves_another_type_is_said_to(seed, about):
+    make_deleting(seed)
+    found = about(registrations=registrations(Network(), "another"))
+    assert found.removal is None
+    assert "the given extension serves no Infrastructure of type 'net'" in found.notes
+
+
+@contextmanager
+def webhook(admin, namespace, **more):
+    """A webhook that is never asked: its namespace selector names another namespace as well."""
+    name = f"guard-{namespace}"
+    rule = {
+        "operations": ["UPDATE"],
+        "apiGroups": ["extensions.gardener.cloud"],
+        "apiVersions": ["*"],
+        "resources": ["infrastructures", "infrastructures/status"],
+    }
+    hook: Raw = {
+        "name": "guard.example.org",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [rule],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+        **more,
+    }
+    admin.create(HOOKS, {"metadata": {"name": name}, "webhooks": [hook]})
+    try:
+        yield name
+    finally:
+        admin.delete(HOOKS, name)
+
+
+@pytest.mark.parametrize(
+    ("more", "asked"),
+    [
+        ({}, True),
+        ({"failurePolicy": "Ignore"}, True),
+        ({"objectSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}, True),
+        ({"objectSelector": {"matchLabels": {"a": "c"}}}, False),
+        ({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "x"}}}, False),
+    ],
+)
+def test_webhooks_that_may_refuse_our_patches_are_named(seed, about, more, asked):
+    make_deleting(seed, labels={"a": "b"})
+    with webhook(seed.client, seed.namespace, **more) as name:
+        found = [hook for hook in about().webhooks if hook.configuration == name]
+    if not asked:
+        assert found == []
+        return
+    (hook,) = found
+    assert hook.failure_policy == more.get("failurePolicy", "Fail")
+    assert hook.patches == ("finalizers", "status")
+    assert (hook.name, hook.mutating, hook.conditional) == ("guard.example.org", False, False)
+
+
+def test_orphans_of_this_very_object_are_shown(seed, about):
+    install_kinds(seed.client, [Orphan])
+    make_deleting(seed)
+    uid = seed.get()["metadata"]["uid"]
+    for owner in (uid, "another"):
+        let_go = OrphanedFrom(
+            api_version=Infrastructure.KIND.api_version,
+            kind="Infrastructure",
+            namespace=seed.namespace,
+            name="infra",
+            uid=owner,
+        )
+        record(seed.client, let_go, VPC, OrphanReason.FORCED, "why", NOW())
+    found = about()
+    (orphan,) = found.orphans
+    assert (orphan.resource, orphan.reason, orphan.state) == (VPC, "ForceDeleted", "Unverified")
+    assert orphan.name.startswith(uid)
+    assert found.notes == ()
+    for one in seed.client.list(ORPHANS):
+        if one["spec"]["shoot"] == seed.namespace:
+            seed.client.delete(ORPHANS, one["metadata"]["name"])
+
+
+@contextmanager
+def somebody(environment, admin, *rules):
+    """The kubeconfig of a user who may do only this: (group, resources, verbs)."""
+    name = f"reader-{secrets.token_hex(4)}"
+    listed = [{"apiGroups": [g], "resources": r, "verbs": v} for g, r, v in rules]
+    role = {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": name}, "rules": listed}
+    admin.create(ROLES, role)
+    admin.create(BINDINGS, role_binding(name, user=name))
+    try:
+        yield environment.user_kubeconfig(name)
+    finally:
+        admin.delete(BINDINGS, name)
+        admin.delete(ROLES, name)
+
+
+def test_what_explain_may_not_read_is_said_and_the_rest_is_explained(environment, admin, seed, run):
+    make_deleting(seed)
+    only = ("extensions.gardener.cloud", ["infrastructures"], ["get", "list"])
+    target = f"{seed.namespace}/Infrastructure/infra"
+    with somebody(environment, admin, only) as kubeconfig:
+        client = connect(kubeconfig)
+        found = eventually(lambda: _try(client, seed))
+        status, printed, _ = run(target, kubeconfig=kubeconfig)
+    cannot = {(one.verb, one.resource) for one in found.unread}
+    assert ("get", "clusters.extensions.gardener.cloud") in cannot
+    assert ("get", "secrets") in cannot
+    assert ("list", "events") in cannot
+    assert ("list", "validatingwebhookconfigurations.admissionregistration.k8s.io") in cannot
+    assert all(one.reason == "forbidden (403)" for one in found.unread)
+    assert found.standing.forcing.counts is None
+    assert found.standing.decision.blocked
+    assert found.standing.secret.exists is None
+    assert status == 0
+    assert "cannot get secrets" in printed
+
+
+def _try(client, seed):
+    """None until the new user's role has arrived."""
+    with suppress(ActuatorError):
+        return explain(client, Infrastructure.KIND, seed.namespace, "infra", NOW())
+    return None
+
+
+def test_who_may_not_read_the_object_itself_gets_one_sentence(environment, admin, seed, run):
+    make_deleting(seed)
+    with somebody(environment, admin) as kubeconfig:
+        status, _, complaint = run(f"{seed.namespace}/infra/infra", kubeconfig=kubeconfig)
+    assert status == 1
+    assert "cannot get infrastructures.extensions.gardener.cloud" in complaint
+    assert "forbidden (403)" in complaint
+
+
+def test_a_namespace_is_a_table_with_the_troubled_first(seed):
+    name = f"{seed.namespace}--uid"
+    entries = resource_of(BackupEntry.KIND)
+    entry = {
+        "apiVersion": BackupEntry.KIND.api_version,
+        "kind": "BackupEntry",
+        "metadata": {"name": name},
+        "spec": {"type": "net", "region": "r", "bucketName": "b", "secretRef": {"name": "s"}},
+    }
+    seed.client.create(entries, entry)
+    extensions = seed.of(Extension, "dns")
+    manifest = {
+        "apiVersion": Extension.KIND.api_version,
+        "kind": "Extension",
+        "metadata": {"name": "dns", "namespace": seed.namespace},
+        "spec": {"type": "dns"},
+    }
+    extensions.create(manifest)
+    make_deleting(seed)
+    kinds = [BackupEntry.KIND, Extension.KIND, Infrastructure.KIND]
+    found = overview(seed.client, kinds, seed.namespace, NOW())
+    names = [standing.subject.name for standing in found.objects]
+    seed.client.delete(entries, name)
+    assert names[0] == "infra"
+    assert sorted(names) == sorted(["infra", "dns", name])
+    assert found.deleting is None
+    assert {one.decision.operation for one in found.objects} == {"delete", "reconcile"}
+
+
+def test_a_namespace_that_cannot_end_says_what_remains(seed):
+    make_deleting(seed)
+    seed.client.delete(NAMESPACES, seed.namespace)
+
+    def explained():
+        found = overview(seed.client, [Infrastructure.KIND], seed.namespace, NOW())
+        return found if any("infrastructures" in text for text in found.remaining) else None
+
+    assert eventually(explained).deleting is not None
+
+
+def test_the_command_prints_a_page_a_table_and_json(seed, run):
+    make_deleting(seed, provider_config={"password": "hunter2"})
+    target = f"{seed.namespace}/infra/infra"
+    status, printed, _ = run(target)
+    assert status == 0
+    assert f"Infrastructure {seed.namespace}/infra" in printed
+    status, printed, _ = run(seed.namespace)
+    assert status == 0
+    assert "Infrastructure" in printed
+    status, printed, _ = run(target, "-o", "json", "--extension", f"{__name__}:extension")
+    told = json.loads(printed)
+    assert (status, told["version"]) == (0, 1)
+    assert told["standing"]["subject"]["name"] == "infra"
+    assert told["removal"]["left_outside"] == [attrs.asdict(VPC)]
+    status, whole, _ = run(seed.namespace, "-o", "json")
+    assert [one["subject"]["name"] for one in json.loads(whole)["objects"]] == ["infra"]
+    assert "hunter2" not in printed + whole
+
+
+def test_contents_of_secrets_and_states_are_never_printed(seed, run):
+    make_deleting(seed, provider_config={"password": "hunter2"})
+    meta = {"name": "cloudprovider", "namespace": seed.namespace}
+    seed.client.create(SECRETS, {"metadata": meta, "stringData": {"key": "hunter2"}})
+    seed.patch({"status": {"state": {"key": "hunter2"}}}, subresource="status")
+    for form in ("json", "table"):
+        for target in (f"{seed.namespace}/Infrastructure/infra", seed.namespace):
+            status, printed, _ = run(target, "-o", form)
+            assert status == 0
+            assert "hunter2" not in printed
+            assert "aHVudGVyMg" not in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["NS/Infrastructure/missing"], 1, "there is no Infrastructure NS/missing"),
+        (["NS/infrastructures/missing"], 1, "there is no Infrastructure NS/missing"),
+        (["nowhere-to-be-found"], 1, "there is no namespace nowhere-to-be-found"),
+        (["BackupBucket/missing"], 1, "there is no BackupBucket missing"),
+        (["NS/Thing/x"], 2, "there is no kind 'Thing'"),
+        (["Infrastructure/x"], 2, "write NAMESPACE/Infrastructure/x"),
+        (["a/b/c/d"], 2, "write NAMESPACE, or NAMESPACE/KIND/NAME"),
+        (["NS/Infrastructure/"], 2, "write NAMESPACE, or NAMESPACE/KIND/NAME"),
+        ([""], 2, "write NAMESPACE, or NAMESPACE/KIND/NAME"),
+        ([], 2, "Missing argument"),
+        (["NS", "--type", "net"], 2, "--extension"),
+        (["NS", "-o", "xml"], 2, "xml"),
+        (["NS", "--kind", "nowhere:Thing"], 1, "there is no module 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_explained_gets_one_sentence(seed, run, arguments, status, words):
+    given = [text.replace("NS", seed.namespace) for text in arguments]
+    found, printed, complaint = run(*given)
+    assert found == status
+    assert words.replace("NS/m", f"{seed.namespace}/m") in complaint
+    assert printed == ""
+
+
+def test_a_kind_of_ones_own_is_explained_as_well(seed, run):
+    from extensions.local.mounts import Mount
+
+    install_kinds(seed.client, [Mount])
+    kind = Mount.KIND
+    manifest = {
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "metadata": {"name": "m", "namespace": seed.namespace, "finalizers": [kind.finalizer]},
+        "spec": {"share": "x"},
+    }
+    resource = resource_of(kind)
+    seed.client.create(resource, manifest)
+    seed.client.delete(resource, "m", seed.namespace)
+    own = ["--kind", "extensions.local.mounts:Mount", "-o", "json"]
+    status, printed, complaint = run(f"{seed.namespace}/{kind.name}/m", *own)
+    seed.client.patch(resource, "m", seed.namespace, {"metadata": {"finalizers": None}})
+    assert (status, complaint) == (0, "")
+    told = json.loads(printed)["standing"]
+    assert told["decision"]["operation"] == "delete"
+    assert told["finalizers"][0]["ours"] is True
+
+
+def test_without_an_api_server_there_is_one_sentence(tmp_path, run):
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "x",
+        "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
+        "clusters": [{"name": "x", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "x", "user": {"token": "t"}}],
+    }
+    path = tmp_path / "kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    status, _, complaint = run("ns", kubeconfig=path)
+    assert status == 1
+    assert complaint.startswith("Error: GET ")
+    assert len(complaint.splitlines()) == 1

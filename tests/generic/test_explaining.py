@@ -1,0 +1,408 @@
+"""What `actuator explain` makes of facts: annotations, finalizers, operations, words, pages."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import attrs
+import pytest
+from builders import cluster, infrastructure
+from rich.console import Console
+
+from actuator.cluster import FORCE_DELETION, Cluster, ClusterState, Verdict
+from actuator.codec import decode
+from actuator.interface import ExternalResource
+from actuator.meta import Condition, ForceSource, Kind, LastError, LastOperation, format_time
+from actuator.v1alpha1 import BackupEntry, Bastion, Extension, Infrastructure
+from generic.explain.blockers import blockers
+from generic.explain.decision import decide
+from generic.explain.facts import (
+    Decision,
+    Deleting,
+    Explanation,
+    Forcing,
+    Orphaned,
+    Overview,
+    Reference,
+    Removal,
+    SeedObject,
+    Standing,
+    Subject,
+    Unread,
+    WarningEvent,
+    Webhook,
+)
+from generic.explain.forcing import forcing
+from generic.explain.owners import as_found, held
+from generic.explain.page import page, table
+from generic.headers import Request, header
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+OWN = Kind(name="Tenant", plural="tenants", finalizer="t", force_from=ForceSource.OBJECT)
+KEY = Request("ns", "infra")
+
+
+def of(*finalizers, annotations=None, deleting=True, **more):
+    """The header of an Infrastructure."""
+    obj = infrastructure("ns", "aws", finalizers=[*finalizers], annotations=annotations or {})
+    if deleting:
+        obj["metadata"]["deletionTimestamp"] = format_time(NOW)
+    obj["spec"].update(more)
+    return header(obj)
+
+
+def asked(kind, value, *, deleting=True):
+    """What is said of a force-deletion annotation that stands where the kind is asked."""
+    in_cluster = decode(Cluster, cluster("ns", force=value))
+    in_cluster.metadata = attrs.evolve(in_cluster.metadata, uid="u")
+    on_object = {} if value is None else {FORCE_DELETION: value}
+    if kind.force_from is ForceSource.SHOOT:
+        head, verdict = of(deleting=deleting), in_cluster.verdict()
+    else:
+        head, verdict = of(annotations=on_object, deleting=deleting), Verdict(ClusterState.OK)
+    return forcing(kind, head, verdict, in_cluster, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "shoot", "bastion", "own"),
+    [
+        ("true", True, True, True),
+        ("1", True, False, True),
+        ("TRUE", True, False, True),
+        ("T", True, False, True),
+        ("false", False, False, False),
+        ("yes", False, False, False),
+        ("", False, False, False),
+        (" true", False, False, False),
+        (None, False, False, False),
+    ],
+)
+def test_whether_the_annotation_counts_is_what_the_reconciler_reads(value, shoot, bastion, own):
+    found = [asked(kind, value) for kind in (Infrastructure.KIND, Bastion.KIND, OWN)]
+    assert [one.counts for one in found] == [shoot, bastion, own]
+    assert {one.value for one in found} == {value}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [
+        (Infrastructure.KIND, "1", "it counts"),
+        (Infrastructure.KIND, "yes", "'yes' does not count: it is no boolean; write \"true\""),
+        (Infrastructure.KIND, "", "'' does not count: it is no boolean; write \"true\""),
+        (Infrastructure.KIND, "F", "'F' does not count: it reads as false"),
+        (Infrastructure.KIND, None, "it is not set"),
+        (Bastion.KIND, "1", "'1' does not count: here only \"true\" does, literally"),
+        (OWN, "yes", "'yes' does not count: it is no boolean; write \"true\""),
+        (BackupEntry.KIND, "true", "nothing forces the deletion of objects of kind BackupEntry"),
+    ],
+)
+def test_the_verdict_says_why_in_words(kind, value, words):
+    assert asked(kind, value).verdict == words
+
+
+def test_an_annotation_counts_only_once_the_object_is_being_deleted():
+    found = asked(Infrastructure.KIND, "1", deleting=False)
+    assert found.verdict == "it counts, once the object is being deleted"
+
+
+def test_an_annotation_on_the_object_is_said_to_be_in_the_wrong_place():
+    head = of(annotations={FORCE_DELETION: "true"})
+    found = forcing(Infrastructure.KIND, head, Verdict(ClusterState.OK), Cluster(), None)
+    assert found.counts is False
+    assert "on this object itself the annotation has no effect" in found.verdict
+
+
+def test_an_object_outside_shoots_is_never_forced():
+    found = forcing(
+        Extension.KIND,
+        header(infrastructure("ns", "x") | {"spec": {"type": "x", "class": "seed"}}),
+        Verdict(ClusterState.OK, forced=True),
+        Cluster(),
+        None,
+    )
+    assert (found.counts, found.place) == (False, "")
+
+
+def test_without_the_cluster_nobody_says_whether_it_is_forced():
+    found = forcing(Infrastructure.KIND, of(), None, Cluster(), None)
+    assert found.counts is None
+    decision = decide(Infrastructure.KIND, KEY, of(), None)
+    assert (decision.operation, decision.blocked) == ("", True)
+
+
+def shoot_with(*codes, deleting=True):
+    manifest = cluster("ns")
+    shoot = manifest["spec"]["shoot"]
+    shoot["status"]["lastErrors"] = [{"description": "no", "codes": [*codes]}]
+    if deleting:
+        shoot["metadata"]["deletionTimestamp"] = format_time(NOW)
+    return decode(Cluster, manifest)
+
+
+@pytest.mark.parametrize(
+    ("around", "allowed", "words"),
+    [
+        (shoot_with("ERR_INFRA_UNAUTHENTICATED"), True, ""),
+        (shoot_with("ERR_INFRA_QUOTA_EXCEEDED", "ERR_INFRA_DEPENDENCIES"), True, ""),
+        (shoot_with("ERR_INFRA_QUOTA_EXCEEDED"), False, "has a code of"),
+        (shoot_with(), False, "has a code of"),
+        (shoot_with("ERR_INFRA_UNAUTHENTICATED", deleting=False), False, "not being deleted"),
+    ],
+)
+def test_whether_gardener_allows_a_force_deletion_hangs_on_the_shoots_codes(around, allowed, words):
+    error = LastError(codes=["ERR_INFRA_UNAUTHORIZED", "ERR_INFRA_QUOTA_EXCEEDED"])
+    found = forcing(Infrastructure.KIND, of(), Verdict(ClusterState.OK), around, error)
+    assert found.allowed is allowed
+    assert words in found.not_allowed_because
+    assert found.own_codes == ("ERR_INFRA_UNAUTHORIZED",)
+
+
+def test_every_finalizer_has_an_owner_or_says_that_it_is_unknown():
+    names = [
+        Infrastructure.KIND.finalizer,
+        "foregroundDeletion",
+        "machine.sapcloud.io/machine-controller-manager",
+        "resources.gardener.cloud/gardener-resource-manager-seed",
+        "extensions.gardener.cloud/worker",
+        "extensions.gardener.cloud/somebody",
+        "example.org/cleanup",
+        "cleanup",
+    ]
+    owners = [one.owner for one in held(names, Infrastructure.KIND)]
+    assert [one.ours for one in held(names, Infrastructure.KIND)] == [True] + [False] * 7
+    assert owners[1].startswith("the garbage collector")
+    assert owners[2:6] == [
+        "machine-controller-manager",
+        "gardener-resource-manager",
+        "the extension for Worker",
+        "an extension of Gardener",
+    ]
+    assert owners[6:] == ["unknown: somebody at example.org", "unknown: its name has no domain"]
+
+
+def test_an_extension_object_is_held_by_whichever_finalizer_its_extension_has():
+    found = as_found(Extension.KIND, ["example.org/x", "extensions.gardener.cloud/dns"])
+    assert found.finalizer == "extensions.gardener.cloud/dns"
+    assert as_found(Extension.KIND, []) == Extension.KIND
+    other = as_found(Infrastructure.KIND, ["extensions.gardener.cloud/dns"])
+    assert other == Infrastructure.KIND
+
+
+OURS = Infrastructure.KIND.finalizer
+
+
+@pytest.mark.parametrize(
+    ("head", "verdict", "operation", "words"),
+    [
+        (of(OURS), Verdict(ClusterState.OK), "delete", "nothing forces"),
+        (of(OURS), Verdict(ClusterState.OK, forced=True), "force_delete", "is forced"),
+        (of(OURS), Verdict(), "delete", "there is no Cluster ns"),
+        (of(), Verdict(ClusterState.OK), "", "our finalizer is off"),
+        (of(OURS, deleting=False), Verdict(ClusterState.OK), "reconcile", "spec"),
+        (of(OURS), Verdict(ClusterState.OK, failed=True), "", "the shoot has failed"),
+    ],
+)
+def test_the_operation_is_the_reconcilers_and_comes_with_a_reason(head, verdict, operation, words):
+    found = decide(Infrastructure.KIND, KEY, head, verdict)
+    assert found.operation == operation
+    assert words in found.why
+
+
+def test_a_settled_object_waits_to_be_asked():
+    settled = attrs.evolve(of(OURS, deleting=False), last_operation=("Create", "Succeeded"))
+    found = decide(Infrastructure.KIND, KEY, settled, Verdict(ClusterState.OK))
+    assert (found.operation, found.blocked) == ("reconcile", False)
+    assert found.why.startswith("only when asked to")
+
+
+def standing(*finalizers, seconds=100.0, **more):
+    since = format_time(NOW - timedelta(seconds=seconds))
+    plain = {
+        "subject": Subject(
+            api_version="extensions.gardener.cloud/v1alpha1",
+            kind="Infrastructure",
+            namespace="ns",
+            name="infra",
+            uid="u-1",
+            type="aws",
+            class_="",
+        ),
+        "decision": Decision(operation="delete", why="because"),
+        "deleting": Deleting(timestamp=since, seconds=seconds),
+        "last_operation": None,
+        "last_error": None,
+        "finalizers": held(finalizers, Infrastructure.KIND),
+        "secret": None,
+        "conditions": (),
+        "forcing": Forcing(place="shoot", value=None, counts=False, verdict="it is not set"),
+    }
+    return Standing(**(plain | more))
+
+
+TRIED = LastOperation(type="Delete", state="Error", last_update_time=format_time(NOW))
+
+
+@pytest.mark.parametrize(
+    ("more", "finalizers", "words"),
+    [
+        ({}, [OURS], "is an extension running for type aws?"),
+        ({"seconds": 5.0}, [OURS], None),
+        ({"last_operation": TRIED}, [OURS], None),
+        (
+            {"last_operation": TRIED, "last_error": LastError(description="no", codes=["ERR_X"])},
+            [OURS],
+            "no [ERR_X]",
+        ),
+        ({"decision": Decision(operation="", why="no Cluster", blocked=True)}, [], "no Cluster"),
+        (
+            {"secret": Reference(namespace="ns", name="creds", exists=False)},
+            [],
+            "Secret ns/creds, which it refers to, is not there",
+        ),
+        ({"secret": Reference(namespace="ns", name="creds", exists=None)}, [], None),
+        ({}, ["example.org/x"], "finalizer example.org/x (unknown: somebody at example.org)"),
+        (
+            {"forcing": Forcing(place="shoot", value="yes", counts=False, verdict="no boolean")},
+            [],
+            "force deletion as it is written: no boolean",
+        ),
+        (
+            {"conditions": (Condition(type="DeletionBlocked", status="True", message="a wall"),)},
+            [],
+            "DeletionBlocked: a wall",
+        ),
+        (
+            {"conditions": (Condition(type="DeletionBlocked", status="False", message="x"),)},
+            [],
+            None,
+        ),
+        (
+            {"last_operation": LastOperation(type="Delete", state="Processing", description="hm")},
+            [OURS],
+            "Delete is still going on: hm",
+        ),
+    ],
+)
+def test_each_blocker_is_one_phrase(more, finalizers, words):
+    found = list(blockers(Infrastructure.KIND, standing(*finalizers, **more)))
+    assert found == ([] if words is None else [found[0]])
+    assert words is None or words in found[0]
+
+
+def explanation():
+    outside = ExternalResource(type="AWS::EC2::VPC", id="vpc-1", region="eu-1")
+    return Explanation(
+        standing=standing(
+            OURS,
+            "example.org/x",
+            last_operation=TRIED,
+            last_error=LastError(description="[bold]AuthFailure[/bold]", codes=["ERR_X"]),
+            secret=Reference(namespace="ns", name="creds", exists=False),
+            conditions=(Condition(type="DeletionBlocked", status="True", message="try 3"),),
+            blockers=("the cloud says no",),
+        ),
+        removal=Removal(
+            actuator="Network",
+            own_way=True,
+            seed_objects=(
+                SeedObject(
+                    resource="machines.machine.sapcloud.io",
+                    namespace="ns",
+                    name="m-1",
+                    deleting=True,
+                    stripped=("machine.sapcloud.io/x",),
+                    holding=("example.org/y",),
+                ),
+            ),
+            left_outside=(outside,),
+        ),
+        webhooks=(
+            Webhook(
+                configuration="guard",
+                name="guard.example.org",
+                mutating=False,
+                failure_policy="Fail",
+                patches=("finalizers", "status"),
+                conditional=True,
+            ),
+        ),
+        orphans=(
+            Orphaned(
+                name="u-1-abc",
+                resource=outside,
+                reason="ForceDeleted",
+                state="Unverified",
+                recorded_at=format_time(NOW),
+            ),
+        ),
+        warnings=(
+            WarningEvent(
+                reason="DeleteFailed",
+                message="the cloud says no",
+                count=7,
+                last_seen=format_time(NOW),
+                source="aws",
+            ),
+        ),
+        notes=("a note",),
+        unread=(
+            Unread(verb="get", resource="secrets", where="ns/creds", reason="forbidden (403)"),
+        ),
+    )
+
+
+def shown(renderable):
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get()
+
+
+def test_the_page_shows_every_part_and_nothing_is_taken_for_markup():
+    text = shown(page(explanation()))
+    for words in (
+        "Infrastructure ns/infra",
+        "[bold]AuthFailure[/bold]",
+        "ERR_X",
+        "ns/creds is missing",
+        "condition DeletionBlocked",
+        "try 3",
+        "example.org/x",
+        "machine.sapcloud.io/x",
+        "example.org/y",
+        "AWS::EC2::VPC vpc-1 in eu-1",
+        "guard.example.org",
+        "finalizers and status, on conditions",
+        "u-1-abc",
+        "DeleteFailed",
+        "a note",
+        "cannot get secrets ns/creds: forbidden (403)",
+    ):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "age"), [(5, "5s"), (119, "119s"), (120, "2m"), (7200, "2h"), (200_000, "2d")]
+)
+def test_the_table_shows_ages_as_kubectl_does(seconds, age):
+    row = standing(OURS, seconds=float(seconds), blockers=("a wall",))
+    overview = Overview(namespace="ns", deleting=None, remaining=(), objects=(row,), unread=())
+    (line,) = [line for line in shown(table(overview)).splitlines() if "a wall" in line]
+    assert f" {age} " in line
+
+
+def test_the_json_has_every_field_even_when_it_is_empty():
+    whole = json.loads(json.dumps(attrs.asdict(explanation())))
+    empty = attrs.evolve(explanation(), removal=None, webhooks=(), orphans=(), notes=())
+    assert json.loads(json.dumps(attrs.asdict(empty))).keys() == whole.keys()
+    assert set(whole) == {
+        "standing",
+        "removal",
+        "webhooks",
+        "orphans",
+        "warnings",
+        "notes",
+        "unread",
+    }
+    assert {"decision", "deleting", "finalizers", "forcing", "blockers", "conditions"} <= set(
+        whole["standing"]
+    )
