@@ -13,6 +13,8 @@ from actuator.interface import Actuator, ExternalResource, object_class
 from extensions.aws.full_rehearsal import AwsFullRehearsal
 from extensions.aws.seed import BINDINGS
 from generic.garden import SHOOT, Flow, Garden, Shoot
+from generic.looking import looking
+from generic.machinecontroller import MachineController
 from generic.rehearsal import Mendable, Rehearsal, RehearsedShoot, Shared
 from generic.seed import install_crds
 
@@ -49,6 +51,8 @@ def flow(rehearsal, environment, admin, namespace, garden, shoot) -> Iterator[Fl
     with ExitStack() as stack:
         for actuator in actuators:
             stack.enter_context(running(environment, admin, namespace, actuator))
+        controller = MachineController(admin, shoot.technical_id)
+        stack.enter_context(looking(controller.look, "machine-controller"))
         made = Flow(garden, shoot, [kind_of(one) for one in actuators], patience=60)
         made.create(rehearsal.manifests(rehearsed(shoot, namespace)))
         yield made

@@ -94,11 +94,11 @@ def test_only_so_many_calls_may_hang():
 
 def test_timers_run_in_order_and_cancelled_ones_do_not():
     timers, done, seen = Timers("test", CLOCK), threading.Event(), []
-    timers.call_later(0.10, done.set)
-    timers.call_later(0.06, lambda: seen.append("second"))
-    timers.call_later(0.02, lambda: seen.append("first"))
-    timers.call_later(0.04, lambda: seen.append("never")).cancel()
-    timers.call_later(0.03, lambda: 1 / 0)
+    timers.call_later(1.0, done.set)
+    timers.call_later(0.6, lambda: seen.append("second"))
+    timers.call_later(0.3, lambda: seen.append("first"))
+    timers.call_later(0.4, lambda: seen.append("never")).cancel()
+    timers.call_later(0.35, lambda: 1 / 0)
     assert done.wait(10)
     assert seen == ["first", "second"]
     timers.stop()
