@@ -10,6 +10,7 @@ the new ones are there (machine-controller-manager documentation, "Design").
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
@@ -44,14 +45,28 @@ class MachineController:
     """
 
     def __init__(self, client: Client, namespace: str) -> None:
-        self.enabled = True
         self._client = client
         self._namespace = namespace
+        self._enabled = True
+        self._one_look = threading.Lock()
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it does anything; setting it waits for the look that is going on."""
+        return self._enabled
+
+    @enabled.setter
+    def enabled(self, enabled: bool) -> None:
+        with self._one_look:
+            self._enabled = enabled
 
     def look(self) -> None:
         """One look at everything. Raises ApiError."""
-        if not self.enabled:
-            return
+        with self._one_look:
+            if self._enabled:
+                self._look()
+
+    def _look(self) -> None:
         for machine in self._list(MACHINES):
             self._serve_machine(machine)
         for one in self._list(MACHINE_SETS):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from actuator.cluster import Cluster
 from actuator.errors import NotFound
@@ -25,7 +25,6 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
 from generic import managedresources
 from generic.charts import Chart, render
-from generic.controlplane import access
 from generic.controlplane.parts import (
     CONFIG,
     CRDS,
@@ -40,6 +39,8 @@ from generic.controlplane.parts import (
     Secrets,
     Situation,
 )
+from generic.secrets import Config, ShootAccess
+from generic.secrets.access import PERMISSIONS as ACCESS
 
 __all__ = ["GenericControlPlane"]
 
@@ -58,7 +59,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
 
     permissions: Sequence[Permission] = (
         *managedresources.PERMISSIONS,
-        access.PERMISSION,
+        *ACCESS,
         Permission(api_version="apps/v1", resource="deployments", verbs=["get"]),
     )
     """Who adds to these, or uses `secrets_manager`, extends them."""
@@ -87,12 +88,12 @@ class GenericControlPlane(Actuator[ControlPlane]):
         """Webhook configurations for the shoot."""
         return None
 
-    def secret_configs(self, control_plane: ControlPlane, cluster: Cluster, /) -> Sequence[Any]:
+    def secret_configs(self, control_plane: ControlPlane, cluster: Cluster, /) -> Sequence[Config]:
         """Certificates and keys that the parts need."""
         return ()
 
     def secrets_manager(self, ctx: Context, control_plane: ControlPlane, /) -> Secrets | None:
-        """What generates them; must work without a Cluster, a force deletion asks for it too."""
+        """What generates them, a SecretsManager; a force deletion asks for it too."""
         return None
 
     def reconcile(self, ctx: Context, obj: ControlPlane, cluster: Cluster, /) -> Result | None:
@@ -106,7 +107,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
         )
         for name in self.access_secrets:
             ctx.check()
-            access.ensure_shoot_access(ctx.client, at.namespace, name)
+            ShootAccess(name=name).ensure(ctx.client, at.namespace)
         for part, hook in self._parts():
             self._deploy(at, part, hook(at))
         if secrets:
@@ -201,7 +202,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
     def _delete_access(self, ctx: Context, obj: ControlPlane) -> None:
         for name in self.access_secrets:
             ctx.check()
-            access.delete_shoot_access(ctx.client, obj.metadata.namespace, name)
+            ShootAccess(name=name).delete(ctx.client, obj.metadata.namespace)
 
     def _clean_up_secrets(self, ctx: Context, obj: ControlPlane) -> None:
         """A manager that was asked for nothing deletes all that it made."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import attrs
 
@@ -17,6 +17,7 @@ from actuator.interface import Context
 from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
 from generic.charts import Chart
+from generic.secrets import Config, Issued
 
 __all__ = [
     "CONFIG",
@@ -29,7 +30,6 @@ __all__ = [
     "WEBHOOKS",
     "Manifests",
     "Part",
-    "SecretData",
     "Secrets",
     "Situation",
 ]
@@ -37,14 +37,15 @@ __all__ = [
 Manifests = Chart | Iterable[Raw]
 """What a hook returns: a chart, or the objects themselves."""
 
-SecretData = Mapping[str, bytes]
-
 
 class Secrets(Protocol):
-    """Certificates and keys that are generated, kept and renewed in the shoot's namespace."""
+    """Certificates and keys that are generated, kept and renewed in the shoot's namespace.
 
-    def ensure(self, configs: Sequence[Any], /) -> Mapping[str, SecretData]:
-        """Afterwards a Secret exists for each config; its data by the config's name."""
+    `generic.secrets.SecretsManager` is one.
+    """
+
+    def ensure(self, configs: Sequence[Config], /) -> Mapping[str, Issued]:
+        """Afterwards a Secret exists for each config; what there is, by the config's name."""
 
     def cleanup(self) -> None:
         """Deletes those that this manager made and was not asked for since it was opened."""
@@ -80,8 +81,8 @@ class Situation:
     ctx: Context
     control_plane: ControlPlane
     cluster: Cluster
-    secrets: Mapping[str, SecretData] = attrs.field(factory=dict, repr=False)
-    """Data of the generated Secrets, by the name of their config."""
+    secrets: Mapping[str, Issued] = attrs.field(factory=dict, repr=False)
+    """The generated Secrets, by the name of their config."""
     scaled_down: bool = False
     """Whether the shoot is hibernated and its kube-apiserver runs no more."""
 

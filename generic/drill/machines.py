@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 
 from actuator.errors import ApiError
 from actuator.interface import Client, resource_of
@@ -22,18 +21,23 @@ class MachineControllers:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._controllers: dict[str, MachineController] = {}
+        self._left: set[str] = set()  # looked at once more: to let go of the last Secrets
 
     def look(self) -> None:
         """One look at everything. Raises ApiError."""
-        for namespace in self._inhabited():
-            self._look(namespace)
+        inhabited = self._inhabited()
+        left = {ns for ns in inhabited | self._left if not self._look(ns)}
+        self._left = inhabited | left
 
     def _inhabited(self) -> set[str]:
         kinds = [resource_of(cls.KIND) for cls in MACHINE_KINDS]
         return {obj["metadata"]["namespace"] for one in kinds for obj in self._client.list(one)}
 
-    def _look(self, namespace: str) -> None:
+    def _look(self, namespace: str) -> bool:
         if namespace not in self._controllers:
             self._controllers[namespace] = MachineController(self._client, namespace)
-        with suppress(ApiError, Stale):
+        try:
             self._controllers[namespace].look()
+        except (ApiError, Stale):
+            return False
+        return True

@@ -6,7 +6,7 @@ for something in the seed that talks to the shoot's API server. (Gardener docume
 Management for Seed and Shoot Cluster" and "gardener-resource-manager", "TokenRequestor".)
 
 Read in this order: `config` (what is wanted), `certificates` (keys and signatures), `kept` (what
-a Secret says), `manager` (the whole), `access`.
+a Secret says), `issued` (what an author gets), `manager` (the whole), `access`.
 
 Guarantees:
 - A Secret is immutable and named after its configuration; what changes is another Secret.
@@ -15,13 +15,24 @@ Guarantees:
 """
 
 from generic.secrets.access import ShootAccess, generic_kubeconfig_name
-from generic.secrets.config import Authority, Certificate, RotationPhase, Usage, rotation_of
-from generic.secrets.manager import Issued, SecretsManager
+from generic.secrets.config import (
+    Authority,
+    Certificate,
+    Config,
+    Rotation,
+    RotationPhase,
+    Usage,
+    rotation_of,
+)
+from generic.secrets.issued import Issued
+from generic.secrets.manager import SecretsManager
 
 __all__ = [
     "Authority",
     "Certificate",
+    "Config",
     "Issued",
+    "Rotation",
     "RotationPhase",
     "SecretsManager",
     "ShootAccess",

@@ -59,8 +59,10 @@ class ShootAccess:
 
         Raises ActuatorError where a Secret of that name is somebody else's, and ApiError.
         """
-        self._find(client, namespace)
-        client.apply(_SECRETS, self._manifest(namespace))
+        wanted = self._manifest(namespace)
+        found = self._find(client, namespace)
+        if found is None or not _asks_the_same(found["metadata"], wanted["metadata"]):
+            client.apply(_SECRETS, wanted)
 
     def delete(self, client: Client, namespace: str) -> None:
         """Afterwards there is no such request. What is gone, or somebody else's, is success."""
@@ -80,8 +82,8 @@ class ShootAccess:
         key, value = _PURPOSE
         if (found["metadata"].get("labels") or {}).get(key) != value:
             raise ActuatorError(
-                f"Secret {namespace}/{self.secret_name} is there already without the label "
-                f"{key}={value}, so it belongs to somebody else; delete it, or choose another name"
+                f"Secret {namespace}/{self.secret_name} is there already and asks for no token, "
+                f"so it belongs to somebody else; delete it, or put the label {key}={value} on it"
             )
         return found
 
@@ -103,3 +105,10 @@ class ShootAccess:
             },
             "type": "Opaque",
         }
+
+
+def _asks_the_same(found: Raw, wanted: Raw) -> bool:
+    return all(
+        wanted[part].items() <= (found.get(part) or {}).items()
+        for part in ("labels", "annotations")
+    )

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 import attrs
 
@@ -36,35 +37,6 @@ class Usage(StrEnum):
     BOTH = "both"
 
 
-@attrs.frozen(kw_only=True)
-class Authority:
-    """A certificate authority: signs certificates, and is rotated with the shoot's."""
-
-    name: str
-    common_name: str = ""
-    validity: timedelta = 10 * _YEAR
-
-
-@attrs.frozen(kw_only=True)
-class Certificate:
-    """A certificate for a server, a client or both, signed by the authority of that name.
-
-    `addresses` are IP addresses, as text.
-    """
-
-    name: str
-    authority: str
-    common_name: str
-    usage: Usage = Usage.SERVER
-    organizations: Sequence[str] = ()
-    dns_names: Sequence[str] = ()
-    addresses: Sequence[str] = ()
-    validity: timedelta = _YEAR
-
-
-Config = Authority | Certificate
-
-
 class RotationPhase(StrEnum):
     """A phase of rotation in which something changes; "" is all others."""
 
@@ -92,6 +64,39 @@ class Rotation:
         return "" if self.initiated is None else str(int(self.initiated.timestamp()))
 
 
+@attrs.frozen(kw_only=True)
+class Authority:
+    """A certificate authority: signs certificates, and is rotated with the shoot's.
+
+    For that it is given `rotation=rotation_of(cluster)`.
+    """
+
+    name: str
+    common_name: str = ""
+    validity: timedelta = 10 * _YEAR
+    rotation: Rotation = Rotation()
+
+
+@attrs.frozen(kw_only=True)
+class Certificate:
+    """A certificate for a server, a client or both, signed by the authority of that name.
+
+    `addresses` are IP addresses, as text.
+    """
+
+    name: str
+    authority: str
+    common_name: str
+    usage: Usage = Usage.SERVER
+    organizations: Sequence[str] = ()
+    dns_names: Sequence[str] = ()
+    addresses: Sequence[str] = ()
+    validity: timedelta = _YEAR
+
+
+Config = Authority | Certificate
+
+
 def rotation_of(cluster: Cluster) -> Rotation:
     """The rotation that the shoot's status tells of: credentials.rotation."""
     status: Raw = cluster.shoot.get("status") or {}
@@ -107,10 +112,17 @@ def rotation_of(cluster: Cluster) -> Rotation:
 
 
 def checksum_of(config: Config, *more: str) -> str:
-    """Eight hex digits that change with the configuration, and with `more`."""
-    data = attrs.asdict(config, value_serializer=_plain)
+    """Eight hex digits that change with the configuration, and with `more`.
+
+    Not with a rotation: that comes and goes, and an authority says itself what it was made for.
+    """
+    data = attrs.asdict(config, filter=_is_lasting, value_serializer=_plain)
     text = json.dumps([data, *more], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+
+
+def _is_lasting(field: attrs.Attribute[Any], _value: object) -> bool:
+    return field.name != "rotation"
 
 
 def _plain(_owner: object, _field: object, value: object) -> object:

@@ -10,7 +10,6 @@ import attrs
 from actuator.codec import decode
 from actuator.meta import Base64, ObjectMeta, Raw
 from generic.secrets.certificates import KeyPair
-from generic.secrets.config import Authority, Config
 
 __all__ = ["IDENTITY", "MANAGED_BY", "Kept", "read"]
 
@@ -22,6 +21,10 @@ _ROTATED, _ISSUED, _VALID = (
     "issued-at-time",
     "valid-until-time",
 )
+_PERSIST = ("persist", "true")
+"""Label of Secrets that a shoot takes along to another seed (Gardener documentation,
+"Secrets Management", "Migrate Secrets")."""
+
 _AUTHORITY_KEYS, _CERTIFICATE_KEYS = ("ca.crt", "ca.key"), ("tls.crt", "tls.key")
 
 
@@ -35,13 +38,18 @@ class Kept:
     issued: datetime
     valid_until: datetime
     pair: KeyPair
+    is_authority: bool
     secret_name: str
     uid: str = ""
 
-    def manifest(self, namespace: str, identity: str, config: Config) -> Raw:
+    @property
+    def content(self) -> dict[str, bytes]:
+        """The Secret's data."""
+        crt, key = _AUTHORITY_KEYS if self.is_authority else _CERTIFICATE_KEYS
+        return {crt: self.pair.certificate, key: self.pair.key}
+
+    def manifest(self, namespace: str, identity: str) -> Raw:
         """The Secret."""
-        is_authority = isinstance(config, Authority)
-        crt, key = _AUTHORITY_KEYS if is_authority else _CERTIFICATE_KEYS
         labels = {
             _NAME: self.name,
             MANAGED_BY[0]: MANAGED_BY[1],
@@ -51,42 +59,43 @@ class Kept:
             _ISSUED: _stamp(self.issued),
             _VALID: _stamp(self.valid_until),
         }
+        if self.is_authority:
+            labels |= dict([_PERSIST])
         meta = {"name": self.secret_name, "namespace": namespace, "labels": labels}
-        content = {crt: self.pair.certificate, key: self.pair.key}
-        data = {name: Base64.encode_bytes(value) for name, value in content.items()}
+        data = {name: Base64.encode_bytes(value) for name, value in self.content.items()}
         return {
             "apiVersion": "v1",
             "kind": "Secret",
             "metadata": meta,
-            "type": "Opaque" if is_authority else "kubernetes.io/tls",
+            "type": "Opaque" if self.is_authority else "kubernetes.io/tls",
             "immutable": True,
             "data": data,
         }
 
 
 def read(secret: Raw) -> Kept | None:
-    """What a Secret keeps; None for one that is no key pair of the manager's."""
+    """What a Secret keeps; None for one that is no key pair of the manager's, or is going."""
     meta = decode(ObjectMeta, secret["metadata"])
     data: Mapping[str, str] = secret.get("data") or {}
-    for crt, key in (_AUTHORITY_KEYS, _CERTIFICATE_KEYS):
-        if crt in data and key in data:
-            pair = KeyPair(Base64(data[crt]).decode_bytes(), Base64(data[key]).decode_bytes())
-            labels = meta.labels
-            try:
-                issued, until = _moment(labels[_ISSUED]), _moment(labels[_VALID])
-            except (KeyError, ValueError):
-                return None
-            return Kept(
-                name=labels.get(_NAME, ""),
-                checksum=labels.get(_CHECKSUM, ""),
-                rotated=labels.get(_ROTATED, ""),
-                issued=issued,
-                valid_until=until,
-                pair=pair,
-                secret_name=meta.name,
-                uid=meta.uid,
-            )
-    return None
+    keys = next((k for k in (_AUTHORITY_KEYS, _CERTIFICATE_KEYS) if data.keys() >= set(k)), None)
+    if keys is None or meta.deletion_timestamp is not None:
+        return None
+    labels = meta.labels
+    try:
+        issued, until = _moment(labels[_ISSUED]), _moment(labels[_VALID])
+    except (KeyError, ValueError):
+        return None
+    return Kept(
+        name=labels.get(_NAME, ""),
+        checksum=labels.get(_CHECKSUM, ""),
+        rotated=labels.get(_ROTATED, ""),
+        issued=issued,
+        valid_until=until,
+        pair=KeyPair(*(Base64(data[key]).decode_bytes() for key in keys)),
+        is_authority=keys == _AUTHORITY_KEYS,
+        secret_name=meta.name,
+        uid=meta.uid,
+    )
 
 
 def _stamp(moment: datetime) -> str:

@@ -2,8 +2,9 @@
 
 `ensure` is the whole: authorities first, then the certificates that they sign. A key pair is made
 anew when its configuration changes, when 80 % of its validity are over or less than 10 days are
-left, when the authority that signed it is no longer the current one, and, an authority, when a
-rotation was asked for.
+left, when the authority that signed it is no longer the one that does, and, an authority, when a
+rotation was asked for. What nobody knows of, because an answer got lost, is found again by its
+labels. Of two that were made at the same time the newer one counts, and `cleanup` takes the other.
 
 Rotation of authorities (Gardener documentation, "Credentials Rotation", "Certificate
 Authorities"): while it is prepared the old authority signs on for servers, clients get their
@@ -15,8 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
-import attrs
-
 from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
 from actuator.interface import Client, Clock, Permission, Resource
 from generic.secrets.certificates import KeyPair, new_authority, sign, validity
@@ -24,13 +23,13 @@ from generic.secrets.config import (
     Authority,
     Certificate,
     Config,
-    Rotation,
     Usage,
     checksum_of,
 )
+from generic.secrets.issued import Issued
 from generic.secrets.kept import IDENTITY, MANAGED_BY, Kept, read
 
-__all__ = ["PERMISSIONS", "Issued", "SecretsManager"]
+__all__ = ["PERMISSIONS", "SecretsManager"]
 
 _SECRETS = Resource("v1", "secrets")
 _LEFT = timedelta(days=10)
@@ -43,23 +42,8 @@ PERMISSIONS = (
 """What a SecretsManager does in the API."""
 
 
-@attrs.frozen(kw_only=True)
-class Issued:
-    """A key pair as it is now: the Secret's name, and what it has to be trusted with.
-
-    `bundle` are the certificates of all authorities, PEM, that count now: its own for an
-    authority, those of its authority for a certificate.
-    """
-
-    name: str
-    secret_name: str
-    certificate: bytes
-    key: bytes = attrs.field(repr=False)
-    bundle: bytes = b""
-
-
 class SecretsManager:
-    """Key pairs in one namespace, of one owner.
+    """Key pairs in one namespace, of one owner; what `GenericControlPlane.secrets_manager` wants.
 
     `identity` tells its Secrets from those of other managers in the namespace: the extension's
     name. Raises ApiError from every method.
@@ -72,20 +56,17 @@ class SecretsManager:
         self._clock = clock
         self._wanted: set[str] = set()
 
-    def ensure(
-        self, configs: Iterable[Config], rotation: Rotation | None = None
-    ) -> dict[str, Issued]:
+    def ensure(self, configs: Iterable[Config], /) -> dict[str, Issued]:
         """Afterwards all of these exist; what there is of each now, by its config's name.
 
         Raises ConfigurationError for a certificate whose authority is not among them, and for
-        names that are there twice.
+        names that are there twice; RequeueAfter where another one made the same meanwhile.
         """
         wanted = list(configs)
         _check(wanted)
-        rotation = rotation or Rotation()
         kept = self._kept()
         authorities = {
-            config.name: self._authorities(config, rotation, kept)
+            config.name: self._authorities(config, kept)
             for config in wanted
             if isinstance(config, Authority)
         }
@@ -117,10 +98,9 @@ class SecretsManager:
         found = self._client.list(_SECRETS, self._namespace, label_selector=selector)
         return [kept for secret in found if (kept := read(secret)) is not None]
 
-    def _authorities(
-        self, config: Authority, rotation: Rotation, kept: Sequence[Kept]
-    ) -> list[Kept]:
+    def _authorities(self, config: Authority, kept: Sequence[Kept]) -> list[Kept]:
         """The current authority, and behind it the former one while it is still trusted."""
+        rotation = config.rotation
         mine = sorted(
             (k for k in kept if k.name == config.name), key=lambda k: k.issued, reverse=True
         )
@@ -130,17 +110,16 @@ class SecretsManager:
             for k in mine
             if (k.checksum, k.rotated) == (checksum, rotation.stamp) and not self._is_old(k)
         ]
-        current = good[0] if good else self._new_authority(config, checksum, rotation)
+        current = good[0] if good else self._new_authority(config, checksum)
         former = [k for k in mine if k.rotated != rotation.stamp][:1] if rotation.keeps_old else []
         trusted = [current, *former]
         self._wanted |= {one.secret_name for one in trusted}
         return trusted
 
-    def _new_authority(self, config: Authority, checksum: str, rotation: Rotation) -> Kept:
-        now = self._clock.now()
-        name = self._new_name(config, rotation.stamp)
-        pair = new_authority(config, name, now)
-        return self._create(config, name, checksum, rotation.stamp, pair)
+    def _new_authority(self, config: Authority, checksum: str) -> Kept:
+        name = self._new_name(config, config.rotation.stamp)
+        pair = new_authority(config, name, self._clock.now())
+        return self._create(config, name, checksum, pair)
 
     def _certificate(self, config: Certificate, authority: Kept, kept: Sequence[Kept]) -> Kept:
         checksum = checksum_of(config, authority.secret_name)
@@ -152,9 +131,9 @@ class SecretsManager:
         if good:
             current = max(good, key=lambda k: k.issued)
         else:
-            now = self._clock.now()
             name = self._new_name(config, authority.secret_name)
-            current = self._create(config, name, checksum, "", sign(config, authority.pair, now))
+            pair = sign(config, authority.pair, self._clock.now())
+            current = self._create(config, name, checksum, pair)
         self._wanted.add(current.secret_name)
         return current
 
@@ -163,20 +142,19 @@ class SecretsManager:
         moment = str(int(self._clock.now().timestamp()))
         return f"{config.name}-{checksum_of(config, self._identity, made_for, moment)}"
 
-    def _create(
-        self, config: Config, secret_name: str, checksum: str, rotated: str, pair: KeyPair
-    ) -> Kept:
+    def _create(self, config: Config, secret_name: str, checksum: str, pair: KeyPair) -> Kept:
         made = Kept(
             name=config.name,
             checksum=checksum,
-            rotated=rotated,
+            rotated=config.rotation.stamp if isinstance(config, Authority) else "",
             issued=self._clock.now(),
             valid_until=validity(pair.certificate)[1],
             pair=pair,
+            is_authority=isinstance(config, Authority),
             secret_name=secret_name,
         )
         try:
-            self._client.create(_SECRETS, made.manifest(self._namespace, self._identity, config))
+            self._client.create(_SECRETS, made.manifest(self._namespace, self._identity))
         except AlreadyExists as error:
             raise RequeueAfter(
                 _CHANGED, f"Secret {self._namespace}/{secret_name} was made meanwhile"
@@ -200,13 +178,8 @@ def _signer(config: Certificate, trusted: Sequence[Kept]) -> Kept:
 
 
 def _issued(current: Kept, trusted: Sequence[Kept]) -> Issued:
-    return Issued(
-        name=current.name,
-        secret_name=current.secret_name,
-        certificate=current.pair.certificate,
-        key=current.pair.key,
-        bundle=b"".join(one.pair.certificate for one in trusted),
-    )
+    bundle = b"".join(one.pair.certificate for one in trusted)
+    return Issued(kept=current, bundle=bundle)
 
 
 def _check(configs: Sequence[Config]) -> None:

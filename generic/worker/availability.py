@@ -36,6 +36,13 @@ __all__ = ["check_available", "is_stuck", "refuse_failed"]
 
 _STUCK = timedelta(minutes=2)
 _FAILED = "Failed"
+_HEALTHY = {
+    "Available": "True",
+    "Progressing": "True",
+    "ReplicaFailure": "False",
+    "Frozen": "False",
+}
+"""Conditions of a healthy machine deployment (gardener, `CheckMachineDeployment`)."""
 
 
 def check_available(
@@ -45,7 +52,7 @@ def check_available(
 
     Raises RequeueAfter while it waits, ActuatorError where machines failed.
     """
-    wanted = {group.name: group for group in groups}
+    wanted = {group.name for group in groups}
     deployments = [d for d in found.deployments if d.metadata.name in wanted]
     for deployment in deployments:
         refuse_failed(deployment, _preserved(deployment, found.machines))
@@ -54,11 +61,7 @@ def check_available(
         if awake:
             raise waiting_for(f"{awake} machines to hibernate")
         return
-    waiting = [
-        f"{deployment.metadata.name}: {missing}"
-        for deployment in deployments
-        if (missing := _missing(wanted[deployment.metadata.name], deployment, found))
-    ]
+    waiting = [f"{g.name}: {missing}" for g in groups if (missing := _missing(g, found))]
     if waiting:
         stuck = [g.name for g in groups if is_stuck(ctx, g, found)]
         if stuck:
@@ -90,8 +93,11 @@ def is_stuck(ctx: Context, group: MachineGroup, found: MachineObjects) -> bool:
     return known and all(_is_old(ctx, obj.metadata) for obj in (deployment, *classes))
 
 
-def _missing(group: MachineGroup, deployment: MachineDeployment, found: MachineObjects) -> str:
-    """What the deployment still waits for; "" when it is done."""
+def _missing(group: MachineGroup, found: MachineObjects) -> str:
+    """What the group's deployment still waits for; "" when it is done."""
+    deployment = found.deployment(group.name)
+    if deployment is None:
+        return "its MachineDeployment was deleted"
     status, desired = deployment.status, deployment.spec.replicas
     preserved = len(_preserved(deployment, found.machines))
     if status.observed_generation < deployment.metadata.generation:
@@ -104,6 +110,15 @@ def _missing(group: MachineGroup, deployment: MachineDeployment, found: MachineO
         return f"{status.unavailable_replicas} pending"
     if not group.is_manual and status.updated_replicas < status.replicas:
         return f"{status.replicas - status.updated_replicas} old ones to go"
+    return "" if preserved else _unhealthy(deployment)
+
+
+def _unhealthy(deployment: MachineDeployment) -> str:
+    """What its conditions say against it; a preserved machine alone makes it unavailable."""
+    for condition in deployment.status.conditions:
+        expected = _HEALTHY.get(condition.type)
+        if expected is not None and condition.status != expected:
+            return f"{condition.type} is {condition.status} ({condition.message})"
     return ""
 
 

@@ -1,23 +1,36 @@
 """SecretsManager and ShootAccess on the cluster: made once, rotated in phases, cleaned up."""
 
 import base64
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
+import attrs
 import pytest
+from builders import API
+from builders import cluster as cluster_manifest
 from cryptography import x509
+from harness import eventually
 
-from actuator.errors import ActuatorError, ConfigurationError, Invalid
+from actuator.codec import decode
+from actuator.errors import ActuatorError, ApiError, ConfigurationError, Invalid, RequeueAfter
 from actuator.interface import Resource
+from actuator.v1alpha1 import Cluster, ControlPlane
+from generic.controlplane import GenericControlPlane
+from generic.managedresources import ManagedResource
 from generic.secrets import (
     Authority,
     Certificate,
+    Rotation,
     RotationPhase,
     SecretsManager,
     ShootAccess,
     Usage,
     generic_kubeconfig_name,
+    rotation_of,
 )
-from generic.secrets.config import Rotation
+from generic.secrets.manager import PERMISSIONS
+from generic.seed import install
 
 SECRETS = Resource("v1", "secrets")
 CA = Authority(name="ca-provider")
@@ -26,8 +39,13 @@ CLIENT = Certificate(name="client", authority="ca-provider", common_name="c", us
 CONFIGS = [CA, SERVER, CLIENT]
 ASKED = datetime(2026, 3, 1, tzinfo=UTC)
 PREPARING = Rotation(phase=RotationPhase.PREPARING, initiated=ASKED)
+PREPARED = Rotation(phase=RotationPhase.PREPARED, initiated=ASKED)
 COMPLETING = Rotation(phase=RotationPhase.COMPLETING, initiated=ASKED)
 COMPLETED = Rotation(initiated=ASKED)
+
+
+def rotated(rotation):
+    return [attrs.evolve(CA, rotation=rotation), SERVER, CLIENT]
 
 
 class Clock:
@@ -60,6 +78,10 @@ def secret_names(client, namespace):
     return sorted(secret["metadata"]["name"] for secret in client.list(SECRETS, namespace))
 
 
+def names_of(issued):
+    return sorted(one.secret_name for one in issued.values())
+
+
 def loaded(pem):
     return x509.load_pem_x509_certificate(pem)
 
@@ -75,7 +97,7 @@ def is_signed_by(issued, authority):
 def test_what_is_there_is_found_again_after_a_restart(admin, namespace, manager):
     first, second = manager().ensure(CONFIGS), manager().ensure(CONFIGS)
     assert first == second
-    assert secret_names(admin, namespace) == sorted(i.secret_name for i in first.values())
+    assert secret_names(admin, namespace) == names_of(first)
     assert is_signed_by(first["server"], first["ca-provider"].certificate)
     assert first["server"].bundle == first["ca-provider"].certificate
 
@@ -95,35 +117,54 @@ def test_secrets_are_immutable_and_labelled_as_gardeners_are(admin, namespace, m
         admin.patch(SECRETS, issued.secret_name, namespace, {"data": {"tls.key": "eA=="}})
 
 
-def test_rotation_trusts_both_authorities_and_then_the_new_one(admin, namespace, manager):
+def test_case_65_preparing_keeps_both_authorities_and_completing_drops_the_old(
+    admin, namespace, manager
+):
     before = manager().ensure(CONFIGS)
     old = before["ca-provider"].certificate
-    during = manager().ensure(CONFIGS, PREPARING)
+    during = manager().ensure(rotated(PREPARING))
     new = during["ca-provider"].certificate
     assert new != old
     assert during["ca-provider"].bundle == during["server"].bundle == new + old
     assert is_signed_by(during["client"], new)
     assert is_signed_by(during["server"], old)
-    assert during == manager().ensure(CONFIGS, PREPARING)
+    assert during == manager().ensure(rotated(PREPARED))
     completing = manager()
-    after = completing.ensure(CONFIGS, COMPLETING)
+    after = completing.ensure(rotated(COMPLETING))
     assert after["ca-provider"].certificate == new
     assert after["server"].bundle == new
     assert is_signed_by(after["server"], new)
     completing.cleanup()
-    assert secret_names(admin, namespace) == sorted(i.secret_name for i in after.values())
-    assert manager().ensure(CONFIGS, COMPLETED) == after
+    assert secret_names(admin, namespace) == names_of(after)
+    assert manager().ensure(rotated(COMPLETED)) == after
 
 
-def test_what_other_configurations_made_is_untouched_by_a_rotation(admin, namespace, manager):
+def test_case_65_a_server_keeps_its_certificate_while_its_authority_is_prepared(manager):
+    before = manager().ensure(CONFIGS)
+    during = manager().ensure(rotated(PREPARING))
+    assert during["server"].secret_name == before["server"].secret_name
+    assert during["server"] != before["server"], "its checksum changes with the bundle"
+
+
+def test_case_65_what_is_not_rotated_is_unaffected(admin, namespace, manager):
+    other = [Authority(name="ca-other"), attrs.evolve(SERVER, name="other", authority="ca-other")]
     access = ShootAccess(name="csi")
     access.ensure(admin, namespace)
-    before = admin.get(SECRETS, access.secret_name, namespace)
-    manager().ensure(CONFIGS)
-    rotating = manager()
-    rotating.ensure(CONFIGS, PREPARING)
-    rotating.cleanup()
-    assert admin.get(SECRETS, access.secret_name, namespace) == before
+    asked = admin.get(SECRETS, access.secret_name, namespace)
+    before = manager().ensure([*CONFIGS, *other])
+    for rotation in (PREPARING, COMPLETING, COMPLETED):
+        rotating = manager()
+        after = rotating.ensure([*rotated(rotation), *other])
+        rotating.cleanup()
+        assert [after[name] for name in ("ca-other", "other")] == [
+            before[name] for name in ("ca-other", "other")
+        ]
+    assert admin.get(SECRETS, access.secret_name, namespace) == asked
+
+
+def test_case_65_a_shoot_that_was_rotated_long_ago_is_not_rotated_again(manager):
+    first = manager().ensure(rotated(COMPLETED))
+    assert manager().ensure(rotated(COMPLETED)) == first
 
 
 def test_a_certificate_is_renewed_before_it_ends_its_authority_is_not(manager, clock):
@@ -155,10 +196,160 @@ def test_cleanup_leaves_what_other_managers_made(admin, namespace, manager):
     assert secret_names(admin, namespace) == [left]
 
 
+def test_a_manager_that_was_asked_for_nothing_deletes_all_that_it_made(admin, namespace, manager):
+    manager().ensure(CONFIGS)
+    manager().cleanup()
+    manager().cleanup()
+    assert secret_names(admin, namespace) == []
+
+
 def test_keys_show_in_no_repr(manager):
     issued = manager().ensure(CONFIGS)
     assert "PRIVATE" not in repr(issued)
     assert b"PRIVATE" in issued["server"].key
+
+
+def test_as_a_mapping_it_is_the_secrets_data_and_the_bundle(admin, namespace, manager):
+    for name, files in (("server", {"tls.crt", "tls.key"}), ("ca-provider", {"ca.crt", "ca.key"})):
+        issued = manager().ensure(CONFIGS)[name]
+        data = admin.get(SECRETS, issued.secret_name, namespace)["data"]
+        assert data.keys() == files
+        assert {file: base64.b64encode(issued[file]).decode() for file in files} == data
+        assert issued.keys() - files == {"bundle.crt"}
+        assert issued["bundle.crt"] == issued.bundle
+
+
+def test_authorities_are_taken_along_to_another_seed_certificates_are_made_anew(
+    admin, namespace, manager
+):
+    """Gardener carries what is labelled persist=true over, with all labels, in a ShootState."""
+    manager().ensure(CONFIGS)
+    persisted = admin.list(SECRETS, namespace, label_selector="persist=true")
+    assert [secret["metadata"]["labels"]["name"] for secret in persisted] == ["ca-provider"]
+    manager().cleanup()
+    for secret in persisted:
+        meta = {key: secret["metadata"][key] for key in ("name", "namespace", "labels")}
+        admin.create(SECRETS, {**secret, "metadata": meta, "type": "Opaque"})
+    restored = manager().ensure(CONFIGS)
+    [authority] = persisted
+    assert restored["ca-provider"].secret_name == authority["metadata"]["name"]
+    assert is_signed_by(restored["server"], restored["ca-provider"].certificate)
+
+
+def test_a_lost_answer_costs_another_look_and_no_second_secret(admin, namespace, clock):
+    class Losing:
+        """The API server did it; the answer never arrives."""
+
+        lost = 0
+
+        def __getattr__(self, name):
+            return getattr(admin, name)
+
+        def create(self, resource, obj):
+            created = admin.create(resource, obj)
+            if self.lost < 2:
+                self.lost += 1
+                raise ApiError(0, "connection reset")
+            return created
+
+    client = Losing()
+    manager = SecretsManager(client, namespace, "provider-test", clock)
+    for _ in range(2):
+        with pytest.raises(ApiError):
+            manager.ensure(CONFIGS)
+        clock.time += timedelta(seconds=5)
+    issued = manager.ensure(CONFIGS)
+    assert secret_names(admin, namespace) == names_of(issued)
+    assert is_signed_by(issued["server"], issued["ca-provider"].certificate)
+
+
+@pytest.mark.parametrize("apart", [0, 1], ids=["at the same time", "a second apart"])
+def test_managers_that_ensure_at_once_end_with_one_secret_each(admin, namespace, apart):
+    start = threading.Barrier(4)
+
+    def ensure(number):
+        clock = Clock()
+        clock.time += timedelta(seconds=apart * number)
+        manager = SecretsManager(admin, namespace, "provider-test", clock)
+        start.wait(10)
+        for _ in range(20):
+            try:
+                return manager.ensure(CONFIGS)
+            except RequeueAfter:
+                clock.time += timedelta(seconds=1)
+        raise AssertionError("never done")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(ensure, range(4)))
+    last = SecretsManager(admin, namespace, "provider-test", Clock())
+    issued = last.ensure(CONFIGS)
+    last.cleanup()
+    assert secret_names(admin, namespace) == names_of(issued)
+    assert is_signed_by(issued["server"], issued["ca-provider"].certificate)
+    assert is_signed_by(issued["client"], issued["ca-provider"].certificate)
+
+
+def test_a_secret_that_is_going_is_not_relied_upon(admin, namespace, manager, clock):
+    before = manager().ensure([CA])["ca-provider"].secret_name
+    admin.patch(SECRETS, before, namespace, {"metadata": {"finalizers": ["example.org/held"]}})
+    admin.delete(SECRETS, before, namespace)
+    clock.time += timedelta(seconds=1)
+    assert manager().ensure([CA])["ca-provider"].secret_name != before
+    admin.patch(SECRETS, before, namespace, {"metadata": {"finalizers": None}})
+
+
+class Certified(GenericControlPlane):
+    """A control plane whose seed part serves with a certificate."""
+
+    permissions = (*GenericControlPlane.permissions, *PERMISSIONS)
+
+    def __init__(self):
+        self.mounted = None
+
+    def secrets_manager(self, ctx, control_plane):
+        namespace = control_plane.metadata.namespace
+        return SecretsManager(ctx.client, namespace, "provider-test", ctx.clock)
+
+    def secret_configs(self, control_plane, cluster):
+        return [attrs.evolve(CA, rotation=rotation_of(cluster)), SERVER]
+
+    def seed(self, at):
+        assert at.checksum("server")
+        self.mounted = at.secrets["server"].secret_name
+        return []
+
+
+def test_a_control_plane_has_its_certificates_and_leaves_none(admin, environment, seed, start):
+    install(environment, [ManagedResource])
+    cp = seed.of(ControlPlane, "cp")
+    actuator = Certified()
+    start(actuator)
+    spec = {"type": cp.namespace, "region": "eu-1", "secretRef": {"name": "cloudprovider"}}
+    meta = {"name": "cp", "namespace": cp.namespace}
+    cp.create({"apiVersion": API, "kind": "ControlPlane", "metadata": meta, "spec": spec})
+    eventually(cp.is_ready)
+    made = admin.list(SECRETS, cp.namespace, label_selector="managed-by=secrets-manager")
+    assert len(made) == 2
+    first = actuator.mounted
+    assert first in {secret["metadata"]["name"] for secret in made}
+    for phase in ("Preparing", "Completing"):
+        cp.update_cluster(cluster_in(cp.namespace, phase))
+        cp.ask("reconcile")
+        eventually(cp.is_ready)
+    assert actuator.mounted != first
+    left = admin.list(SECRETS, cp.namespace, label_selector="managed-by=secrets-manager")
+    assert len(left) == 2
+    cp.delete()
+    eventually(cp.is_gone)
+    assert not admin.list(SECRETS, cp.namespace)
+
+
+def cluster_in(namespace, phase):
+    manifest = cluster_manifest(namespace)
+    told = {"phase": phase, "lastInitiationTime": "2026-03-01T00:00:00Z"}
+    rotation = {"rotation": {"certificateAuthorities": told}}
+    manifest["spec"]["shoot"]["status"]["credentials"] = rotation
+    return manifest
 
 
 def test_a_certificate_without_its_authority_is_named(manager):
@@ -171,8 +362,10 @@ def test_access_is_asked_for_and_its_token_stays(admin, namespace):
     access.ensure(admin, namespace)
     token = {"data": {"token": base64.b64encode(b"t").decode()}}
     admin.patch(SECRETS, "shoot-access-csi", namespace, token)
+    before = admin.get(SECRETS, "shoot-access-csi", namespace)
     access.ensure(admin, namespace)
     secret = admin.get(SECRETS, "shoot-access-csi", namespace)
+    assert secret == before
     assert secret["data"] == token["data"]
     assert secret["metadata"]["labels"] == {
         "resources.gardener.cloud/purpose": "token-requestor",
@@ -191,16 +384,13 @@ def test_access_is_asked_for_and_its_token_stays(admin, namespace):
 def test_somebody_elses_secret_is_no_access(admin, namespace):
     meta = {"name": "shoot-access-csi", "namespace": namespace}
     admin.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
-    with pytest.raises(ActuatorError, match="belongs to somebody else"):
+    with pytest.raises(ActuatorError, match="asks for no token, so it belongs to somebody else"):
         ShootAccess(name="csi").ensure(admin, namespace)
     ShootAccess(name="csi").delete(admin, namespace)
     assert secret_names(admin, namespace) == ["shoot-access-csi"]
 
 
 def test_the_kubeconfig_is_the_one_that_the_cluster_names(namespace):
-    from actuator.codec import decode
-    from actuator.v1alpha1 import Cluster
-
     key = "generic-token-kubeconfig.secret.gardener.cloud/name"
     meta = {"name": namespace, "annotations": {key: "generic-token-kubeconfig-1"}}
     assert generic_kubeconfig_name(decode(Cluster, {"metadata": meta})) == (

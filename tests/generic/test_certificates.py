@@ -2,9 +2,11 @@
 
 import hashlib
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 
 import pytest
 from cryptography import x509
+from cryptography.x509 import verification
 
 from actuator.codec import decode
 from actuator.errors import ConfigurationError
@@ -75,6 +77,34 @@ def test_a_certificate_says_what_it_was_asked_to():
     usage = loaded.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(usage) == [x509.oid.ExtendedKeyUsageOID.SERVER_AUTH]
     assert issuer.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+
+
+def verifiers(authority, when):
+    store = verification.Store([x509.load_pem_x509_certificate(authority.certificate)])
+    return verification.PolicyBuilder().store(store).time(when)
+
+
+def test_a_server_verifies_under_its_names_while_it_is_valid_and_as_no_client():
+    authority = new_authority(CA, "ca-provider-1", NOW)
+    server = x509.load_pem_x509_certificate(sign(SERVER, authority, NOW).certificate)
+    for name in (x509.DNSName("webhook.shoot"), x509.IPAddress(ip_address("10.0.0.1"))):
+        verifiers(authority, NOW).build_server_verifier(name).verify(server, [])
+    with pytest.raises(verification.VerificationError):
+        verifiers(authority, NOW).build_server_verifier(x509.DNSName("other")).verify(server, [])
+    later = NOW + timedelta(days=366)
+    verifier = verifiers(authority, later).build_server_verifier(x509.DNSName("webhook"))
+    with pytest.raises(verification.VerificationError):
+        verifier.verify(server, [])
+    with pytest.raises(verification.VerificationError):
+        verifiers(authority, NOW).build_client_verifier().verify(server, [])
+
+
+def test_another_authority_verifies_nothing():
+    server = sign(SERVER, new_authority(CA, "ca-provider-1", NOW), NOW)
+    other = new_authority(CA, "ca-provider-1", NOW)
+    verifier = verifiers(other, NOW).build_server_verifier(x509.DNSName("webhook"))
+    with pytest.raises(verification.VerificationError):
+        verifier.verify(x509.load_pem_x509_certificate(server.certificate), [])
 
 
 def test_a_certificate_is_not_valid_longer_than_its_authority():

@@ -1,0 +1,260 @@
+"""GenericBackupEntry through a Manager: etcd's Secret comes, follows and goes (cases 47, 48)."""
+
+import base64
+
+import pytest
+from harness import eventually
+
+from actuator.errors import ConfigurationError, NotFound
+from actuator.interface import Resource
+from actuator.v1alpha1 import BackupEntry
+from generic.backupentry import CREATED_BY, GenericBackupEntry, technical_id_and_uid
+
+SECRETS = Resource("v1", "secrets")
+NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+PURPOSE = "security.gardener.cloud/purpose"
+REQUESTOR = "workload-identity-token-requestor"
+IDENTITY = "workloadidentity.security.gardener.cloud"
+
+
+class Crash(Exception):
+    pass
+
+
+class Backups(GenericBackupEntry):
+    """Etcd gets what is given, under upper-case names."""
+
+    def __init__(self):
+        self.deleted = []
+        self.crashes = 0
+
+    def etcd_secret_data(self, ctx, entry, data):
+        return {key if key == "bucketName" else key.upper(): data[key] for key in data}
+
+    def delete_entry(self, ctx, entry):
+        if self.crashes:
+            self.crashes -= 1
+            raise Crash
+        self.deleted.append(entry.metadata.name)
+
+
+class Identities(Backups):
+    def etcd_secret_data(self, ctx, entry, data):
+        return data
+
+
+def encoded(**data):
+    return {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
+
+
+def secret(namespace, name, **more):
+    meta = {"name": name, "namespace": namespace, **more.pop("metadata", {})}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, **more}
+
+
+@pytest.fixture
+def entry(admin, seed, namespace):
+    """The BackupEntry of the shoot whose namespace this is; the credentials are in there too."""
+    looking_at = seed.of(BackupEntry, f"{namespace}--uid")
+    admin.create(SECRETS, secret(namespace, "credentials", data=encoded(key="one")))
+    yield looking_at
+    for name in (f"{namespace}--uid", f"source-{namespace}--uid", f"{namespace}-gone--uid"):
+        try:
+            looking_at.patch({"metadata": {"finalizers": None}}, name)
+            looking_at.delete(name)
+        except NotFound:
+            continue
+
+
+def create(entry, name=""):
+    spec = {"type": entry.namespace, "region": "eu-1", "bucketName": "bucket"}
+    spec["secretRef"] = {"name": "credentials", "namespace": entry.namespace}
+    meta = {"name": name or entry.name}
+    kind = BackupEntry.KIND
+    manifest = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec}
+    entry.create(manifest)
+    eventually(lambda: entry.is_ready(name))
+
+
+def etcds(entry, name="etcd-backup"):
+    return entry.client.get(SECRETS, name, entry.namespace)
+
+
+def reconcile(entry):
+    entry.ask("reconcile")
+    eventually(entry.is_ready)
+
+
+def change(entry, name, patch):
+    return entry.client.patch(SECRETS, name, entry.namespace, patch)
+
+
+def test_case_47_etcds_secret_is_created_and_follows_the_credentials(entry, start):
+    start(Backups())
+    create(entry)
+    found = etcds(entry)
+    assert found["data"] == encoded(KEY="one", bucketName="bucket")
+    assert found["metadata"]["annotations"] == {CREATED_BY: entry.name}
+    change(entry, "credentials", {"data": encoded(key="two")})
+    reconcile(entry)
+    assert etcds(entry)["data"] == encoded(KEY="two", bucketName="bucket")
+
+
+def test_case_47_what_is_as_it_should_be_is_not_written(entry, start):
+    start(Backups())
+    create(entry)
+    before = etcds(entry)["metadata"]["resourceVersion"]
+    reconcile(entry)
+    assert etcds(entry)["metadata"]["resourceVersion"] == before
+
+
+def test_case_47_metadata_of_others_and_data_of_others_are_stripped(entry, start):
+    foreign = {"labels": {"foreign": "yes"}, "annotations": {"foreign": "yes"}}
+    manifest = secret(entry.namespace, "etcd-backup", metadata=foreign, data=encoded(old="x"))
+    entry.client.create(SECRETS, manifest)
+    start(Backups())
+    create(entry)
+    found = etcds(entry)
+    assert found["metadata"].get("labels", {}) == {}
+    assert found["metadata"]["annotations"] == {CREATED_BY: entry.name}
+    assert found["data"] == encoded(KEY="one", bucketName="bucket")
+
+
+def test_case_47_without_the_shoots_namespace_nothing_is_written(entry, start):
+    start(Backups())
+    create(entry, f"{entry.namespace}-gone--uid")
+    names = {one["metadata"]["name"] for one in entry.client.list(SECRETS, entry.namespace)}
+    assert names == {"credentials"}
+    with pytest.raises(NotFound):
+        entry.client.get(NAMESPACES, f"{entry.namespace}-gone")
+
+
+def test_case_47_in_a_namespace_that_goes_nothing_is_written(entry, start):
+    going = f"{entry.namespace}-gone"
+    meta = {"name": going}
+    entry.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    held = secret(going, "held", metadata={"finalizers": ["example.org/held"]})
+    entry.client.create(SECRETS, held)
+    entry.client.delete(NAMESPACES, going)
+    start(Backups())
+    create(entry, f"{going}--uid")
+    with pytest.raises(NotFound):
+        entry.client.get(SECRETS, "etcd-backup", going)
+    entry.client.patch(SECRETS, "held", going, {"metadata": {"finalizers": None}})
+
+
+def test_case_47_what_a_workload_identity_needs_is_kept_with_its_token(entry, start):
+    annotations = {f"{IDENTITY}/{part}": part for part in ("name", "namespace", "context-object")}
+    labels = {PURPOSE: REQUESTOR, f"{IDENTITY}/provider": "aws"}
+    given = {"labels": labels | {"x": "y"}, "annotations": annotations | {"x": "y"}}
+    data = encoded(config="c", token="not this one")
+    change(entry, "credentials", {"metadata": given, "data": {"key": None, **data}})
+    start(Identities())
+    create(entry)
+    found = etcds(entry)
+    assert found["metadata"]["labels"] == labels
+    assert found["metadata"]["annotations"] == annotations | {CREATED_BY: entry.name}
+    assert found["data"] == encoded(config="c", bucketName="bucket")
+    change(entry, "etcd-backup", {"data": encoded(token="requested")})
+    change(entry, "credentials", {"data": encoded(config="d")})
+    reconcile(entry)
+    assert etcds(entry)["data"] == encoded(config="d", bucketName="bucket", token="requested")
+
+
+def test_case_47_a_deletion_takes_the_secret_and_the_backups(entry, start):
+    actuator = start_and_create(entry, start)
+    entry.delete()
+    eventually(entry.is_gone)
+    with pytest.raises(NotFound):
+        etcds(entry)
+    assert actuator.deleted == [entry.name]
+
+
+def test_case_47_a_secret_that_another_entry_made_survives_the_deletion(entry, start):
+    actuator = start_and_create(entry, start)
+    other = {"metadata": {"annotations": {CREATED_BY: "another"}}}
+    change(entry, "etcd-backup", other)
+    entry.delete()
+    eventually(entry.is_gone)
+    assert etcds(entry)["metadata"]["annotations"] == {CREATED_BY: "another"}
+    assert actuator.deleted == [entry.name]
+
+
+def test_case_47_a_secret_without_creator_goes_with_the_entry(entry, start):
+    start_and_create(entry, start)
+    change(entry, "etcd-backup", {"metadata": {"annotations": {CREATED_BY: None}}})
+    entry.delete()
+    eventually(entry.is_gone)
+    with pytest.raises(NotFound):
+        etcds(entry)
+
+
+def test_case_47_the_source_of_a_migration_has_a_secret_of_its_own(entry, start):
+    start_and_create(entry, start)
+    source = f"source-{entry.namespace}--uid"
+    create(entry, source)
+    assert etcds(entry, "source-etcd-backup")["metadata"]["annotations"] == {CREATED_BY: source}
+    entry.delete(source)
+    eventually(lambda: entry.is_gone(source))
+    assert etcds(entry)
+
+
+def test_case_47_a_migration_leaves_secret_and_backups(entry, start):
+    actuator = start_and_create(entry, start)
+    entry.ask("migrate")
+    eventually(lambda: entry.last_operation() == ("Migrate", "Succeeded"))
+    assert etcds(entry)
+    assert actuator.deleted == []
+
+
+def test_a_deletion_that_crashes_is_finished_by_the_next(entry, start):
+    actuator = start_and_create(entry, start)
+    actuator.crashes = 2
+    entry.delete()
+    eventually(entry.is_gone)
+    assert actuator.deleted == [entry.name]
+
+
+def start_and_create(entry, start):
+    actuator = Backups()
+    start(actuator)
+    create(entry)
+    return actuator
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("shoot--project--name--uid", ("shoot--project--name", "uid")),
+        ("shoot-project-name--uid", ("shoot-project-name", "uid")),
+        ("source-shoot--project--name--uid", ("shoot--project--name", "uid")),
+        ("shoot--source-x--name--a-b-c", ("shoot--source-x--name", "a-b-c")),
+    ],
+)
+def test_case_48_a_name_says_technical_id_and_uid(name, expected):
+    assert technical_id_and_uid(name) == expected
+
+
+@pytest.mark.parametrize("name", ["shoot-project-name", "shoot--", "--uid", "source---uid", ""])
+def test_case_48_a_name_that_says_no_shoot_is_refused_and_named(name):
+    with pytest.raises(ConfigurationError, match=f"BackupEntry {name}: metadata.name says no"):
+        technical_id_and_uid(name)
+
+
+def test_case_48_an_entry_with_such_a_name_says_so_in_its_status(seed, start):
+    entry = seed.of(BackupEntry, f"{seed.namespace}-nothing")
+    start(Backups())
+    spec = {"type": entry.namespace, "region": "eu-1", "bucketName": "bucket"}
+    spec["secretRef"] = {"name": "credentials", "namespace": entry.namespace}
+    given = secret(entry.namespace, "credentials")
+    entry.client.create(SECRETS, given)
+    kind = BackupEntry.KIND
+    meta = {"name": entry.name}
+    entry.create(
+        {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec}
+    )
+    error = eventually(lambda: entry.status().get("lastError"))
+    assert "metadata.name says no shoot" in error["description"]
+    assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    entry.patch({"metadata": {"finalizers": None}})
+    entry.delete()
