@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from actuator.errors import ApiError
 from actuator.interface import Client, resource_of
 from generic.finalizers import Stale
