@@ -22,6 +22,7 @@ from actuator.errors import ErrorCode, Invalid
 from actuator.interface import Clock
 from actuator.meta import Kind, Object, Raw, format_time
 from generic import finalizers, status
+from generic.blocked import DELETION_BLOCKED, blocking
 from generic.finalizers import Stale
 from generic.operation import Operation
 from generic.patches import escape, remove, test
@@ -73,6 +74,11 @@ class Attempt:
         return self.start.uid
 
     @property
+    def known(self) -> Entry[Header]:
+        """The object as last written or read."""
+        return self._entry
+
+    @property
     def doing(self) -> str:
         """What is attempted, for people: "deleting Infrastructure"."""
         return f"{_GERUNDS[self.operation]} {self._kind.name}"
@@ -118,6 +124,11 @@ class Attempt:
             ),
         )
 
+    @property
+    def others_finalizers(self) -> list[str]:
+        """Finalizers of others that are on the object, as far as we know."""
+        return [name for name in self._entry.header.finalizers if name != self._kind.finalizer]
+
     def save(self) -> None:
         """Afterwards what the actuator changed so far is in the status."""
         changed = self._changed()
@@ -141,26 +152,37 @@ class Attempt:
             ),
         )
 
-    def fail(self, error: str, codes: Iterable[ErrorCode]) -> None:
+    def fail(
+        self, error: str, codes: Iterable[ErrorCode], blocked: tuple[str, str] | None = None
+    ) -> None:
         """Afterwards lastOperation and lastError say what went wrong.
 
+        `blocked`, reason and message, becomes the condition of a deletion that cannot go on.
         Where the API server does not take what the actuator changed, the error goes alone.
         """
         text, listed = f"Error {self.doing}: {error}", list(codes)
 
-        def write(changes: Raw) -> None:
-            self._write_status(
-                changes,
-                lambda raw, changed: status.failed(
+        def build(raw: Raw, changed: Raw) -> list[Raw]:
+            now = self._now()
+            if blocked is not None:
+                changed = status.with_condition(
                     raw,
-                    self._type,
-                    text,
-                    self._now(),
-                    generation=self.start.generation,
-                    codes=listed,
-                    changed=changed,
-                ),
+                    changed,
+                    DELETION_BLOCKED,
+                    lambda before: blocking(before, *blocked, listed, now),
+                )
+            return status.failed(
+                raw,
+                self._type,
+                text,
+                now,
+                generation=self.start.generation,
+                codes=listed,
+                changed=changed,
             )
+
+        def write(changes: Raw) -> None:
+            self._write_status(changes, build)
 
         try:
             write(self._changed())

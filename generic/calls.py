@@ -2,7 +2,8 @@
 
 A thread cannot be killed. So a call that must end is first cancelled (`Context.check` and every
 request through its client raise), and if it has not returned after a grace period it is set
-aside: fenced for good, its worker replaced, its result dropped whenever it comes.
+aside: fenced for good, its worker replaced, its result dropped whenever it comes. Only so many
+may be set aside; a call that must not wait for that reserves its place before it begins.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from actuator.meta import Object, Raw
 from generic.operation import Operation
 from generic.store import Request
 
-__all__ = ["Aside", "Call", "Calls", "Services"]
+__all__ = ["SET_ASIDE_AFTER", "Aside", "Call", "Calls", "Services"]
+
+SET_ASIDE_AFTER = 10.0
+"""Seconds that a call whose time is over, or that was cancelled, has to return by itself."""
 
 
 @attrs.frozen
@@ -93,17 +97,21 @@ class Call:
     def __init__(
         self,
         operation: Operation,
+        uid: str,
         client: Client,
         log: logging.LoggerAdapter[logging.Logger],
         clock: Clock,
-        deadline: float,
+        seconds: float,
         gate: Callable[[], None],
     ) -> None:
         self.operation = operation
+        self.uid = uid
         self.client: Client = FencedClient(client, self.check)
         self.log = log
         self.clock = clock
-        self.deadline = deadline
+        self.deadline = clock.monotonic() + seconds
+        self.limit = self.deadline + SET_ASIDE_AFTER
+        """When, on the monotonic clock, it is set aside if it has not returned."""
         self._gate = gate
         self._services: Services | None = None
         self._lock = threading.Lock()
@@ -143,82 +151,113 @@ class Call:
         assert self._services is not None, "a call is connected before an actuator sees it"
         return self._services
 
-    def cancel(self, reason: str) -> None:
-        """Asks the call to stop: from now on every use of it raises SetAside."""
-        self._cancelled = SetAside(reason)
+    def cancel(self, reason: str, *, grace: float = SET_ASIDE_AFTER) -> None:
+        """Asks the call to stop: every use of it raises SetAside; it has `grace` seconds."""
+        if self._cancelled is None:
+            self._cancelled = SetAside(reason)
+        self.limit = min(self.limit, self.clock.monotonic() + grace)
 
     @property
     def cancelled(self) -> bool:
         """Whether it was asked to stop."""
         return self._cancelled is not None
 
-    def finish(self) -> bool:
-        """Ends the call for its worker; False when it was set aside before, its result void."""
+    def end(self) -> bool:
+        """Ends the call: for its worker, or for everybody else; False when it was over before."""
         with self._lock:
             first, self._over = not self._over, True
-            return first
-
-    def set_aside(self) -> bool:
-        """Ends the call for everybody else; False when its worker ended it before."""
-        with self._lock:
-            first, self._over = not self._over, True
+            if self._cancelled is None:
+                self._cancelled = SetAside("the call is over")
             return first
 
 
 class Aside:
-    """The calls of all controllers that were set aside and still hang."""
+    """How many calls of all controllers hang, set aside; and who may still join them."""
 
     def __init__(self, limit: int = 64) -> None:
         self._limit = limit
-        self._calls: set[Call] = set()
+        self._lock = threading.Lock()
+        self._places: set[Call] = set()
+        self._hanging: set[Call] = set()
 
     def __len__(self) -> int:
-        return len(self._calls)
+        return len(self._hanging)
 
-    @property
-    def full(self) -> bool:
-        """Whether another call that hangs would be one too many."""
-        return len(self._calls) >= self._limit
+    def reserve(self, call: Call) -> bool:
+        """Keeps a place for a call that may hang; False when there is none."""
+        with self._lock:
+            if call not in self._places and len(self._places) >= self._limit:
+                return False
+            self._places.add(call)
+            return True
 
     def add(self, call: Call) -> None:
-        """The call hangs."""
-        self._calls.add(call)
+        """The call hangs, in the place that was reserved for it."""
+        self._hanging.add(call)
 
     def discard(self, call: Call) -> None:
-        """The call came back, if it ever hung."""
-        self._calls.discard(call)
+        """The call came back, if it ever hung; its place is free."""
+        with self._lock:
+            self._places.discard(call)
+            self._hanging.discard(call)
 
 
 class Calls:
-    """The calls of one controller that run now, by object."""
+    """The calls of one controller, by object: those that run now, and those that hang."""
 
     def __init__(self, aside: Aside) -> None:
-        self.aside = aside
+        self._aside = aside
         self._lock = threading.Lock()
         self._running: dict[Request, Call] = {}
+        self._hanging: dict[Request, set[Call]] = {}
 
     def start(self, request: Request, call: Call) -> None:
         """The call is about to be made."""
         with self._lock:
             self._running[request] = call
 
+    def start_reserved(self, request: Request, call: Call) -> bool:
+        """The same, for a call that can be set aside whatever else hangs; False: it cannot."""
+        if not self._aside.reserve(call):
+            return False
+        self.start(request, call)
+        return True
+
     def finish(self, request: Request, call: Call) -> bool:
         """The call came back; False when it had been set aside."""
+        self._aside.discard(call)
         with self._lock:
-            self.aside.discard(call)
             if self._running.get(request) is call:
                 del self._running[request]
-        return call.finish()
+            hanging = self._hanging.get(request, set())
+            hanging.discard(call)
+            if not hanging:
+                self._hanging.pop(request, None)
+        return call.end()
 
     def running(self, request: Request) -> Call | None:
         """The call that runs for the object, or None."""
         return self._running.get(request)
 
-    def set_aside(self, request: Request, call: Call) -> bool:
-        """Gives up on the call; False when it came back before."""
+    def hangs(self, request: Request, uid: str) -> bool:
+        """Whether a call for that very object was set aside and has not come back."""
         with self._lock:
-            if self._running.get(request) is not call or not call.set_aside():
+            return any(call.uid == uid for call in self._hanging.get(request, ()))
+
+    def overdue(self, now: float) -> list[tuple[Request, Call]]:
+        """The calls whose limit is over at `now`, on the monotonic clock."""
+        with self._lock:
+            return [(request, call) for request, call in self._running.items() if call.limit <= now]
+
+    def set_aside(self, request: Request, call: Call) -> bool:
+        """Gives up on the call; False when it came back before, or too many hang already."""
+        with self._lock:
+            if self._running.get(request) is not call or not self._aside.reserve(call):
+                return False
+            if not call.end():
+                self._aside.discard(call)
                 return False
             del self._running[request]
-            self.aside.add(call)
+            self._hanging.setdefault(request, set()).add(call)
+            self._aside.add(call)
             return True

@@ -50,6 +50,8 @@ class Failed:
 
 Outcome = Done | Again | Failed
 _everything = all_of()
+_HELPERS = 1
+"""Threads beside the workers, at most, for what is urgent while all of those are busy."""
 
 
 @attrs.define
@@ -90,6 +92,7 @@ class Controller:
         self._lock = threading.Lock()
         self._busy: dict[Request, _Busy] = {}
         self._workers: set[threading.Thread] = set()
+        self._helpers = 0
         self._names = count()
         self.started = False  # from then on, events count
         self.staffed = False  # from then on, a worker that is missing died
@@ -128,6 +131,10 @@ class Controller:
             busy.known = new
         elif self._predicate(event) and not self._store.is_own(event.request, new.resource_version):
             busy.seen.add(new.resource_version)  # and no answer claimed it since
+
+    def serves(self, request: Request, header: Header) -> bool:
+        """Whether the object is ours at all."""
+        return self._serves(_seen(request, header))
 
     def wants(self, request: Request, header: Header) -> bool:
         """Whether the predicates would let the object through if it were new."""
@@ -185,11 +192,31 @@ class Controller:
     def replace_worker(self, request: Request) -> None:
         """Frees an object whose worker hangs, and puts a fresh worker in its place."""
         busy = self.put_back(request)
-        if busy is not None:
-            with self._lock:
+        with self._lock:
+            was_helper = busy is not None and busy.worker not in self._workers
+            if was_helper:
+                self._helpers -= 1
+            elif busy is not None:
                 self._workers.discard(busy.worker)
+        if was_helper:
+            self.hurry(request)
+        else:
+            self.queue.add(request, urgent=True)
+            self.add_worker()
+
+    def hurry(self, request: Request) -> None:
+        """Puts an object before all others; where every worker is busy, a helper takes it.
+
+        Workers may hang for as long as their actuators do, and what is urgent must not wait.
+        """
         self.queue.add(request, urgent=True)
-        self.add_worker()
+        with self._lock:
+            workers = sum(thread.is_alive() for thread in self._workers)
+            if len(self._busy) < workers or self._helpers >= _HELPERS:
+                return
+            self._helpers += 1
+        name = f"{self.name}-helper-{next(self._names)}"
+        threading.Thread(target=self._help, name=name, daemon=True).start()
 
     def _work(self) -> None:
         while True:
@@ -197,14 +224,32 @@ class Controller:
                 request = self.queue.get()
             except ShutDown:
                 return
-            entry = self._store.get(request)
-            with self._lock:
-                here = threading.current_thread()
-                self._busy[request] = _Busy(here, entry.header if entry else None)
-            try:
-                self._handle(request)
-            except WorkerReplaced:
+            if not self._take(request):
                 return
+
+    def _help(self) -> None:
+        """Works as long as something is urgent."""
+        while True:
+            with self._lock:  # what is added from now on finds that there is no helper
+                request = self.queue.take_urgent()
+                if request is None:
+                    self._helpers -= 1
+                    return
+            if not self._take(request):
+                return
+
+    def _take(self, request: Request) -> bool:
+        """Does the work of one request; False where this thread was replaced meanwhile."""
+        entry = self._store.get(request)
+        with self._lock:
+            here = threading.current_thread()
+            self._busy[request] = _Busy(here, entry.header if entry else None)
+        try:
+            self._handle(request)
+        except WorkerReplaced:
+            self.look_at(request)  # a call that hung is back
+            return False
+        return True
 
     def _handle(self, request: Request) -> None:
         """One request; every way it can end is in here."""

@@ -1,7 +1,7 @@
 """EventRecorder: what happened to an object, for people, as Kubernetes events.
 
-Two ways: `record` is best effort and merges repeats; `record_acknowledged` raises unless the API
-server has taken the event, so that something else may depend on it.
+Two ways, both best effort: `record` merges repeats for a while; `record_once` is there once for an
+object and reason, whoever says it again. What something else depends on is no event.
 
 Events are core v1 ones with counts, which is what `kubectl describe` shows. An event lives in the
 namespace of its object, so it goes with that; the API server takes none for a namespace that is
@@ -11,26 +11,22 @@ being deleted: those are written into `default`, about the Namespace.
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
 
 import attrs
 
 from actuator.errors import AlreadyExists, ApiError, Forbidden, NotFound
-from actuator.interface import Client, Clock, ExternalResource, Resource
+from actuator.interface import Client, Clock, Resource
 from actuator.meta import Raw, format_time
 
-__all__ = ["DATA", "EVENTS", "About", "EventRecorder"]
+__all__ = ["EVENTS", "About", "EventRecorder"]
 
 logger = logging.getLogger(__name__)
 
 EVENTS = Resource("v1", "events")
-DATA = "actuator.extensions.gardener.cloud/data"
-"""The annotation of an acknowledged event: what it says, as JSON."""
 MERGE_SECONDS = 600.0
 """Repeats within this time after the first count up, later ones are a new event."""
 REMEMBERED = 4096
@@ -82,37 +78,18 @@ class EventRecorder:
                 recorded.namespace = self._create(about, event)
                 recorded.count = 1
         except Exception as error:  # whatever it is, it must not hide what the event is about
-            fields = {"object": str(about), "reason": reason, "error": str(error)}
-            logger.warning("an event could not be written", extra={"fields": fields})
+            _could_not_write(about, reason, error)
 
-    def record_acknowledged(
-        self,
-        about: About,
-        reason: str,
-        message: str,
-        *,
-        key: str,
-        data: Mapping[str, object],
-        warning: bool = True,
+    def record_once(
+        self, about: About, reason: str, message: str, *, warning: bool = False
     ) -> None:
-        """Afterwards the API server has the event, with `data` (JSON) in its annotation `DATA`.
-
-        A repeat for the same object and `key` is the same event. Raises ApiError.
-        """
-        digest = hashlib.sha256(f"{about.uid}\n{reason}\n{key}".encode()).hexdigest()[:20]
-        event = self._event(about, _name(about, digest), reason, message, warning=warning)
-        event["metadata"]["annotations"] = {DATA: json.dumps(dict(data), sort_keys=True)}
-        self._create(about, event)
-
-    def record_left_outside(self, about: About, resource: ExternalResource) -> None:
-        """Afterwards it is on record that `resource` may remain outside. Raises ApiError."""
-        self.record_acknowledged(
-            about,
-            "LeftOutside",
-            f"Force deletion leaves behind outside the seed: {resource}",
-            key=str(resource),
-            data=attrs.asdict(resource),
-        )
+        """Says it once for the object and reason, restarts included; never raises."""
+        try:
+            digest = hashlib.sha256(f"{about.uid}\n{reason}".encode()).hexdigest()[:20]
+            event = self._event(about, _name(about, digest), reason, message, warning=warning)
+            self._create(about, event)
+        except Exception as error:  # whatever it is, it must not hide what the event is about
+            _could_not_write(about, reason, error)
 
     def _remember(self, about: About, reason: str, message: str) -> tuple[_Recorded, int]:
         """The event to write or to count up, and how often that now happened."""
@@ -177,6 +154,11 @@ class EventRecorder:
             "lastTimestamp": now,
             "count": 1,
         }
+
+
+def _could_not_write(about: About, reason: str, error: Exception) -> None:
+    fields = {"object": str(about), "reason": reason, "error": str(error)}
+    logger.warning("an event could not be written", extra={"fields": fields})
 
 
 def _about_namespace(about: About, event: Raw) -> Raw:

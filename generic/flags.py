@@ -38,6 +38,18 @@ def _address(_ctx: click.Context, _option: click.Parameter, value: str) -> str:
     return value
 
 
+def _budget(_ctx: click.Context, _option: click.Parameter, value: str) -> float | None:
+    if value == "none":
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise click.BadParameter(f"{value!r}: give seconds above 0, or none")
+    return seconds
+
+
 def _workers(ctx: click.Context, _option: click.Parameter, value: Sequence[str]) -> dict[str, int]:
     workers = {}
     for pair in (*(ctx.lookup_default("workers") or ()), *value):  # the file's, then those given
@@ -146,6 +158,18 @@ FLAGS: list[click.Parameter] = [
         "processing-status",
         "Publish Processing for operations that take over a second, or always.",
         type=click.Choice(["slow", "always"]),
+    ),
+    click.Option(
+        ["--force-delete-budget"],
+        default=f"{_DEFAULTS.force_delete_budget:g}",
+        show_default=True,
+        callback=_budget,
+        help="Seconds for a force deletion, whatever hangs; none: as long as it takes.",
+    ),
+    _flag(
+        "outcome-events",
+        "Outcomes of deletions that become events: the unusual ones, or all.",
+        type=click.Choice(["unusual", "all"]),
     ),
     _flag(
         "extension-classes",

@@ -19,7 +19,7 @@ Source: Gardener documentation, "Force Deletion" (what an extension has to clean
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import attrs
 
@@ -28,7 +28,7 @@ from actuator.interface import Client, SeedObjects
 from actuator.meta import Raw
 from generic.finalizers import Stale, patch_tested, take_off
 
-__all__ = ["CONFIRM_DELETION", "Stripped", "delete_seed_objects"]
+__all__ = ["CONFIRM_DELETION", "Held", "SeedObjectsHeld", "Stripped", "delete_seed_objects"]
 
 CONFIRM_DELETION = "confirmation.gardener.cloud/deletion"
 _PROTECTED_GROUPS = frozenset({"extensions.gardener.cloud", "druid.gardener.cloud"})
@@ -45,26 +45,50 @@ class Stripped:
     finalizer: str
 
 
+@attrs.frozen(kw_only=True)
+class Held:
+    """A seed object that is still there, and the finalizers that nobody declared."""
+
+    resource: str
+    name: str
+    finalizers: tuple[str, ...]
+
+    def __str__(self) -> str:
+        holders = f"held by {', '.join(self.finalizers)}" if self.finalizers else "being deleted"
+        return f"{self.resource} {self.name} ({holders})"
+
+
+class SeedObjectsHeld(ActuatorError):
+    """Seed objects that a force deletion has to remove are still there."""
+
+    def __init__(self, held: Sequence[Held]) -> None:
+        super().__init__(
+            f"Seed objects are still there: {'; '.join(map(str, held))}",
+            codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
+        )
+        self.held = tuple(held)
+
+
 def delete_seed_objects(
     client: Client,
     namespace: str,
     groups: Iterable[SeedObjects],
     on_stripped: Callable[[Stripped], None],
 ) -> None:
-    """Afterwards no object of these groups exists; `on_stripped` hears of each finalizer."""
-    held: list[str] = []
+    """Afterwards no object of these groups exists; `on_stripped` hears of each finalizer.
+
+    Raises SeedObjectsHeld or ApiError.
+    """
+    held: list[Held] = []
     for group in groups:
         held.extend(_delete_group(client, namespace, group, on_stripped))
     if held:
-        raise ActuatorError(
-            f"Seed objects are still there: {'; '.join(held)}",
-            codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
-        )
+        raise SeedObjectsHeld(held)
 
 
 def _delete_group(
     client: Client, namespace: str, group: SeedObjects, on_stripped: Callable[[Stripped], None]
-) -> list[str]:
+) -> list[Held]:
     """Deletes and strips until the list is empty, or nothing more can be done."""
     for _ in range(_ROUNDS):
         objects = _list(client, namespace, group)
@@ -74,7 +98,7 @@ def _delete_group(
             _delete(client, group, obj)
             for stripped in _strip(client, group, obj["metadata"]):
                 on_stripped(stripped)
-    return [_say_what_holds(group, obj) for obj in _list(client, namespace, group)]
+    return [_held(group, obj["metadata"]) for obj in _list(client, namespace, group)]
 
 
 def _list(client: Client, namespace: str, group: SeedObjects) -> list[Raw]:
@@ -118,8 +142,6 @@ def _strip(client: Client, group: SeedObjects, meta: Raw) -> Iterator[Stripped]:
         )
 
 
-def _say_what_holds(group: SeedObjects, obj: Raw) -> str:
-    meta = obj["metadata"]
-    finalizers = meta.get("finalizers") or []
-    holders = f"held by {', '.join(finalizers)}" if finalizers else "being deleted"
-    return f"{group.resource} {meta['name']} ({holders})"
+def _held(group: SeedObjects, meta: Raw) -> Held:
+    finalizers = tuple(meta.get("finalizers") or ())
+    return Held(resource=str(group.resource), name=meta["name"], finalizers=finalizers)

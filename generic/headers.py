@@ -112,6 +112,8 @@ class Event(Generic[H]):
     own: bool = False
     late: bool = False
     """Whether the store knew a newer state already: `old` is then no state before this one."""
+    last: bytes = b""
+    """Of a deleted object: its JSON as it was last known."""
 
 
 def request_of(obj: Raw) -> Request:

@@ -21,6 +21,7 @@ from generic import flags, logs
 from generic.client import connect
 from generic.clock import SystemClock
 from generic.clusters import CLUSTERS
+from generic.escalation import Escalation
 from generic.health import Check
 from generic.healthchecks import HealthChecks
 from generic.heartbeat import Heartbeat
@@ -94,16 +95,18 @@ class Manager:
         workers: int | None = None,
         predicates: Sequence[Predicate] = (),
         watches: Sequence[Watch] = (),
+        escalations: Sequence[Escalation] = (),
     ) -> None:
         """Adds an actuator for objects of its kind and these types, if all `predicates` pass them.
 
         `name` is what flags and metrics call it: that of the kind, or of kind and type, if empty.
-        What happens to what it `watches` is brought to the objects that it is about.
+        What happens to what it `watches` is brought to the objects that it is about. A deletion
+        that fails is tried for ever, unless `escalations` say otherwise.
         Raises TypeError where the actuator does not say its kind, ValueError where a Gardener
         kind comes without a type, a name is taken, or another serves the same objects.
         """
         types = (type,) if isinstance(type, str) else tuple(type)
-        self._registry.add(actuator, types, name, workers, predicates, watches)
+        self._registry.add(actuator, types, name, workers, predicates, watches, escalations)
 
     def add_health_checks(self, checks: HealthChecks) -> None:
         """Adds checks whose results become conditions of the objects of a kind."""

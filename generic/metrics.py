@@ -58,6 +58,10 @@ _QUEUE_SECONDS = (
 )
 
 
+_LABEL_VALUES = 25
+"""Of a label whose values authors make up."""
+
+
 class ReconcileResult(StrEnum):
     """How controller-runtime calls the ends of a reconcile."""
 
@@ -150,7 +154,9 @@ class ControllerMetrics:
     _seconds: Histogram
     _active: Gauge
     _deletions: dict[Outcome, Counter]
+    _bypassed: Counter
     _stripped: Callable[[str], Counter]
+    _orphaned: Callable[[str], Counter]
 
     def reconciled(self, result: ReconcileResult, seconds: float) -> None:
         """A worker is done with a request."""
@@ -174,6 +180,14 @@ class ControllerMetrics:
     def deletion(self, outcome: Outcome) -> None:
         """A pass over an object under deletion ended like this."""
         self._deletions[outcome].inc()
+
+    def bypassed(self) -> None:
+        """An object vanished while our cleanup was unfinished."""
+        self._bypassed.inc()
+
+    def orphaned(self, resource_type: str) -> None:
+        """It is on record that something of that type may be left outside."""
+        self._orphaned(resource_type).inc()
 
     def stripped(self, resource: str) -> None:
         """Another owner's finalizer was taken off a seed object; `resource` is plural.group."""
@@ -274,6 +288,16 @@ class _ControllerFamilies:
             "kind",
             "outcome",
         )
+        self._bypassed = counter(
+            "actuator_deletions_bypassed_total",
+            "Objects that vanished while our cleanup was unfinished.",
+            "kind",
+        )
+        self._orphaned = counter(
+            "actuator_orphaned_resources_reported_total",
+            "Things that may be left outside the seed, by type.",
+            "resource_type",
+        )
         self._stripped = counter(
             "actuator_seed_finalizers_stripped_total",
             "Finalizers of other owners that were taken off seed objects.",
@@ -292,7 +316,9 @@ class _ControllerFamilies:
             seconds=self._seconds.labels(name),
             active=self._active.labels(name),
             deletions={o: self._deletions.labels(name, kind, o.value) for o in Outcome},
+            bypassed=self._bypassed.labels(name, kind),
             stripped=lambda resource: self._stripped.labels(name, resource),
+            orphaned=_bounded(lambda value: self._orphaned.labels(name, value)),
         )
 
 
@@ -350,6 +376,19 @@ class _WithoutCreated(Collector):
                 created = f"{family.name}_created"
                 family.samples = [s for s in family.samples if s.name != created]
             yield family
+
+
+def _bounded(labelled: Callable[[str], Counter]) -> Callable[[str], Counter]:
+    """The same for the first label values; what comes after those shares one."""
+    known: set[str] = set()
+
+    def bounded(value: str) -> Counter:
+        if value not in known and len(known) >= _LABEL_VALUES:
+            return labelled("exceeded_cardinality_limit")
+        known.add(value)
+        return labelled(value)
+
+    return bounded
 
 
 def _never_raising(function: Callable[[], float]) -> Callable[[], float]:

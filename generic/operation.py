@@ -12,12 +12,14 @@ from enum import Enum, StrEnum
 import attrs
 
 from actuator.cluster import FORCE_DELETION, ClusterState, Verdict, parse_bool
+from actuator.errors import ActuatorError
 from actuator.meta import ClusterNeed, ForceSource, Kind, LastOperationType
 from generic.predicates import OPERATION
 from generic.store import Header
 
 __all__ = [
     "Blocked",
+    "BlockedByCluster",
     "Blocker",
     "Nothing",
     "Operation",
@@ -93,12 +95,24 @@ class Blocker(StrEnum):
     CLUSTER_WITHOUT_SHOOT = "Cluster {name} has no spec.shoot"
 
 
+class BlockedByCluster(ActuatorError):
+    """The Cluster does not let an operation be done; `reason` is one CamelCase word."""
+
+    def __init__(self, message: str, by: Blocker) -> None:
+        super().__init__(message)
+        self.reason = by.name.title().replace("_", "")
+
+
 @attrs.frozen
 class Blocked:
     """An operation that has to be done and cannot be."""
 
     operation: Operation
     by: Blocker
+
+    def error(self, namespace: str) -> BlockedByCluster:
+        """What the status says of it; `namespace` has the Cluster's name."""
+        return BlockedByCluster(self.by.format(name=namespace), self.by)
 
 
 _BLOCKERS = {

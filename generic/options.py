@@ -34,6 +34,10 @@ class Options:
     disable_controllers: tuple[str, ...] = ()
     ignore_operation_annotation: bool = False
     processing_status: Literal["slow", "always"] = "slow"
+    force_delete_budget: float | None = 90.0
+    """For one force deletion, from the moment it is seen; None: as long as it takes."""
+    outcome_events: Literal["unusual", "all"] = "unusual"
+    """Which outcomes of deletions become events: those out of the order, or all."""
     extension_classes: tuple[str, ...] = ()
     gardener_version: str = ""
     self_hosted_shoot_cluster: bool = False

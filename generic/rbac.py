@@ -80,6 +80,7 @@ def _of_kind(kind: Kind) -> Iterator[Permission]:
 def _of(registration: Registration) -> Iterator[Permission]:
     version = ORPHANS.api_version
     yield Permission(api_version=version, resource=ORPHANS.plural, verbs=["create"])
+    yield Permission(api_version=version, resource=f"{ORPHANS.plural}/status", verbs=["patch"])
     yield from (watch.permission for watch in registration.watches)
     yield from (_strips(group) for group in registration.actuator.seed_objects)
     yield from registration.actuator.permissions

@@ -14,40 +14,27 @@ Rules that nothing in here may break:
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import attrs
 
-from actuator.cluster import Cluster
-from actuator.errors import (
-    ActuatorError,
-    ApiError,
-    LeaseLost,
-    RequeueAfter,
-    SetAside,
-)
-from actuator.interface import (
-    Actuator,
-    Client,
-    Clock,
-    ExternalResource,
-    Result,
-    invalid,
-    kind_of,
-    object_class,
-)
-from actuator.meta import Kind, Object
-from generic import logs
+from actuator.errors import ApiError, ErrorCode, LeaseLost, RequeueAfter, SetAside
+from actuator.interface import Actuator, Client, Clock, Result, kind_of, object_class
+from actuator.meta import Kind, parse_time
 from generic.attempt import Attempt
-from generic.calls import Call, Calls, Services
+from generic.blocked import reason_of, said
+from generic.budget import Budgets
+from generic.bypass import Bypasses
+from generic.calls import Aside
 from generic.clusters import Clusters
 from generic.controller import Again, Done, Failed, Outcome, WorkerReplaced
+from generic.escalation import Escalation, gives_up
 from generic.events import EventRecorder
 from generic.finalizers import Stale
-from generic.force_delete import delete_seed_objects
+from generic.forcing import Forcing
+from generic.invoker import CallFailed, Invoker
 from generic.metrics import ControllerMetrics
 from generic.metrics import Outcome as Deletion
 from generic.operation import (
@@ -59,26 +46,14 @@ from generic.operation import (
     is_forced,
 )
 from generic.reporter import Reporter, codes, describe
-from generic.store import Entry, Header, Request
+from generic.store import Entry, Event, Header, Request
 from generic.timers import Timer, Timers
 from generic.writer import Vanished, Writer
 
 __all__ = ["Machinery", "Reconciler"]
 
-logger = logging.getLogger(__name__)
-
 DELETION_BACKOFF_CAP = 60.0
 """Seconds at most between two tries at a deletion."""
-SET_ASIDE_AFTER = 10.0
-"""Seconds that a cancelled call has to return by itself."""
-
-
-class CallFailed(Exception):
-    """What an actuator raised, whatever it was, kept apart from errors of our own."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(str(error))
-        self.error = error
 
 
 @attrs.frozen
@@ -91,15 +66,19 @@ class Machinery:
     events: EventRecorder
     metrics: ControllerMetrics
     clock: Clock
-    calls: Calls
-    soon: Timers
-    """For what never waits for the API server: setting calls aside."""
+    aside: Aside
     later: Timers
-    """For what does: publishing Processing."""
+    """Publishes Processing."""
     gate: Callable[[], None]
     """Raises LeaseLost where this process no longer leads."""
     processing_after: float | None = 1.0
     """Seconds an operation runs before Processing is published; None: always, at once."""
+    force_delete_budget: float | None = 90.0
+    """Seconds for a force deletion; None: as long as it takes."""
+    escalations: Sequence[Escalation] = ()
+    """How long deletions are tried; none: for ever."""
+    all_outcomes: bool = False
+    """Whether every outcome of a deletion becomes an event."""
 
 
 class Reconciler:
@@ -107,19 +86,28 @@ class Reconciler:
 
     def __init__(self, actuator: Actuator[Any], machinery: Machinery) -> None:
         self.kind: Kind = kind_of(actuator)
-        self._actuator = actuator
         self._cls = object_class(actuator)
-        self._m = machinery
+        self._m = m = machinery
+        self.invoker = Invoker(actuator, self.kind, m.client, m.clock, m.gate, m.aside)
+        budgets = Budgets(m.clock, m.force_delete_budget)
+        clusters = m.clusters.cluster
+        self.forcing = Forcing(self.invoker, budgets, self._cls, clusters)
+        self._bypasses = Bypasses(self.invoker, self._cls, clusters, self._is_forced)
         self._cleaned: dict[Request, tuple[str, Deletion]] = {}
-        self.replace_worker: Callable[[Request], None] = lambda _request: None
+        self.failures: Callable[[Request], int] = lambda _request: 0
+        """How often in a row an object failed; the controller knows."""
 
     def reconcile(self, request: Request) -> Outcome:
         """Does what the object needs now; raises WorkerReplaced and nothing else on purpose."""
         entry = self._m.writer.store.get(request)
         self._count_vanished(request, entry)
+        vanished = self._bypasses.uid_of(request)
+        if vanished is not None:
+            return self._bypasses.handle(request, entry, self._reporter(request, vanished))
         if entry is None:
+            self.forcing.budgets.forget(request)
             return Done()
-        report = self._reporter(request, entry.header.uid)
+        report = self._reporter(request, entry.header.uid, entry.header.type)
         chosen = self._choose(request, entry.header, report)
         if isinstance(chosen, Nothing):
             report.log.debug("nothing to do", extra={"fields": {"reason": chosen.value}})
@@ -128,18 +116,45 @@ class Reconciler:
         attempt = Attempt(self.kind, request, entry, operation, self._m.writer, self._m.clock)
         try:
             if isinstance(chosen, Blocked):
-                raise CallFailed(ActuatorError(chosen.by.format(name=request.namespace)))
+                raise CallFailed(chosen.error(request.namespace))
             return self._perform(attempt, report)
         except Stale:
             return Again(0)
         except Vanished:
-            return Done()
+            known = attempt.known
+            ours = self.kind.finalizer in known.header.finalizers
+            gone = ours and self._bypasses.keep(request, known.header, known.raw)
+            return Again(0) if gone else Done()
         except CallFailed as failure:
             return self._failed(attempt, failure.error, report)
         except WorkerReplaced:
             raise
         except Exception as error:  # what we could not read or write: said like any other error
             return self._failed(attempt, error, report)
+
+    def notice(self, event: Event[Header]) -> bool:
+        """Looks what an event means beyond a trigger; whether the object has to be looked at.
+
+        Called for every event, where it comes in: must not wait.
+        """
+        entry = self._m.writer.store.get(event.request)
+        if event.new is not None and event.new.deletion_timestamp is not None:
+            self.notice_forced(event.request)
+        last = event.last if entry is None else entry.raw
+        return self._bypasses.notice(event, last)
+
+    def notice_forced(self, request: Request) -> None:
+        """If deletion is forced by now, its budget runs, and a call in its way ends."""
+        entry = self._m.writer.store.get(request)
+        if entry is None or entry.header.deletion_timestamp is None:
+            return
+        if self._decide(request, entry.header) is Operation.FORCE_DELETE:
+            self.forcing.notice(request, entry.header.uid)
+
+    def sweep(self) -> None:
+        """What has to happen in time, whatever hangs: budgets end, overdue calls are set aside."""
+        self.forcing.end_budgets()
+        self.invoker.set_overdue_aside()
 
     def _choose(
         self, request: Request, header: Header, report: Reporter
@@ -156,28 +171,14 @@ class Reconciler:
                 self._m.metrics.deletion(Deletion.SKIPPED)
         return chosen
 
-    def preempt(self, request: Request) -> None:
-        """Ends a call for an object whose deletion is forced by now."""
-        call = self._m.calls.running(request)
-        entry = self._m.writer.store.get(request)
-        if call is None or entry is None or entry.header.deletion_timestamp is None:
-            return
-        if call.cancelled or call.operation is Operation.FORCE_DELETE:
-            return
-        if self._decide(request, entry.header) is Operation.FORCE_DELETE:
-            call.cancel("deletion is forced now")
-            self._m.soon.call_later(SET_ASIDE_AFTER, lambda: self._set_aside(request, call))
-
     def _decide(self, request: Request, header: Header) -> Operation | Nothing | Blocked:
         cluster = self._m.clusters.verdict(self.kind, request.namespace)
         forced = is_forced(self.kind, header, cluster)
         return choose_operation(self.kind, header, cluster, forced=forced)
 
-    def _set_aside(self, request: Request, call: Call) -> None:
-        if self._m.calls.set_aside(request, call):
-            fields = {"kind": self.kind.name, "object": str(request)}
-            logger.warning("a call that hangs was set aside", extra={"fields": fields})
-            self.replace_worker(request)
+    def _is_forced(self, request: Request, header: Header) -> bool:
+        cluster = self._m.clusters.verdict(self.kind, request.namespace)
+        return is_forced(self.kind, header, cluster)
 
     def _perform(self, attempt: Attempt, report: Reporter) -> Outcome:
         """Guard, call, report, release."""
@@ -190,90 +191,56 @@ class Reconciler:
         if operation.reports:
             attempt.succeed()
         if operation.releases:
-            attempt.release()
-            self._cleaned.pop(attempt.request, None)
+            self._release(attempt, deletion, report)
         elif result.requeue_after is None or operation is not Operation.RESTORE:
             attempt.settle()
-        if deletion is not None:
-            report.released(deletion)
         report.log.info("done", extra={"fields": {"operation": operation.value}})
         return Done() if result.requeue_after is None else Again(result.requeue_after)
+
+    def _release(self, attempt: Attempt, deletion: Deletion | None, report: Reporter) -> None:
+        """Afterwards our finalizer is off."""
+        if deletion is not None:
+            report.ends(deletion)
+        self._bypasses.letting_go(attempt.request, attempt.uid)
+        attempt.release()
+        self._bypasses.let_go(attempt.request)
+        self._cleaned.pop(attempt.request, None)
+        self.forcing.budgets.forget(attempt.request)
+        if deletion is not None:
+            report.released(deletion, attempt.others_finalizers)
 
     def _call(self, attempt: Attempt, report: Reporter) -> tuple[Deletion | None, Result]:
         """Calls the actuator where there is something to do; says how a deletion ends."""
         if attempt.operation is Operation.LET_GO:
             return Deletion.SKIPPED, Result()
-        cleaned = self._cleaned.get(attempt.request)
-        if attempt.operation.deletes and cleaned is not None and cleaned[0] == attempt.uid:
-            return cleaned[1], Result()  # only the finalizer patch failed
-        obj = attempt.open(self._cls)
-        forced = attempt.operation is Operation.FORCE_DELETE
-        if forced and self._m.calls.aside.full:
-            report.log.error("too many calls hang: this force deletion goes without its actuator")
-            result = Result()
-        else:
-            result = self._invoke(attempt, obj, report)
         if not attempt.operation.deletes:
-            return None, result
-        deletion = Deletion.DELETED
-        if forced:
-            left = self._record_left_outside(obj, report)
-            deletion = Deletion.ORPHANED if left else Deletion.FORCE_DELETED
+            return None, self._invoke(attempt, report)
+        uid, deletion = self._cleaned.get(attempt.request, ("", Deletion.DELETED))
+        if uid == attempt.uid:
+            return deletion, Result()  # only the finalizer patch failed
+        if attempt.operation is Operation.FORCE_DELETE:
+            deletion = self.forcing.run(attempt, report)
+        else:
+            self._invoke(attempt, report)
+            deletion = Deletion.DELETED
         self._cleaned[attempt.request] = (attempt.uid, deletion)
-        return deletion, result
+        return deletion, Result()
 
-    def _invoke(self, attempt: Attempt, obj: Any, report: Reporter) -> Result:
+    def _invoke(self, attempt: Attempt, report: Reporter) -> Result:
         """The call itself. Raises CallFailed with whatever the actuator raised."""
-        call = self._new_call(attempt, report)
-        cluster = self._m.clusters.cluster(attempt.request.namespace)
-        self._m.calls.start(attempt.request, call)
+        request = attempt.request
+        self.invoker.refuse_while_one_hangs(request, attempt.uid)
+        obj = attempt.open(self._cls)
+        call = self.invoker.new_call(attempt.operation, report, attempt.save)
+        cluster = self._m.clusters.cluster(request.namespace)
+        self.invoker.calls.start(request, call)
+        self.notice_forced(request)  # what was forced between the decision and now
         timer = self._announce(attempt, report)
-        self.preempt(attempt.request)  # what was forced between the decision and now
-        failure: BaseException | None = None
-        result = None
         try:
-            result = self._operate(call, obj, cluster)
-        except BaseException as error:  # SystemExit included: an actuator ends no process
-            failure = error
+            return self.invoker.operate(call, request, obj, cluster)
         finally:
             if timer is not None:
                 timer.cancel()
-            kept = self._m.calls.finish(attempt.request, call)
-        if not kept:
-            raise WorkerReplaced
-        if failure is not None:
-            raise CallFailed(failure) from failure
-        return result if isinstance(result, Result) else Result()
-
-    def _operate(self, call: Call, obj: Any, cluster: Cluster) -> object:
-        if call.operation.guards:
-            problems = list(self._actuator.validate(call, obj, cluster))
-            if problems:
-                raise invalid(obj, problems)
-        return getattr(self._actuator, call.operation.value)(call, obj, cluster)
-
-    def _new_call(self, attempt: Attempt, report: Reporter) -> Call:
-        """The Context for one call."""
-        author = logging.getLogger(type(self._actuator).__module__)
-        call = Call(
-            attempt.operation,
-            self._m.client,
-            logs.bind(author, **report.log.fields),
-            self._m.clock,
-            self._m.clock.monotonic() + self.kind.timeout,
-            self._m.gate,
-        )
-        namespace = attempt.request.namespace
-        call.serve(
-            Services(
-                event=lambda reason, text, warning: report.event(reason, text, warning=warning),
-                save=lambda _obj: attempt.save(),
-                delete_seed_objects=lambda groups: delete_seed_objects(
-                    call.client, namespace, groups, report.stripped
-                ),
-            )
-        )
-        return call
 
     def _announce(self, attempt: Attempt, report: Reporter) -> Timer | None:
         """Publishes Processing if the operation is still running after a while."""
@@ -292,13 +259,31 @@ class Reconciler:
             self._write(partial(attempt.wait, str(error)), report)
             return Again(error.seconds)
         cause = error.cause if isinstance(error, RequeueAfter) and error.cause else error
-        self._write(partial(attempt.fail, describe(cause), codes(cause)), report)
-        report.failed(attempt.operation, cause)
+        text, found = describe(cause), codes(cause)
+        if attempt.operation is Operation.FORCE_DELETE:
+            self.forcing.failed(attempt, text)
+        last_try = self._is_last_try(attempt, found)
+        blocked = None
+        if attempt.operation.deletes:
+            tries, since = self.failures(attempt.request) + 1, attempt.start.deletion_timestamp
+            blocked = (reason_of(cause), said(text, tries, since, gives_up=last_try))
+        self._write(partial(attempt.fail, text, found, blocked), report)
+        report.failed(attempt.operation, cause, gives_up=last_try)
+        if last_try:
+            return Done()
         if isinstance(error, RequeueAfter):
             return Again(error.seconds)
         if isinstance(error, ApiError) and error.retry_after is not None:
             return Again(min(max(error.retry_after, 1.0), DELETION_BACKOFF_CAP))
         return Failed(cap=DELETION_BACKOFF_CAP if attempt.operation.deletes else None)
+
+    def _is_last_try(self, attempt: Attempt, found: Sequence[ErrorCode]) -> bool:
+        """Whether a deletion that failed like this has been tried for long enough."""
+        since = attempt.start.deletion_timestamp
+        if attempt.operation is not Operation.DELETE or since is None:
+            return False
+        seconds = (self._m.clock.now() - parse_time(since)).total_seconds()
+        return gives_up(self._m.escalations, found, seconds)
 
     def _write(self, write: Callable[[], None], report: Reporter) -> None:
         """Writes a status beside the result; failing at that must not hide the rest."""
@@ -307,24 +292,14 @@ class Reconciler:
         except Exception as error:
             report.status_not_written(error)
 
-    def _record_left_outside(self, obj: Object, report: Reporter) -> int:
-        """Records what a force deletion leaves outside the seed; returns how much that is."""
-        try:
-            left = list(self._actuator.external_resources(obj))
-        except Exception as error:
-            fields = {"error": describe(error)}
-            report.log.error("external_resources failed", extra={"fields": fields})
-            left = [ExternalResource(type="unknown")]
-        for resource in left:
-            report.left_outside(resource)
-        return len(left)
-
     def _count_vanished(self, request: Request, entry: Entry[Header] | None) -> None:
         """Counts a release whose answer got lost: cleaned up by us, and gone since."""
         uid, outcome = self._cleaned.get(request, ("", Deletion.DELETED))
         if uid and (entry is None or entry.header.uid != uid):
             del self._cleaned[request]
+            self._bypasses.let_go(request)
             self._reporter(request, uid).released(outcome)
 
-    def _reporter(self, request: Request, uid: str) -> Reporter:
-        return Reporter(self.kind, request, uid, self._m.events, self._m.metrics)
+    def _reporter(self, request: Request, uid: str, type: str = "") -> Reporter:
+        m = self._m
+        return Reporter(self.kind, request, uid, m.events, m.metrics, type, m.all_outcomes)

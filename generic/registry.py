@@ -15,6 +15,7 @@ import attrs
 from actuator.interface import Actuator, Client, Permission, kind_of, object_class
 from actuator.meta import Kind, Object
 from generic.behaviours import with_behaviour
+from generic.escalation import Escalation
 from generic.healthchecks import HealthChecks
 from generic.options import Options
 from generic.predicates import Predicate
@@ -37,6 +38,7 @@ class Registration:
     workers: int
     predicates: tuple[Predicate, ...]
     watches: tuple[Watch, ...]
+    escalations: tuple[Escalation, ...] = ()
 
     @property
     def kind(self) -> Kind:
@@ -79,6 +81,7 @@ class Registry:
         workers: int | None,
         predicates: Sequence[Predicate],
         watches: Sequence[Watch],
+        escalations: Sequence[Escalation],
     ) -> None:
         """See Manager.add."""
         cls = object_class(actuator)
@@ -97,6 +100,7 @@ class Registry:
             workers=self.options.workers_of(chosen, workers),
             predicates=tuple(predicates),
             watches=watches_for(cls.KIND, watches, ignore_operation_annotation=mode),
+            escalations=tuple(escalations),
         )
         self.registrations.append(registration)
 

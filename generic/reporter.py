@@ -7,6 +7,7 @@ object itself is `attempt`'s business.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import attrs
 
@@ -27,6 +28,7 @@ from generic.events import About, EventRecorder
 from generic.force_delete import Stripped
 from generic.metrics import ControllerMetrics, Outcome
 from generic.operation import Operation
+from generic.orphans import OrphanedFrom
 from generic.store import Request
 
 __all__ = ["Reporter", "codes", "describe"]
@@ -63,6 +65,10 @@ class Reporter:
     uid: str
     events: EventRecorder
     metrics: ControllerMetrics
+    type: str = ""
+    """The extension type, "aws"."""
+    all_outcomes: bool = False
+    """Whether every outcome of a deletion becomes an event, not only those out of the order."""
 
     @property
     def log(self) -> logs.Log:
@@ -84,14 +90,19 @@ class Reporter:
         """An event, best effort."""
         self.events.record(self.about, reason, message, warning=warning)
 
-    def failed(self, operation: Operation, error: BaseException) -> None:
-        """An operation failed and will be tried again."""
+    def failed(self, operation: Operation, error: BaseException, *, gives_up: bool = False) -> None:
+        """An operation failed, and will be tried again unless this `gives_up`."""
         expected = isinstance(error, _EXPECTED)
         text = describe(error)
         fields = {"operation": operation.value, "error": text, "codes": codes(error)}
         self.log.error("failed", extra={"fields": fields}, exc_info=None if expected else error)
         self.event(f"{operation.value.title().replace('_', '')}Error", text, warning=True)
-        if operation.deletes:
+        if gives_up:
+            self.metrics.deletion(Outcome.GAVE_UP)
+            self.event(
+                "GaveUp", f"Not tried any more before something changes: {text}", warning=True
+            )
+        elif operation.deletes:
             self.metrics.deletion(Outcome.FAILED)
         if isinstance(error, DeadlineExceeded):
             self.metrics.timed_out()
@@ -110,16 +121,50 @@ class Reporter:
         text = f"Stripped {one.finalizer} from {one.resource} {one.name}"
         self.event("FinalizerStripped", text, warning=True)
 
-    def left_outside(self, resource: ExternalResource) -> None:
-        """Afterwards it is on record that `resource` may remain. Raises ApiError."""
-        fields = {"resource": str(resource)}
-        self.log.warning("left outside the seed", extra={"fields": fields})
-        self.events.record_left_outside(self.about, resource)
+    @property
+    def let_go(self) -> OrphanedFrom:
+        """The object as Orphans refer to it."""
+        return OrphanedFrom(
+            api_version=self.kind.api_version,
+            kind=self.kind.name,
+            namespace=self.request.namespace,
+            name=self.request.name,
+            uid=self.uid,
+            type=self.type,
+        )
 
-    def released(self, outcome: Outcome) -> None:
-        """Our finalizer is off."""
+    def left_outside(self, resources: Sequence[ExternalResource]) -> None:
+        """It is on record that these may remain."""
+        for resource in resources:
+            self.metrics.orphaned(resource.type)
+            fields = {"resource": str(resource)}
+            self.log.warning("left outside the seed", extra={"fields": fields})
+        listed = "; ".join(map(str, resources))
+        self.once("LeftOutside", f"{len(resources)} left, on record as Orphans: {listed}")
+
+    def ends(self, outcome: Outcome) -> None:
+        """The deletion has come to its end, and our finalizer is about to come off."""
+        if self.all_outcomes:
+            reason = outcome.value.title().replace("_", "")
+            self.once(reason, f"The deletion ended as {outcome.value}", warning=False)
+
+    def released(self, outcome: Outcome, others: Sequence[str] = ()) -> None:
+        """Our finalizer is off; the object waits for those of `others`."""
         self.metrics.deletion(outcome)
         self.log.info("finalizer released", extra={"fields": {"outcome": outcome.value}})
+        if others:
+            text = f"Our finalizer is off; the object waits for {', '.join(others)}"
+            self.event("WaitsForOthers", text)
+
+    def bypassed(self) -> None:
+        """Somebody else took our finalizer off while cleanup was unfinished."""
+        self.metrics.bypassed()
+        self.log.error("our finalizer was taken off before cleanup was finished")
+        self.once("Bypassed", "Somebody took our finalizer off before cleanup was finished")
+
+    def once(self, reason: str, message: str, *, warning: bool = True) -> None:
+        """An event that is there once for the object and this reason, restarts included."""
+        self.events.record_once(self.about, reason, message, warning=warning)
 
     def bad_force_value(self, value: str) -> None:
         """Somebody meant to force the deletion, and it does not count."""

@@ -30,6 +30,7 @@ __all__ = ["Running"]
 
 logger = logging.getLogger(__name__)
 
+_SWEEP_SECONDS = 0.5
 LEASE_PATIENCE = 4.0
 """Seconds for a request about the lease: time for a second try before the renew deadline."""
 
@@ -50,7 +51,6 @@ class Running:
     ) -> None:
         """Puts everything together; starts nothing."""
         self.aside = Aside()
-        self.soon = Timers("soon", clock)
         self.later = Timers("later", clock)
         self.lost = False
         """Whether another process may lead by now."""
@@ -67,7 +67,6 @@ class Running:
             metrics=metrics,
             clock=clock,
             aside=self.aside,
-            soon=self.soon,
             later=self.later,
             gate=self._gate,
         )
@@ -97,7 +96,6 @@ class Running:
         patience = 0.0 if self.lost else self._options.shutdown_timeout  # another may lead by now
         end = time.monotonic() + patience
         finished = [c.join(max(0.0, end - time.monotonic())) for c in controllers]
-        self.soon.stop()
         self.later.stop()
         if self._elector is not None and all(finished):
             self._elector.release()  # else it runs out, once what still runs is over for good
@@ -129,7 +127,17 @@ class Running:
                 return
         for controller, workers in self.wiring.controllers:
             controller.start(workers)
+        self.wiring.begin()
+        _run_thread("sweeper", self._sweep)
         self._runner.start()
+
+    def _sweep(self) -> None:
+        """Again and again, also while everything else hangs."""
+        while not self._stop.wait(_SWEEP_SECONDS):
+            try:
+                self.wiring.sweep()
+            except Exception:
+                logger.exception("sweeping failed")
 
     def _lose(self) -> None:
         """Another replica may act from now on: this process must not, and ends."""

@@ -7,13 +7,13 @@ which client they are written is `reconciler`'s business.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from actuator.errors import ErrorCode
 from actuator.meta import LastOperationState, LastOperationType, Raw
 from generic.patches import add, remove, test
 
-__all__ = ["changes", "failed", "onto", "processing", "saved", "succeeded"]
+__all__ = ["changes", "failed", "onto", "processing", "saved", "succeeded", "with_condition"]
 
 _RECONCILERS = frozenset({"lastOperation", "lastError", "observedGeneration"})
 
@@ -82,6 +82,13 @@ def onto(obj: Raw, changed: Raw, before: Raw) -> Raw:
     for type_ in known.keys() - wanted.keys():
         merged.pop(type_, None)
     merged.update({type_: c for type_, c in wanted.items() if known.get(type_) != c})
+    return {**changed, "conditions": list(merged.values())}
+
+
+def with_condition(obj: Raw, changed: Raw, type: str, make: Callable[[Raw | None], Raw]) -> Raw:
+    """`changed` with one condition more, made from what it is in `obj` now."""
+    merged = _by_type(changed if "conditions" in changed else obj.get("status"))
+    merged[type] = make(merged.get(type))
     return {**changed, "conditions": list(merged.values())}
 
 

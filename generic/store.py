@@ -156,7 +156,7 @@ class Store(Generic[H]):
             if old is None or (uid and old.header.uid != uid):
                 return None
             self._drop(request)
-        return Event(EventType.DELETED, request, old.header, None)
+        return Event(EventType.DELETED, request, old.header, None, last=old.raw)
 
     def prune(self, listed: Iterable[Request], list_version: int) -> list[Event[H]]:
         """Drops what a complete list did not contain: deletions that no watch told us of."""
@@ -169,7 +169,8 @@ class Store(Generic[H]):
             for request, entry in list(self._entries.items()):
                 if request not in kept and not self._wrote_lately(request, entry, list_version):
                     self._drop(request)
-                    events.append(Event(EventType.DELETED, request, entry.header, None))
+                    gone = Event(EventType.DELETED, request, entry.header, None, last=entry.raw)
+                    events.append(gone)
         return events
 
     def written(self, obj: Raw) -> tuple[Entry[H], Event[H]]:

@@ -14,12 +14,12 @@ import attrs
 
 from actuator.interface import Client, Clock, Resource, resource_of
 from actuator.meta import ClusterNeed, Kind
-from generic.calls import Aside, Calls
+from generic.calls import Aside
 from generic.client import HttpClient
 from generic.clusters import Clusters
 from generic.controller import Controller
 from generic.events import EventRecorder
-from generic.headers import ClusterHeader, Event, Request, header
+from generic.headers import ClusterHeader, Event, Header, Request, header
 from generic.healthchecks import HealthReconciler, wants_check
 from generic.informer import Informer
 from generic.mappers import Target
@@ -49,16 +49,24 @@ class Shared:
     metrics: Metrics
     clock: Clock
     aside: Aside
-    soon: Timers
     later: Timers
     gate: Callable[[], None]
 
 
 class Served(NamedTuple):
-    """A controller for the objects of a resource, and what ends its call for one of them."""
+    """A controller for the objects of a resource, and the reconciler behind it."""
 
     controller: Controller
-    preempt: Callable[[Request], None]
+    reconciler: Reconciler
+
+    def on_event(self, event: Event[Header]) -> None:
+        """To the controller as a trigger, to the reconciler for what it means beyond that."""
+        self.controller.on_event(event)
+        header = event.old if event.new is None else event.new
+        if not self.controller.started or header is None:
+            return
+        if self.controller.serves(event.request, header) and self.reconciler.notice(event):
+            self.controller.queue.add(event.request)
 
 
 @attrs.define
@@ -70,11 +78,9 @@ class Watched:
     listeners: list[Callable[[Event[Any]], None]] = attrs.field(factory=list)
 
     def notify(self, event: Event[Any]) -> None:
-        """Hands an event to all of them, and ends calls that a forced deletion overtakes."""
-        for controller, preempt in self.controllers:
-            controller.on_event(event)
-            if event.new is not None and event.new.deletion_timestamp is not None:
-                preempt(event.request)
+        """Hands an event to all of them."""
+        for served in self.controllers:
+            served.on_event(event)
         for listen in self.listeners:
             listen(event)
 
@@ -135,11 +141,13 @@ class Wiring:
             events=self._events,
             metrics=bound,
             clock=shared.clock,
-            calls=Calls(shared.aside),
-            soon=shared.soon,
+            aside=shared.aside,
             later=shared.later,
             gate=shared.gate,
             processing_after=1.0 if slow else None,
+            force_delete_budget=shared.options.force_delete_budget,
+            escalations=registration.escalations,
+            all_outcomes=shared.options.outcome_events == "all",
         )
         reconciler = Reconciler(registration.actuator, machinery)
         serves = all_of(self._is_ours(registration.types), *registration.predicates)
@@ -152,8 +160,10 @@ class Wiring:
             bound,
             serves=serves,
         )
-        reconciler.replace_worker = controller.replace_worker
-        watched.controllers.append(Served(controller, reconciler.preempt))
+        reconciler.invoker.replace_worker = controller.replace_worker
+        reconciler.forcing.hurry = controller.hurry
+        reconciler.failures = controller.queue.failures
+        watched.controllers.append(Served(controller, reconciler))
         self.controllers.append((controller, registration.workers))
         return controller
 
@@ -218,7 +228,21 @@ class Wiring:
         entry = watched.store.get(request)
         if entry is None:
             return
-        for controller, preempt in watched.controllers:
+        for controller, reconciler in watched.controllers:
             if controller.started and controller.wants(request, entry.header):
                 controller.queue.add(request, urgent=True)
-                preempt(request)
+                reconciler.notice_forced(request)
+
+    def begin(self) -> None:
+        """Forced deletions that were there before us have their budget from now on."""
+        for watched in self.ours.values():
+            for controller, reconciler in watched.controllers:
+                for request, seen in watched.store.headers():
+                    if seen.deletion_timestamp and controller.serves(request, seen):
+                        reconciler.notice_forced(request)
+
+    def sweep(self) -> None:
+        """What has to happen in time, whatever hangs."""
+        for watched in self.ours.values():
+            for _, reconciler in watched.controllers:
+                reconciler.sweep()

@@ -134,6 +134,11 @@ class WorkQueue(Generic[T]):
                     return self._take()
                 self._condition.wait(wait)
 
+    def take_urgent(self) -> T | None:
+        """The next urgent key, or None; waits for nothing."""
+        with self._condition:
+            return None if self._shut_down or not self._urgent else self._take()
+
     def done(self, key: T) -> None:
         """The worker is finished with the key."""
         with self._condition:

@@ -17,13 +17,14 @@ from actuator.v1alpha1 import KINDS, Cluster
 from generic.client import HttpClient, connect
 from generic.clusters import CLUSTERS
 from generic.manager import Manager
+from generic.orphans import Orphan
 from generic.seed import install
 
 
 @pytest.fixture(scope="session")
 def admin(environment) -> HttpClient:
     """The embedded cluster with our kinds installed, as its administrator."""
-    install(environment, [*KINDS, Cluster])
+    install(environment, [*KINDS, Cluster, Orphan])
     return connect(environment.kubeconfig)
 
 

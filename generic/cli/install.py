@@ -11,6 +11,7 @@ from generic.cli.load import load_kind, populate
 from generic.crds import crd
 from generic.manager import Manager
 from generic.options import Options
+from generic.orphans import Orphan
 from generic.rbac import cluster_role, role_binding
 
 __all__ = ["crds", "rbac"]
@@ -46,5 +47,5 @@ def rbac(
 @click.argument("own", metavar="[MODULE:CLASS]", required=False)
 def crds(own: str | None) -> None:
     """Prints the CustomResourceDefinitions of Gardener's kinds, or that of your own kind."""
-    classes = [*KINDS, Cluster] if own is None else [load_kind(own)]
+    classes = [*KINDS, Cluster, Orphan] if own is None else [load_kind(own)]
     _print(*(crd(cls) for cls in classes))

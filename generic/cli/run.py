@@ -12,6 +12,7 @@ from generic import logs
 from generic.cli.load import populate
 from generic.flags import FLAGS, PREFIX, ManagerCommand, from_values
 from generic.manager import Manager
+from generic.orphans import Orphan
 
 __all__ = ["run"]
 
@@ -28,7 +29,7 @@ def _run(extension: str, types: tuple[str, ...], embedded: bool, **values: Any) 
     from generic.seed import install
 
     with Environment(progress=lambda line: click.echo(line, err=True)) as environment:
-        install(environment, [*KINDS, Cluster])
+        install(environment, [*KINDS, Cluster, Orphan])
         click.echo(f"export KUBECONFIG={environment.kubeconfig}", err=True)
         manager.options = attrs.evolve(options, kubeconfig=environment.kubeconfig, context=None)
         manager.run()

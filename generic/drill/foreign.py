@@ -24,6 +24,7 @@ from generic.drill.world import World, manager_for, outside
 from generic.force_delete import CONFIRM_DELETION
 from generic.garden import NAMESPACES, Garden
 from generic.options import Options
+from generic.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.rehearsal import Together
 from generic.seed import CRDS
 
@@ -58,7 +59,7 @@ def foreign_world(
 
 def _check_kinds(world: World, rehearsal: Together) -> None:
     """Raises ActuatorError where the seed lacks a CRD: a drill installs none on others' seeds."""
-    wanted = [f"{kind.plural}.{kind.group}" for kind in [Cluster.KIND, *world.kinds]]
+    wanted = [f"{kind.plural}.{kind.group}" for kind in [Cluster.KIND, Orphan.KIND, *world.kinds]]
     wanted += [crd["metadata"]["name"] for crd in rehearsal.crds()]
     for name in wanted:
         try:
@@ -66,7 +67,7 @@ def _check_kinds(world: World, rehearsal: Together) -> None:
         except NotFound:
             raise ActuatorError(
                 f"the seed has no CRD {name}, and a drill installs none on a cluster that is not "
-                "its own; choose a seed that has it"
+                "its own; choose a seed that has it (`actuator crds` prints ours)"
             ) from None
 
 
@@ -98,6 +99,10 @@ def _clean_up(world: World) -> None:
     """Removes what carries the drill's label, and nothing else."""
     for resource in [*(resource_of(kind) for kind in world.kinds), _CONFIGMAPS]:
         _remove_all(world, resource)
+    for namespace in world.admin.list(NAMESPACES, label_selector=world.names.selector):
+        shoot = f"{SHOOT_LABEL}={namespace['metadata']['name']}"
+        for orphan in world.admin.list(ORPHANS, label_selector=shoot):
+            _remove(world, ORPHANS, orphan)
     for actuator in world.actuators:
         for group in actuator.seed_objects:
             _remove_in_namespaces(world, group.resource)

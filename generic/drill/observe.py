@@ -5,21 +5,22 @@ It looks several times a second and only ever reads.
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
 from collections.abc import Iterable
 
+from actuator.codec import decode
 from actuator.errors import ApiError
-from actuator.interface import Client, ExternalResource, Resource, resource_of
+from actuator.interface import Client, Resource, resource_of
 from actuator.meta import Kind, Raw
 from generic.drill.evidence import Life, Record, Strip
-from generic.events import DATA
+from generic.forcing import IN_SEED
 from generic.garden import SHOOT, not_ready_because
 from generic.metrics import Outcome
+from generic.orphans import ORPHANS, SHOOT_LABEL, Orphan
 
-__all__ = ["Observer", "OutcomeLog", "read_records"]
+__all__ = ["Observer", "OutcomeLog", "read_records", "read_strips"]
 
 _EVENTS = Resource("v1", "events")
 _EVERY = 0.2
@@ -119,16 +120,25 @@ class Observer:
             life.released = life.released or now
 
 
-def read_records(client: Client, namespace: str) -> tuple[list[Record], list[Strip]]:
-    """What the manager put on record in a shoot's namespace. Raises ApiError."""
-    records, strips = [], []
-    for event in client.list(_EVENTS, namespace):
-        about = event.get("involvedObject") or {}
-        owner = f"{about.get('kind')} {about.get('name')}"
-        if event.get("reason") == "LeftOutside":
-            data = json.loads(event["metadata"]["annotations"][DATA])
-            resource = ExternalResource(**data)
-            records.append(Record(shoot=namespace, owner=owner, resource=resource))
-        elif event.get("reason") == "FinalizerStripped":
-            strips.append(Strip(shoot=namespace, text=str(event.get("message"))))
-    return records, strips
+def read_records(client: Client, namespace: str) -> list[Record]:
+    """What the manager put on record as left outside, of one shoot. Raises ApiError."""
+    found = client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={namespace}")
+    specs = [decode(Orphan, raw).spec for raw in found]
+    return [
+        Record(
+            shoot=namespace,
+            owner=f"{spec.object.kind} {spec.object.name}",
+            resource=spec.resource,
+        )
+        for spec in specs
+        if not spec.resource_type.startswith(IN_SEED)
+    ]
+
+
+def read_strips(client: Client, namespace: str) -> list[Strip]:
+    """What the manager said it stripped in a shoot's namespace. Raises ApiError."""
+    return [
+        Strip(shoot=namespace, text=str(event.get("message")))
+        for event in client.list(_EVENTS, namespace)
+        if event.get("reason") == "FinalizerStripped"
+    ]

@@ -14,7 +14,7 @@ from generic.drill import bystanders
 from generic.drill.crowd import for_each
 from generic.drill.evidence import Evidence, Life
 from generic.drill.foreign import foreign_world
-from generic.drill.observe import Observer, OutcomeLog, read_records
+from generic.drill.observe import Observer, OutcomeLog, read_records, read_strips
 from generic.drill.plan import plan, spoiled
 from generic.drill.settings import Settings, Watcher
 from generic.drill.stock import clear, leftovers
@@ -149,9 +149,8 @@ class _Run:
         """What is on record, what is left in the seed, what is left outside."""
         evidence, world = self.evidence, self._world
         for shoot in [*self._shoots, self._bad]:
-            records, strips = read_records(world.admin, shoot.technical_id)
-            evidence.records += records
-            evidence.strips += strips
+            evidence.records += read_records(world.admin, shoot.technical_id)
+            evidence.strips += read_strips(world.admin, shoot.technical_id)
         evidence.lives = list(self._observer.lives.values())
         for life in evidence.lives:
             life.outcomes = self._outcomes.claimed.get(life.uid, [])

@@ -17,6 +17,7 @@ from generic.looking import looking
 from generic.machines import MACHINES
 from generic.managedresources import MANAGED_RESOURCES
 from generic.manager import Manager
+from generic.orphans import Orphan
 from generic.rbac import cluster_role, role_binding
 from generic.rehearsal import Together
 from generic.resourcemanager import ResourceManager
@@ -52,7 +53,7 @@ def embedded_seed(rehearsal: Together, say: Callable[[str], None]) -> Iterator[E
     with ExitStack() as stack:
         environment = stack.enter_context(Environment(progress=say))
         admin = connect(environment.kubeconfig, connections=40)
-        install_kinds(admin, [Cluster, *map(object_class, rehearsal.actuators())])
+        install_kinds(admin, [Cluster, Orphan, *map(object_class, rehearsal.actuators())])
         crds = rehearsal.crds()
         install_crds(admin, crds)
         served = {crd["metadata"]["name"] for crd in crds}

@@ -1,6 +1,24 @@
 """The record of what force deletions left outside the seed."""
 
-from generic.orphans.kind import ORPHANS, Orphan, OrphanedFrom, OrphanReason, OrphanState
-from generic.orphans.record import record
+from generic.orphans.kind import (
+    KIND_LABEL,
+    ORPHANS,
+    SHOOT_LABEL,
+    Orphan,
+    OrphanedFrom,
+    OrphanReason,
+    OrphanState,
+)
+from generic.orphans.record import mark_gone, record
 
-__all__ = ["ORPHANS", "Orphan", "OrphanReason", "OrphanState", "OrphanedFrom", "record"]
+__all__ = [
+    "KIND_LABEL",
+    "ORPHANS",
+    "SHOOT_LABEL",
+    "Orphan",
+    "OrphanReason",
+    "OrphanState",
+    "OrphanedFrom",
+    "mark_gone",
+    "record",
+]

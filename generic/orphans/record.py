@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from actuator.codec import encode
-from actuator.errors import AlreadyExists
+from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import Client, ExternalResource
 from actuator.meta import ObjectMeta, format_time
 from generic.orphans.kind import (
@@ -16,10 +16,11 @@ from generic.orphans.kind import (
     OrphanedFrom,
     OrphanReason,
     OrphanSpec,
+    OrphanState,
     orphan_name,
 )
 
-__all__ = ["MESSAGE_LENGTH", "record"]
+__all__ = ["MESSAGE_LENGTH", "mark_gone", "record"]
 
 MESSAGE_LENGTH = 1000
 """Characters of a message that are kept."""
@@ -58,3 +59,12 @@ def record(
     except AlreadyExists:  # an earlier try whose answer got lost, or which ended later
         pass
     return orphan
+
+
+def mark_gone(client: Client, orphan: Orphan, now: datetime) -> None:
+    """Afterwards the Orphan says that the thing outside is gone: we saw to it. Raises ApiError."""
+    status = {"state": OrphanState.GONE.value, "verifiedAt": format_time(now)}
+    try:
+        client.patch(ORPHANS, orphan.metadata.name, "", {"status": status}, subresource="status")
+    except NotFound:
+        pass

@@ -24,6 +24,7 @@ from actuator.v1alpha1 import Cluster, Infrastructure
 from generic.client import HttpClient, path_of
 from generic.crds import crd
 from generic.force_delete import CONFIRM_DELETION
+from generic.orphans import ORPHANS, Orphan
 from generic.predicates import OPERATION, TIMESTAMP
 
 __all__ = ["Key", "Watch", "World"]
@@ -107,12 +108,12 @@ class World:
 
     def install(self) -> None:
         """Creates the CRDs, and waits until they are served."""
-        for cls in (Infrastructure, Cluster):
+        for cls in (Infrastructure, Cluster, Orphan):
             self.client.create(_CRDS, crd(cls))
         end = time.monotonic() + 30
         while True:
             try:
-                for resource in (_INFRASTRUCTURES, _CLUSTERS):
+                for resource in (_INFRASTRUCTURES, _CLUSTERS, ORPHANS):
                     self.client.list(resource)
                 return
             except ApiError:

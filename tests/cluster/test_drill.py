@@ -21,6 +21,7 @@ from generic.drill.breaks import BREAKS
 from generic.drill.names import LABEL
 from generic.envtest import Environment
 from generic.garden import NAMESPACES
+from generic.orphans import Orphan
 from generic.seed import install_crds, install_kinds
 
 ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
@@ -86,7 +87,7 @@ def foreign():
 
     with Environment() as environment:
         admin = connect(environment.kubeconfig)
-        install_kinds(admin, [Infrastructure, ControlPlane, Cluster])
+        install_kinds(admin, [Infrastructure, ControlPlane, Cluster, Orphan])
         install_crds(admin, [binding_crd()])
         yield environment, admin
 

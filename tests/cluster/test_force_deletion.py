@@ -1,14 +1,13 @@
 """Force deletion: when it counts, what it overtakes, and what it leaves on record."""
 
-import json
-
 import pytest
 from builders import cluster, infrastructure
 from harness import FINALIZER, Script, eventually
 
 from actuator import ActuatorError, ExternalResource, RequeueAfter
+from actuator.codec import decode
 from actuator.interface import Resource
-from generic.events import DATA
+from generic.orphans import ORPHANS, Orphan
 
 
 def stuck(ctx, obj, cluster):
@@ -116,7 +115,7 @@ def test_a_failed_shoot_is_skipped_unless_deletion_is_forced(seed, start, script
 def test_a_delete_that_hangs_is_set_aside_and_its_object_force_deleted(
     seed, start, script, gate, monkeypatch
 ):
-    monkeypatch.setattr("generic.reconciler.SET_ASIDE_AFTER", 0.5)
+    monkeypatch.setattr("generic.calls.SET_ASIDE_AFTER", 0.5)
     contexts = []
 
     def hang(ctx, obj, cluster):
@@ -163,7 +162,7 @@ def test_a_delete_that_listens_is_not_set_aside(seed, start, script):
 def test_forcing_in_the_moment_between_decision_and_call_still_ends_the_call(
     seed, start, script, gate, monkeypatch
 ):
-    monkeypatch.setattr("generic.reconciler.SET_ASIDE_AFTER", 0.3)
+    monkeypatch.setattr("generic.calls.SET_ASIDE_AFTER", 0.3)
 
     def force_then_hang(ctx, obj, cluster_):
         seed.update_cluster(cluster(seed.namespace, force="true"))
@@ -175,6 +174,12 @@ def test_forcing_in_the_moment_between_decision_and_call_still_ends_the_call(
     eventually(seed.is_ready)
     seed.delete()
     eventually(seed.is_gone)
+
+
+def orphans(seed):
+    """What is on record for the namespace."""
+    shoot = f"actuator.extensions.gardener.cloud/shoot={seed.namespace}"
+    return [decode(Orphan, raw).spec for raw in seed.client.list(ORPHANS, label_selector=shoot)]
 
 
 class Leaving(Script):
@@ -199,10 +204,12 @@ def test_what_is_left_outside_is_on_record_once_before_the_release(seed, start):
     seed.delete()
     seed.update_cluster(cluster(seed.namespace, force="true"))
     eventually(seed.is_gone)
-    events = seed.events("LeftOutside")
-    recorded = [json.loads(event["metadata"]["annotations"][DATA]) for event in events]
-    assert {(r["type"], r["id"]) for r in recorded} == {("VPC", "vpc-1"), ("Subnet", "")}
-    assert len(events) == 2
+    recorded = orphans(seed)
+    assert {(r.resource_type, r.id) for r in recorded} == {("VPC", "vpc-1"), ("Subnet", "")}
+    assert len(recorded) == 2
+    assert {r.reason for r in recorded} == {"ForceDeleted"}
+    (event,) = seed.events("LeftOutside")
+    assert "2 left" in event["message"]
     body = manager.metrics.expose()[0].decode()
     assert 'outcome="orphaned"} 1.0' in body
     assert 'outcome="force_deleted"} 0.0' in body
@@ -220,7 +227,7 @@ def test_nothing_is_released_while_it_cannot_be_recorded(seed, start):
             return getattr(self.client, name)
 
         def create(self, resource, obj):
-            if obj.get("reason") == "LeftOutside" and len(refused) < 3:
+            if resource == ORPHANS and len(refused) < 3:
                 refused.append(seed.get()["metadata"]["finalizers"])
                 from actuator.errors import Unavailable
 
@@ -247,8 +254,8 @@ def test_an_actuator_that_cannot_say_what_it_leaves_leaves_something_unknown(see
     seed.delete()
     seed.update_cluster(cluster(seed.namespace, force="true"))
     eventually(seed.is_gone)
-    (event,) = seed.events("LeftOutside")
-    assert "unknown" in event["message"]
+    (orphan,) = orphans(seed)
+    assert orphan.resource_type == "unknown"
 
 
 def test_a_missing_cluster_blocks_a_deletion_unless_force_was_seen_before(seed, start, script):

@@ -18,7 +18,7 @@ CLOCK = SystemClock()
 
 def call(seconds=60.0, gate=lambda: None):
     log = logging.LoggerAdapter(logging.getLogger("test"))
-    made = Call(Operation.DELETE, object(), log, CLOCK, CLOCK.monotonic() + seconds, gate)
+    made = Call(Operation.DELETE, "uid", object(), log, CLOCK, seconds, gate)
     made.serve(Services(lambda *_: None, lambda _: None, lambda _: None))
     return made
 
@@ -70,26 +70,66 @@ def test_a_call_ends_once_for_its_worker_or_for_everybody_else():
 
 
 def test_a_call_that_was_set_aside_does_not_end_the_one_after_it():
-    calls, hung, fresh = Calls(Aside()), call(), call()
+    aside = Aside()
+    calls, hung, fresh = Calls(aside), call(), call()
     calls.start(REQUEST, hung)
     assert calls.set_aside(REQUEST, hung)
     calls.start(REQUEST, fresh)
-    assert len(calls.aside) == 1
+    assert len(aside) == 1
     assert not calls.finish(REQUEST, hung)
     assert calls.running(REQUEST) is fresh
-    assert len(calls.aside) == 0
+    assert len(aside) == 0
     assert calls.finish(REQUEST, fresh)
+
+
+def test_a_call_that_hangs_is_known_by_the_object_it_was_for():
+    calls, hung = Calls(Aside()), call()
+    calls.start(REQUEST, hung)
+    assert not calls.hangs(REQUEST, "uid")
+    calls.set_aside(REQUEST, hung)
+    assert calls.hangs(REQUEST, "uid")
+    assert not calls.hangs(REQUEST, "another of the same name")
+    calls.finish(REQUEST, hung)
+    assert not calls.hangs(REQUEST, "uid")
 
 
 def test_only_so_many_calls_may_hang():
     aside = Aside(limit=2)
     calls = Calls(aside)
-    for number in range(2):
-        assert not aside.full
-        request, made = Request("n", str(number)), call()
-        calls.start(request, made)
-        calls.set_aside(request, made)
-    assert aside.full
+    made = [call(), call(), call()]
+    for number, one in enumerate(made):
+        calls.start(Request("n", str(number)), one)
+    done = [calls.set_aside(Request("n", str(number)), one) for number, one in enumerate(made)]
+    assert done == [True, True, False]
+    assert not calls.start_reserved(REQUEST, call())
+    calls.finish(Request("n", "0"), made[0])
+    assert calls.set_aside(Request("n", "2"), made[2])
+
+
+def test_who_reserved_a_place_can_be_set_aside_whatever_else_hangs():
+    calls, sure, other = Calls(Aside(limit=1)), call(), call()
+    assert calls.start_reserved(REQUEST, sure)
+    calls.start(Request("n", "other"), other)
+    assert not calls.set_aside(Request("n", "other"), other)
+    assert calls.set_aside(REQUEST, sure)
+
+
+def test_a_call_is_overdue_ten_seconds_after_its_time_or_sooner_if_cancelled():
+    calls, late, cancelled = Calls(Aside()), call(seconds=0), call()
+    calls.start(REQUEST, late)
+    calls.start(Request("n", "cancelled"), cancelled)
+    now = CLOCK.monotonic()
+    assert calls.overdue(now) == []
+    assert calls.overdue(now + 11) == [(REQUEST, late)]
+    cancelled.cancel("enough", grace=0)
+    assert calls.overdue(now + 1) == [(Request("n", "cancelled"), cancelled)]
+
+
+def test_who_uses_a_call_that_is_over_is_told_so():
+    over = call()
+    assert over.end()
+    with pytest.raises(SetAside, match="over"):
+        over.check()
 
 
 def test_timers_run_in_order_and_cancelled_ones_do_not():

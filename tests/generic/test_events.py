@@ -1,21 +1,18 @@
-import json
 import secrets
 from datetime import timedelta
 
 import attrs
 import pytest
 
-from actuator.errors import Forbidden
-from actuator.interface import ExternalResource, Resource
+from actuator.interface import Resource
 from generic import events
 from generic.client import connect
 from generic.clock import SystemClock
-from generic.events import DATA, EVENTS, About, EventRecorder
+from generic.events import EVENTS, About, EventRecorder
 
 CONFIG_MAPS = Resource("v1", "configmaps")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 COMPONENT = "gardener-actuator"
-VPC = ExternalResource(type="AWS::EC2::VPC", id="vpc-1", region="eu-west-1", tags={"shoot": "a"})
 
 
 class LaterClock(SystemClock):
@@ -141,45 +138,43 @@ def test_failing_to_record_is_only_logged(environment, about, caplog):
     assert "forbidden" in line.fields["error"]
 
 
-def test_failing_to_record_what_must_be_acknowledged_raises(environment, about):
+def test_failing_to_record_once_is_only_logged(environment, about, caplog):
     nobody = connect(environment.user_kubeconfig("nobody"))
-    with pytest.raises(Forbidden):
-        EventRecorder(nobody, COMPONENT, SystemClock()).record_left_outside(about, VPC)
+    EventRecorder(nobody, COMPONENT, SystemClock()).record_once(about, "Deleted", "gone")
+    [line] = [r for r in caplog.records if r.name == "generic.events"]
+    assert "forbidden" in line.fields["error"]
 
 
-def test_what_is_left_outside_is_recorded_once_with_its_data(client, recorder, about):
-    recorder.record_left_outside(about, VPC)
-    recorder.record_left_outside(about, VPC)
-    EventRecorder(client, COMPONENT, SystemClock()).record_left_outside(about, VPC)  # restarted
+def test_what_is_recorded_once_is_there_once_restarts_included(client, recorder, about):
+    recorder.record_once(about, "Orphaned", "left behind", warning=True)
+    recorder.record_once(about, "Orphaned", "said again")
+    EventRecorder(client, COMPONENT, SystemClock()).record_once(about, "Orphaned", "restarted")
     [event] = found(client, about)
-    assert "AWS::EC2::VPC vpc-1 in eu-west-1" in event["message"]
-    assert event["type"] == "Warning"
-    assert json.loads(event["metadata"]["annotations"][DATA]) == attrs.asdict(VPC)
+    assert (event["message"], event["type"]) == ("left behind", "Warning")
 
 
-def test_two_resources_left_outside_are_two_events(client, recorder, about):
-    recorder.record_left_outside(about, VPC)
-    recorder.record_left_outside(about, attrs.evolve(VPC, id="vpc-2"))
+def test_two_reasons_are_two_events(client, recorder, about):
+    recorder.record_once(about, "Orphaned", "left behind")
+    recorder.record_once(about, "Bypassed", "left behind")
     assert len(found(client, about)) == 2
 
 
 def test_an_event_for_a_terminating_namespace_goes_to_default(client, recorder, about, terminating):
     recorder.record(about, "Error", "no access")
     recorder.record(about, "Error", "no access")
-    recorder.record_left_outside(about, VPC)
-    recorder.record_left_outside(about, VPC)
+    recorder.record_once(about, "LeftOutside", "left")
+    recorder.record_once(about, "LeftOutside", "left")
     said, left = sorted(found_in_default(client, about), key=lambda event: event["reason"])
     for event in (left, said):
         involved = {"apiVersion": "v1", "kind": "Namespace", "name": terminating}
         assert event["involvedObject"] == involved
         assert event["message"].startswith(f"Infrastructure {terminating}/shoot: ")
     assert said["count"] == 2
-    assert json.loads(left["metadata"]["annotations"][DATA])["id"] == "vpc-1"
 
 
 def test_an_event_for_a_namespace_that_is_gone_goes_to_default(client, recorder, about):
     gone = attrs.evolve(about, namespace=f"{about.namespace}-gone")
-    recorder.record_left_outside(gone, VPC)
+    recorder.record_once(gone, "LeftOutside", "left")
     [event] = found_in_default(client, gone)
     assert event["message"].startswith(f"Infrastructure {gone.namespace}/shoot: ")
 
@@ -187,13 +182,13 @@ def test_an_event_for_a_namespace_that_is_gone_goes_to_default(client, recorder,
 def test_an_event_about_a_cluster_scoped_object_is_in_default(client, recorder, about):
     cluster = attrs.evolve(about, kind="Cluster", namespace="", name=about.namespace)
     recorder.record(cluster, "Error", "no access")
-    recorder.record_left_outside(cluster, VPC)
+    recorder.record_once(cluster, "LeftOutside", "left")
     assert [e["metadata"]["namespace"] for e in found(client, cluster)] == ["default"] * 2
 
 
 @pytest.mark.parametrize("name", ["a" * 253, "a" * 231 + "-" * 10 + "b", "a.b-c"])
 def test_every_name_of_an_object_gives_a_valid_name_of_an_event(client, recorder, about, name):
-    recorder.record_left_outside(attrs.evolve(about, name=name), VPC)
+    recorder.record_once(attrs.evolve(about, name=name), "LeftOutside", "left")
     assert len(found(client, about)) == 1
 
 

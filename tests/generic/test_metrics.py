@@ -31,6 +31,12 @@ PROMISED = [
     ("process_start_time_seconds", "gauge", set()),
     ("process_open_fds", "gauge", set()),
     ("actuator_deletions_total", "counter", {"controller", "kind", "outcome"}),
+    ("actuator_deletions_bypassed_total", "counter", {"controller", "kind"}),
+    (
+        "actuator_orphaned_resources_reported_total",
+        "counter",
+        {"controller", "resource_type"},
+    ),
     ("actuator_informer_relists_total", "counter", {"kind", "reason"}),
     ("actuator_seed_finalizers_stripped_total", "counter", {"controller", "resource"}),
 ]
@@ -51,7 +57,9 @@ def value(metrics: Metrics, metric: str, /, **labels: str) -> float:
 @pytest.mark.parametrize(("name", "kind", "labels"), PROMISED, ids=[p[0] for p in PROMISED])
 def test_each_promised_metric_has_its_exact_name_type_and_labels(name, kind, labels):
     metrics = Metrics()
-    metrics.controller(CONTROLLER, KIND, 5).stripped("machines.machine.sapcloud.io")
+    controller = metrics.controller(CONTROLLER, KIND, 5)
+    controller.stripped("machines.machine.sapcloud.io")
+    controller.orphaned("AWS::EC2::VPC")
     metrics.request("GET", "127.0.0.1:6443", "200")
     metrics.leader("lease", True)
     metrics.relisted("infrastructures", "initial")
@@ -65,6 +73,17 @@ def test_nothing_is_exposed_that_was_not_promised():
     metrics.controller(CONTROLLER, KIND, 5)
     extra = set(families(metrics)) - {name for name, _, _ in PROMISED}
     assert extra == {"process_virtual_memory_bytes", "process_max_fds"}
+
+
+def test_of_types_that_authors_make_up_only_so_many_have_a_series_of_their_own():
+    metrics = Metrics()
+    controller = metrics.controller(CONTROLLER, KIND, 5)
+    for number in range(40):
+        controller.orphaned(f"type-{number}")
+    family = families(metrics)["actuator_orphaned_resources_reported_total"]
+    assert len(family.samples) == 26
+    limit = {"controller": CONTROLLER, "resource_type": "exceeded_cardinality_limit"}
+    assert value(metrics, "actuator_orphaned_resources_reported_total", **limit) == 15
 
 
 def test_everything_known_of_a_controller_is_there_at_zero_once_it_registers():
@@ -82,7 +101,8 @@ def test_everything_known_of_a_controller_is_there_at_zero_once_it_registers():
     assert {("controller_runtime_reconcile_total", r.value) for r in ReconcileResult} <= seen
     assert {("actuator_deletions_total", o.value) for o in Outcome} <= seen
     assert {name for name, _, labels in PROMISED if "controller" in labels} - {
-        "actuator_seed_finalizers_stripped_total"  # which resources, only the actuator knows
+        "actuator_seed_finalizers_stripped_total",  # which resources, only the actuator knows
+        "actuator_orphaned_resources_reported_total",
     } <= {s.name.removesuffix("_bucket") for s in samples}
 
 

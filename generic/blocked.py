@@ -1,0 +1,81 @@
+"""What blocks a deletion: the condition that an object under deletion shows. Pure.
+
+lastError is Gardener's, and says what went wrong; the condition says besides what kind of thing
+stands in the way, how often it was tried, and when it is tried again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from actuator.errors import (
+    ActuatorError,
+    ApiError,
+    DeadlineExceeded,
+    ErrorCode,
+    Forbidden,
+    NotFound,
+    Unavailable,
+)
+from actuator.meta import Raw
+from generic.operation import BlockedByCluster
+
+__all__ = ["DELETION_BLOCKED", "blocking", "reason_of", "said"]
+
+DELETION_BLOCKED = "DeletionBlocked"
+"""Type of the condition; True while a deletion cannot go on."""
+
+_WEBHOOK = re.compile(r'admission webhook "[^"]+" denied|failed calling webhook "[^"]+"')
+
+
+def reason_of(error: BaseException) -> str:
+    """What kind of thing stands in the way, in one CamelCase word."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ApiError) and (said := _of_api_error(cause)):
+            return said
+        cause = cause.__cause__
+    if isinstance(error, BlockedByCluster):
+        return error.reason
+    if isinstance(error, (ActuatorError, DeadlineExceeded)):
+        return type(error).__name__
+    return "Error"
+
+
+def _of_api_error(error: ApiError) -> str | None:
+    text = str(error)
+    if _WEBHOOK.search(text):
+        return "WebhookDenied"
+    if isinstance(error, NotFound):
+        return "SecretMissing" if "/secrets/" in text else None
+    if isinstance(error, Forbidden):
+        return "Forbidden"
+    return "APIServerUnavailable" if isinstance(error, Unavailable) else None
+
+
+def said(text: str, tries: int, deleting_since: str | None, *, gives_up: bool) -> str:
+    """What the condition says, for people."""
+    count = "once" if tries == 1 else f"{tries} times"
+    then = "not tried any more before something changes" if gives_up else "tried again within 60 s"
+    return f"{text}; being deleted since {deleting_since}, tried {count} in a row, {then}"
+
+
+def blocking(
+    before: Raw | None, reason: str, message: str, codes: Collection[ErrorCode], now: str
+) -> Raw:
+    """The condition, `before` being the one that the object shows now."""
+    since = now
+    if before is not None and before.get("status") == "True" and before.get("reason") == reason:
+        since = before.get("lastTransitionTime") or now
+    condition: Raw = {
+        "type": DELETION_BLOCKED,
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": since,
+        "lastUpdateTime": now,
+    }
+    if codes:
+        condition["codes"] = [str(code) for code in codes]
+    return condition

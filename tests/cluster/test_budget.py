@@ -1,0 +1,232 @@
+"""Bounded force deletion: whatever hangs or fails, the object goes, and it is on record."""
+
+import threading
+
+import pytest
+from builders import cluster, infrastructure
+from harness import FINALIZER, Script, eventually
+
+from actuator import ActuatorError, ExternalResource, Resource, SeedObjects
+from actuator.codec import decode
+from actuator.errors import Forbidden, Unavailable
+from generic.machines import MACHINE_KINDS, MACHINES
+from generic.orphans import ORPHANS, SHOOT_LABEL, Orphan
+from generic.seed import install_kinds
+
+CONFIGMAPS = Resource("v1", "configmaps")
+
+
+def specs(seed):
+    """What is on record for the namespace."""
+    found = seed.client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={seed.namespace}")
+    return [decode(Orphan, orphan).spec for orphan in found]
+
+
+def force(seed, name="infra"):
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    seed.delete(name)
+
+
+def never(gate):
+    def hang(*_args):
+        gate.wait(60)
+
+    return hang
+
+
+def fails(*_args):
+    raise ActuatorError("the cloud says no")
+
+
+class OneVpc(Script):
+    """Leaves one thing outside."""
+
+    def external_resources(self, obj):
+        yield ExternalResource(type="VPC", id="vpc-1")
+
+
+def ready(seed, start, actuator, names=("infra",), **options):
+    manager = start(actuator, force_delete_budget=options.pop("budget", 1.0), **options)
+    for name in names:
+        seed.create(infrastructure(seed.namespace, seed.namespace, name=name))
+    eventually(lambda: all(seed.is_ready(name) for name in names))
+    return manager
+
+
+def test_a_force_deletion_that_never_returns_ends_with_its_budget_and_is_recorded(
+    seed, start, gate
+):
+    ready(seed, start, OneVpc(force_delete=never(gate)))
+    force(seed)
+    eventually(seed.is_gone, seconds=8)
+    (spec,) = specs(seed)
+    assert (spec.resource_type, spec.id, spec.reason) == ("VPC", "vpc-1", "BudgetExceeded")
+
+
+def test_errors_are_retried_inside_the_budget_and_the_last_one_is_on_record(seed, start):
+    actuator = OneVpc(force_delete=fails)
+    ready(seed, start, actuator, budget=2.0)
+    force(seed)
+    eventually(seed.is_gone, seconds=8)
+    assert actuator.operations().count("force_delete") > 2
+    (spec,) = specs(seed)
+    assert "the cloud says no" in spec.message
+
+
+def test_without_a_budget_it_is_tried_for_as_long_as_it_takes(seed, start):
+    actuator = OneVpc(force_delete=fails)
+    ready(seed, start, actuator, budget=None)
+    force(seed)
+    with pytest.raises(AssertionError):
+        eventually(seed.is_gone, seconds=3)
+    actuator.on.clear()
+    eventually(seed.is_gone)
+
+
+def test_what_an_actuator_leaves_undone_is_recorded_as_unknown(seed, start):
+    ready(seed, start, Script(force_delete=fails))
+    force(seed)
+    eventually(seed.is_gone, seconds=8)
+    assert [spec.resource_type for spec in specs(seed)] == ["unknown"]
+
+
+def test_an_actuator_that_never_says_what_it_leaves_holds_nothing_up(seed, start, gate):
+    class Mute(Script):
+        def external_resources(self, obj):
+            gate.wait(60)
+
+    ready(seed, start, Mute(), budget=5.0)
+    force(seed)
+    eventually(seed.is_gone, seconds=10)
+    assert [spec.resource_type for spec in specs(seed)] == ["unknown"]
+
+
+def test_the_time_in_the_queue_counts(seed, start, gate):
+    """The only worker hangs in something else; a helper ends what is out of time."""
+    script = Script(
+        reconcile=lambda ctx, obj, c: gate.wait(60) if obj.metadata.name == "hangs" else None
+    )
+    ready(seed, start, script, max_concurrent_reconciles=1)
+    seed.create(infrastructure(seed.namespace, seed.namespace, name="hangs"))
+    eventually(lambda: script.operations("hangs"))
+    force(seed)
+    eventually(seed.is_gone, seconds=8)
+    assert "force_delete" not in script.operations()
+    assert [spec.reason for spec in specs(seed)] == ["BudgetExceeded"]
+
+
+def test_what_nobody_declared_is_recorded_by_name_when_the_budget_ends(seed, start):
+    install_kinds(seed.client, MACHINE_KINDS)
+
+    class Stripping(Script):
+        seed_objects = (
+            SeedObjects(MACHINES.api_version, "machines", finalizers=["example.org/known"]),
+        )
+
+        def force_delete(self, ctx, obj, cluster):
+            ctx.delete_seed_objects(self.seed_objects)
+
+    where = {"namespace": seed.namespace}
+    for name, holder in (("a", "example.org/known"), ("b", "example.org/unknown")):
+        meta = {"name": name, "finalizers": [holder], **where}
+        manifest = {"apiVersion": MACHINES.api_version, "kind": "Machine", "spec": {}}
+        seed.client.create(MACHINES, {**manifest, "metadata": meta})
+    ready(seed, start, Stripping())
+    force(seed)
+    eventually(seed.is_gone, seconds=8)
+    recorded = {(spec.resource_type, spec.id) for spec in specs(seed)}
+    assert recorded == {("unknown", ""), ("seed/machines.machine.sapcloud.io", "b")}
+    seed.client.patch(MACHINES, "b", seed.namespace, {"metadata": {"finalizers": None}})
+
+
+class Refusing:
+    """A client that the API server refuses one thing."""
+
+    def __init__(self, client, refuses):
+        self.client = client
+        self.refuses = refuses
+
+    def __getattr__(self, name):
+        return getattr(self.client, name)
+
+    def patch(self, resource, name, namespace, patch, *, subresource=""):
+        self.refuses("patch", resource, subresource)
+        return self.client.patch(resource, name, namespace, patch, subresource=subresource)
+
+    def create(self, resource, obj):
+        self.refuses("create", resource, "")
+        return self.client.create(resource, obj)
+
+
+def test_a_status_that_cannot_be_written_holds_nothing_up(seed, start, gate):
+    on = threading.Event()
+
+    def refuses(verb, resource, subresource):
+        if on.is_set() and subresource == "status":
+            raise Forbidden(403, "no status for you")
+
+    actuator = OneVpc(force_delete=fails)
+    ready(seed, start, actuator, intercept=lambda client: Refusing(client, refuses))
+    on.set()
+    force(seed)
+    eventually(seed.is_gone, seconds=8)
+
+
+def test_while_an_orphan_cannot_be_written_nothing_goes_and_the_status_says_why(seed, start):
+    on = threading.Event()
+    on.set()
+
+    def refuses(verb, resource, subresource):
+        if on.is_set() and resource == ORPHANS:
+            raise Unavailable(0, "no answer")
+
+    ready(seed, start, OneVpc(), intercept=lambda client: Refusing(client, refuses))
+    force(seed)
+
+    def is_blocked():
+        conditions = seed.status().get("conditions") or []
+        return [c for c in conditions if c["type"] == "DeletionBlocked"]
+
+    (condition,) = eventually(is_blocked)
+    assert "cannot be recorded" in condition["message"]
+    with pytest.raises(AssertionError):
+        eventually(seed.is_gone, seconds=3)
+    assert seed.get()["metadata"]["finalizers"] == [FINALIZER]
+    on.clear()
+    eventually(seed.is_gone, seconds=70)
+    assert len(specs(seed)) == 1
+
+
+def test_a_call_that_ran_out_of_time_frees_its_worker_and_is_not_repeated_beside_itself(
+    seed, start, gate, monkeypatch
+):
+    monkeypatch.setattr("generic.calls.SET_ASIDE_AFTER", 0.5)
+    calls = []
+
+    def hang(ctx, obj, cluster):
+        if obj.metadata.name == "hangs":
+            calls.append(ctx)
+            ctx.limit = ctx.clock.monotonic() + 0.5  # as after the kind's three minutes
+            gate.wait(60)
+
+    script = Script(reconcile=hang)
+    start(script, max_concurrent_reconciles=1)
+    seed.create(infrastructure(seed.namespace, seed.namespace, name="hangs"))
+    eventually(lambda: calls)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)  # the worker was replaced
+    eventually(lambda: "does not return" in str(seed.status("hangs").get("lastError")))
+    assert len(calls) == 1
+    gate.set()
+    eventually(lambda: seed.is_ready("hangs"))
+
+
+def test_escaping_a_bad_external_resource_is_unknown(seed, start):
+    class Careless(Script):
+        def external_resources(self, obj):
+            return ["vpc-1"]
+
+    ready(seed, start, Careless())
+    force(seed)
+    eventually(seed.is_gone)
+    assert [spec.resource_type for spec in specs(seed)] == ["unknown"]
