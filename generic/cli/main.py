@@ -15,7 +15,9 @@ __all__ = ["cli", "main"]
 _COMMANDS = {
     "run": ("generic.cli.run", "Runs an extension."),
     "drill": ("generic.cli.drill", "Rehearses a force deletion and judges it."),
+    "explore": ("generic.cli.explore", "Kills a manager at every call, and judges what comes."),
     "explain": ("generic.cli.explain", "Says why an object is stuck."),
+    "orphans": ("generic.cli.orphans", "What force deletions left outside the seed."),
     "drain": ("generic.cli.drain", "Before uninstalling: is anything waiting for an extension?"),
     "env": ("generic.cli.env", "The embedded cluster by itself."),
     "rbac": ("generic.cli.install", "Prints the ClusterRole an extension needs."),

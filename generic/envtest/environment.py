@@ -84,6 +84,18 @@ class Environment:
         self.stop_apiserver()
         self.start_apiserver()
 
+    def is_running(self, program: str) -> bool:
+        """Whether the process of `etcd`, `kube-apiserver`, or the controller manager is there."""
+        return self._started.is_running(program)
+
+    def kill_etcd(self) -> None:
+        """Kill etcd, as a crash would; the API server runs on without its storage."""
+        self._started.kill_etcd()
+
+    def start_etcd(self) -> None:
+        """Start etcd again with all it had stored, and wait until the API server is ready."""
+        self._started.start_etcd()
+
     @property
     def access(self) -> Access:
         """How to reach the environment; of use to other processes too."""

@@ -54,27 +54,47 @@ class Servers:
         self.access.logs.mkdir()
         self._run(ETCD, etcd_command(self._binaries))
         write_credentials(self.access)
-        self._await(ETCD, ETCD_SECONDS, (self._group.directory / ETCD_CLIENTS).is_socket)
+        self._await_etcd()
         self.start_apiserver()
         kubeconfig = self.access.user_kubeconfig(f"system:{CONTROLLER_MANAGER}", ["system:masters"])
         self._run(CONTROLLER_MANAGER, controller_manager_command(self._binaries, kubeconfig))
 
     def start_apiserver(self) -> None:
         """Start the API server and wait until it is ready."""
-        if self._is_running(APISERVER):
+        if self.is_running(APISERVER):
             raise EnvtestError("the API server is running already")
         self._run(APISERVER, apiserver_command(self._binaries, self._port.getsockname()[1]))
         self._await(APISERVER, APISERVER_SECONDS, self._is_ready)
 
     def stop_apiserver(self) -> None:
         """Let the API server end in good order, within bounds. If it is down, do nothing."""
-        if self._is_running(APISERVER):
+        if self.is_running(APISERVER):
             stop(self._processes[APISERVER], STOP_SECONDS)
 
     def kill_apiserver(self) -> None:
         """End the API server at once. If it is down, do nothing."""
-        if self._is_running(APISERVER):
+        if self.is_running(APISERVER):
             kill(self._processes[APISERVER])
+
+    def start_etcd(self) -> None:
+        """Start etcd with what it has stored, and wait until a running API server uses it."""
+        if self.is_running(ETCD):
+            raise EnvtestError("etcd is running already")
+        (self._group.directory / ETCD_CLIENTS).unlink(missing_ok=True)  # what was killed left it
+        self._run(ETCD, etcd_command(self._binaries))
+        self._await_etcd()
+        if self.is_running(APISERVER):
+            self._await(APISERVER, APISERVER_SECONDS, self._is_ready)
+
+    def kill_etcd(self) -> None:
+        """End etcd at once. If it is down, do nothing."""
+        if self.is_running(ETCD):
+            kill(self._processes[ETCD])
+
+    def is_running(self, name: str) -> bool:
+        """Whether the process `name` is there."""
+        process = self._processes.get(name)
+        return process is not None and process.poll() is None
 
     def close(self) -> None:
         """End all processes at once (their data go anyway), remove the directory, free the port."""
@@ -88,6 +108,9 @@ class Servers:
         with self._log(name).open("ab") as log:
             self._processes[name] = self._group.start(command, log, environ)
 
+    def _await_etcd(self) -> None:
+        self._await(ETCD, ETCD_SECONDS, (self._group.directory / ETCD_CLIENTS).is_socket)
+
     def _await(self, name: str, seconds: float, ready: Callable[[], bool]) -> None:
         deadline = time.monotonic() + seconds
         while not ready():
@@ -97,10 +120,6 @@ class Servers:
             if time.monotonic() > deadline:
                 raise self._failure(name, f"was not ready within {seconds:.0f} s")
             time.sleep(POLL_SECONDS)
-
-    def _is_running(self, name: str) -> bool:
-        process = self._processes.get(name)
-        return process is not None and process.poll() is None
 
     def _is_ready(self) -> bool:
         try:

@@ -1,0 +1,127 @@
+"""FaultProxy: stands between a manager and a real API server, and makes the way there bad.
+
+Loopback only, TLS verified on both sides: clients have to show the certificate of the kubeconfig
+that the proxy writes; towards the API server the proxy uses the credentials, and the trust, of
+the kubeconfig that it was given. So a manager under its Role stays under its Role.
+
+Not here: what the faults are (requests.py), how they are brought about (relay.py).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from generic.envtest.certificates import Authority, KeyPair, save_private
+from generic.envtest.servers import HOST, reserve_port
+from generic.faults.listener import Listener
+from generic.faults.relay import Relay
+from generic.faults.requests import Fault
+from generic.faults.rules import Injection, Injections
+from generic.kubeconfig import find_access
+
+__all__ = ["FaultProxy"]
+
+_CONNECTIONS = 128
+
+
+class FaultProxy:
+    """A way to the API server that can be made to fail; for use in a `with` statement.
+
+    `kubeconfig` is the one to reach the API server with, `context` the one in it (None: its
+    current one); what the proxy writes goes into a new folder below `directory`. Raises
+    ConfigurationError where the kubeconfig cannot be used. Safe to use from any thread.
+    """
+
+    def __init__(self, kubeconfig: Path, directory: Path, context: str | None = None) -> None:
+        self._access = find_access(kubeconfig, context, _CONNECTIONS)
+        self._directory = Path(tempfile.mkdtemp(prefix="fault-proxy-", dir=directory))
+        self._faults: Injections[Fault] = Injections()
+        self._port = reserve_port()
+        self.url = f"https://{HOST}:{self._port.getsockname()[1]}"
+        authority = Authority.new("fault-proxy")
+        self._context = _context(authority, self._directory)
+        self.kubeconfig = self._directory / "kubeconfig"
+        """What a client needs to come this way, mode 0600."""
+        client = authority.client("client-of-the-fault-proxy", [])
+        text = _kubeconfig(self.url, authority.key_pair.certificate, client)
+        save_private(self.kubeconfig, text.encode())
+        self._listener: Listener | None = None
+
+    def __enter__(self) -> Self:
+        self.come_back()
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def inject(self, fault: Fault) -> Injection[Fault]:
+        """Put a fault in force, until its `times` are over or the result's `remove()`."""
+        return self._faults.add(fault)
+
+    def cut(self) -> None:
+        """End all connections of this moment."""
+        if self._listener is not None:
+            self._listener.cut()
+
+    def go_down(self) -> None:
+        """Refuse connections, as when no API server runs, until `come_back()`."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.close()
+
+    def come_back(self) -> None:
+        """Listen again, at the same address."""
+        if self._listener is None:
+            port = self._port.getsockname()[1]
+            self._listener = Listener(port, self._context, Relay, self._access, self._faults)
+
+    def close(self) -> None:
+        """End all faults and connections, and free the port. The files stay."""
+        self._faults.remove_all()
+        self.go_down()
+        self._port.close()
+
+
+def _context(authority: Authority, directory: Path) -> ssl.SSLContext:
+    """TLS for the side of the clients, who have to show a certificate of the authority."""
+    certificate, key = directory / "serving.crt", directory / "serving.key"
+    authority.serving([HOST]).save(certificate, key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(cadata=authority.key_pair.certificate.decode())
+    return context
+
+
+def _kubeconfig(url: str, ca: bytes, client: KeyPair) -> str:
+    """JSON, which every reader of kubeconfigs takes as YAML."""
+    name = "fault-proxy"
+    cluster = {"server": url, "certificate-authority-data": _base64(ca)}
+    user = {
+        "client-certificate-data": _base64(client.certificate),
+        "client-key-data": _base64(client.key),
+    }
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": name, "user": user}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
+    return json.dumps(config, indent=2) + "\n"
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

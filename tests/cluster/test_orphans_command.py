@@ -1,0 +1,444 @@
+"""`actuator orphans list / verify / close`: what a force deletion left, looked after."""
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import attrs
+import click
+import pytest
+from harness import BINDINGS, ROLES, eventually
+
+from actuator import ExternalResource
+from actuator.errors import ActuatorError, ApiError, NotFound
+from actuator.meta import format_time
+from generic.cli.orphans import orphans
+from generic.client import connect
+from generic.crds import crd
+from generic.envtest import Environment
+from generic.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
+from generic.orphans.ledger import find, read_orphans, short_names, write_status
+from generic.rbac import role_binding
+from generic.seed import CRDS, install
+
+ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+NOW = datetime.now(UTC)
+MODULE = """
+from actuator import Actuator, ActuatorError, ErrorCode
+from actuator.v1alpha1 import Infrastructure, Worker
+
+class Network(Actuator[Infrastructure]):
+    def reconcile(self, ctx, infrastructure, cluster): ...
+    def delete(self, ctx, infrastructure, cluster): ...
+    def still_exists(self, resource):
+        if resource.id == "refused":
+            raise ActuatorError("the cloud said no", codes=[ErrorCode.ERR_INFRA_UNAUTHORIZED])
+        if resource.id == "bug":
+            return {}["nothing"]
+        return {"there": True, "gone": False}.get(resource.id)
+
+class Machines(Actuator[Worker]):
+    def reconcile(self, ctx, worker, cluster): ...
+    def delete(self, ctx, worker, cluster): ...
+
+def extension(manager):
+    manager.add(Network(), type="TYPE")
+    manager.add(Machines(), type="TYPE")
+"""
+
+
+@pytest.fixture(scope="module")
+def environment():
+    """A cluster of our own: what is on record there, and its CRD, is seen by nobody else."""
+    with Environment() as running:
+        yield running.access
+
+
+@pytest.fixture(scope="module")
+def admin(environment):
+    install(environment, [Orphan])
+    return connect(environment.kubeconfig)
+
+
+@pytest.fixture
+def extension(tmp_path, monkeypatch, namespace):
+    """An author's extension, for the type named like the namespace."""
+    module = f"asked_{namespace.replace('-', '_')}"
+    (tmp_path / f"{module}.py").write_text(MODULE.replace("TYPE", namespace))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return f"{module}:extension"
+
+
+@pytest.fixture
+def keep(admin, namespace):
+    """Records orphans; no others are on record meanwhile, and none afterwards."""
+
+    def keep(id="", *, kind="Infrastructure", type=namespace, uid="", state="", **more):
+        let_go = OrphanedFrom(
+            api_version="extensions.gardener.cloud/v1alpha1",
+            kind=kind,
+            namespace=namespace,
+            name="infra",
+            uid=uid or "0b9e6b1c-58a5-4b0a-9a53-8c1d2f3e4a5b",
+            type=type,
+        )
+        given = {"type": "Test::VPC", "id": id, "region": "eu-west-1"} | more
+        resource = ExternalResource(**given)
+        reason = OrphanReason.FORCED
+        name = record(admin, let_go, resource, reason, "revoked", NOW).metadata.name
+        if state:
+            status = {"state": state, "verifiedAt": format_time(NOW)}
+            patch = [{"op": "add", "path": "/status", "value": status}]
+            admin.patch(ORPHANS, name, "", patch, subresource="status")
+        return name
+
+    yield keep
+    for one in admin.list(ORPHANS):
+        admin.delete(ORPHANS, one["metadata"]["name"])
+
+
+@pytest.fixture
+def call(environment, capsys):
+    """Calls a command; returns what it printed, and what it said on stderr and as its error."""
+
+    def call(*arguments, kubeconfig=environment.kubeconfig):
+        command, *rest = arguments
+        capsys.readouterr()
+        error = ""
+        try:
+            orphans.main([command, "--kubeconfig", str(kubeconfig), *rest], standalone_mode=False)
+        except (ActuatorError, ApiError) as found:
+            error = str(found)
+        printed = capsys.readouterr()
+        return printed.out, printed.err, error
+
+    return call
+
+
+@pytest.fixture
+def listed(call):
+    """The names in the JSON that `list` prints."""
+    return lambda *arguments: {
+        one["name"] for one in json.loads(call("list", "-o", "json", *arguments)[0])["orphans"]
+    }
+
+
+def status(admin, name):
+    return admin.get(ORPHANS, name).get("status") or {}
+
+
+def test_open_ones_are_listed_and_with_all_the_settled_ones_too(keep, listed):
+    unknown, there = keep("unknown"), keep("there", state="Exists")
+    gone, closed = keep("gone", state="Gone"), keep("closed", state="Closed")
+    assert listed() == {unknown, there}
+    assert listed("--all") == {unknown, there, gone, closed}
+
+
+def test_a_list_can_be_narrowed(keep, listed, namespace):
+    vpc, subnet = keep("1"), keep("2")
+    machine = keep("3", kind="Worker")
+    assert listed("--kind", "worker") == {machine}
+    assert listed("--shoot", namespace) == {vpc, subnet, machine}
+    assert listed("--shoot", "another") == set()
+    assert listed("--type", "test::vpc") == {vpc, subnet, machine}
+    assert listed("--type", "Test::Subnet") == set()
+
+
+def test_json_has_all_that_is_on_record(keep, call, namespace):
+    name = keep("there", tags={"owner": "us"}, state="Exists")
+    answer = json.loads(call("list", "-o", "json")[0])
+    assert answer["version"] == 1
+    (one,) = answer["orphans"]
+    assert one == {
+        "name": name,
+        "resourceType": "Test::VPC",
+        "id": "there",
+        "tags": {"owner": "us"},
+        "region": "eu-west-1",
+        "shoot": namespace,
+        "object": {
+            "apiVersion": "extensions.gardener.cloud/v1alpha1",
+            "kind": "Infrastructure",
+            "namespace": namespace,
+            "name": "infra",
+            "uid": "0b9e6b1c-58a5-4b0a-9a53-8c1d2f3e4a5b",
+            "type": namespace,
+        },
+        "reason": "ForceDeleted",
+        "message": "revoked",
+        "recordedAt": format_time(NOW),
+        "state": "Exists",
+        "verifiedAt": format_time(NOW),
+        "closedAt": None,
+        "note": "",
+    }
+
+
+def test_the_table_fits_into_80_columns_and_cuts_nothing_off(keep, call, namespace, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    first = keep("sg-0123456789abcdef0", type=namespace)
+    keep(tags={f"kubernetes.io/cluster/{namespace}": "1"}, state="Exists")
+    shown, _, _ = call("list")
+    assert max(map(len, shown.splitlines())) <= 80
+    for word in ("Test::VPC", "sg-0123456789abcdef0", "eu-west-1", namespace, "ForceDeleted"):
+        assert word in shown
+    assert "Unverified" in shown
+    assert "Exists" in shown
+    (short,) = [line.split()[0] for line in shown.splitlines() if first[:8] in line][:1]
+    assert len(short) == 13
+
+
+def test_an_empty_record_is_said_to_be_empty(keep, call):
+    assert call("list")[0] == "no open orphans to show, 0 on record\n"
+    keep("closed", state="Closed")
+    assert call("list")[0] == "no open orphans to show, 1 on record\n"
+    assert call("close", "--all-gone")[0] == "no orphans are gone but not closed\n"
+
+
+def test_verify_asks_the_actuator_and_records_its_answers(keep, call, extension, admin):
+    there, gone, unknown = keep("there"), keep("gone"), keep("")
+    out, _, error = call("verify", extension, "-o", "json")
+    assert error == "2 of 3 still exist or could not be verified"
+    answers = {one["name"]: one for one in json.loads(out)["orphans"]}
+    assert {name: one["state"] for name, one in answers.items()} == {
+        there: "Exists",
+        gone: "Gone",
+        unknown: "Unverified",
+    }
+    assert answers[unknown]["problem"] == "its actuator cannot say"
+    for name in (there, gone):
+        assert status(admin, name)["state"] == answers[name]["state"]
+        assert status(admin, name)["verifiedAt"] == answers[name]["verifiedAt"] is not None
+    assert status(admin, unknown) == {"state": "Unverified"}
+
+
+def test_verify_succeeds_once_nothing_is_left(keep, call, extension, admin):
+    keep("gone", state="Exists")
+    keep("there", state="Closed")
+    assert call("verify", extension, "-o", "json")[2] == ""
+    assert call("verify", extension)[0] == "no open orphans\n"
+
+
+def test_one_that_cannot_be_verified_keeps_no_other_from_it(keep, call, extension, admin):
+    refused, bug = keep("refused", state="Exists"), keep("bug")
+    gone = keep("gone")
+    out, _, error = call("verify", extension, "-o", "json")
+    answers = {one["name"]: one for one in json.loads(out)["orphans"]}
+    assert answers[refused]["problem"] == "the cloud said no"
+    assert answers[bug]["problem"] == "KeyError: 'nothing'"
+    assert answers[gone]["state"] == "Gone"
+    assert error == "2 of 3 still exist or could not be verified"
+    assert status(admin, refused)["state"] == "Exists", "what was known before stays"
+
+
+def test_the_table_of_verify_says_what_went_wrong(keep, call, extension, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    keep("refused")
+    assert "! the cloud said no" in " ".join(call("verify", extension)[0].split())
+
+
+def test_orphans_of_other_extensions_are_not_asked_about(keep, call, extension, admin):
+    gone, other = keep("gone"), keep("there", type="gcp")
+    out, said, error = call("verify", extension, "-o", "json")
+    assert error == ""
+    assert json.loads(out)["ofOthers"] == [other]
+    assert "not asked about 1 open orphans of other extensions" in said
+    assert status(admin, gone)["state"] == "Gone"
+    assert status(admin, other) == {}
+
+
+def test_verify_can_be_narrowed_to_a_shoot(keep, call, extension, admin, namespace):
+    gone = keep("gone")
+    assert call("verify", extension, "--shoot", "another")[0] == "no open orphans\n"
+    assert status(admin, gone) == {}
+    assert call("verify", extension, "--shoot", namespace)[2] == ""
+    assert status(admin, gone)["state"] == "Gone"
+
+
+def test_an_extension_that_serves_none_of_them_verified_nothing(keep, call, extension):
+    keep("there", kind="Network")
+    assert f"none of the open orphans is of {extension}" in call("verify", extension)[2]
+
+
+def test_one_that_is_named_but_served_by_no_actuator_is_not_verified(keep, call, extension):
+    other, gone = keep("there", type="gcp"), keep("gone")
+    out, _, error = call("verify", extension, other, gone, "-o", "json")
+    problem = {one["name"]: one["problem"] for one in json.loads(out)["orphans"]}
+    assert "serves Infrastructure of type gcp" in problem[other]
+    assert problem[gone] == ""
+    assert error == "1 of 2 still exist or could not be verified"
+
+
+def test_a_name_that_is_not_there_keeps_no_other_from_being_verified(keep, call, extension, admin):
+    gone = keep("gone")
+    _, said, error = call("verify", extension, "nowhere", gone)
+    assert "There is no orphan nowhere; `actuator orphans list --all` shows" in said
+    assert error == "1 of 2 still exist or could not be verified"
+    assert status(admin, gone)["state"] == "Gone"
+
+
+def test_verify_leaves_alone_what_somebody_closed(keep, call, extension, admin):
+    closed = keep("there", state="Closed")
+    assert call("verify", extension, closed)[2] == ""
+    assert status(admin, closed)["state"] == "Closed"
+
+
+def test_close_records_when_and_why(keep, call, admin):
+    name = keep("unknown")
+    assert call("close", name, "--note", "removed by hand") == (
+        f"{name}: Test::VPC unknown in eu-west-1: closed\n",
+        "",
+        "",
+    )
+    written = status(admin, name)
+    assert (written["state"], written["note"]) == ("Closed", "removed by hand")
+    assert written["closedAt"]
+
+
+def test_closing_again_changes_nothing_but_the_note(keep, call, admin):
+    name = keep("unknown", state="Gone")
+    call("close", name, "--note", "first")
+    before = admin.get(ORPHANS, name)
+    assert call("close", name)[0].endswith("closed already\n")
+    assert admin.get(ORPHANS, name) == before
+    call("close", name, "--note", "second")
+    assert status(admin, name) == before["status"] | {"note": "second"}
+    assert before["status"]["verifiedAt"]
+
+
+def test_what_was_seen_to_exist_is_closed_only_with_a_flag(keep, call, admin):
+    there, other = keep("there", state="Exists"), keep("unknown")
+    out, said, error = call("close", there, other)
+    assert "still existed at" in said
+    assert "--even-if-exists" in said
+    assert error == "1 of 2 not closed"
+    assert out.startswith(other)
+    assert status(admin, there)["state"] == "Exists"
+    assert call("close", there, "--even-if-exists")[2] == ""
+    assert status(admin, there)["state"] == "Closed"
+
+
+def test_all_that_is_gone_is_closed_at_once_and_nothing_else(keep, call, admin):
+    gone, unknown = [keep("1", state="Gone"), keep("2", state="Gone")], keep("3")
+    call("close", "--all-gone")
+    assert [status(admin, name)["state"] for name in gone] == ["Closed", "Closed"]
+    assert status(admin, unknown) == {}
+
+
+def test_nothing_to_close_is_a_wrong_call(call):
+    with pytest.raises(click.UsageError, match="--all-gone"):
+        call("close")
+
+
+def test_short_names_tell_apart_and_find_what_they_are_short_for(keep, admin):
+    uids = ["0b9e6b1c-0000-4b0a-9a53-000000000001", "0b9e6b1c-1111-4b0a-9a53-000000000002"]
+    for uid in uids:
+        for id in ("1", "2"):
+            keep(id, uid=uid)
+    found = read_orphans(admin)
+    short = short_names(found)
+    assert len(set(short.values())) == 4
+    for one in found:
+        assert find(found, short[one.metadata.name]) == one
+        assert find(found, one.metadata.name) == one
+    with pytest.raises(ActuatorError, match="could be any of"):
+        find(found, "0b9e6b1c")
+
+
+def test_one_that_changed_since_it_was_read_is_not_overwritten(keep, call, admin):
+    name = keep("unknown")
+    (as_read,) = read_orphans(admin)
+    call("close", name)
+    with pytest.raises(ActuatorError, match="was changed meanwhile"):
+        write_status(admin, as_read, attrs.evolve(as_read.status, state="Exists"))
+    assert status(admin, name)["state"] == "Closed"
+    admin.delete(ORPHANS, name)
+    with pytest.raises(ActuatorError, match="was deleted meanwhile"):
+        write_status(admin, as_read, attrs.evolve(as_read.status, state="Exists"))
+
+
+@pytest.mark.parametrize("command", [["list"], ["verify", "EXTENSION"], ["close", "x"]])
+def test_without_the_crd_one_sentence_says_what_to_install(
+    call, extension, admin, environment, command
+):
+    name = crd(Orphan)["metadata"]["name"]
+    admin.delete(CRDS, name)
+    try:
+        eventually(lambda: is_gone(lambda: admin.get(CRDS, name)))
+        eventually(lambda: is_gone(lambda: admin.list(ORPHANS)))
+        given = [extension if word == "EXTENSION" else word for word in command]
+        assert "`actuator crds generic.orphans:Orphan`" in call(*given)[2]
+    finally:
+        install(environment, [Orphan])
+
+
+def is_gone(look):
+    try:
+        look()
+    except NotFound:
+        return True
+    return False
+
+
+def test_who_may_not_list_them_is_told_so(keep, call, environment, namespace):
+    stranger = environment.user_kubeconfig(f"{namespace}-stranger")
+    for command in (["list"], ["close", "x"]):
+        error = call(*command, kubeconfig=stranger)[2]
+        assert "forbidden" in error
+        assert "orphans" in error
+
+
+def test_who_may_only_read_them_is_told_of_each_that_cannot_be_written(
+    keep, call, environment, admin, namespace, extension
+):
+    there, gone = keep("there"), keep("gone")
+    user = f"{namespace}-reader"
+    rule = {"apiGroups": [ORPHANS.group], "resources": [ORPHANS.plural], "verbs": ["list"]}
+    role = {"metadata": {"name": user}, "rules": [rule]}
+    admin.create(
+        ROLES, {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"} | role
+    )
+    admin.create(BINDINGS, role_binding(user, user=user))
+    try:
+        reader = environment.user_kubeconfig(user)
+        out, _, error = call("verify", extension, "-o", "json", kubeconfig=reader)
+        problems = {one["name"]: one["problem"] for one in json.loads(out)["orphans"]}
+        assert all("cannot patch" in problem for problem in problems.values())
+        assert set(problems) == {there, gone}
+        assert error == "2 of 2 still exist or could not be verified"
+        _, said, error = call("close", there, gone, kubeconfig=reader)
+        assert said.count("cannot patch") == 2
+        assert error == "2 of 2 not closed"
+    finally:
+        admin.delete(BINDINGS, user)
+        admin.delete(ROLES, user)
+
+
+def test_as_a_program_it_ends_with_a_status_and_never_with_a_traceback(
+    keep, environment, extension, tmp_path
+):
+    keep("there")
+
+    def run(*arguments):
+        return subprocess.run(
+            [*ACTUATOR, "orphans", *arguments, "--kubeconfig", str(environment.kubeconfig)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            cwd=tmp_path,
+        )
+
+    assert run("list").returncode == 0
+    done = run("verify", extension)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        1,
+        "Error: 1 of 1 still exist or could not be verified",
+    )
+    assert run("verify", "nowhere:x").returncode == 1
+    assert run("close").returncode == 2
+    assert run("close", "nowhere").returncode == 1
+    for arguments in (("verify", extension), ("verify", "nowhere:x"), ("close", "nowhere")):
+        assert "Traceback" not in run(*arguments).stderr

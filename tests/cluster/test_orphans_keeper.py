@@ -1,0 +1,261 @@
+"""The keeper of the orphans: counts those of its own extension, deletes what is long settled."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+from harness import BINDINGS, ROLES, Script, eventually
+from prometheus_client import CollectorRegistry, generate_latest
+
+from actuator import ExternalResource
+from actuator.errors import Forbidden, LeaseLost, NotFound
+from actuator.meta import format_time
+from actuator.v1alpha1 import Worker
+from generic.client import connect
+from generic.manager import Manager
+from generic.options import Options
+from generic.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
+from generic.orphans.keeper import MANY, RETENTION, TOO_MANY, Keeper
+from generic.rbac import role_binding
+from generic.seed import install
+
+NOW = datetime.now(UTC)
+UID = "0b9e6b1c-58a5-4b0a-9a53-8c1d2f3e4a5b"
+
+
+@pytest.fixture
+def added(namespace):
+    """What a manager of Infrastructures and Workers of the type named like the namespace has."""
+    manager = Manager(Options())
+    manager.add(Script(), type=namespace)
+    manager.add(Script(Worker), type=namespace)
+    return manager.registrations
+
+
+@pytest.fixture
+def keep(environment, admin, namespace):
+    """Records orphans, and what became of them so many days ago."""
+    install(environment, [Orphan])
+    names = []
+
+    def keep(id, state="", *, kind="Infrastructure", type=namespace, of="VPC", days=0):
+        let_go = OrphanedFrom(
+            api_version="extensions.gardener.cloud/v1alpha1",
+            kind=kind,
+            namespace=namespace,
+            name="infra",
+            uid=UID,
+            type=type,
+        )
+        resource = ExternalResource(type=of, id=f"{namespace}-{id}")
+        reason = OrphanReason.FORCED
+        name = record(admin, let_go, resource, reason, "", NOW).metadata.name
+        names.append(name)
+        if state:
+            since = format_time(NOW - timedelta(days=days))
+            field = "closedAt" if state == "Closed" else "verifiedAt"
+            patch = [{"op": "add", "path": "/status", "value": {"state": state, field: since}}]
+            admin.patch(ORPHANS, name, "", patch, subresource="status")
+        return name
+
+    yield keep
+    for name in names:
+        try:
+            admin.delete(ORPHANS, name)
+        except NotFound:
+            pass
+
+
+@pytest.fixture
+def registry():
+    return CollectorRegistry(auto_describe=True)
+
+
+@pytest.fixture
+def keeper(added, registry):
+    return Keeper(added, registry)
+
+
+def series(registry):
+    """kind, resource type and state, with the number."""
+    return {
+        tuple(sample.labels[name] for name in ("kind", "resource_type", "state")): sample.value
+        for family in registry.collect()
+        for sample in family.samples
+    }
+
+
+def is_there(admin, name):
+    try:
+        admin.get(ORPHANS, name)
+    except NotFound:
+        return False
+    return True
+
+
+def test_they_are_counted_by_kind_resource_type_and_state(keep, keeper, registry, admin):
+    keep("1")
+    keep("2")
+    keep("3", "Exists")
+    keep("4", of="Subnet")
+    keep("5", kind="Worker", of="Instance")
+    assert series(registry) == {}
+    keeper.look(admin)
+    assert series(registry) == {
+        ("Infrastructure", "VPC", "Unverified"): 2,
+        ("Infrastructure", "VPC", "Exists"): 1,
+        ("Infrastructure", "Subnet", "Unverified"): 1,
+        ("Worker", "Instance", "Unverified"): 1,
+    }
+    exposed = generate_latest(registry).decode()
+    assert 'actuator_orphans{kind="Worker",resource_type="Instance",state="Unverified"} 1.0' in (
+        exposed
+    )
+
+
+def test_series_vanish_with_their_objects(keep, keeper, registry, admin):
+    name = keep("1")
+    keep("2", of="Subnet")
+    keeper.look(admin)
+    admin.delete(ORPHANS, name)
+    keeper.look(admin)
+    assert series(registry) == {("Infrastructure", "Subnet", "Unverified"): 1}
+
+
+def test_those_of_other_extensions_are_neither_counted_nor_deleted(
+    keep, keeper, registry, admin, namespace
+):
+    others = [
+        keep("1", "Closed", type="another", days=60),
+        keep("2", "Closed", kind="Network", days=60),
+    ]
+    keeper.look(admin)
+    assert series(registry) == {}
+    assert all(is_there(admin, name) for name in others)
+
+
+def test_there_are_no_more_than_so_many_resource_types(keep, keeper, registry, admin):
+    for number in range(MANY):
+        keep("1", of=f"type-{number:02}")
+    keeper.look(admin)
+    first = {key[1] for key in series(registry)}
+    assert len(first) == MANY
+    assert TOO_MANY not in first
+    keep("1", of="a-new-one")
+    keep("1", of="another-new-one")
+    keeper.look(admin)
+    assert {key[1] for key in series(registry)} == first | {TOO_MANY}
+    assert series(registry)["Infrastructure", TOO_MANY, "Unverified"] == 2
+
+
+def test_what_is_settled_for_longer_than_the_retention_is_deleted(keep, keeper, registry, admin):
+    over = RETENTION.days + 1
+    old = [keep("1", "Closed", days=over), keep("2", "Gone", days=over)]
+    young = [keep("3", "Closed", days=over - 2), keep("4", "Gone", days=over - 2)]
+    still_open = [keep("5"), keep("6", "Exists", days=over), keep("7", "Unverified", days=over)]
+    keeper.look(admin)
+    assert not any(is_there(admin, name) for name in old)
+    assert all(is_there(admin, name) for name in (*young, *still_open))
+    assert sum(series(registry).values()) == len(young) + len(still_open)
+
+
+def test_what_is_settled_since_nobody_knows_when_stays(keep, keeper, admin):
+    name = keep("1", "Closed")
+    patch = [{"op": "remove", "path": "/status/closedAt"}]
+    admin.patch(ORPHANS, name, "", patch, subresource="status")
+    keeper.look(admin)
+    assert is_there(admin, name)
+
+
+def test_without_a_retention_they_are_kept_for_ever(keep, added, registry, admin):
+    name = keep("1", "Closed", days=10_000)
+    Keeper(added, registry, retention=None).look(admin)
+    assert is_there(admin, name)
+    assert series(registry) == {("Infrastructure", "VPC", "Closed"): 1}
+
+
+def test_it_works_with_its_permissions_and_nothing_more(keep, keeper, registry, admin, environment):
+    gone, user = keep("1", "Gone", days=60), f"keeper-{NOW.timestamp()}"
+    keep("2")
+    (permission,) = keeper.permissions
+    group = permission.api_version.partition("/")[0]
+    rule = {"apiGroups": [group], "resources": [permission.resource]}
+    manifest = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    manifest |= {"metadata": {"name": user}, "rules": [rule | {"verbs": list(permission.verbs)}]}
+    client = connect(environment.user_kubeconfig(user))
+    with pytest.raises(Forbidden):
+        keeper.look(client)
+    admin.create(ROLES, manifest)
+    admin.create(BINDINGS, role_binding(user, user=user))
+    try:
+        eventually(lambda: not isinstance(attempt(keeper, client), Forbidden))
+        assert not is_there(admin, gone)
+        assert series(registry) == {("Infrastructure", "VPC", "Unverified"): 1}
+    finally:
+        admin.delete(BINDINGS, user)
+        admin.delete(ROLES, user)
+
+
+def attempt(keeper, client):
+    try:
+        keeper.look(client)
+    except Forbidden as error:
+        return error
+    return None
+
+
+def test_it_goes_on_after_an_error_and_shows_nothing_once_it_stopped(keep, added, registry, admin):
+    keep("1")
+    keeper = Keeper(added, registry, interval_seconds=0.05)
+    failing, stop = [True], threading.Event()
+
+    def list_(*given, **more):
+        if failing:
+            failing.pop()
+            raise RuntimeError("the first look fails")
+        return admin.list(*given, **more)
+
+    client = SimpleNamespace(list=list_, delete=admin.delete)
+    thread = threading.Thread(target=keeper.run, args=(client, stop), daemon=True)
+    thread.start()
+    eventually(lambda: series(registry))
+    stop.set()
+    thread.join(5)
+    assert not thread.is_alive()
+    assert series(registry) == {}, "whoever leads next counts them"
+
+
+def test_it_ends_when_this_process_no_longer_leads(keep, added, registry, admin):
+    keep("1", "Closed", days=60)
+
+    def delete(*given, **more):
+        raise LeaseLost("another leads")
+
+    client = SimpleNamespace(list=admin.list, delete=delete)
+    Keeper(added, registry).run(client, threading.Event())
+    assert series(registry) == {}
+
+
+def test_one_that_cannot_be_deleted_is_counted_and_the_others_are_deleted(
+    keep, keeper, registry, admin
+):
+    held, gone = keep("1", "Closed", days=60), keep("2", "Closed", days=60)
+
+    def delete(resource, name, **more):
+        if name == held:
+            raise Forbidden(403, "no")
+        admin.delete(resource, name, **more)
+
+    keeper.look(SimpleNamespace(list=admin.list, delete=delete))
+    assert is_there(admin, held)
+    assert not is_there(admin, gone)
+    assert series(registry) == {("Infrastructure", "VPC", "Closed"): 1}
+
+
+@pytest.mark.parametrize(
+    "given", [{"interval_seconds": 0}, {"retention": timedelta(days=-1)}], ids=str
+)
+def test_an_impossible_setting_is_refused(added, registry, given):
+    with pytest.raises(ValueError, match=r"interval|retention"):
+        Keeper(added, registry, **given)

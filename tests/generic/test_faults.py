@@ -1,0 +1,384 @@
+"""Faults as data: what they hit, how often, what a script of them does. No cluster."""
+
+import json
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+from harness import Script as Actions
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actuator.errors import ActuatorError, ConfigurationError, ErrorCode
+from generic.faults import (
+    ActuatorFault,
+    Call,
+    Effect,
+    Fault,
+    FaultyActuator,
+    Mischief,
+    Revoked,
+    Script,
+    Server,
+    Stage,
+    Step,
+    play,
+    random_script,
+)
+from generic.faults.permission import _split
+from generic.faults.rules import Injection, Injections, Rule
+
+PATHS = [
+    ("GET", "/api/v1/secrets?limit=1", Call("list", "secrets")),
+    ("GET", "/api/v1/namespaces", Call("list", "namespaces")),
+    ("GET", "/api/v1/namespaces/a", Call("get", "namespaces", name="a")),
+    ("PUT", "/api/v1/namespaces/a/finalize", Call("update", "namespaces", "", "a", "finalize")),
+    ("POST", "/api/v1/namespaces/a/events", Call("create", "events", "a")),
+    ("GET", "/apis/g.io/v1/things?watch=true", Call("watch", "things.g.io")),
+    ("GET", "/apis/g.io/v1/things?watch=false", Call("list", "things.g.io")),
+    (
+        "PATCH",
+        "/apis/g.io/v1/namespaces/a/things/b/status",
+        Call("patch", "things.g.io", "a", "b", "status"),
+    ),
+    ("DELETE", "/apis/g.io/v1/namespaces/a/things", Call("deletecollection", "things.g.io", "a")),
+    (
+        "DELETE",
+        "/apis/g.io/v1/namespaces/a/things/a%3Ab",
+        Call("delete", "things.g.io", "a", "a:b"),
+    ),
+    ("GET", "/readyz", Call("get", name="/readyz")),
+    ("GET", "/apis/g.io/v1", Call("get", name="/apis/g.io/v1")),
+]
+
+
+@pytest.mark.parametrize(("method", "target", "call"), PATHS)
+def test_a_request_is_read_as_rbac_reads_it(method, target, call):
+    assert Call.parse(method, target) == call
+
+
+def test_a_fault_hits_only_what_it_names():
+    call = Call("patch", "things.g.io", "a", "b", "status")
+    cut = Effect.CUT
+    assert Fault(effect=cut).hits(call)
+    assert Fault(effect=cut, verbs=["get", "patch"], resource="things.*", name="b").hits(call)
+    assert not Fault(effect=cut, subresource="").hits(call)
+    assert not Fault(effect=cut, verbs=["get"]).hits(call)
+    assert not Fault(effect=cut, namespace="b*").hits(call)
+    assert not Fault(effect=cut).hits(call, line=True)
+    assert Fault(effect=Effect.SILENCE).hits(call, line=True)
+
+
+def strikes(rule, matches):
+    injection = Injection(rule)
+    return [injection.strikes() for _ in range(matches)]
+
+
+def test_a_rule_passes_some_hits_some_and_is_done():
+    assert strikes(Rule(after=1, times=2), 5) == [False, True, True, False, False]
+
+
+def test_the_same_seed_hits_the_same_requests():
+    rule = Rule(probability=0.5, seed=7)
+    first = strikes(rule, 50)
+    assert first == strikes(rule, 50)
+    assert 10 < sum(first) < 40
+
+
+def test_a_removed_rule_hits_nothing_and_the_next_one_is_asked():
+    rules = Injections()
+    first, second = rules.add(Rule()), rules.add(Rule(after=1))
+    assert rules.pick(lambda _: True) is first
+    first.remove()
+    assert rules.pick(lambda _: True) is None
+    assert rules.pick(lambda _: True) is second
+    assert (first.hits, second.hits) == (1, 1)
+
+
+def test_a_rule_counts_exactly_under_many_threads():
+    injection = Injection(Rule(times=50))
+    go = threading.Barrier(8)
+
+    def strike():
+        go.wait()
+        for _ in range(100):
+            injection.strikes()
+
+    threads = [threading.Thread(target=strike) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert injection.hits == 50
+
+
+# --- permissions
+
+
+def rule(groups, resources, verbs):
+    return {"apiGroups": groups, "resources": resources, "verbs": verbs}
+
+
+def test_only_the_named_verbs_of_the_named_resource_are_taken():
+    urls = {"nonResourceURLs": ["/metrics"], "verbs": ["patch"]}
+    rules = [rule(["g"], ["a", "a/status"], ["get", "patch"]), rule([""], ["events"], ["create"])]
+    rules.append(urls)
+    kept, lost = _split(rules, Revoked(resource="*/status", verbs=["patch"]))
+    assert lost == [rule(["g"], ["a/status"], ["patch"])]
+    assert kept == [
+        rule(["g"], ["a"], ["get", "patch"]),
+        rule(["g"], ["a/status"], ["get"]),
+        rule([""], ["events"], ["create"]),
+        urls,
+    ]
+
+
+# --- actuators
+
+
+class Ctx:
+    """What a call may use; `stopped` is what check() raises."""
+
+    stopped = None
+
+    def check(self):
+        if self.stopped:
+            raise self.stopped
+
+
+def faulty():
+    inner = Actions()
+    return inner, FaultyActuator(inner)
+
+
+def called(name="infra"):
+    return SimpleNamespace(metadata=SimpleNamespace(name=name))
+
+
+def in_thread(target):
+    thread = threading.Thread(target=target, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_call_fails_as_often_as_it_is_told_to():
+    inner, actuator = faulty()
+    codes = [ErrorCode.ERR_INFRA_UNAUTHENTICATED]
+    fault = ActuatorFault(
+        mischief=Mischief.FAIL, operations=["delete"], name="in*", times=1, codes=codes
+    )
+    injection = actuator.inject(fault)
+    actuator.delete(Ctx(), called("other"), None)
+    actuator.reconcile(Ctx(), called(), None)
+    with pytest.raises(ActuatorError) as caught:
+        actuator.delete(Ctx(), called(), None)
+    assert caught.value.codes == tuple(codes)
+    actuator.delete(Ctx(), called(), None)
+    assert injection.hits == 1
+    assert inner.calls == [("delete", "other"), ("reconcile", "infra"), ("delete", "infra")]
+
+
+def test_a_call_raises_what_it_is_given_after_its_work():
+    inner, actuator = faulty()
+    error = OSError("no route")
+    actuator.inject(ActuatorFault(mischief=Mischief.FAIL_AFTERWARDS), error)
+    with pytest.raises(OSError, match="no route"):
+        actuator.force_delete(Ctx(), called(), None)
+    assert inner.operations() == ["force_delete"]
+
+
+def test_a_call_that_hangs_hears_nothing_until_it_is_released():
+    inner, actuator = faulty()
+    injection = actuator.inject(ActuatorFault(mischief=Mischief.HANG))
+    ctx = Ctx()
+    ctx.stopped = TimeoutError()
+    thread = in_thread(lambda: actuator.migrate(ctx, called(), None))
+    thread.join(0.2)
+    assert thread.is_alive()
+    assert not inner.calls
+    injection.remove()
+    thread.join(5)
+    assert inner.operations() == ["migrate"]
+
+
+def test_a_call_that_waits_stops_when_it_is_told_to():
+    inner, actuator = faulty()
+    actuator.inject(ActuatorFault(mischief=Mischief.WAIT))
+    ctx = Ctx()
+    ctx.stopped = TimeoutError("stop")
+    with pytest.raises(TimeoutError, match="stop"):
+        actuator.restore(ctx, called(), None)
+    assert not inner.calls
+
+
+def test_a_slow_call_is_late_and_one_that_never_returns_is_not_released():
+    inner, actuator = faulty()
+    slow = actuator.inject(ActuatorFault(mischief=Mischief.SLOW, seconds=0.2))
+    start = time.monotonic()
+    actuator.reconcile(Ctx(), called(), None)
+    assert time.monotonic() - start >= 0.2
+    slow.remove()
+    never = actuator.inject(ActuatorFault(mischief=Mischief.NEVER_RETURN, operations=["delete"]))
+    thread = in_thread(lambda: actuator.delete(Ctx(), called(), None))
+    never.remove()
+    thread.join(0.2)
+    assert inner.operations() == ["reconcile"]
+
+
+def test_questions_without_a_context_can_be_hit_too():
+    _, actuator = faulty()
+    actuator.inject(ActuatorFault(mischief=Mischief.FAIL, operations=["external_resources"]))
+    with pytest.raises(ActuatorError, match="injected fault"):
+        actuator.external_resources(called())
+
+
+# --- scripts
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    duration=st.floats(0, 600, allow_nan=False),
+    words=st.lists(
+        st.sampled_from(["request", "stream", "actuator", "permission", "kill", "refuse"]),
+        min_size=1,
+    ),
+)
+def test_a_random_script_is_the_same_for_its_seed_and_survives_json(seed, duration, words):
+    script = random_script(seed, duration, words)
+    assert script == random_script(seed, duration, words)
+    assert Script.from_json(script.to_json()) == script
+    assert all(step.at + step.lasts <= duration + 0.05 for step in script.steps)
+
+
+texts = st.text(max_size=8)
+counts = st.integers(0, 9)
+seconds = st.floats(0, 1e6)
+rules = {"after": counts, "times": counts, "probability": st.floats(0, 1), "seed": counts}
+requests = st.builds(
+    Fault,
+    effect=st.sampled_from(Effect),
+    verbs=st.lists(texts),
+    subresource=texts,
+    seconds=seconds,
+    status=counts,
+    **rules,
+)
+mischiefs = st.builds(
+    ActuatorFault,
+    mischief=st.sampled_from(Mischief),
+    message=texts,
+    codes=st.lists(st.sampled_from(ErrorCode)),
+    **rules,
+)
+things = [
+    {"fault": requests},
+    {"actuator": mischiefs},
+    {"revoke": st.builds(Revoked, group=texts, resource=texts, verbs=st.lists(texts))},
+    {"kill": st.sampled_from(Server)},
+    {"refuse": st.just(True)},
+]
+steps = st.one_of(
+    [st.builds(Step, at=seconds, when=texts, lasts=seconds, **thing) for thing in things]
+)
+
+
+@given(st.builds(Script, steps=st.lists(steps, max_size=4), seed=counts, patience=seconds))
+def test_every_script_survives_json(script):
+    read = Script.from_json(script.to_json())
+    assert read == script
+    assert repr(read) == repr(script)  # names that are read are of their enums again
+
+
+def test_another_seed_gives_another_script_and_all_words_come_up():
+    script = random_script(1, 600)
+    assert script != random_script(2, 600)
+    written = {field for step in json.loads(script.to_json())["steps"] for field in step}
+    assert written >= {"at", "lasts", "name", "fault", "actuator", "revoke", "kill", "refuse"}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "Expecting"),
+        ('{"steps": [{"at": 1}]}', "exactly one of"),
+        ('{"steps": [{"refuse": true, "kill": "etcd"}]}', "exactly one of"),
+        ('{"steps": [{"fault": {"effect": "melt"}}]}', "'melt' is not a valid Effect"),
+        ('{"steps": [{"refuse": true, "until": 3}]}', "until"),
+        ('{"steps": [{"ends": "x"}]}', "no step has that name"),
+        ('{"steps": [{"name": "x", "refuse": true}, {"name": "x", "refuse": true}]}', "two steps"),
+    ],
+)
+def test_a_script_that_makes_no_sense_says_why(text, says):
+    with pytest.raises(ConfigurationError, match=says):
+        Script.from_json(text)
+
+
+def test_a_script_in_a_file_is_named_when_it_cannot_be_read(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"script\.json"):
+        Script.read(tmp_path / "script.json")
+
+
+def test_a_script_is_not_begun_where_something_is_missing():
+    script = Script(steps=[Step(name="first", when="ready", kill=Server.ETCD)])
+    with pytest.raises(ConfigurationError, match="first needs an embedded cluster"):
+        play(script, Stage(), threading.Event())
+
+
+def fails(name):
+    return ActuatorFault(mischief=Mischief.FAIL, name=name)
+
+
+def test_steps_begin_and_end_when_they_should():
+    _, actuator = faulty()
+    ready = threading.Event()
+    stage = Stage(actuator=actuator, conditions={"ready": ready.is_set})
+    script = Script(
+        steps=[
+            Step(name="a", actuator=fails("a"), lasts=0.3),
+            Step(name="b", actuator=fails("b"), at=0.1, when="ready"),
+            Step(at=1.0, ends="b"),
+        ]
+    )
+
+    def bad(name):
+        try:
+            actuator.reconcile(Ctx(), called(name), None)
+        except ActuatorError:
+            return True
+        return False
+
+    thread = in_thread(lambda: play(script, stage, threading.Event()))
+    time.sleep(0.2)
+    assert (bad("a"), bad("b")) == (True, False)
+    time.sleep(0.3)
+    assert (bad("a"), bad("b")) == (False, False)
+    ready.set()
+    time.sleep(0.2)
+    assert bad("b")
+    thread.join(5)
+    assert not thread.is_alive()
+    assert not bad("b")
+
+
+def test_a_condition_that_does_not_come_true_ends_the_script_and_all_it_began():
+    _, actuator = faulty()
+    script = Script(
+        steps=[
+            Step(actuator=fails("*")),
+            Step(name="late", actuator=fails("*"), when="never"),
+        ],
+        patience=0.2,
+    )
+    stage = Stage(actuator=actuator, conditions={"never": lambda: False})
+    with pytest.raises(ActuatorError, match=r"late waited 0\.2 s for 'never' in vain"):
+        play(script, stage, threading.Event())
+    actuator.reconcile(Ctx(), called(), None)
+
+
+def test_a_script_stops_when_it_is_told_to():
+    _, actuator = faulty()
+    stop = threading.Event()
+    stop.set()
+    play(Script(steps=[Step(actuator=fails("*"))]), Stage(actuator=actuator), stop)
+    actuator.reconcile(Ctx(), called(), None)
