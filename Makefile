@@ -45,6 +45,7 @@ test-pure: $(STAMP) ## the tests that need no cluster
 
 bench: $(STAMP) ## measure us beside controller-runtime; ARGS="--quick"
 	@$(BIN)/python hack/bench/run.py $(ARGS)
+	@$(BIN)/python -m hack.bench.hanging
 
 env-up: $(STAMP) ## start the embedded cluster and leave it running
 	@$(BIN)/actuator env up $(ARGS)

@@ -38,16 +38,16 @@ def _address(_ctx: click.Context, _option: click.Parameter, value: str) -> str:
     return value
 
 
-def _budget(_ctx: click.Context, _option: click.Parameter, value: str) -> float | None:
+def _number_or_none(_ctx: click.Context, _option: click.Parameter, value: str) -> float | None:
     if value == "none":
         return None
     try:
-        seconds = float(value)
+        number = float(value)
     except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise click.BadParameter(f"{value!r}: give seconds above 0, or none")
-    return seconds
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise click.BadParameter(f"{value!r}: give a number above 0, or none")
+    return number
 
 
 def _workers(ctx: click.Context, _option: click.Parameter, value: Sequence[str]) -> dict[str, int]:
@@ -163,8 +163,15 @@ FLAGS: list[click.Parameter] = [
         ["--force-delete-budget"],
         default=f"{_DEFAULTS.force_delete_budget:g}",
         show_default=True,
-        callback=_budget,
+        callback=_number_or_none,
         help="Seconds for a force deletion, whatever hangs; none: as long as it takes.",
+    ),
+    click.Option(
+        ["--orphan-retention-days"],
+        default=f"{_DEFAULTS.orphan_retention_days:g}",
+        show_default=True,
+        callback=_number_or_none,
+        help="How long Orphans that are closed, or gone, are kept; none: for ever.",
     ),
     _flag(
         "outcome-events",

@@ -11,6 +11,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -27,6 +28,7 @@ from generic.healthchecks import HealthChecks
 from generic.heartbeat import Heartbeat
 from generic.metrics import Metrics
 from generic.options import Options
+from generic.orphans.keeper import Keeper
 from generic.predicates import Predicate
 from generic.registry import CheckRegistration, Registration, Registry, Run, Runnable
 from generic.running import Running
@@ -106,6 +108,8 @@ class Manager:
         kind comes without a type, a name is taken, or another serves the same objects.
         """
         types = (type,) if isinstance(type, str) else tuple(type)
+        if not self._registry.registrations:
+            self._add_keeper()
         self._registry.add(actuator, types, name, workers, predicates, watches, escalations)
 
     def add_health_checks(self, checks: HealthChecks) -> None:
@@ -192,6 +196,17 @@ class Manager:
     def check_ready(self) -> dict[str, Check]:
         """What /readyz asks: the health checks, and whether every stream is alive and synced."""
         return {} if self._running is None else self._running.probes.ready()
+
+    def _add_keeper(self) -> None:
+        """Of the Orphans of all actuators, those that are yet to be added too."""
+        days = self.options.orphan_retention_days
+        keeper = Keeper(
+            self._registry.registrations,
+            self.metrics.registry,
+            retention=None if days is None else timedelta(days=days),
+            clock=self._clock,
+        )
+        self.add_runnable("orphans", keeper.run, permissions=keeper.permissions)
 
     def _add_heartbeat(self) -> None:
         """The extension is called as in the name of its Lease, NAME-leader-election."""

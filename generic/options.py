@@ -36,6 +36,8 @@ class Options:
     processing_status: Literal["slow", "always"] = "slow"
     force_delete_budget: float | None = 90.0
     """For one force deletion, from the moment it is seen; None: as long as it takes."""
+    orphan_retention_days: float | None = 30.0
+    """How long Orphans that are closed, or gone, are kept; None: for ever."""
     outcome_events: Literal["unusual", "all"] = "unusual"
     """Which outcomes of deletions become events: those out of the order, or all."""
     extension_classes: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ import attrs
 from generic.controller import Controller
 from generic.health import Check
 from generic.informer import Informer
+from generic.orphans.probe import OrphanProbe
 from generic.runnables import Runner
 
 __all__ = ["Probes"]
@@ -25,6 +26,8 @@ class Probes:
     informers: Sequence[Informer]
     controllers: Sequence[tuple[Controller, int]]
     runner: Runner
+    orphans: OrphanProbe | None
+    """None where nothing is ever let go of."""
     threads: list[threading.Thread] = attrs.field(factory=list)
 
     def alive(self) -> dict[str, Check]:
@@ -36,8 +39,13 @@ class Probes:
         }
 
     def ready(self) -> dict[str, Check]:
-        """Besides, every stream is alive and synced."""
-        return {**self.alive(), "streams": self._stale_stream}
+        """Besides, every stream is alive and synced, and Orphans can be written."""
+        more = {"streams": self._stale_stream}
+        return {
+            **self.alive(),
+            **more,
+            **({"orphans": self.orphans.problem} if self.orphans else {}),
+        }
 
     def _dead_informers(self) -> str | None:
         dead = sum(not thread.is_alive() for thread in self.threads)

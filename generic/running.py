@@ -18,6 +18,7 @@ from generic.health import HealthServer
 from generic.leaderelection import LeaderElector
 from generic.metrics import Metrics
 from generic.options import Options
+from generic.orphans.probe import OrphanProbe
 from generic.probes import Probes
 from generic.registry import Registry
 from generic.runnables import Runner
@@ -72,7 +73,8 @@ class Running:
         )
         self.wiring = Wiring(shared, registry)
         self._runner = Runner(registry.runnables, client, stop)
-        self.probes = Probes(self.wiring.informers, self.wiring.controllers, self._runner)
+        orphans = OrphanProbe(connection, clock) if registry.registrations else None
+        self.probes = Probes(self.wiring.informers, self.wiring.controllers, self._runner, orphans)
         self._servers: list[HealthServer] = []
 
     def start(self) -> None:

@@ -169,6 +169,8 @@ def running(
     *,
     second: Actuator[Any] | None = None,
     intercept: Any = None,
+    escalations: Any = (),
+    clock: Any = None,
     **options: Any,
 ) -> Iterator[Manager]:
     """A started manager, under its generated Role and nothing more."""
@@ -178,9 +180,9 @@ def running(
         "shutdown_timeout": 5.0,
         "leader_election_namespace": namespace,
     }
-    manager = Manager(Options(**(base | options)), intercept=intercept)
+    manager = Manager(Options(**(base | options)), intercept=intercept, clock=clock)
     for one in filter(None, (actuator, second)):
-        manager.add(one, type=namespace)
+        manager.add(one, type=namespace, escalations=escalations)
     name = f"{namespace}-{id(manager):x}"
     admin.create(ROLES, cluster_role(manager, name))
     admin.create(BINDINGS, role_binding(name, user=name))

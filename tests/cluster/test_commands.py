@@ -129,7 +129,7 @@ def test_the_role_and_the_crds_are_accepted_by_the_api_server(admin, author):
     admin.apply(roles, role)
     admin.delete(roles, role["metadata"]["name"])
     names = [crd["metadata"]["name"] for crd in documents(actuator("crds", cwd=author).stdout)]
-    assert len(set(names)) == len(KINDS) + 1
+    assert len(set(names)) == len(KINDS) + 2
     (own,) = documents(actuator("crds", "mine:Tenant", cwd=author).stdout)
     assert own["metadata"]["name"] == "tenants.example.org"
 

@@ -140,6 +140,20 @@ def test_a_manager_that_may_not_watch_is_alive_and_not_ready(program, admin, see
     eventually(lambda: get(f"{url}/readyz")[0] == 200, seconds=80)
 
 
+def test_a_manager_that_may_not_write_orphans_is_alive_and_not_ready(program, admin, seed):
+    role = admin.get(ROLES, seed.namespace)
+    rules = [rule for rule in role["rules"] if "orphans" not in rule["resources"]]
+    admin.patch(ROLES, seed.namespace, "", {"rules": rules})
+    running = program("--log-format=json")
+    line = eventually(lambda: next(iter(lines(running, "serving")), None))
+    url = f"http://{line['health']}"
+    eventually(lambda: "Orphans cannot be written" in get(f"{url}/readyz?verbose")[1])
+    assert get(f"{url}/readyz")[0] == 503
+    assert get(f"{url}/healthz")[0] == 200
+    admin.patch(ROLES, seed.namespace, "", {"rules": role["rules"]})
+    eventually(lambda: get(f"{url}/readyz")[0] == 200)
+
+
 def lines(running, message):
     parsed = [json.loads(line) for line in running.text().splitlines() if line.startswith("{")]
     return [line for line in parsed if line["msg"] == message]

@@ -1,0 +1,137 @@
+"""Somebody takes our finalizer off while cleanup is unfinished: noticed, recorded, made up for."""
+
+import pytest
+from builders import infrastructure
+from harness import FINALIZER, Script, eventually
+
+from actuator import ActuatorError, ExternalResource
+from actuator.codec import decode
+from generic.orphans import ORPHANS, SHOOT_LABEL, Orphan
+
+FOREIGN = "example.org/foreign"
+
+
+class Bucket(Script):
+    """One thing outside for each object; deleting it may fail."""
+
+    def external_resources(self, obj):
+        yield ExternalResource(type="Bucket", id=f"{obj.metadata.namespace}-{obj.metadata.name}")
+
+
+def refuses(*_args):
+    raise ActuatorError("the cloud says no")
+
+
+def orphans(seed):
+    found = seed.client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={seed.namespace}")
+    return [decode(Orphan, raw) for raw in found]
+
+
+def states(seed):
+    return [str(orphan.state) for orphan in orphans(seed)]
+
+
+def bypassed(manager):
+    return manager.metrics.total("actuator_deletions_bypassed_total", "kind")["Infrastructure"]
+
+
+def final(manager):
+    counted = manager.metrics.total("actuator_deletions_total", "outcome")
+    return sum(counted[outcome] for outcome in ("deleted", "force_deleted", "orphaned"))
+
+
+def strip(seed, *left):
+    seed.patch({"metadata": {"finalizers": list(left) or None}})
+
+
+@pytest.fixture
+def stuck(seed, start):
+    """An object that cannot be deleted; its actuator and manager."""
+    actuator = Bucket(delete=refuses)
+    manager = start(actuator)
+    seed.create(infrastructure(seed.namespace, seed.namespace, finalizers=[FOREIGN]))
+    eventually(seed.is_ready)
+    seed.delete()
+    eventually(lambda: seed.last_operation() == ("Delete", "Error"))
+    return actuator, manager
+
+
+def test_it_is_counted_said_and_recorded(seed, stuck):
+    _, manager = stuck
+    strip(seed)
+    eventually(lambda: bypassed(manager) == 1)
+    (orphan,) = eventually(lambda: orphans(seed))
+    assert (orphan.spec.id, orphan.spec.reason) == (f"{seed.namespace}-infra", "Bypassed")
+    eventually(lambda: seed.events("Bypassed"))
+    assert final(manager) == 0
+    assert orphan.is_open
+
+
+def test_cleanup_is_made_up_for_and_the_record_says_that_nothing_is_left(seed, stuck):
+    actuator, manager = stuck
+    strip(seed)
+    eventually(lambda: bypassed(manager) == 1)
+    del actuator.on["delete"]
+    eventually(lambda: states(seed) == ["Gone"], seconds=60)
+    assert actuator.operations()[-1] == "delete"
+    assert bypassed(manager) == 1
+
+
+def test_it_is_noticed_also_where_others_still_hold_the_object(seed, stuck):
+    actuator, manager = stuck
+    strip(seed, FOREIGN)
+    eventually(lambda: bypassed(manager) == 1)
+    del actuator.on["delete"]
+    eventually(lambda: states(seed) == ["Gone"], seconds=60)
+    assert seed.get()["metadata"]["finalizers"] == [FOREIGN]
+    strip(seed)
+    eventually(seed.is_gone)
+    assert bypassed(manager) == 1
+
+
+def test_what_took_the_name_since_is_not_touched(seed, stuck):
+    actuator, manager = stuck
+    strip(seed)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(lambda: bypassed(manager) == 1)
+    eventually(seed.is_ready)
+    before = actuator.operations().count("delete")
+    with pytest.raises(AssertionError):
+        eventually(lambda: actuator.operations().count("delete") > before, seconds=2)
+    assert states(seed) == ["Unverified"]
+
+
+def test_a_release_of_ours_is_no_bypass(seed, start):
+    manager = start(Bucket())
+    for number in range(5):
+        seed.create(infrastructure(seed.namespace, seed.namespace, name=f"n{number}"))
+    eventually(lambda: all(seed.is_ready(f"n{number}") for number in range(5)))
+    for number in range(5):
+        seed.delete(f"n{number}")
+    eventually(lambda: all(seed.is_gone(f"n{number}") for number in range(5)))
+    eventually(lambda: final(manager) == 5)
+    assert bypassed(manager) == 0
+    assert orphans(seed) == []
+
+
+def test_a_cleanup_that_was_just_finishing_is_a_deletion(seed, start, gate):
+    actuator = Bucket(delete=lambda *_args: gate.wait(20))
+    manager = start(actuator)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.delete()
+    eventually(lambda: "delete" in actuator.operations())
+    strip(seed)
+    gate.set()
+    eventually(lambda: final(manager) + bypassed(manager) == 1)
+    assert final(manager) == 1
+
+
+def test_a_finalizer_that_is_taken_off_a_living_object_is_put_on_again(seed, start):
+    manager = start(Bucket())
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    strip(seed)
+    seed.ask("reconcile")
+    eventually(lambda: FINALIZER in (seed.get()["metadata"].get("finalizers") or []))
+    assert bypassed(manager) == 0

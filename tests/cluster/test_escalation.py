@@ -1,0 +1,135 @@
+"""How long a deletion is tried, as data; and what an object that is stuck says of itself."""
+
+from datetime import timedelta
+
+import pytest
+from builders import cluster, infrastructure
+from harness import FINALIZER, Script, eventually
+
+from actuator import ActuatorError, ErrorCode
+from actuator.errors import Forbidden
+from generic.clock import SystemClock
+from generic.clusters import CLUSTERS
+from generic.escalation import Escalation, Then
+
+DAY = 86400.0
+FOREIGN = "example.org/foreign"
+
+
+class Later(SystemClock):
+    """The time of day, moved forward by a test; the monotonic clock goes on as it does."""
+
+    ahead = timedelta()
+
+    def now(self):
+        return super().now() + self.ahead
+
+
+def unauthorized(*_args):
+    raise ActuatorError("revoked", codes=[ErrorCode.ERR_INFRA_UNAUTHORIZED])
+
+
+def condition(seed):
+    found = seed.status().get("conditions") or []
+    return next((c for c in found if c["type"] == "DeletionBlocked"), None)
+
+
+def stuck(seed, start, actuator, *escalations, clock=None):
+    manager = start(actuator, escalations=escalations, clock=clock)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.delete()
+    eventually(lambda: condition(seed))
+    return manager
+
+
+def gave_up(manager):
+    return manager.metrics.total("actuator_deletions_total", "outcome")["gave_up"]
+
+
+def test_after_its_time_a_deletion_is_given_up_until_something_changes(seed, start):
+    clock, actuator = Later(), Script(delete=unauthorized)
+    day = Escalation(code=ErrorCode.ERR_INFRA_UNAUTHORIZED, after=DAY, then=Then.GIVE_UP)
+    manager = stuck(seed, start, actuator, day, clock=clock)
+    eventually(lambda: actuator.operations().count("delete") > 2)
+    assert gave_up(manager) == 0
+    clock.ahead = timedelta(days=2)
+    eventually(lambda: gave_up(manager) == 1, seconds=70)
+    assert "not tried any more before something changes" in condition(seed)["message"]
+    assert seed.events("GaveUp")
+    tried = actuator.operations().count("delete")
+    with pytest.raises(AssertionError):
+        eventually(lambda: actuator.operations().count("delete") > tried, seconds=3)
+    assert seed.get()["metadata"]["finalizers"] == [FINALIZER]
+    actuator.on.clear()
+    seed.annotate(**{"example.org/mended": "yes"})
+    seed.ask("reconcile")
+    eventually(seed.is_gone)
+
+
+def test_what_has_no_such_code_goes_on_for_ever(seed, start):
+    clock, actuator = Later(), Script(delete=unauthorized)
+    clock.ahead = timedelta(days=400)
+    other = Escalation(code=ErrorCode.ERR_INFRA_DEPENDENCIES, after=0, then=Then.GIVE_UP)
+    manager = stuck(seed, start, actuator, other, clock=clock)
+    eventually(lambda: actuator.operations().count("delete") > 3)
+    assert gave_up(manager) == 0
+
+
+def test_a_force_deletion_is_never_given_up(seed, start):
+    actuator = Script(delete=unauthorized)
+    stuck(seed, start, actuator, Escalation(after=0, then=Then.GIVE_UP))
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    eventually(seed.is_gone)
+
+
+def test_a_stuck_object_says_what_blocks_it_how_often_it_was_tried_and_when_again(seed, start):
+    actuator = Script(delete=unauthorized)
+    stuck(seed, start, actuator)
+    found = eventually(lambda: (c := condition(seed)) and "tried 3 times" in c["message"] and c)
+    assert (found["status"], found["reason"]) == ("True", "ActuatorError")
+    assert found["codes"] == ["ERR_INFRA_UNAUTHORIZED"]
+    assert "revoked" in found["message"]
+    assert seed.get()["metadata"]["deletionTimestamp"] in found["message"]
+    assert "tried again within 60 s" in found["message"]
+    assert found["lastTransitionTime"] <= found["lastUpdateTime"]
+
+
+def test_a_missing_cluster_is_named(seed, start):
+    start(Script())
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.client.delete(CLUSTERS, seed.namespace)
+    seed.delete()
+    found = eventually(lambda: condition(seed))
+    assert found["reason"] == "ClusterMissing"
+
+
+def test_a_denied_verb_is_named(seed, start):
+    def forbidden(ctx, obj, cluster):
+        raise Forbidden(403, 'secrets is forbidden: User "x" cannot list resource "secrets"')
+
+    stuck(seed, start, Script(delete=forbidden))
+    found = condition(seed)
+    assert found["reason"] == "Forbidden"
+    assert 'cannot list resource "secrets"' in found["message"]
+
+
+def test_finalizers_of_others_are_named_when_ours_is_off(seed, start):
+    start(Script())
+    seed.create(infrastructure(seed.namespace, seed.namespace, finalizers=[FOREIGN]))
+    eventually(seed.is_ready)
+    seed.delete()
+    (event,) = eventually(lambda: seed.events("WaitsForOthers"))
+    assert FOREIGN in event["message"]
+    seed.patch({"metadata": {"finalizers": None}})
+
+
+@pytest.mark.parametrize("events", ["all", "unusual"])
+def test_each_outcome_is_one_event_where_all_are_asked_for(seed, start, events):
+    start(Script(), outcome_events=events)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.delete()
+    eventually(seed.is_gone)
+    assert len(seed.events("Deleted")) == (1 if events == "all" else 0)
