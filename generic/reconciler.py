@@ -140,6 +140,8 @@ class Reconciler:
         entry = self._m.writer.store.get(event.request)
         if event.new is not None and event.new.deletion_timestamp is not None:
             self.notice_forced(event.request)
+        if event.new is None:
+            self.forcing.budgets.forget(event.request)
         last = event.last if entry is None else entry.raw
         return self._bypasses.notice(event, last)
 

@@ -31,7 +31,7 @@ from generic.operation import Operation
 from generic.orphans import OrphanedFrom
 from generic.store import Request
 
-__all__ = ["Reporter", "codes", "describe"]
+__all__ = ["Reporter", "codes", "describe", "event_reason"]
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +54,11 @@ def codes(error: BaseException) -> tuple[ErrorCode, ...]:
     if isinstance(error, DecodeError):
         return (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
     return codes_of(error)
+
+
+def event_reason(outcome: Outcome) -> str:
+    """What the event about an outcome has as its reason: "ForceDeleted"."""
+    return outcome.value.title().replace("_", "")
 
 
 @attrs.frozen
@@ -145,8 +150,8 @@ class Reporter:
     def ends(self, outcome: Outcome) -> None:
         """The deletion has come to its end, and our finalizer is about to come off."""
         if self.all_outcomes:
-            reason = outcome.value.title().replace("_", "")
-            self.once(reason, f"The deletion ended as {outcome.value}", warning=False)
+            text = f"The deletion ended as {outcome.value}"
+            self.once(event_reason(outcome), text, warning=False)
 
     def released(self, outcome: Outcome, others: Sequence[str] = ()) -> None:
         """Our finalizer is off; the object waits for those of `others`."""

@@ -29,7 +29,8 @@ def _run(extension: str, types: tuple[str, ...], embedded: bool, **values: Any) 
     from generic.seed import install
 
     with Environment(progress=lambda line: click.echo(line, err=True)) as environment:
-        install(environment, [*KINDS, Cluster, Orphan])
+        own = [one.cls for one in manager.registrations if one.cls not in KINDS]
+        install(environment, [*KINDS, Cluster, Orphan, *own])
         click.echo(f"export KUBECONFIG={environment.kubeconfig}", err=True)
         manager.options = attrs.evolve(options, kubeconfig=environment.kubeconfig, context=None)
         manager.run()

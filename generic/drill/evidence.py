@@ -33,6 +33,8 @@ class Life:
     gone: float | None = None
     outcomes: list[str] = attrs.field(factory=list)
     """Every final outcome that the manager claimed for this uid."""
+    said: list[str] = attrs.field(factory=list)
+    """Every final outcome that stands in an event about it."""
 
     @property
     def key(self) -> str:

@@ -79,6 +79,9 @@ def _one_outcome_each(evidence: Evidence) -> Iterable[str]:
         if len(life.outcomes) != 1:
             said = ", ".join(life.outcomes) or "none"
             yield f"{life.key} has {len(life.outcomes)} outcomes ({said})"
+        elif life.said != life.outcomes:
+            told = ", ".join(life.said) or "nothing"
+            yield f"{life.key}: events tell {told}, not {life.outcomes[0]}"
     counted = sum(evidence.counted.get(outcome, 0) for outcome in _FINAL)
     released = sum(life.released is not None for life in evidence.lives)
     if counted != released:

@@ -19,8 +19,9 @@ from generic.forcing import IN_SEED
 from generic.garden import SHOOT, not_ready_because
 from generic.metrics import Outcome
 from generic.orphans import ORPHANS, SHOOT_LABEL, Orphan
+from generic.reporter import event_reason
 
-__all__ = ["Observer", "OutcomeLog", "read_records", "read_strips"]
+__all__ = ["Observer", "OutcomeLog", "read_outcomes", "read_records", "read_strips"]
 
 _EVENTS = Resource("v1", "events")
 _EVERY = 0.2
@@ -93,13 +94,13 @@ class Observer:
     def look(self) -> None:
         """One look at all objects of the drill. Raises ApiError."""
         for kind in self._kinds:
-            found = {
+            known = [life for life in list(self.lives.values()) if life.kind == kind.name]
+            found = {  # read after that: what is followed from now on is in the next look
                 obj["metadata"]["uid"]: obj
                 for obj in self._client.list(resource_of(kind), label_selector=self._selector)
             }
-            for life in list(self.lives.values()):
-                if life.kind == kind.name:
-                    self._note(life, found.get(life.uid), kind)
+            for life in known:
+                self._note(life, found.get(life.uid), kind)
 
     def _note(self, life: Life, obj: Raw | None, kind: Kind) -> None:
         now = self.now()
@@ -133,6 +134,17 @@ def read_records(client: Client, namespace: str) -> list[Record]:
         for spec in specs
         if not spec.resource_type.startswith(IN_SEED)
     ]
+
+
+def read_outcomes(client: Client, namespace: str) -> dict[str, list[str]]:
+    """The final outcomes that events in a namespace tell, by uid. Raises ApiError."""
+    final = {event_reason(outcome): outcome.value for outcome in Outcome if outcome.final}
+    told: dict[str, list[str]] = {}
+    for event in client.list(_EVENTS, namespace):
+        if event.get("reason") in final:
+            uid = str((event.get("involvedObject") or {}).get("uid", ""))
+            told.setdefault(uid, []).append(final[event["reason"]])
+    return told
 
 
 def read_strips(client: Client, namespace: str) -> list[Strip]:

@@ -14,7 +14,13 @@ from generic.drill import bystanders
 from generic.drill.crowd import for_each
 from generic.drill.evidence import Evidence, Life
 from generic.drill.foreign import foreign_world
-from generic.drill.observe import Observer, OutcomeLog, read_records, read_strips
+from generic.drill.observe import (
+    Observer,
+    OutcomeLog,
+    read_outcomes,
+    read_records,
+    read_strips,
+)
 from generic.drill.plan import plan, spoiled
 from generic.drill.settings import Settings, Watcher
 from generic.drill.stock import clear, leftovers
@@ -24,6 +30,9 @@ from generic.garden.order import AFTERWARDS, DELETION, FORCED, in_stages
 from generic.rehearsal import Together
 
 __all__ = ["drill"]
+
+_LAST_WORD = 5.0
+"""Seconds that a manager has to say how a deletion ended, once the object is released."""
 
 
 def drill(settings: Settings, rehearsal: Together, watcher: Watcher) -> Evidence:
@@ -148,12 +157,16 @@ class _Run:
     def take_stock(self) -> None:
         """What is on record, what is left in the seed, what is left outside."""
         evidence, world = self.evidence, self._world
+        self._wait_for_outcomes()
         for shoot in [*self._shoots, self._bad]:
             evidence.records += read_records(world.admin, shoot.technical_id)
             evidence.strips += read_strips(world.admin, shoot.technical_id)
         evidence.lives = list(self._observer.lives.values())
+        places = {life.namespace or "default" for life in evidence.lives}
+        told = [read_outcomes(world.admin, namespace) for namespace in places]
         for life in evidence.lives:
             life.outcomes = self._outcomes.claimed.get(life.uid, [])
+            life.said = [outcome for by_uid in told for outcome in by_uid.get(life.uid, [])]
         evidence.leftovers = list(leftovers(world, self._shoots))
         evidence.counted = self._counted(None, "outcome")
         evidence.requests = world.manager.metrics.total("rest_client_requests_total", "method")
@@ -161,6 +174,13 @@ class _Run:
         evidence.leftovers += clear(
             world, [*self._shoots, self._bad], patience=self._settings.patience
         )
+
+    def _wait_for_outcomes(self) -> None:
+        """An object may be seen to be gone before the manager has said how."""
+        released = {life.uid for life in self._lives() if life.released is not None}
+        deadline = time.monotonic() + _LAST_WORD
+        while not released <= self._outcomes.claimed.keys() and time.monotonic() < deadline:
+            time.sleep(0.1)
 
     def _plan(self, shoot: Shoot) -> list[list[Raw]]:
         """What to create for a shoot; the first one carries somebody else's finalizer."""

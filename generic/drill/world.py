@@ -83,7 +83,11 @@ def manager_for(
 ) -> Manager:
     """A manager for the objects of this drill; it listens nowhere and stops soon."""
     options = attrs.evolve(
-        options, metrics_bind_address="0", health_bind_address="0", shutdown_timeout=3.0
+        options,
+        metrics_bind_address="0",
+        health_bind_address="0",
+        shutdown_timeout=3.0,
+        outcome_events="all",
     )
     manager = Manager(options, intercept=broken.client)
     for actuator in actuators:

@@ -19,7 +19,9 @@ import attrs
 
 from actuator.errors import ConfigurationError
 from actuator.meta import Raw
+from generic.crds import crd
 from generic.manager import Manager
+from generic.orphans import Orphan
 from generic.packaging import deployment, hook
 from generic.packaging.text import yaml_text
 from generic.rbac import cluster_role, role_binding
@@ -91,6 +93,7 @@ def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
     return {
         "Chart.yaml": yaml_text(_about(chart)),
         "values.yaml": yaml_text(_values(chart)),
+        "crds/orphans.yaml": yaml_text(crd(Orphan)),  # Helm installs it, and never deletes it
         **files,
         "templates/drain.yaml": hook.switched(yaml_text(_drain(chart))),
     }

@@ -28,6 +28,7 @@ def life(kind="Infrastructure", **more):
     seen = {"created": 0.0, "ready": 1.0, "deleted": 2.0, "stuck": 2.5, "forced": 5.0}
     seen |= {"released": 6.0, "gone": 6.5, "codes": ["ERR_INFRA_UNAUTHENTICATED"]}
     seen |= {"error": "no <script>alert(1)</script>", "outcomes": ["orphaned"], "uid": kind}
+    seen |= {"said": more.get("outcomes", ["orphaned"])}
     return Life(kind=kind, name="n", **(seen | {"shoot": "shoot--a"} | more))
 
 
@@ -74,6 +75,9 @@ OTHER = ExternalResource(type="VPC", id="vpc-2", tags={"shoot/nobody": "1"})
         pytest.param({"bystanders": []}, {"I2"}, id="no bystander looked at"),
         pytest.param(
             {"lives": [life(outcomes=["orphaned"] * 2), life("C"), BAD]}, {"I3"}, id="two outcomes"
+        ),
+        pytest.param(
+            {"lives": [life(said=["deleted"]), life("C"), BAD]}, {"I3"}, id="events tell otherwise"
         ),
         pytest.param({"counted": {"orphaned": 4}}, {"I3"}, id="a wrong count"),
         pytest.param({"outside_before": [VPC, VPC]}, {"I4"}, id="made twice"),
