@@ -26,6 +26,7 @@ __all__ = ["DELETION_BLOCKED", "blocking", "reason_of", "said"]
 DELETION_BLOCKED = "DeletionBlocked"
 """Type of the condition; True while a deletion cannot go on."""
 
+_POLICY = re.compile(r"ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied")
 _WEBHOOK = re.compile(r'admission webhook "[^"]+" denied|failed calling webhook "[^"]+"')
 
 
@@ -47,6 +48,8 @@ def _of_api_error(error: ApiError) -> str | None:
     text = str(error)
     if _WEBHOOK.search(text):
         return "WebhookDenied"
+    if _POLICY.search(text):
+        return "PolicyDenied"
     if isinstance(error, NotFound):
         return "SecretMissing" if "/secrets/" in text else None
     if isinstance(error, Forbidden):

@@ -56,6 +56,11 @@ class Budgets:
                 self._forced[request] = forced
             return forced
 
+    def has(self, request: Request, uid: str) -> bool:
+        """Whether the budget of that object runs already."""
+        forced = self._forced.get(request)
+        return forced is not None and forced.uid == uid
+
     def forget(self, request: Request) -> None:
         """The force deletion is done, or the object gone."""
         with self._lock:

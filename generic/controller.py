@@ -97,6 +97,11 @@ class Controller:
         self.started = False  # from then on, events count
         self.staffed = False  # from then on, a worker that is missing died
 
+    @property
+    def watches(self) -> str:
+        """plural.group of its objects."""
+        return str(self._store.resource)
+
     def on_event(self, event: Event[Header]) -> None:
         """Takes what the informer saw, or the answer to a write of ours."""
         request, new = event.request, event.new

@@ -53,12 +53,16 @@ class Forcing:
     budgets: Budgets
     cls: type[Object]
     clusters: Callable[[str], Cluster]
+    prefer: Callable[[Request], None] = attrs.field(init=False, default=lambda _request: None)
+    """Puts an object before all others that wait."""
     hurry: Callable[[Request], None] = attrs.field(init=False, default=lambda _request: None)
     """Puts an object before all others, also where no worker is free."""
 
     def notice(self, request: Request, uid: str) -> None:
         """The object is deleting and forced: from now on its budget runs, and nothing else does."""
-        self.budgets.of(request, uid)
+        if not self.budgets.has(request, uid):
+            self.budgets.of(request, uid)
+            self.prefer(request)
         call = self.invoker.calls.running(request)
         if call is not None and call.operation is not Operation.FORCE_DELETE and not call.cancelled:
             call.cancel("deletion is forced now")

@@ -32,6 +32,7 @@ __all__ = ["Running"]
 logger = logging.getLogger(__name__)
 
 _SWEEP_SECONDS = 0.5
+_LOOK_SECONDS = 0.05
 LEASE_PATIENCE = 4.0
 """Seconds for a request about the lease: time for a second try before the renew deadline."""
 
@@ -123,15 +124,18 @@ class Running:
         )
 
     def _start_workers(self) -> None:
-        """Starts the workers once the caches are filled: decisions need the Clusters."""
-        while not self.wait_synced(1.0):
-            if self._stop.is_set():
-                return
-        for controller, workers in self.wiring.controllers:
-            controller.start(workers)
-        self.wiring.begin()
+        """Starts each controller once its caches are filled: no kind may hold up another."""
         _run_thread("sweeper", self._sweep)
         self._runner.start()
+        waiting = list(self.wiring.controllers)
+        while waiting and not self._stop.is_set():
+            synced = [one for one in waiting if self.wiring.is_synced(one[0])]
+            for controller, workers in synced:
+                controller.start(workers)
+                self.wiring.begin(controller)
+            waiting = [one for one in waiting if one not in synced]
+            if waiting:
+                self._stop.wait(_LOOK_SECONDS)
 
     def _sweep(self) -> None:
         """Again and again, also while everything else hangs."""

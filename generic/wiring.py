@@ -16,7 +16,7 @@ from actuator.interface import Client, Clock, Resource, resource_of
 from actuator.meta import ClusterNeed, Kind
 from generic.calls import Aside
 from generic.client import HttpClient
-from generic.clusters import Clusters
+from generic.clusters import CLUSTERS, Clusters
 from generic.controller import Controller
 from generic.events import EventRecorder
 from generic.headers import ClusterHeader, Event, Header, Request, header
@@ -161,6 +161,7 @@ class Wiring:
             serves=serves,
         )
         reconciler.invoker.replace_worker = controller.replace_worker
+        reconciler.forcing.prefer = controller.queue.prefer
         reconciler.forcing.hurry = controller.hurry
         reconciler.failures = controller.queue.failures
         watched.controllers.append(Served(controller, reconciler))
@@ -233,10 +234,17 @@ class Wiring:
                 controller.queue.add(request, urgent=True)
                 reconciler.notice_forced(request)
 
-    def begin(self) -> None:
-        """Forced deletions that were there before us have their budget from now on."""
+    def is_synced(self, controller: Controller) -> bool:
+        """Whether the Clusters and the objects of the controller are known."""
+        needed = {str(CLUSTERS), controller.watches}
+        return all(one.synced for one in self.informers if one.name in needed)
+
+    def begin(self, controller: Controller) -> None:
+        """Forced deletions that were there before it have their budget from now on."""
         for watched in self.ours.values():
-            for controller, reconciler in watched.controllers:
+            for served, reconciler in watched.controllers:
+                if served is not controller:
+                    continue
                 for request, seen in watched.store.headers():
                     if seen.deletion_timestamp and controller.serves(request, seen):
                         reconciler.notice_forced(request)

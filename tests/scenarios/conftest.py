@@ -1,0 +1,68 @@
+"""What scenario tests share: managers behind a proxy, and what can be read about an object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import Seed, running
+
+from actuator import Actuator
+from generic.faults import FaultProxy, FaultyActuator, Stage
+from generic.orphans import ORPHANS, SHOOT_LABEL
+
+
+class Detour:
+    """A cluster whose users all go through a proxy."""
+
+    def __init__(self, environment: Any, directory: Path, stack: ExitStack) -> None:
+        self._environment = environment
+        self._directory = directory
+        self._stack = stack
+
+    def user_kubeconfig(self, user: str) -> Path:
+        """The way through the proxy, which the user keeps its permissions on."""
+        self.role = user
+        kubeconfig = self._environment.user_kubeconfig(user)
+        self.proxy = self._stack.enter_context(FaultProxy(kubeconfig, self._directory))
+        return self.proxy.kubeconfig
+
+
+@pytest.fixture
+def behind(environment, admin, namespace, tmp_path) -> Iterator[Callable[..., Stage]]:
+    """Starts a manager behind a proxy; everything about it can be made to fail."""
+    with ExitStack() as stack:
+
+        def start(actuator: Actuator[Any], **options: Any) -> Stage:
+            faulty = FaultyActuator(actuator)
+            way = Detour(environment, tmp_path, stack)
+            stack.enter_context(running(way, admin, namespace, faulty, **options))
+            return Stage(proxy=way.proxy, actuator=faulty, admin=admin, role=way.role)
+
+        yield start
+
+
+@pytest.fixture
+def recorded(admin) -> Callable[[Seed], set[tuple[str, str, str]]]:
+    """Resource type, id and reason of each Orphan of a namespace."""
+
+    def read(seed: Seed) -> set[tuple[str, str, str]]:
+        found = admin.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={seed.namespace}")
+        specs = [one["spec"] for one in found]
+        return {(spec["resourceType"], spec.get("id", ""), spec["reason"]) for spec in specs}
+
+    return read
+
+
+@pytest.fixture
+def blocked() -> Callable[[Seed], dict[str, Any] | None]:
+    """The condition that says what blocks a deletion; None where there is none."""
+
+    def read(seed: Seed, name: str = "") -> dict[str, Any] | None:
+        conditions = seed.status(name).get("conditions") or []
+        return next((one for one in conditions if one["type"] == "DeletionBlocked"), None)
+
+    return read

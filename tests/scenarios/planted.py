@@ -1,0 +1,231 @@
+"""A life with a planted bug for each invariant, and the checks that have to find it.
+
+`rehearse` takes two objects through a life in which one cannot be deleted until it is forced;
+`CHECKS` says for each invariant what was wrong with what was seen. A bug is a wrapper around the
+actuator or around the client, as an extension or a framework could have it; the product has no
+branch for any of them. The drill plants its own with `--break`, the explorer those that only a
+crash shows (careless.py); here the same six are found in seconds, and the last of the list too,
+which neither has: a finalizer that comes off before the cleanup.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import attrs
+from builders import cluster, infrastructure
+from harness import FINALIZER, INFRASTRUCTURES, Seed, eventually
+
+from actuator import Actuator, ActuatorError, ExternalResource
+from actuator.interface import WrappedActuator
+from actuator.v1alpha1 import Infrastructure
+from generic.drill.breaks import BREAKS
+from generic.orphans import ORPHANS, SHOOT_LABEL
+
+__all__ = ["BUGS", "CHECKS", "Bug", "Recorder", "Seen", "Things", "rehearse"]
+
+FOREIGN = "example.org/foreign"
+BAD, GOOD = "bad", "good"
+_PATIENCE = 4.0
+"""Seconds for what is broken on purpose: it is not waited for any longer."""
+
+
+class Things(Actuator[Infrastructure]):
+    """Makes one thing outside for each object; that of the bad one cannot be deleted."""
+
+    def __init__(self) -> None:
+        self.outside: list[str] = []
+
+    def reconcile(self, ctx: Any, obj: Any, cluster: Any) -> None:
+        """Makes it, once."""
+        if obj.metadata.uid not in self.outside:
+            self.outside.append(obj.metadata.uid)
+
+    def delete(self, ctx: Any, obj: Any, cluster: Any) -> None:
+        """Removes it, if the outside lets it."""
+        if obj.metadata.name == BAD:
+            raise ActuatorError("the cloud says no")
+        self.outside.remove(obj.metadata.uid)
+
+    def force_delete(self, ctx: Any, obj: Any, cluster: Any) -> None:
+        """Leaves it."""
+
+    def external_resources(self, obj: Any) -> Iterable[ExternalResource]:
+        """It may be there."""
+        return [ExternalResource(type="thing", id=obj.metadata.uid)]
+
+
+@attrs.define
+class Seen:
+    """What a life looked like from outside."""
+
+    things: Things
+    released: list[str] = attrs.field(factory=list)
+    """What was outside, and on no record, as our finalizer came off: by uid."""
+    foreign_lost: list[str] = attrs.field(factory=list)
+    outcomes: int = 0
+    gone: int = 0
+    made: list[str] = attrs.field(factory=list)
+    said_why: bool = False
+    good_in_time: bool = False
+
+
+class Recorder:
+    """A client that looks at the outside, and at the record, as our finalizer comes off."""
+
+    def __init__(self, client: Any, seed: Seed, seen: Seen) -> None:
+        self._client, self._seed, self._seen = client, seed, seen
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def patch(
+        self, resource: Any, name: str, namespace: str, patch: Any, *, subresource: str = ""
+    ) -> Any:
+        """See Client."""
+        before = self._finalizers(name) if resource == INFRASTRUCTURES else ()
+        answer = self._client.patch(resource, name, namespace, patch, subresource=subresource)
+        after = answer["metadata"].get("finalizers") or []
+        if FINALIZER in before and FINALIZER not in after:
+            self._look(answer["metadata"]["uid"], after)
+        return answer
+
+    def _finalizers(self, name: str) -> list[str]:
+        return self._seed.get(name)["metadata"].get("finalizers") or []
+
+    def _look(self, uid: str, after: list[str]) -> None:
+        if uid in self._seen.things.outside and uid not in _on_record(self._seed):
+            self._seen.released.append(uid)
+        if FOREIGN not in after:
+            self._seen.foreign_lost.append(uid)
+
+
+def _on_record(seed: Seed) -> set[str]:
+    found = seed.client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={seed.namespace}")
+    return {one["spec"].get("id", "") for one in found}
+
+
+@attrs.frozen(kw_only=True)
+class Bug:
+    """What is wrapped, and which invariant that breaks; `text` says what is wrong then."""
+
+    rule: str
+    text: str
+    actuator: Callable[[Actuator[Any]], Actuator[Any]] = lambda actuator: actuator
+    client: Callable[[Any], Any] = lambda client: client
+
+
+class _ReleasesFirst(WrappedActuator):
+    """Lets the object go before it cleans up."""
+
+    def delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
+        """See Actuator."""
+        meta = obj.metadata
+        rest = [one for one in meta.finalizers if one != FINALIZER]
+        patch = {"metadata": {"finalizers": rest}}
+        ctx.client.patch(INFRASTRUCTURES, meta.name, meta.namespace, patch)
+        self.inner.delete(ctx, obj, cluster)
+
+
+class _CreatesTwice(WrappedActuator):
+    """Makes a thing before it looks whether there is one."""
+
+    def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
+        """See Actuator."""
+        self.inner.outside.append(obj.metadata.uid)  # type: ignore[attr-defined]
+        self.inner.outside.append(obj.metadata.uid)  # type: ignore[attr-defined]
+
+
+class _HoldsALock(WrappedActuator):
+    """Keeps everybody out for as long as one deletion does not succeed."""
+
+    def __init__(self, inner: Actuator[Any]) -> None:
+        super().__init__(inner)
+        self._lock = threading.Lock()
+
+    def delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
+        """See Actuator."""
+        while not self._lock.acquire(timeout=0.05):
+            ctx.check()
+        self.inner.delete(ctx, obj, cluster)
+        self._lock.release()
+
+
+def _drilled(rule: str) -> Bug:
+    """The drill's own bug against the rule, where it fits any actuator."""
+    broken = BREAKS[rule]
+    return Bug(rule=rule, text=broken.text, actuator=broken.actuator, client=broken.client)
+
+
+BUGS = {
+    "finalizer removed before cleanup": Bug(
+        rule="I1", text="the object goes first", actuator=_ReleasesFirst
+    ),
+    "orphan not recorded": _drilled("I1"),
+    "foreign finalizer dropped": _drilled("I2"),
+    "no outcome": _drilled("I3"),
+    "double create": Bug(rule="I4", text="two for one", actuator=_CreatesTwice),
+    "silent block": _drilled("I5"),
+    "one object blocks the others": Bug(rule="I6", text="one lock", actuator=_HoldsALock),
+}
+
+CHECKS: dict[str, Callable[[Seen], bool]] = {
+    "I1": lambda seen: not seen.released,
+    "I2": lambda seen: not seen.foreign_lost,
+    "I3": lambda seen: seen.outcomes == seen.gone,
+    "I4": lambda seen: len(seen.made) == len(set(seen.made)),
+    "I5": lambda seen: seen.said_why,
+    "I6": lambda seen: seen.good_in_time,
+}
+"""For each invariant, whether it held."""
+
+
+def rehearse(seed: Seed, start: Callable[..., Any], bug: Bug | None) -> Seen:
+    """Two objects, ready, deleted, one of them stuck until it is forced; what was seen."""
+    things = Things()
+    seen, bug = Seen(things), bug or Bug(rule="", text="")
+    manager = start(
+        bug.actuator(things), intercept=lambda client: Recorder(bug.client(client), seed, seen)
+    )
+    for name in (BAD, GOOD):
+        seed.create(infrastructure(seed.namespace, seed.namespace, name, finalizers=[FOREIGN]))
+    for name in (BAD, GOOD):
+        eventually(lambda name=name: seed.is_ready(name))
+    seen.made = list(things.outside)
+    seed.delete(BAD)
+    seen.said_why = _comes(lambda: seed.status(BAD).get("lastError"))
+    seed.delete(GOOD)
+    seen.good_in_time = _comes(partial(_is_released, seed, GOOD))
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    for name in (BAD, GOOD):
+        _comes(partial(_is_released, seed, name))
+    seen.gone = sum(_is_released(seed, name) for name in (BAD, GOOD))
+    _comes(lambda: _final(manager) == seen.gone)
+    seen.outcomes = _final(manager)
+    for name in (BAD, GOOD):
+        if not seed.is_gone(name):
+            seed.patch({"metadata": {"finalizers": None}}, name)
+    return seen
+
+
+def _is_released(seed: Seed, name: str) -> bool:
+    """Whether our finalizer is off."""
+    if seed.is_gone(name):
+        return True
+    return FINALIZER not in (seed.get(name)["metadata"].get("finalizers") or [])
+
+
+def _comes(check: Callable[[], Any]) -> bool:
+    try:
+        eventually(check, _PATIENCE)
+    except AssertionError:
+        return False
+    return True
+
+
+def _final(manager: Any) -> int:
+    counted = manager.metrics.total("actuator_deletions_total", "outcome")
+    return sum(counted.get(one, 0) for one in ("deleted", "force_deleted", "orphaned"))

@@ -1,0 +1,44 @@
+"""docs/scenarios.md lists every fault by its number, and names tests that are there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+PAGE = (TESTS.parent / "docs" / "scenarios.md").read_text()
+ROWS = dict(re.findall(r"^\| (\d+) \|[^|]*\|(.*)\|$", PAGE, re.MULTILINE))
+NAMED = re.compile(r"`(?:(?P<file>[a-z]+/test_\w+\.py))?(?:::(?P<test>test_\w+))?`")
+HERE = "".join(file.read_text() for file in Path(__file__).parent.glob("test_*.py"))
+
+
+def named():
+    """Each file and test that the page names; a test without a file is in the file before it."""
+    last = ""
+    for match in NAMED.finditer(PAGE):
+        last = match["file"] or last
+        if match["file"] or match["test"]:
+            yield last, match["test"] or ""
+
+
+def test_all_57_are_listed_in_order():
+    assert list(map(int, ROWS)) == list(range(1, 58))
+
+
+@pytest.mark.parametrize(("file", "test"), sorted(set(named())))
+def test_what_is_named_is_there(file, test):
+    text = (TESTS / file).read_text()
+    assert not test or f"def {test}(" in text
+
+
+def test_each_scenario_test_is_named_in_the_row_of_its_number():
+    for name in re.findall(r"def test_(scenarios?_\d\d(?:_and_\d\d)?)", HERE):
+        for number in re.findall(r"\d\d", name):
+            assert f"`{name}`" in ROWS[str(int(number))], name
+
+
+def test_each_row_names_a_test_or_says_why_there_is_none():
+    for number, text in ROWS.items():
+        reason = "Does not exist" in text or "Not built" in text or "make bench" in text
+        later = re.search(r"As \d+|cluster/test_drill", text)
+        assert "test_" in text or "`scenario" in text or reason or later, number

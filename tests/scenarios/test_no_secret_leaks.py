@@ -1,0 +1,263 @@
+"""Planted secrets are looked for in all that is written: nowhere do they come up.
+
+Where an author's own error quotes a secret, nobody can help; what is looked for here is what the
+machinery writes by itself, about objects that are full of secrets, while everything fails.
+"""
+
+import base64
+import json
+import logging
+import os
+import secrets
+import stat
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+from builders import cluster, infrastructure
+from harness import BINDINGS, EVENTS, FINALIZER, Script, eventually, running
+
+from actuator import ExternalResource, Permission, Resource
+from actuator.cluster import FORCE_DELETION
+from generic.cli.main import main
+from generic.logs import JsonFormatter, TextFormatter
+from generic.orphans import ORPHANS, SHOOT_LABEL
+
+SECRETS = Resource("v1", "secrets")
+READS = Permission(api_version="v1", resource="secrets", verbs=["get", "create", "patch"])
+ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+MODULE = """
+from actuator import Actuator
+from actuator.v1alpha1 import Infrastructure
+
+class Network(Actuator[Infrastructure]):
+    def reconcile(self, ctx, infrastructure, cluster): ...
+    def delete(self, ctx, infrastructure, cluster): ...
+
+def extension(manager):
+    manager.add(Network(), type="TYPE")
+"""
+REHEARSAL = """
+from extensions.local.rehearsal import LocalRehearsal
+from extensions.local.network import LocalNetwork
+
+class Rehearsal(LocalRehearsal):
+    def manifests(self, shoot):
+        found = [one for one in super().manifests(shoot) if one["kind"] == "Network"]
+        for one in found:
+            one["metadata"]["annotations"] = {"example.org/note": "PLANTED"}
+        return found
+
+    def actuators(self):
+        return [one for one in super().actuators() if isinstance(one, LocalNetwork)]
+"""
+
+
+class Planted:
+    """Values that can be told from all else, each found however it is written."""
+
+    def __init__(self):
+        self.values = {
+            what: f"planted-{what}-{secrets.token_hex(8)}"
+            for what in ("secret", "config", "state", "provider-status", "annotation")
+        }
+
+    def __getitem__(self, what):
+        return self.values[what]
+
+    def leaks(self, texts):
+        """Which of the planted values are in which of the texts."""
+        return [
+            (where, what)
+            for where, text in texts.items()
+            for what, value in self.values.items()
+            for form in (value, base64.b64encode(value.encode()).decode().rstrip("="))
+            if form in text
+        ]
+
+
+@pytest.fixture
+def planted():
+    return Planted()
+
+
+class Careless(Script):
+    """Puts secrets wherever an actuator may, and fails in ways that are not of its own making."""
+
+    permissions = (READS,)
+
+    def __init__(self, planted):
+        super().__init__()
+        self.planted = planted
+        self.fails = True
+
+    def reconcile(self, ctx, obj, cluster):
+        super().reconcile(ctx, obj, cluster)
+        secret = ctx.client.get(SECRETS, "cloudprovider", obj.metadata.namespace)
+        ctx.log.info("read", extra={"fields": {"secret": secret, "object": obj}})
+        obj.status.state = {"password": self.planted["state"]}
+        obj.status.provider_status = {"password": self.planted["provider-status"]}
+
+    def delete(self, ctx, obj, cluster):
+        super().delete(ctx, obj, cluster)
+        meta = {"name": "copy", "namespace": obj.metadata.namespace}
+        data = {"a key that none can be": self.planted["secret"]}
+        ctx.client.apply(
+            SECRETS,
+            {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": data},
+        )
+
+    def force_delete(self, ctx, obj, cluster):
+        super().force_delete(ctx, obj, cluster)
+        if self.fails:
+            self.fails = False
+            raise KeyError("vpc")
+
+    def external_resources(self, obj):
+        yield from super().external_resources(obj)
+        yield ExternalResource(type="VPC", id="vpc-1")
+
+
+@pytest.fixture
+def asking(environment, admin, namespace, tmp_path, planted):
+    """A cluster whose users get their tokens from an exec plugin."""
+
+    class Asking:
+        def user_kubeconfig(self, user):
+            account = {"kind": "ServiceAccount", "name": "manager", "namespace": namespace}
+            admin.patch(BINDINGS, user, "", {"subjects": [account]})
+            path = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+            body = {"metadata": {"name": "manager"}}
+            environment.request("POST", path, body)
+            answer = environment.request("POST", f"{path}/manager/token", {"spec": {}})
+            token = json.loads(answer)["status"]["token"]
+            planted.values["token"] = token
+            return plugged(environment, tmp_path, token)
+
+    return Asking()
+
+
+def plugged(environment, folder, token):
+    """A kubeconfig that asks a plugin for the token."""
+    api = "client.authentication.k8s.io/v1"
+    said = {"apiVersion": api, "kind": "ExecCredential", "status": {"token": token}}
+    plugin = folder / "plugin"
+    plugin.write_text(f"#!/bin/sh\ncat <<'.'\n{json.dumps(said)}\n.\n")
+    plugin.chmod(stat.S_IRWXU)
+    config = json.loads(environment.kubeconfig.read_text())
+    asks = {"apiVersion": api, "command": str(plugin), "interactiveMode": "Never"}
+    config["users"][0]["user"] = {"exec": asks}
+    path = folder / "kubeconfig"
+    path.write_text(json.dumps(config))
+    return path
+
+
+@pytest.fixture
+def full_of_secrets(seed, planted):
+    """A Secret, a Cluster and an Infrastructure with a secret wherever there is room."""
+    meta = {"name": "cloudprovider", "namespace": seed.namespace}
+    seed.client.create(SECRETS, {"metadata": meta, "stringData": {"key": planted["secret"]}})
+    seed.update_cluster(cluster(seed.namespace, cloudProfile={"password": planted["config"]}))
+    seed.create(
+        infrastructure(
+            seed.namespace,
+            seed.namespace,
+            provider_config={"kind": 7, "password": planted["config"]},
+            annotations={"example.org/password": planted["annotation"]},
+        )
+    )
+    return seed
+
+
+def told(records, seed):
+    """All that anybody can read, by where it stands; of the object what we write into it."""
+    status = seed.status() if not seed.is_gone() else {}
+    ours = {key: status.get(key) for key in ("lastError", "lastOperation", "conditions")}
+    orphans = seed.client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={seed.namespace}")
+    events = [*seed.client.list(EVENTS, seed.namespace), *seed.client.list(EVENTS, "default")]
+    formatters = [JsonFormatter(tracebacks=True), TextFormatter(tracebacks=True, colour=False)]
+    lines = [formatter.format(record) for record in records for formatter in formatters]
+    return {
+        "logs": "\n".join(lines),
+        "raw logs": "\n".join(record.getMessage() for record in records),
+        "events": json.dumps(events),
+        "status": json.dumps(ours),
+        "orphans": json.dumps(orphans),
+    }
+
+
+def test_no_secret_is_in_logs_events_statuses_orphans_or_metrics(
+    full_of_secrets, asking, admin, namespace, planted, caplog
+):
+    seed, actuator = full_of_secrets, Careless(planted)
+    caplog.set_level(logging.DEBUG)
+    with running(asking, admin, namespace, actuator) as manager:
+        eventually(seed.is_ready)
+        assert planted["state"] in json.dumps(seed.status())
+        seed.annotate(**{FORCE_DELETION: planted["annotation"]})
+        seed.delete()
+        eventually(lambda: actuator.operations().count("delete") > 2)
+        eventually(lambda: "a key that none can be" in json.dumps(seed.status()))
+        stuck = told(caplog.records, seed)
+        seed.update_cluster(cluster(seed.namespace, force="true"))
+        eventually(seed.is_gone)
+        metrics = manager.metrics.expose()[0].decode()
+    written = told(caplog.records, seed)
+    assert len(json.loads(written["orphans"])) == 2
+    assert "KeyError" in written["logs"]
+    assert planted.leaks({f"{where}, stuck": text for where, text in stuck.items()}) == []
+    assert planted.leaks({**written, "metrics": metrics}) == []
+
+
+def test_no_secret_is_in_what_the_commands_print(
+    full_of_secrets, environment, namespace, planted, capsys, monkeypatch, tmp_path
+):
+    seed = full_of_secrets
+    module = f"leaking_{namespace.replace('-', '_')}"
+    (tmp_path / f"{module}.py").write_text(MODULE.replace("TYPE", namespace))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    state = {"state": {"password": planted["state"]}}
+    seed.patch([{"op": "add", "path": "/status", "value": state}], subresource="status")
+    seed.patch([{"op": "add", "path": "/metadata/finalizers", "value": [FINALIZER]}])
+    seed.client.delete(seed.resource, seed.name, seed.namespace)
+    extension, where = f"{module}:extension", ["--kubeconfig", str(environment.kubeconfig)]
+    one, flags = f"{namespace}/Infrastructure/infra", ["--extension", extension]
+    commands = [
+        ["explain", one, *flags, *where],
+        ["explain", one, "-o", "json", *flags, *where],
+        ["explain", namespace, "-o", "json", *where],
+        ["drain", extension, "--timeout", "1", *where],
+        ["drain", extension, "--release", "--lease", "none", "-o", "json", *where],
+        ["orphans", "list", "--shoot", namespace, *where],
+        ["orphans", "list", "--shoot", namespace, "-o", "json", *where],
+        ["orphans", "verify", extension, "--shoot", namespace, "-o", "json", *where],
+    ]
+    printed = {}
+    for command in commands:
+        with suppress(SystemExit):
+            main(command)
+        printed[" ".join(command[:4])] = "".join(capsys.readouterr())
+    assert all(printed.values())
+    assert seed.is_gone()
+    assert planted.leaks(printed) == []
+    assert environment.admin_token not in "".join(printed.values())
+
+
+def test_no_secret_is_in_the_report_of_a_drill(planted, tmp_path):
+    module = "leaking_rehearsal"
+    (tmp_path / f"{module}.py").write_text(REHEARSAL.replace("PLANTED", planted["config"]))
+    flags = ["--shoots", "1", "--scenario", "deletion-denied", "--log-level", "debug"]
+    done = subprocess.run(
+        [*ACTUATOR, "drill", f"{module}:Rehearsal", *flags, "--output", str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    told = {file.name: file.read_text() for file in (tmp_path / "out").iterdir()}
+    assert {"report.html", "report.json"} <= set(told)
+    assert planted.leaks({**told, "stdout": done.stdout, "stderr": done.stderr}) == []

@@ -1,0 +1,133 @@
+"""Others who write the same list of finalizers: at once, by hand, or in wait for us."""
+
+import threading
+
+from builders import cluster, infrastructure
+from harness import FINALIZER, INFRASTRUCTURES, Script, eventually
+
+from actuator import ActuatorError, ExternalResource
+from actuator.errors import NotFound
+from generic.orphans import ORPHANS, SHOOT_LABEL
+
+OTHER, GOES = "example.org/other", "example.org/goes"
+OBJECTS = [f"infra-{number}" for number in range(10)]
+
+
+def stuck(ctx, obj, cluster):
+    raise ActuatorError("the cloud says no")
+
+
+class OneVpc(Script):
+    """Has one thing outside."""
+
+    def external_resources(self, obj):
+        yield ExternalResource(type="VPC", id=f"vpc-{obj.metadata.name}")
+
+
+def ready(seed, *names):
+    for name in names or ("infra",):
+        seed.create(infrastructure(seed.namespace, seed.namespace, name))
+    for name in names or ("infra",):
+        eventually(lambda name=name: seed.is_ready(name))
+
+
+def finalizers(seed):
+    try:
+        return seed.get()["metadata"].get("finalizers") or []
+    except NotFound:
+        return []
+
+
+def test_scenario_06_two_controllers_that_remove_finalizers_at_once_lose_none(seed, start):
+    ours, theirs = Script(), Script()
+    theirs.finalizer = OTHER
+    start(ours)
+    start(theirs)
+    ready(seed, *OBJECTS)
+    for name in OBJECTS:
+        eventually(lambda name=name: len(seed.get(name)["metadata"]["finalizers"]) == 2)
+    for name in OBJECTS:
+        seed.delete(name)
+    for name in OBJECTS:
+        eventually(lambda name=name: seed.is_gone(name))
+    for script in (ours, theirs):
+        for name in OBJECTS:
+            assert script.operations(name).count("delete") == 1
+
+
+class Overtaken:
+    """A client whose release of a finalizer always comes right after somebody else's."""
+
+    def __init__(self, client, overtake):
+        self._client, self._overtake = client, overtake
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
+
+    def patch(self, resource, name, namespace, patch, *, subresource=""):
+        if resource == INFRASTRUCTURES and not subresource:
+            self._overtake()
+        return self._client.patch(resource, name, namespace, patch, subresource=subresource)
+
+
+def test_scenario_06_what_another_took_off_meanwhile_does_not_come_back(seed, start, script):
+    def overtake():
+        if GOES in finalizers(seed):
+            seed.patch({"metadata": {"finalizers": [FINALIZER, OTHER]}})
+
+    start(script, intercept=lambda client: Overtaken(client, overtake))
+    ready(seed)
+    seed.patch({"metadata": {"finalizers": [FINALIZER, GOES, OTHER]}})
+    seed.delete()
+    eventually(lambda: FINALIZER not in finalizers(seed))
+    assert finalizers(seed) == [OTHER]
+    seed.patch({"metadata": {"finalizers": None}})
+    eventually(seed.is_gone)
+    assert script.operations() == ["reconcile", "delete"]
+
+
+def test_scenario_35_what_was_forced_and_stripped_by_hand_stays_on_record(seed, start, recorded):
+    """The other ways to strip a finalizer by hand are in test_bypass.py."""
+    script = OneVpc(delete=stuck, force_delete=stuck)
+    manager = start(script)
+    ready(seed)
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    seed.delete()
+    eventually(lambda: "force_delete" in script.operations())
+    script.on.clear()
+    seed.patch({"metadata": {"finalizers": None}})
+    eventually(lambda: seed.events("CleanedUpLate"))
+    assert script.operations()[-1] == "force_delete"
+    assert recorded(seed) == {("VPC", "vpc-infra", "Bypassed")}
+    found = seed.client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={seed.namespace}")
+    assert all("state" not in (one.get("status") or {}) for one in found), "the VPC may be there"
+    counted = manager.metrics.total("actuator_deletions_total", "outcome")
+    assert counted["orphaned"] == counted["force_deleted"] == counted["deleted"] == 0
+
+
+def test_scenario_56_beside_one_who_waits_to_be_last_we_go_first_and_say_who_is_left(
+    seed, start, script
+):
+    """We wait for no other finalizer, so that two who wait for each other are not to be had."""
+    waits = threading.Event()
+
+    def last():
+        while not waits.wait(0.05):
+            if finalizers(seed) == [OTHER]:
+                named.append(seed.events("WaitsForOthers"))
+                seed.patch({"metadata": {"finalizers": None}})
+                return
+
+    named = []
+    start(script)
+    ready(seed)
+    seed.patch({"metadata": {"finalizers": [FINALIZER, OTHER]}})
+    thread = threading.Thread(target=last, daemon=True)
+    thread.start()
+    seed.delete()
+    eventually(seed.is_gone)
+    waits.set()
+    thread.join()
+    (event,) = eventually(lambda: seed.events("WaitsForOthers"))
+    assert OTHER in event["message"]
+    assert script.operations() == ["reconcile", "delete"]

@@ -1,0 +1,193 @@
+"""Kinds that come and go, webhooks that are away, servers that are killed: a cluster of our own."""
+
+import time
+
+import pytest
+from builders import API, cluster, infrastructure
+from harness import Script, Seed, eventually, running
+
+from actuator import Resource
+from actuator.errors import ApiError, NotFound
+from actuator.interface import resource_of
+from actuator.v1alpha1 import Cluster, Infrastructure, Network
+from generic import faults
+from generic.client import connect
+from generic.crds import crd
+from generic.envtest import Environment
+from generic.faults import Server
+from generic.orphans import Orphan
+from generic.seed import CRDS, install, install_crds
+
+NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+NETWORKS = resource_of(Network.KIND)
+NETWORK_CRD = f"{NETWORKS.plural}.{NETWORKS.group}"
+
+
+@pytest.fixture(scope="module")
+def own():
+    """An embedded cluster in which nothing is safe."""
+    with Environment() as environment:
+        install(environment.access, [Infrastructure, Network, Cluster, Orphan])
+        yield environment
+
+
+@pytest.fixture
+def shoot(own):
+    """A shoot namespace in it."""
+    client = connect(own.kubeconfig)
+    name = f"shoot--x--{time.monotonic_ns():x}"
+    client.create(NAMESPACES, {"metadata": {"name": name}})
+    seed = Seed(client, name)
+    seed.create(cluster(name))
+    return seed
+
+
+@pytest.fixture
+def both(own, shoot):
+    """A manager for Infrastructures and Networks; the scripts of both."""
+    infrastructures, networks = Script(), Script(Network)
+    parts = (own, shoot.client, shoot.namespace, infrastructures)
+    with running(*parts, second=networks) as manager:
+        yield manager, infrastructures, networks
+
+
+def network(namespace, name="net"):
+    spec = {"type": namespace, "podCIDR": "10.0.0.0/16", "serviceCIDR": "10.1.0.0/16"}
+    meta = {"name": name, "namespace": namespace}
+    return {"apiVersion": API, "kind": "Network", "metadata": meta, "spec": spec}
+
+
+def lives(seed, name):
+    """An Infrastructure that is made, becomes ready, is deleted and goes."""
+    seed.create(infrastructure(seed.namespace, seed.namespace, name))
+    eventually(lambda: seed.is_ready(name))
+    seed.delete(name)
+    eventually(lambda: seed.is_gone(name))
+
+
+def reinstall(client):
+    eventually(lambda: not exists(client, CRDS, NETWORK_CRD))
+    install_crds(client, [crd(Network)])
+
+
+def exists(client, resource, name):
+    try:
+        client.get(resource, name)
+    except NotFound:
+        return False
+    return True
+
+
+def test_scenario_12_a_deletion_goes_on_when_the_api_server_is_back(own, shoot, both, gate):
+    """Killed in the middle of the call; 60 s would show the same, only later."""
+    manager, script, _ = both
+    script.on["delete"] = lambda ctx, obj, cluster: gate.wait(30) and None
+    shoot.create(infrastructure(shoot.namespace, shoot.namespace))
+    eventually(shoot.is_ready)
+    shoot.delete()
+    eventually(lambda: "delete" in script.operations())
+    faults.kill(own, Server.APISERVER)
+    try:
+        gate.set()  # the actuator is done while nobody hears of it
+        time.sleep(3)
+        assert manager.check_health()["workers"]() is None
+    finally:
+        faults.restart(own, Server.APISERVER)
+    eventually(shoot.is_gone, 40)
+    assert script.operations() == ["reconcile", "delete"]
+    lives(shoot, "after")
+
+
+def test_scenarios_31_and_32_a_crd_that_is_removed_takes_its_objects_orderly_and_may_return(
+    shoot, both, gate
+):
+    _, _, script = both
+    script.on["delete"] = lambda ctx, obj, cluster: gate.wait(30) and None
+    networks = shoot.of(Network, "net")
+    networks.create(network(shoot.namespace))
+    eventually(networks.is_ready)
+    shoot.client.delete(CRDS, NETWORK_CRD)
+    eventually(lambda: "delete" in script.operations("net"))
+    assert exists(shoot.client, CRDS, NETWORK_CRD), "the CRD waits for its objects"
+    lives(shoot, "meanwhile")
+    gate.set()
+    reinstall(shoot.client)
+    lives(shoot, "without-networks")
+    networks.create(network(shoot.namespace, "again"))
+    eventually(lambda: networks.is_ready("again"), 60)
+    networks.delete("again")
+    eventually(lambda: networks.is_gone("again"))
+    assert script.operations("net") == ["reconcile", "delete"]
+
+
+def break_conversion(client, networks):
+    """A second, stored version of Networks, to be converted by a webhook that is not there."""
+    name = f"old-{time.monotonic_ns():x}"
+    versions = client.get(CRDS, NETWORK_CRD)["spec"]["versions"]
+    newer = {**versions[0], "name": "v1", "storage": True}
+    both = [{**versions[0], "storage": False}, newer]
+    client.patch(CRDS, NETWORK_CRD, "", {"spec": {"versions": both}})
+    fresh = Resource(f"{NETWORKS.group}/v1", NETWORKS.plural)
+    manifest = {**network(networks.namespace, name), "apiVersion": fresh.api_version}
+    eventually(lambda: created(client, fresh, manifest))
+    webhook = {"clientConfig": {"url": "https://127.0.0.1:1/convert"}}
+    conversion = {
+        "strategy": "Webhook",
+        "webhook": {**webhook, "conversionReviewVersions": ["v1"]},
+    }
+    client.patch(CRDS, NETWORK_CRD, "", {"spec": {"conversion": conversion}})
+    eventually(lambda: not listed(client))
+    return fresh, name
+
+
+def mend_conversion(client):
+    patch = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+    client.patch(CRDS, NETWORK_CRD, "", patch)
+    eventually(lambda: listed(client))
+
+
+def created(client, resource, manifest):
+    try:
+        return bool(client.create(resource, manifest))
+    except ApiError:
+        return False
+
+
+def listed(client):
+    try:
+        client.list(NETWORKS)
+    except ApiError:
+        return False
+    return True
+
+
+def test_scenario_33_a_conversion_webhook_that_is_down_blocks_its_own_kind_alone(shoot, both):
+    manager, _, script = both
+    networks = shoot.of(Network, "net")
+    _, name = break_conversion(shoot.client, networks)
+    try:
+        lives(shoot, "beside")
+        time.sleep(1)
+        lives(shoot, "still-beside")
+        assert manager.check_health()["informers"]() is None
+    finally:
+        mend_conversion(shoot.client)
+    eventually(lambda: networks.is_ready(name), 60)
+    assert script.operations(name) == ["reconcile"]
+    networks.delete(name)
+    eventually(lambda: networks.is_gone(name), 60)
+
+
+def test_scenario_33_a_manager_that_is_started_meanwhile_serves_the_other_kinds(own, shoot):
+    networks = shoot.of(Network, "net")
+    _, name = break_conversion(shoot.client, networks)
+    parts = (own, shoot.client, shoot.namespace, Script())
+    with running(*parts, second=Script(Network), synced=False) as manager:
+        try:
+            lives(shoot, "beside")
+            assert "networks" in str(manager.check_ready()["streams"]())
+        finally:
+            mend_conversion(shoot.client)
+        eventually(lambda: networks.is_ready(name), 60)
+        networks.delete(name)
+        eventually(lambda: networks.is_gone(name), 60)
