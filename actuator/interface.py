@@ -257,6 +257,13 @@ class Context(Protocol):
     def save(self, obj: Object) -> None:
         """Writes the status of `obj` ahead of the result (an id, before the next step)."""
 
+    def secret(self, name: str, namespace: str) -> Raw:
+        """A Secret that the object needs: its credentials, say.
+
+        Of one that is gone, an object that is being deleted gets the state that this process read
+        for it last; a restart forgets that. Raises NotFound where there is none, and ApiError.
+        """
+
     def delete_seed_objects(self, groups: Iterable[SeedObjects]) -> None:
         """Deletes these objects in the object's namespace and strips declared finalizers.
 

@@ -32,6 +32,7 @@ class Services:
 
     event: Callable[[str, str, bool], None]
     save: Callable[[Object], None]
+    secret: Callable[[str, str], Raw]
     delete_seed_objects: Callable[[Iterable[SeedObjects]], None]
 
 
@@ -141,6 +142,10 @@ class Call:
     def save(self, obj: Object) -> None:
         """See Context."""
         self._served().save(obj)
+
+    def secret(self, name: str, namespace: str) -> Raw:
+        """See Context."""
+        return self._served().secret(name, namespace)
 
     def delete_seed_objects(self, groups: Iterable[SeedObjects]) -> None:
         """See Context."""

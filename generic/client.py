@@ -228,7 +228,6 @@ class HttpClient:
         content_type: str,
         query: Mapping[str, str] | None = None,
     ) -> bytes:
-        self._gate()
         encoded = json.dumps(body, separators=(",", ":")).encode()
         managed = {"fieldManager": FIELD_MANAGER} if query is None else query
         return self.send(method, path, query=managed, body=encoded, content_type=content_type)
@@ -253,6 +252,8 @@ class HttpClient:
         headers = {"Accept": accept, "Content-Type": content_type, "User-Agent": _USER_AGENT}
         if authorization:
             headers["Authorization"] = authorization
+        if method != "GET":
+            self._gate()  # last of all: an exec plugin may have taken its time
         code = "<error>"
         try:
             response = self._access.pool.urlopen(

@@ -14,13 +14,14 @@ from typing import Any, TypeVar
 import attrs
 
 from actuator.cluster import Cluster
-from actuator.errors import ActuatorError
-from actuator.interface import Actuator, Client, Clock, Result, invalid
-from actuator.meta import Kind
+from actuator.errors import ActuatorError, NotFound
+from actuator.interface import Actuator, Client, Clock, Resource, Result, invalid
+from actuator.meta import Kind, Raw
 from generic import logs
 from generic.calls import Aside, Call, Calls, Services
 from generic.controller import WorkerReplaced
 from generic.force_delete import delete_seed_objects
+from generic.known_secrets import KnownSecrets
 from generic.operation import Operation
 from generic.reporter import Reporter
 from generic.store import Request
@@ -30,6 +31,7 @@ __all__ = ["CallFailed", "CallHangs", "Invoker"]
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+_SECRETS = Resource("v1", "secrets")
 
 
 class CallFailed(Exception):
@@ -56,6 +58,8 @@ class Invoker:
     """Raises LeaseLost where this process no longer leads."""
     aside: Aside
     calls: Calls = attrs.field(init=False)
+    known: KnownSecrets = attrs.field(init=False, factory=KnownSecrets)
+    """What was read for objects; whoever lets go of one has it forgotten."""
     replace_worker: Callable[[Request], None] = attrs.field(
         init=False, default=lambda _request: None
     )
@@ -86,6 +90,7 @@ class Invoker:
             Services(
                 event=lambda reason, text, warning: report.event(reason, text, warning=warning),
                 save=lambda _obj: save(),
+                secret=lambda name, namespace: self._secret(call, report, Request(namespace, name)),
                 delete_seed_objects=lambda groups: delete_seed_objects(
                     call.client, namespace, groups, report.stripped
                 ),
@@ -134,7 +139,24 @@ class Invoker:
                 logger.warning("a call that hangs was set aside", extra={"fields": fields})
                 self.replace_worker(request)
 
+    def _secret(self, call: Call, report: Reporter, secret: Request) -> Raw:
+        """As the API server has it; of one that is gone, what a deletion may still need."""
+        try:
+            found = call.client.get(_SECRETS, secret.name, secret.namespace)
+        except NotFound:
+            deletes = call.operation.deletes
+            known = self.known.last(report.request, report.uid, secret) if deletes else None
+            if known is None:
+                raise
+            text = f"Secret {secret} is gone; the deletion goes on with what was last read of it"
+            report.once("SecretGone", text)
+            return known
+        call.check()  # nobody forgets any more what a call learns that is over
+        self.known.remember(report.request, report.uid, found)
+        return found
+
     def _operate(self, call: Call, obj: Any, cluster: Cluster) -> object:
+        call.check()  # an actuator that asks nobody must not begin without the lease either
         if call.operation.guards:
             problems = list(self.actuator.validate(call, obj, cluster))
             if problems:

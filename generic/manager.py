@@ -98,19 +98,31 @@ class Manager:
         predicates: Sequence[Predicate] = (),
         watches: Sequence[Watch] = (),
         escalations: Sequence[Escalation] = (),
+        guards_secret: bool = False,
     ) -> None:
         """Adds an actuator for objects of its kind and these types, if all `predicates` pass them.
 
         `name` is what flags and metrics call it: that of the kind, or of kind and type, if empty.
         What happens to what it `watches` is brought to the objects that it is about. A deletion
-        that fails is tried for ever, unless `escalations` say otherwise.
+        that fails is tried for ever, unless `escalations` say otherwise. With `guards_secret` the
+        Secret of spec.secretRef stays until the last object that needs it is cleaned up.
         Raises TypeError where the actuator does not say its kind, ValueError where a Gardener
-        kind comes without a type, a name is taken, or another serves the same objects.
+        kind comes without a type, a name is taken, another serves the same objects, or there is
+        no spec.secretRef to guard.
         """
         types = (type,) if isinstance(type, str) else tuple(type)
         if not self._registry.registrations:
             self._add_keeper()
-        self._registry.add(actuator, types, name, workers, predicates, watches, escalations)
+        self._registry.add(
+            actuator,
+            types,
+            name,
+            workers,
+            predicates,
+            watches,
+            escalations,
+            guards_secret=guards_secret,
+        )
 
     def add_health_checks(self, checks: HealthChecks) -> None:
         """Adds checks whose results become conditions of the objects of a kind."""

@@ -103,7 +103,10 @@ class Reconciler:
         self._count_vanished(request, entry)
         vanished = self._bypasses.uid_of(request)
         if vanished is not None:
-            return self._bypasses.handle(request, entry, self._reporter(request, vanished))
+            outcome = self._bypasses.handle(request, entry, self._reporter(request, vanished))
+            if self._bypasses.uid_of(request) is None:
+                self.invoker.known.forget(request, vanished)
+            return outcome
         if entry is None:
             self.forcing.budgets.forget(request)
             return Done()
@@ -143,7 +146,10 @@ class Reconciler:
         if event.new is None:
             self.forcing.budgets.forget(event.request)
         last = event.last if entry is None else entry.raw
-        return self._bypasses.notice(event, last)
+        bypassed = self._bypasses.notice(event, last)
+        if event.new is None and event.old is not None and not bypassed:
+            self.invoker.known.forget(event.request, event.old.uid)
+        return bypassed
 
     def notice_forced(self, request: Request) -> None:
         """If deletion is forced by now, its budget runs, and a call in its way ends."""
@@ -208,6 +214,7 @@ class Reconciler:
         self._bypasses.let_go(attempt.request)
         self._cleaned.pop(attempt.request, None)
         self.forcing.budgets.forget(attempt.request)
+        self.invoker.known.forget(attempt.request, attempt.uid)
         if deletion is not None:
             report.released(deletion, attempt.others_finalizers)
 

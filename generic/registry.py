@@ -82,6 +82,8 @@ class Registry:
         predicates: Sequence[Predicate],
         watches: Sequence[Watch],
         escalations: Sequence[Escalation],
+        *,
+        guards_secret: bool,
     ) -> None:
         """See Manager.add."""
         cls = object_class(actuator)
@@ -94,7 +96,7 @@ class Registry:
         mode = self.options.ignore_operation_annotation
         registration = Registration(
             name=chosen,
-            actuator=with_behaviour(actuator),
+            actuator=with_behaviour(actuator, guards_secret=guards_secret),
             cls=cls,
             types=types,
             workers=self.options.workers_of(chosen, workers),

@@ -8,7 +8,7 @@ together (`Together`), so that a shoot has the kinds of all of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -19,7 +19,7 @@ from actuator.errors import ConfigurationError
 from actuator.interface import Actuator, ExternalResource, object_class
 from actuator.meta import Raw
 
-__all__ = ["Mendable", "Rehearsal", "RehearsedShoot", "Shared", "Together"]
+__all__ = ["Mendable", "Observed", "Rehearsal", "RehearsedShoot", "Shared", "Together"]
 
 
 @attrs.frozen(kw_only=True)
@@ -104,6 +104,21 @@ class Shared(Protocol):
         """Uses the outside that another process started; `shared` is what `share` said there."""
 
 
+@runtime_checkable
+class Observed(Protocol):
+    """A Rehearsal that can tell of each request of its actuators to the outside. Optional.
+
+    `actuator explore` kills a process before and after each of them.
+    """
+
+    def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
+        """From now on both hear of each request in this process, in the thread that makes it.
+
+        Called before `actuators`. `before` hears before it is sent, `after` when it took effect
+        or failed; both are told what it does, in the same words for each shoot.
+        """
+
+
 class Together:
     """Several rehearsals as one: shoots have the kinds of all of them.
 
@@ -180,6 +195,12 @@ class Together:
         """Uses the outsides that another process started; see `Shared`."""
         for part, what in zip(self.parts, shared, strict=True):
             _shared(part).attach(what)
+
+    def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
+        """Hears of the requests to each outside that can be heard; see `Observed`."""
+        for part in self.parts:
+            if isinstance(part, Observed):
+                part.observe(before, after)
 
 
 def _shared(part: Rehearsal) -> Shared:

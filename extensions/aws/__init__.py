@@ -8,8 +8,8 @@ Read in this order: the actuators (`infrastructure`, `controlplane`, `worker`, `
 `bastion`, `backupbucket`, `backupentry`); `config`, `profile`, `credentials`, `status`, `seed`
 (what they read and write in Kubernetes), `machineclass`; `network`, `rules`, `address`, `host`,
 `records`, `bucket`, `tags` (what they do in the cloud); `cloud`, `errors` (how), `policy` (with
-which rights). `rehearsal`, `full_rehearsal`, `manifests`, `inventory`, `simulator` and
-`simulated_iam` are for drills.
+which rights); `verification` (what is left). `rehearsal`, `full_rehearsal`, `manifests`,
+`inventory`, `simulator` and `simulated_iam` are for drills.
 """
 
 from __future__ import annotations

@@ -11,7 +11,10 @@ from actuator.meta import Raw
 from extensions.aws import tags
 from extensions.aws.cloud import Cloud
 
-__all__ = ["Address", "ElasticIp"]
+__all__ = ["ELASTIC_IP", "Address", "ElasticIp"]
+
+ELASTIC_IP = "AWS::EC2::EIP"
+"""Resource type as AWS CloudFormation names it."""
 
 
 @attrs.frozen

@@ -22,18 +22,16 @@ from actuator import (
     FieldProblem,
 )
 from actuator.v1alpha1 import BackupBucket
-from extensions.aws.bucket import Bucket, Found
+from extensions.aws.bucket import BUCKET, Bucket, Found
 from extensions.aws.cloud import Clouds
 from extensions.aws.config import refuse_provider_config
 from extensions.aws.credentials import READ_SECRETS, read_credentials
 from extensions.aws.errors import CloudError
 from extensions.aws.status import BackupBucketStatus, read_status, write_status
 from extensions.aws.tags import bucket_mark
+from extensions.aws.verification import still_exists
 
-__all__ = ["BUCKET", "AwsBackupBucket"]
-
-BUCKET = "AWS::S3::Bucket"
-"""Resource type as AWS CloudFormation names it."""
+__all__ = ["AwsBackupBucket"]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 """Amazon S3 user guide, "Bucket naming rules"."""
@@ -93,8 +91,12 @@ class AwsBackupBucket(Actuator[BackupBucket]):
                 type=BUCKET, id=name, tags=bucket_mark(name), region=obj.spec.region
             )
 
+    def still_exists(self, resource: ExternalResource) -> bool | None:
+        """By its id, or by its tags."""
+        return still_exists(self._clouds, resource)
+
     def _bucket(self, ctx: Context, obj: BackupBucket) -> Bucket:
-        credentials = read_credentials(ctx.client, obj.spec.secret_ref, f"BackupBucket {obj.key}")
+        credentials = read_credentials(ctx, obj.spec.secret_ref, f"BackupBucket {obj.key}")
         cloud = self._clouds.open(credentials, obj.spec.region, ctx.check, "s3")
         return Bucket(cloud, obj.metadata.name, obj.spec.region)
 

@@ -17,6 +17,7 @@ from extensions.aws.bucket import OBJECTS, Bucket, objects_id
 from extensions.aws.cloud import Clouds
 from extensions.aws.config import refuse_provider_config
 from extensions.aws.credentials import read_credentials
+from extensions.aws.verification import still_exists
 from generic.backupentry import GenericBackupEntry
 
 __all__ = ["AwsBackupEntry"]
@@ -41,7 +42,7 @@ class AwsBackupEntry(GenericBackupEntry):
     def delete_entry(self, ctx: Context, entry: BackupEntry) -> None:
         """Afterwards nothing is under the prefix; a bucket that is gone is success."""
         spec = entry.spec
-        credentials = read_credentials(ctx.client, spec.secret_ref, f"BackupEntry {entry.key}")
+        credentials = read_credentials(ctx, spec.secret_ref, f"BackupEntry {entry.key}")
         cloud = self._clouds.open(credentials, spec.region, ctx.check, "s3")
         Bucket(cloud, spec.bucket_name).delete_objects(_prefix(entry))
 
@@ -54,6 +55,10 @@ class AwsBackupEntry(GenericBackupEntry):
             tags={"bucket": bucket, "prefix": prefix},
             region=obj.spec.region,
         )
+
+    def still_exists(self, resource: ExternalResource) -> bool | None:
+        """By its id, or by its tags."""
+        return still_exists(self._clouds, resource)
 
 
 def _prefix(obj: BackupEntry) -> str:

@@ -29,9 +29,10 @@ from extensions.aws.cloud import Clouds
 from extensions.aws.config import BastionConfig, optional_config
 from extensions.aws.credentials import CLOUD_PROVIDER, READ_SECRETS, read_credentials
 from extensions.aws.host import INSTANCE, Host
-from extensions.aws.infrastructure import SECURITY_GROUP
+from extensions.aws.network import SECURITY_GROUP
 from extensions.aws.profile import BastionMachine, bastion_machine
 from extensions.aws.status import BastionStatus, read_status, write_status
+from extensions.aws.verification import still_exists
 
 __all__ = ["AwsBastion"]
 
@@ -114,10 +115,14 @@ class AwsBastion(Actuator[Bastion]):
         ):
             yield ExternalResource(type=type, id=id, tags=owner, region=remembered.region)
 
+    def still_exists(self, resource: ExternalResource) -> bool | None:
+        """By its id, or by its tags."""
+        return still_exists(self._clouds, resource)
+
     def _host(self, ctx: Context, obj: Bastion, region: str) -> Host:
         namespace = obj.metadata.namespace
         reference = SecretReference(name=CLOUD_PROVIDER, namespace=namespace)
-        credentials = read_credentials(ctx.client, reference, f"Bastion {obj.key}")
+        credentials = read_credentials(ctx, reference, f"Bastion {obj.key}")
         cloud = self._clouds.open(credentials, region, ctx.check)
         return Host(cloud, namespace, obj.metadata.name)
 

@@ -18,7 +18,10 @@ from extensions.aws import tags
 from extensions.aws.cloud import GLOBAL, Cloud
 from extensions.aws.errors import CloudError
 
-__all__ = ["OBJECTS", "Bucket", "Found", "objects_id"]
+__all__ = ["BUCKET", "OBJECTS", "Bucket", "Found", "objects_id"]
+
+BUCKET = "AWS::S3::Bucket"
+"""Resource type as AWS CloudFormation names it."""
 
 OBJECTS = "AWS::S3::Object"
 """What is under one prefix, as one thing; AWS CloudFormation has no name for it."""
@@ -74,9 +77,9 @@ class Bucket:
         tagging = {"TagSet": tags.as_list(self._mark)}
         self.cloud.request("put_bucket_tagging", Bucket=self.name, Tagging=tagging)
 
-    def is_empty(self) -> bool:
-        """Whether nothing is in it, no old version either."""
-        return not self._versions("", at_most=1)
+    def is_empty(self, prefix: str = "") -> bool:
+        """Whether nothing is in it, or under a prefix, no old version either."""
+        return not self._versions(prefix, at_most=1)
 
     def delete(self) -> None:
         """Afterwards neither the bucket nor anything in it is there; gone already is success."""

@@ -1,9 +1,13 @@
 """A thin layer over boto3: clients kept, every request checked, every error translated.
 
-Guarantees: no request leaves without `Context.check()` (a call that was set aside, or that lost
-the lease, cannot touch the cloud any more); each is sent once, since the work queue already
+Guarantees: no request leaves without `Context.check()` right before it, those that boto3 makes by
+itself included (a call that was set aside, or that lost the lease, cannot touch the cloud any
+more); each is sent once, since the work queue already
 backs off; each ends within CONNECT_TIMEOUT + READ_TIMEOUT; it answers or raises ActuatorError.
 What the requests are about is not here.
+
+Caveat: a request that is on the wire already when the call is set aside, or the lease lost, is
+carried out; nothing can call it back. So whoever acts next must find what it made: by its mark.
 """
 
 from __future__ import annotations
@@ -17,7 +21,13 @@ from urllib.parse import urlsplit
 
 from boto3.session import Session
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    NoCredentialsError,
+    ParamValidationError,
+    PartialCredentialsError,
+)
 
 from actuator import ActuatorError, ErrorCode
 from actuator.meta import Raw
@@ -39,16 +49,28 @@ READ_TIMEOUT = 20.0
 _KEPT_CLIENTS = 64
 
 
+class _Checks(threading.local):
+    """What each thread has to ask before its next request leaves: clients are shared by calls."""
+
+    before_sending: Callable[[], None] | None = None
+
+    def on_before_send(self, **_event: Any) -> None:
+        """boto3 is about to send (botocore documentation, "Extensibility", event before-send)."""
+        if self.before_sending is not None:
+            self.before_sending()
+
+
 class Cloud:
     """A service in one region with one object's credentials, for the time of one actuator call."""
 
-    def __init__(self, client: Any, check: Callable[[], None]) -> None:
+    def __init__(self, client: Any, checks: _Checks, check: Callable[[], None]) -> None:
         self._client = client
+        self._checks = checks
         self._check = check
 
     def request(self, operation: str, **parameters: Any) -> Raw:
         """AWS's answer to one request. Raises CloudError, ActuatorError, or what `check` raises."""
-        self._check()
+        self._checks.before_sending = self._check
         try:
             answer: Raw = getattr(self._client, operation)(**parameters)
         except ClientError as error:
@@ -60,11 +82,18 @@ class Cloud:
                 f"{operation} cannot be sent to AWS: {error}",
                 codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
             ) from error
+        except (NoCredentialsError, PartialCredentialsError) as error:
+            raise ActuatorError(
+                f"{operation} cannot be sent to AWS: {error}",
+                codes=[ErrorCode.ERR_INFRA_UNAUTHENTICATED],
+            ) from error
         except BotoCoreError as error:
             raise ActuatorError(
                 f"AWS did not answer {operation}: {error}",
                 codes=[ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES],
             ) from error
+        finally:
+            self._checks.before_sending = None
         return answer
 
     def describe(self, operation: str, answer_key: str, filters: list[Raw]) -> list[Raw]:
@@ -99,30 +128,33 @@ class Clouds:
         self._endpoint_url = endpoint_url
         self._lock = threading.Lock()
         self._session: Any = None
+        self._checks = _Checks()
         self._clients: OrderedDict[tuple[str, str, Service], Any] = OrderedDict()
 
     def open(
         self,
-        credentials: Credentials,
+        credentials: Credentials | None,
         region: str,
         check: Callable[[], None],
         service: Service = "ec2",
     ) -> Cloud:
         """The cloud of these credentials; `check` runs before each request.
 
+        None stands for those that boto3 finds by itself: environment, profile, instance role.
+
         Raises ActuatorError where boto3 cannot be set up: an impossible region, a profile of the
         environment that does not exist.
         """
         try:
-            return Cloud(self._client(credentials, region, service), check)
+            return Cloud(self._client(credentials, region, service), self._checks, check)
         except BotoCoreError as error:
             raise ActuatorError(
                 f"A client for AWS in region {region!r} cannot be made: {error}",
                 codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
             ) from error
 
-    def _client(self, credentials: Credentials, region: str, service: Service) -> Any:
-        key = (credentials.fingerprint(), region, service)
+    def _client(self, credentials: Credentials | None, region: str, service: Service) -> Any:
+        key = (credentials.fingerprint() if credentials else "", region, service)
         with self._lock:
             if key not in self._clients:
                 self._clients[key] = self._make_client(credentials, region, service)
@@ -131,15 +163,15 @@ class Clouds:
                 self._clients.popitem(last=False)  # whoever still uses it keeps it alive
             return self._clients[key]
 
-    def _make_client(self, credentials: Credentials, region: str, service: Service) -> Any:
+    def _make_client(self, credentials: Credentials | None, region: str, service: Service) -> Any:
         if self._session is None:
             self._session = Session()  # type: ignore[no-untyped-call]
-        return self._session.client(
+        client = self._session.client(
             service,
             region_name=region,
             endpoint_url=self._endpoint_url,
-            aws_access_key_id=credentials.access_key_id,
-            aws_secret_access_key=credentials.secret_access_key,
+            aws_access_key_id=credentials and credentials.access_key_id,
+            aws_secret_access_key=credentials and credentials.secret_access_key,
             config=Config(  # type: ignore[no-untyped-call]
                 connect_timeout=CONNECT_TIMEOUT,
                 read_timeout=READ_TIMEOUT,
@@ -149,6 +181,8 @@ class Clouds:
                 proxies={} if _is_local(self._endpoint_url) else None,
             ),
         )
+        client.meta.events.register("before-send", self._checks.on_before_send)
+        return client
 
 
 def _is_local(url: str | None) -> bool:

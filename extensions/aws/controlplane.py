@@ -30,16 +30,14 @@ from actuator import (
 )
 from actuator.v1alpha1 import ControlPlane
 from extensions.aws import seed, tags
-from extensions.aws.address import Address
+from extensions.aws.address import ELASTIC_IP, Address
 from extensions.aws.cloud import Clouds
 from extensions.aws.config import control_plane_config
 from extensions.aws.credentials import READ_SECRETS, read_credentials
 from extensions.aws.status import ControlPlaneStatus, read_status, write_status
+from extensions.aws.verification import still_exists
 
-__all__ = ["ELASTIC_IP", "AwsControlPlane"]
-
-ELASTIC_IP = "AWS::EC2::EIP"
-"""Resource type as AWS CloudFormation names it."""
+__all__ = ["AwsControlPlane"]
 
 _LOOK_AGAIN = 5.0
 """Seconds between two looks at what another controller has to finish."""
@@ -108,8 +106,12 @@ class AwsControlPlane(Actuator[ControlPlane]):
             region=obj.spec.region,
         )
 
+    def still_exists(self, resource: ExternalResource) -> bool | None:
+        """By its id, or by its tags."""
+        return still_exists(self._clouds, resource)
+
     def _address(self, ctx: Context, obj: ControlPlane) -> Address:
-        credentials = read_credentials(ctx.client, obj.spec.secret_ref, f"ControlPlane {obj.key}")
+        credentials = read_credentials(ctx, obj.spec.secret_ref, f"ControlPlane {obj.key}")
         cloud = self._clouds.open(credentials, obj.spec.region, ctx.check)
         return Address(cloud, obj.metadata.namespace)
 

@@ -10,7 +10,7 @@ from binascii import Error as Base64Error
 
 import attrs
 
-from actuator import Client, ConfigurationError, Permission, Resource
+from actuator import ConfigurationError, Context, Permission
 from actuator.errors import NotFound
 from actuator.meta import Base64, Raw, SecretReference
 
@@ -31,7 +31,6 @@ SECRET_ACCESS_KEY = "secretAccessKey"  # noqa: S105 - the name of a key, no pass
 """Data keys of a `cloudprovider` Secret, as Gardener's AWS extension has them."""
 
 READ_SECRETS = Permission(api_version="v1", resource="secrets", verbs=["get"])
-_SECRETS = Resource("v1", "secrets")
 
 
 @attrs.frozen
@@ -47,14 +46,15 @@ class Credentials:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read_credentials(client: Client, ref: SecretReference, wanted_by: str) -> Credentials:
+def read_credentials(ctx: Context, ref: SecretReference, wanted_by: str) -> Credentials:
     """The credentials in the Secret `ref`; `wanted_by` ("Infrastructure a/b") is for the error.
 
+    A deletion gets those that were last read, where the Secret is gone (`Context.secret`).
     Raises ConfigurationError where the Secret, or a key of it, is missing or unusable; ApiError.
     """
     where = f"{wanted_by}: spec.secretRef: Secret {ref.namespace}/{ref.name}"
     try:
-        secret = client.get(_SECRETS, ref.name, ref.namespace)
+        secret = ctx.secret(ref.name, ref.namespace)
     except NotFound as error:
         raise ConfigurationError(
             f"{where} does not exist; create it with the data keys "

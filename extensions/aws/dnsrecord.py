@@ -27,13 +27,18 @@ from extensions.aws.cloud import GLOBAL, Clouds
 from extensions.aws.config import refuse_provider_config
 from extensions.aws.credentials import READ_SECRETS, read_credentials
 from extensions.aws.errors import CloudError
-from extensions.aws.records import Record, Records, choose_zone, comment_name
+from extensions.aws.records import (
+    RECORD_SET,
+    Record,
+    Records,
+    choose_zone,
+    comment_name,
+    record_set_id,
+)
 from extensions.aws.status import DNSRecordStatus, read_status, write_status
+from extensions.aws.verification import still_exists
 
-__all__ = ["RECORD_SET", "AwsDnsRecord", "record_sets"]
-
-RECORD_SET = "AWS::Route53::RecordSet"
-"""Resource type as AWS CloudFormation names it."""
+__all__ = ["AwsDnsRecord", "record_sets"]
 
 _WHEN_THROTTLED = 30.0
 """Seconds: Route 53 counts requests for the whole account, five in a second."""
@@ -96,11 +101,17 @@ class AwsDnsRecord(Actuator[DNSRecord]):
         if zone:
             for name, type in record_sets(obj.spec.name, obj.spec.record_type):
                 yield ExternalResource(
-                    type=RECORD_SET, id=f"{zone}/{name}/{type}", region=obj.spec.region or ""
+                    type=RECORD_SET,
+                    id=record_set_id(zone, name, type),
+                    region=obj.spec.region or "",
                 )
 
+    def still_exists(self, resource: ExternalResource) -> bool | None:
+        """By its id, or by its tags."""
+        return still_exists(self._clouds, resource)
+
     def _records(self, ctx: Context, obj: DNSRecord) -> Records:
-        credentials = read_credentials(ctx.client, obj.spec.secret_ref, f"DNSRecord {obj.key}")
+        credentials = read_credentials(ctx, obj.spec.secret_ref, f"DNSRecord {obj.key}")
         cloud = self._clouds.open(credentials, obj.spec.region or GLOBAL, ctx.check, "route53")
         return Records(cloud, obj.key)
 

@@ -20,14 +20,15 @@ from extensions.aws.cloud import Cloud
 from extensions.aws.network import NODES
 from extensions.aws.profile import BastionMachine
 
-__all__ = ["INSTANCE", "Host", "Site"]
+__all__ = ["ALIVE", "INSTANCE", "Host", "Site"]
 
 INSTANCE = "AWS::EC2::Instance"
 """Resource type as AWS CloudFormation names it."""
 
 _SSH = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22}
-_GONE = "terminated"
-"""AWS still describes an instance for about an hour after its end."""
+_STATES = ["pending", "running", "shutting-down", "stopping", "stopped"]
+ALIVE: Raw = {"Name": "instance-state-name", "Values": _STATES}
+"""Filter: AWS still describes an instance, as terminated, for about an hour after its end."""
 
 
 @attrs.frozen
@@ -132,10 +133,9 @@ class Host:
 
     def _instances(self) -> list[Raw]:
         """Those that are not gone yet."""
-        by_tag = tags.filters(self._mark)
-        found = self.cloud.describe("describe_instances", "Reservations", by_tag)
-        instances = [one for reservation in found for one in reservation["Instances"]]
-        return [one for one in instances if one["State"]["Name"] != _GONE]
+        alive = [*tags.filters(self._mark), ALIVE]
+        found = self.cloud.describe("describe_instances", "Reservations", alive)
+        return [one for reservation in found for one in reservation["Instances"]]
 
     def _set_ranges(self, group: Raw, wanted: set[str]) -> None:
         there = set(_ranges(group))

@@ -19,15 +19,11 @@ from extensions.aws import tags
 from extensions.aws.cloud import Clouds
 from extensions.aws.config import InfrastructureConfig, infrastructure_config
 from extensions.aws.credentials import READ_SECRETS, read_credentials
-from extensions.aws.network import NODES, Network
+from extensions.aws.network import NODES, SECURITY_GROUP, SUBNET, VPC, Network
 from extensions.aws.status import InfrastructureStatus, Vpc, read_status, write_status
+from extensions.aws.verification import still_exists
 
-__all__ = ["SECURITY_GROUP", "SUBNET", "VPC", "AwsInfrastructure"]
-
-VPC = "AWS::EC2::VPC"
-SUBNET = "AWS::EC2::Subnet"
-SECURITY_GROUP = "AWS::EC2::SecurityGroup"
-"""Resource types as AWS CloudFormation names them."""
+__all__ = ["AwsInfrastructure"]
 
 
 class AwsInfrastructure(Actuator[Infrastructure]):
@@ -80,8 +76,12 @@ class AwsInfrastructure(Actuator[Infrastructure]):
         for type in _incomplete(obj, remembered.vpc):
             yield tags.to_search_for(type, owner, region)
 
+    def still_exists(self, resource: ExternalResource) -> bool | None:
+        """By its id, or by its tags."""
+        return still_exists(self._clouds, resource)
+
     def _network(self, ctx: Context, obj: Infrastructure) -> Network:
-        credentials = read_credentials(ctx.client, obj.spec.secret_ref, f"Infrastructure {obj.key}")
+        credentials = read_credentials(ctx, obj.spec.secret_ref, f"Infrastructure {obj.key}")
         cloud = self._clouds.open(credentials, obj.spec.region, ctx.check)
         return Network(cloud, _technical_id(obj))
 

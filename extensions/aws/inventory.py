@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from actuator import ExternalResource
 from actuator.meta import Raw
 from extensions.aws import tags
-from extensions.aws.backupbucket import BUCKET
-from extensions.aws.bucket import OBJECTS, objects_id
+from extensions.aws.address import ELASTIC_IP
+from extensions.aws.bucket import BUCKET, OBJECTS, objects_id
 from extensions.aws.cloud import GLOBAL, Cloud
-from extensions.aws.controlplane import ELASTIC_IP
-from extensions.aws.dnsrecord import RECORD_SET
+from extensions.aws.errors import CloudError
 from extensions.aws.host import INSTANCE
-from extensions.aws.infrastructure import SECURITY_GROUP, SUBNET, VPC
-from extensions.aws.records import comment_name
+from extensions.aws.network import SECURITY_GROUP, SUBNET, VPC
+from extensions.aws.records import RECORD_SET, comment_name, record_set_id
 from extensions.aws.simulator import Account
 
 __all__ = ["everything", "vpcs"]
@@ -60,9 +59,7 @@ def _in_ec2(ec2: Cloud) -> Iterator[tuple[str, str, list[Raw]]]:
 def _in_s3(s3: Cloud, region: str) -> Iterator[ExternalResource]:
     for bucket in s3.request("list_buckets")["Buckets"]:
         name = str(bucket["Name"])
-        tagging = s3.request("get_bucket_tagging", Bucket=name)
-        found = tags.as_dict({"Tags": tagging["TagSet"]})
-        yield ExternalResource(type=BUCKET, id=name, tags=found, region=region)
+        yield ExternalResource(type=BUCKET, id=name, tags=_bucket_tags(s3, name), region=region)
         answer = s3.request("list_objects_v2", Bucket=name, Delimiter="/")
         for one in answer.get("CommonPrefixes") or ():
             yield ExternalResource(
@@ -71,6 +68,17 @@ def _in_s3(s3: Cloud, region: str) -> Iterator[ExternalResource]:
                 tags={"bucket": name, "prefix": one["Prefix"]},
                 region=region,
             )
+
+
+def _bucket_tags(s3: Cloud, name: str) -> dict[str, str]:
+    """A bucket without tags was made a moment ago, by somebody who is to mark it next."""
+    try:
+        tagging = s3.request("get_bucket_tagging", Bucket=name)
+    except CloudError as error:
+        if error.code == "NoSuchTagSet":
+            return dict(tags.bucket_mark(name))
+        raise
+    return dict(tags.as_dict({"Tags": tagging["TagSet"]}))
 
 
 def _in_route53(route53: Cloud, region: str) -> Iterator[ExternalResource]:
@@ -86,7 +94,7 @@ def _in_route53(route53: Cloud, region: str) -> Iterator[ExternalResource]:
             comment = values.get((comment_name(name), "TXT"), own)
             yield ExternalResource(
                 type=RECORD_SET,
-                id=f"{zone_id}/{name}/{type}",
+                id=record_set_id(zone_id, name, type),
                 tags={"name": name, "type": type, **_whose(comment)},
                 region=region,
             )

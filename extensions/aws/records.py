@@ -18,7 +18,18 @@ from actuator.meta import Raw
 from extensions.aws.cloud import Cloud
 from extensions.aws.errors import CloudError
 
-__all__ = ["Record", "Records", "choose_zone", "comment_name"]
+__all__ = [
+    "RECORD_SET",
+    "Record",
+    "Records",
+    "choose_zone",
+    "comment_name",
+    "exists",
+    "record_set_id",
+]
+
+RECORD_SET = "AWS::Route53::RecordSet"
+"""Resource type as AWS CloudFormation names it."""
 
 _COMMENT = "comment-"
 _COMMENT_TTL = 600
@@ -59,6 +70,21 @@ def comment_name(name: str) -> str:
     return f"{_COMMENT}{name}"
 
 
+def record_set_id(zone: str, name: str, type: str) -> str:
+    """The id of a record set, which has none in Route 53."""
+    return f"{zone}/{name}/{type}"
+
+
+def exists(cloud: Cloud, id: str) -> bool:
+    """Whether there is a record set of that id, whosever it is.
+
+    Raises CloudError, also where its zone is gone.
+    """
+    zone, _, rest = id.partition("/")
+    name, _, type = rest.rpartition("/")
+    return _find(cloud, zone, _canonical(name), type) is not None
+
+
 def choose_zone(name: str, zones: Iterable[tuple[str, str]]) -> str | None:
     """The id of the zone (id, name) that `name` belongs to: the longest one, by whole labels."""
     wanted = f".{_canonical(name)}"
@@ -92,7 +118,10 @@ class Records:
         Raises ConfigurationError where there is one that is not ours; CloudError.
         """
         comment = self._comment(record.name)
-        mark, there = self._find(zone, comment.name, "TXT"), self._find(zone, *_key(record))
+        mark, there = (
+            _find(self.cloud, zone, comment.name, "TXT"),
+            _find(self.cloud, zone, *_key(record)),
+        )
         wanted = record.described()
         if mark is None and there is None:
             self._change(zone, "CREATE", wanted, comment.described())
@@ -107,10 +136,10 @@ class Records:
     def delete(self, zone: str, name: str, type: str) -> None:
         """Afterwards neither record nor comment is there; what is not ours is not touched."""
         try:
-            mark = self._find(zone, comment_name(name), "TXT")
+            mark = _find(self.cloud, zone, comment_name(name), "TXT")
             if mark is None or not self._is_ours(mark):
                 return
-            there = self._find(zone, _canonical(name), type)
+            there = _find(self.cloud, zone, _canonical(name), type)
             self._change(zone, "DELETE", *([there] if there else []), mark)
         except CloudError as error:
             if not error.is_not_found:  # with its zone, the record is gone
@@ -123,26 +152,27 @@ class Records:
     def _is_ours(self, mark: Raw) -> bool:
         return _values(mark) == [_quoted(f"owner={self.owner}")]
 
-    def _find(self, zone: str, name: str, type: str) -> Raw | None:
-        """The record set as Route 53 describes it, if there is one."""
-        answer = self.cloud.request(
-            "list_resource_record_sets",
-            HostedZoneId=zone,
-            StartRecordName=name,
-            StartRecordType=type,
-            MaxItems="1",
-        )
-        for found in answer["ResourceRecordSets"]:
-            if (_canonical(found["Name"]), found["Type"]) == (name, type):
-                described: Raw = found
-                return described
-        return None
-
     def _change(self, zone: str, action: str, *record_sets: Raw) -> None:
         changes = [{"Action": action, "ResourceRecordSet": one} for one in record_sets]
         self.cloud.request(
             "change_resource_record_sets", HostedZoneId=zone, ChangeBatch={"Changes": changes}
         )
+
+
+def _find(cloud: Cloud, zone: str, name: str, type: str) -> Raw | None:
+    """The record set as Route 53 describes it, if there is one."""
+    answer = cloud.request(
+        "list_resource_record_sets",
+        HostedZoneId=zone,
+        StartRecordName=name,
+        StartRecordType=type,
+        MaxItems="1",
+    )
+    for found in answer["ResourceRecordSets"]:
+        if (_canonical(found["Name"]), found["Type"]) == (name, type):
+            described: Raw = found
+            return described
+    return None
 
 
 def _key(record: Record) -> tuple[str, str]:

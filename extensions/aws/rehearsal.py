@@ -22,6 +22,7 @@ from extensions.aws.controlplane import AwsControlPlane
 from extensions.aws.crds import binding_crd
 from extensions.aws.credentials import Credentials
 from extensions.aws.infrastructure import AwsInfrastructure
+from extensions.aws.observing import observe
 from extensions.aws.policy import policy
 from extensions.aws.simulator import Account, Simulator
 from generic.rehearsal import RehearsedShoot
@@ -80,6 +81,10 @@ class AwsRehearsal:
     def attach(self, shared: Mapping[str, str]) -> None:
         """Uses the simulator that another process started."""
         self._attached = shared["url"]
+
+    def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
+        """Both hear of each request to AWS, for as long as this process lives."""
+        observe(before, after)
 
     def crds(self) -> Sequence[Raw]:
         """The AWS load balancer controller's TargetGroupBinding, cut down to what is used."""

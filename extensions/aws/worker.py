@@ -2,8 +2,8 @@
 
 For each pool and zone one group of machines: its class says what `machineclass` makes of pool,
 network and CloudProfile. `generic` applies it, waits, and deletes; machines are made by the
-machine-controller-manager. Nothing in here asks AWS for anything, so a forced deletion takes the
-machine objects out of the seed, and what machines are left carries the shoot's mark.
+machine-controller-manager. No operation in here asks AWS for anything, so a forced deletion takes
+the machine objects out of the seed, and what machines are left carries the shoot's mark.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from actuator.errors import NotFound
 from actuator.meta import Base64
 from actuator.v1alpha1 import Worker, WorkerPool
 from extensions.aws import tags
+from extensions.aws.cloud import Clouds
 from extensions.aws.host import INSTANCE
 from extensions.aws.machineclass import (
     hash_items,
@@ -25,6 +26,7 @@ from extensions.aws.machineclass import (
     provider_spec,
 )
 from extensions.aws.status import Vpc
+from extensions.aws.verification import still_exists
 from generic.worker import GenericWorker, MachineGroup, in_zone, pool_hash
 
 __all__ = ["AwsWorker"]
@@ -36,6 +38,9 @@ _ZONE_LABEL = "topology.ebs.csi.aws.com/zone"
 
 class AwsWorker(GenericWorker):
     """Machine deployments on EC2."""
+
+    def __init__(self, endpoint_url: str | None = None) -> None:
+        self._clouds = Clouds(endpoint_url)
 
     def machine_deployments(
         self, ctx: Context, worker: Worker, cluster: Cluster
@@ -53,6 +58,10 @@ class AwsWorker(GenericWorker):
         if obj.status.machine_deployments or obj.status.state is not None:
             owner = tags.mark(obj.metadata.namespace)
             yield tags.to_search_for(INSTANCE, owner, obj.spec.region)
+
+    def still_exists(self, resource: ExternalResource) -> bool | None:
+        """By its id, or by its tags."""
+        return still_exists(self._clouds, resource)
 
 
 def _groups(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from extensions.local.exposure import LocalExposure
 from extensions.local.holding import REGION
 from extensions.local.mounts import Mount
 from extensions.local.network import LocalNetwork
+from extensions.local.observing import ObservedOutside
 from extensions.local.operatingsystem import LocalOperatingSystem
 from extensions.local.outside import POLICY, Outside, Policy
 from extensions.local.share import LocalExtension
@@ -45,6 +47,7 @@ class LocalRehearsal:
 
     def __init__(self) -> None:
         self._directory: Path | None = None
+        self._open: Callable[[Path], Outside] = Outside
         self._breaks: dict[str, tuple[str, Callable[[], None]]] = {
             "everything-fails": (
                 "The folder is taken away: every request to the outside fails at once.",
@@ -74,13 +77,17 @@ class LocalRehearsal:
         """Uses the folder that another process made."""
         self._directory = Path(shared["directory"])
 
+    def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
+        """Both hear of each request to the folder."""
+        self._open = partial(ObservedOutside, before=before, after=after)
+
     def crds(self) -> Sequence[Raw]:
         """The storage vendor's Mount, and Gardener's ManagedResource."""
         return [crd(Mount), crd(ManagedResource)]
 
     def actuators(self) -> Sequence[Actuator[Any]]:
         """The extension's actuators, in this folder; no controller of mounts."""
-        outside = Outside(self._outside)
+        outside = self._open(self._outside)
         return [
             LocalOperatingSystem(),
             LocalNetwork(outside),

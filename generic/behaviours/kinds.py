@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, get_type_hints
+
+import attrs
 
 from actuator.interface import Actuator, object_class
 from actuator.meta import Object
@@ -23,7 +25,21 @@ _BEHAVIOURS: Mapping[type[Object], Callable[[Actuator[Any]], Actuator[Any]]] = {
 }
 
 
-def with_behaviour(actuator: Actuator[Any]) -> Actuator[Any]:
-    """The actuator with what its kind does beyond data. Raises TypeError without a kind."""
-    behaviour = _BEHAVIOURS.get(object_class(actuator))
-    return actuator if behaviour is None else behaviour(actuator)
+def with_behaviour(actuator: Actuator[Any], *, guards_secret: bool = False) -> Actuator[Any]:
+    """The actuator with what its kind does beyond data, and a guard on its Secret if asked for.
+
+    Raises TypeError without a kind, ValueError for a guard where the spec has no secretRef.
+    """
+    cls = object_class(actuator)
+    if guards_secret and "secret_ref" not in _fields_of_spec(cls):
+        raise ValueError(f"{cls.KIND.name} has no spec.secretRef; leave guards_secret out")
+    behaviour = _BEHAVIOURS.get(cls)
+    wrapped = actuator if behaviour is None else behaviour(actuator)
+    if guards_secret and not isinstance(wrapped, GuardsSecret):
+        return GuardsSecret(wrapped, shared=True)
+    return wrapped
+
+
+def _fields_of_spec(cls: type[Object]) -> Collection[str]:
+    spec = get_type_hints(cls).get("spec")
+    return attrs.fields_dict(spec) if isinstance(spec, type) and attrs.has(spec) else ()

@@ -1,20 +1,42 @@
-"""BackupBucket and BackupEntry: the Secret with the credentials outlives the object.
+"""The Secret with the credentials outlives the object that needs it.
 
 The finalizer of the kind is put on the Secret that spec.secretRef names before the actuator is
-called, and comes off when a deletion or a migration is done (Gardener's extension library,
-`extensions/pkg/controller/backupbucket` and `backupentry`). As in Gardener it is one finalizer
-for each kind: objects of a kind that share a Secret share its guard.
+first called, and comes off when a deletion or a migration is done. For BackupBucket and
+BackupEntry Gardener does so (`extensions/pkg/controller/backupbucket` and `backupentry`); any
+other kind with a spec.secretRef may ask for it (`Manager.add(..., guards_secret=True)`), so that a
+namespace can be deleted in whatever order.
+
+It is one finalizer for each kind, as in Gardener. A guard that is `shared` comes off with the last
+object of the kind, whoever serves it, that needs the Secret: one list request in each deletion.
+One that is not comes off with the first, and the others put it on again as they reconcile: that
+is Gardener's way for its backup kinds.
+
+Assumption: objects of a namespaced kind refer to a Secret of their own namespace.
+Caveats: a force deletion lets go of the Secret before it does anything else, since it needs no
+credentials and what hangs in it must not hold the Secret for ever; where its budget ends before
+the actuator is called at all, the guard stays for gardenlet to clear. So it does on a Secret that
+an object no longer refers to.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from actuator.cluster import Cluster
 from actuator.errors import ConfigurationError, NotFound
-from actuator.interface import Actuator, Context, Permission, Resource, Result, WrappedActuator
-from actuator.meta import Object, Raw, SecretReference
+from actuator.interface import (
+    Actuator,
+    Context,
+    Permission,
+    Resource,
+    Result,
+    WrappedActuator,
+    resource_of,
+)
+from actuator.meta import Object, Raw
 from generic.finalizers import Stale, patch_tested, put_on, take_off
+from generic.headers import Request, header
 
 __all__ = ["GuardsSecret"]
 
@@ -23,15 +45,21 @@ _ROUNDS = 5
 
 
 class GuardsSecret(WrappedActuator):
-    """Keeps the Secret of spec.secretRef for as long as the inner actuator may need it."""
+    """Keeps the Secret of spec.secretRef for as long as the inner actuator may need it.
 
-    def __init__(self, inner: Actuator[Any], *, needed_to_delete: bool = False) -> None:
+    Where it is `needed_to_delete`, an object whose Secret is gone all the same goes without.
+    """
+
+    def __init__(
+        self, inner: Actuator[Any], *, shared: bool = False, needed_to_delete: bool = False
+    ) -> None:
         super().__init__(inner)
         self.permissions = (
             *inner.permissions,
             Permission(api_version="v1", resource="secrets", verbs=["get", "patch"]),
         )
         self._needed_to_delete = needed_to_delete
+        self._dependants = _Dependants() if shared else None
 
     def reconcile(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
         """Guards first: what is made from now on needs these credentials to be deleted."""
@@ -45,10 +73,10 @@ class GuardsSecret(WrappedActuator):
 
     def delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
         """Lets the Secret go last; a BackupEntry without one cannot be cleaned up, and goes."""
-        if self._needed_to_delete and _read(ctx, obj.spec.secret_ref) is None:
+        if self._needed_to_delete and _read(ctx, obj) is None:
             ctx.event(
                 "CleanupSkipped",
-                f"Secret {_name(obj.spec.secret_ref)} is gone: what is outside stays there",
+                f"Secret {_secret_of(obj)} is gone: what is outside stays there",
                 warning=True,
             )
             return
@@ -60,14 +88,19 @@ class GuardsSecret(WrappedActuator):
         self.inner.migrate(ctx, obj, cluster)
         self._let_go(ctx, obj)
 
+    def force_delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
+        """Lets the Secret go first."""
+        self._let_go(ctx, obj)
+        self.inner.force_delete(ctx, obj, cluster)
+
     def _guard(self, ctx: Context, obj: Any) -> None:
         finalizer = self._finalizer(obj)
         for _ in range(_ROUNDS):
-            meta = _read(ctx, obj.spec.secret_ref)
+            meta = _read(ctx, obj)
             if meta is None:
                 raise ConfigurationError(
                     f"{obj.KIND.name} {obj.key}: spec.secretRef: there is no Secret "
-                    f"{_name(obj.spec.secret_ref)}; create it, or name another"
+                    f"{_secret_of(obj)}; create it, or name another"
                 )
             finalizers = meta.get("finalizers") or []
             deleting = meta.get("deletionTimestamp") is not None  # takes no finalizer any more
@@ -80,8 +113,10 @@ class GuardsSecret(WrappedActuator):
     def _let_go(self, ctx: Context, obj: Any) -> None:
         """Reads the Secret anew: others write it while a long deletion runs."""
         finalizer = self._finalizer(obj)
+        if self._dependants is not None and self._dependants.any_beside(ctx, obj, finalizer):
+            return
         for _ in range(_ROUNDS):
-            meta = _read(ctx, obj.spec.secret_ref)
+            meta = _read(ctx, obj)
             finalizers = (meta or {}).get("finalizers") or []
             if meta is None or finalizer not in finalizers:
                 return
@@ -93,17 +128,49 @@ class GuardsSecret(WrappedActuator):
         return self.finalizer or obj.KIND.finalizer
 
 
+class _Dependants:
+    """Who else needs a Secret; of several that go at the same time the last one finds nobody."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._leaving: dict[Request, set[str]] = {}  # uids: done with it, our finalizer still on
+
+    def any_beside(self, ctx: Context, obj: Object, finalizer: str) -> bool:
+        """Whether another object needs the Secret of this one, which does not any more."""
+        secret, uid = _secret_of(obj), obj.metadata.uid
+        with self._lock:  # before the look: who looks later must not wait for us
+            self._leaving.setdefault(secret, set()).add(uid)
+        found = map(header, ctx.client.list(resource_of(obj.KIND), obj.metadata.namespace))
+        needing = {one.uid for one in found if one.secret == secret and finalizer in one.finalizers}
+        with self._lock:
+            leaving = self._leaving.get(secret, set()) & needing
+            others = needing - leaving - {uid}
+            if others:
+                self._leaving[secret] = leaving
+            else:
+                self._leaving.pop(secret, None)
+        return bool(others)
+
+
 class _Contended(Exception):
     """Others change the Secret faster than we can: tried again, with backoff."""
 
     def __init__(self, obj: Any) -> None:
-        super().__init__(f"Secret {_name(obj.spec.secret_ref)} keeps changing")
+        super().__init__(f"Secret {_secret_of(obj)} keeps changing")
 
 
-def _read(ctx: Context, reference: SecretReference) -> Raw | None:
+def _secret_of(obj: Any) -> Request:
+    reference = obj.spec.secret_ref
+    return Request(reference.namespace or obj.metadata.namespace, reference.name)
+
+
+def _read(ctx: Context, obj: Any) -> Raw | None:
     """The Secret's metadata; None where there is none."""
+    namespace, name = _secret_of(obj)
+    if not name:
+        return None
     try:
-        secret = ctx.client.get(_SECRETS, reference.name, reference.namespace)
+        secret = ctx.client.get(_SECRETS, name, namespace)
     except NotFound:
         return None
     meta: Raw = secret["metadata"]
@@ -117,7 +184,3 @@ def _patched(ctx: Context, meta: Raw, patch: list[Raw]) -> bool:
     except (Stale, NotFound):
         return False
     return True
-
-
-def _name(reference: SecretReference) -> str:
-    return f"{reference.namespace}/{reference.name}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from actuator import SeedObjects
+from actuator import Resource, SeedObjects
 from actuator.cluster import Cluster
 from actuator.codec import decode, encode
 from actuator.interface import Client
@@ -141,6 +141,9 @@ class Call:
         status = encode(obj.status)
         self.saved.append(status)
         self.on_save(status)
+
+    def secret(self, name: str, namespace: str) -> Raw:
+        return self.client.get(Resource("v1", "secrets"), name, namespace)
 
     def delete_seed_objects(self, groups: Any) -> None:
         wanted: list[SeedObjects] = list(groups)

@@ -19,7 +19,7 @@ CLOCK = SystemClock()
 def call(seconds=60.0, gate=lambda: None):
     log = logging.LoggerAdapter(logging.getLogger("test"))
     made = Call(Operation.DELETE, "uid", object(), log, CLOCK, seconds, gate)
-    made.serve(Services(lambda *_: None, lambda _: None, lambda _: None))
+    made.serve(Services(lambda *_: None, lambda _: None, lambda *_: {}, lambda _: None))
     return made
 
 
@@ -27,6 +27,7 @@ USES = [
     pytest.param(lambda c: c.check(), id="check"),
     pytest.param(lambda c: c.event("R", "m"), id="event"),
     pytest.param(lambda c: c.save(None), id="save"),
+    pytest.param(lambda c: c.secret("s", "n"), id="secret"),
     pytest.param(lambda c: c.delete_seed_objects([]), id="delete_seed_objects"),
     pytest.param(lambda c: c.client.get(None, "n"), id="client.get"),
     pytest.param(lambda c: c.client.list(None), id="client.list"),

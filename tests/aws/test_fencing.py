@@ -1,0 +1,179 @@
+"""No request leaves for the cloud once a call must stop: counted where the cloud receives them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import builders
+import pytest
+from aws_objects import (
+    REGION,
+    Call,
+    backup_bucket,
+    dns_record,
+    infrastructure,
+    provider_config,
+    secret,
+    shoot_cluster,
+)
+from harness import eventually
+
+from actuator import Resource
+from actuator.errors import LeaseLost
+from actuator.v1alpha1 import DNSRecord
+from extensions.aws import AwsBackupBucket, AwsDnsRecord, AwsInfrastructure
+from extensions.aws.cloud import Clouds
+from extensions.aws.credentials import Credentials
+from extensions.aws.policy import policy
+from extensions.aws.simulator import Account, Simulator
+from generic.headers import Request
+from generic.leaderelection import LEASES
+from generic.options import Options
+
+SECRETS = Resource("v1", "secrets")
+ELSEWHERE = "eu-central-1"
+
+
+class Counting(Simulator):
+    """Counts what arrives at the extension's door, and can hold one request up there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrived = 0
+        self.hold_at = 0
+        self.held, self.go = threading.Event(), threading.Event()
+
+    def _answer(self, environ: Any, start_response: Any) -> Any:
+        if environ["SERVER_PORT"] == self.url.rpartition(":")[2]:
+            self.arrived += 1
+            if self.arrived == self.hold_at:
+                self.held.set()
+                self.go.wait(60)
+        return super()._answer(environ, start_response)
+
+
+@pytest.fixture(scope="module")
+def counting() -> Iterator[tuple[Counting, Account]]:
+    running = Counting()
+    account = running.start()
+    yield running, account
+    running.stop()
+
+
+@pytest.fixture
+def cloud(counting) -> Counting:
+    counting[0].arrived = counting[0].hold_at = 0
+    counting[0].held.clear()
+    counting[0].go.clear()
+    return counting[0]
+
+
+@pytest.fixture
+def account(counting) -> Account:
+    return counting[1]
+
+
+@pytest.fixture
+def call(admin, namespace, account) -> Call:
+    admin.create(SECRETS, secret(namespace, account.create_user(namespace, policy())))
+    return Call(admin, namespace)
+
+
+def after(number: int) -> Callable[[], None]:
+    """A check that lets so many steps pass, and no other."""
+    left = [number]
+
+    def check() -> None:
+        if not left[0]:
+            raise LeaseLost("another leads")
+        left[0] -= 1
+
+    return check
+
+
+def record(namespace: str) -> DNSRecord:
+    return dns_record(namespace, name=f"api.{namespace}.example.org")
+
+
+CASES = [
+    pytest.param(AwsInfrastructure, infrastructure, id="Infrastructure"),
+    pytest.param(AwsBackupBucket, backup_bucket, id="BackupBucket"),
+    pytest.param(AwsDnsRecord, record, id="DNSRecord"),
+]
+
+
+@pytest.mark.parametrize(("cls", "make"), CASES)
+def test_wherever_the_lease_is_lost_not_one_more_request_arrives(
+    cloud, account, call, namespace, cls, make
+):
+    """Each life is done again and again, cut off one request later each time, to its end."""
+    if cls is AwsDnsRecord:
+        zone = f"{namespace}.example.org"
+        account.service("route53", "us-east-1").request(
+            "create_hosted_zone", Name=zone, CallerReference=zone
+        )
+    actuator, obj = cls(cloud.url), make(namespace)
+    cluster = shoot_cluster(namespace)
+    for operate in (actuator.reconcile, actuator.delete):
+        allowed = 0
+        while True:
+            cloud.arrived = 0
+            call.on_check = after(allowed)
+            try:
+                operate(call, obj, cluster)
+                break
+            except LeaseLost:
+                assert cloud.arrived == allowed
+                allowed += 1
+        assert 0 < cloud.arrived <= allowed
+
+
+class _Elsewhere(BaseHTTPRequestHandler):
+    """S3 as it answers who asks in the wrong region: the bucket is elsewhere."""
+
+    def do_HEAD(self) -> None:
+        signed_for = self.headers["Authorization"].partition("Credential=")[2].split("/")[2]
+        self.server.regions.append(signed_for)
+        self.send_response(200 if signed_for == ELSEWHERE else 301)
+        self.send_header("x-amz-bucket-region", ELSEWHERE)
+        self.end_headers()
+
+    def log_message(self, *_args: Any) -> None:
+        pass
+
+
+def test_a_request_that_boto3_makes_by_itself_is_checked_too():
+    """S3 sends who asks in the wrong region to the right one: botocore follows, unasked."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        clouds = Clouds(f"http://127.0.0.1:{server.server_port}")
+        for allowed, regions in ((1, [REGION]), (9, [REGION, ELSEWHERE])):
+            server.regions = []
+            bucket = clouds.open(Credentials("a", "b"), REGION, after(allowed), "s3")
+            with suppress(LeaseLost):
+                bucket.request("head_bucket", Bucket=f"bucket-{allowed}")
+            assert server.regions == regions
+        server.shutdown()
+
+
+def test_a_manager_that_loses_the_lease_in_a_request_makes_no_other(
+    cloud, call, seed, namespace, start
+):
+    manager = start(AwsInfrastructure(cloud.url), leader_election=True)
+    cloud.hold_at = 3
+    manifest = builders.infrastructure(namespace, namespace, provider_config=provider_config())
+    reference = {"name": "cloudprovider", "namespace": namespace}
+    manifest["spec"] |= {"region": REGION, "secretRef": reference}
+    seed.create(manifest)
+    assert cloud.held.wait(20)
+    taken = {"spec": {"holderIdentity": "another"}}
+    seed.client.patch(LEASES, Options().leader_election_id, namespace, taken)
+    eventually(lambda: manager._running.lost)
+    cloud.go.set()
+    [(_, reconciler)] = manager._running.wiring.ours.popitem()[1].controllers
+    eventually(lambda: reconciler.invoker.calls.running(Request(namespace, seed.name)) is None)
+    assert cloud.arrived == 3

@@ -1,0 +1,189 @@
+"""After the lease is lost no write leaves the process: counted on its way to the API server."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from functools import partial
+
+import fenced
+import pytest
+from builders import infrastructure
+from harness import BINDINGS, ROLES, Script, eventually, running
+
+from actuator.errors import LeaseLost
+from generic.clock import SystemClock
+from generic.faults import Effect, Fault, FaultProxy
+from generic.headers import Request
+from generic.leaderelection import LEASES, LeaderElector, Timing
+from generic.metrics import Metrics
+from generic.options import Options
+from generic.rbac import cluster_role, role_binding
+
+WRITES = ["create", "update", "patch", "delete", "deletecollection"]
+SHORT = Timing(lease_duration=4.0, renew_deadline=2.5, retry_period=0.4)
+LEASE = Options().leader_election_id
+NAMES = [f"infra-{number}" for number in range(4)]
+
+
+class Counts:
+    """What comes by from now on: writes of the lease, and all other writes."""
+
+    def __init__(self, proxy):
+        self._lease = self._count(proxy, "leases.*")
+        self._rest = self._count(proxy, "*")
+
+    def _count(self, proxy, resource):
+        return proxy.inject(Fault(effect=Effect.DELAY, verbs=WRITES, resource=resource))
+
+    @property
+    def writes(self):
+        return self._rest.hits
+
+
+@pytest.fixture
+def proxy(environment, admin, namespace, tmp_path):
+    """The way of a manager that may do what the sleeper may."""
+    admin.create(ROLES, cluster_role(fenced.manager(namespace, tmp_path), namespace))
+    admin.create(BINDINGS, role_binding(namespace, user=namespace))
+    with FaultProxy(environment.user_kubeconfig(namespace), tmp_path) as proxy:
+        yield proxy
+    admin.delete(BINDINGS, namespace)
+    admin.delete(ROLES, namespace)
+
+
+@contextmanager
+def sleeper(proxy, namespace, folder):
+    command = [sys.executable, fenced.__file__, str(proxy.kubeconfig), namespace, str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b"started\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def notes(folder, name):
+    path = folder / f"{name}.notes"
+    return path.read_text().split("\n")[:-1] if path.exists() else []
+
+
+def called(folder):
+    return [name for name in NAMES if notes(folder, name)]
+
+
+def holder(client, namespace):
+    return client.get(LEASES, LEASE, namespace)["spec"]["holderIdentity"]
+
+
+def test_who_sleeps_until_another_leads_writes_nothing_when_it_wakes(
+    environment, admin, seed, namespace, proxy, gate, tmp_path
+):
+    for name in NAMES:
+        seed.create(infrastructure(namespace, namespace, name))
+    with sleeper(proxy, namespace, tmp_path) as process:
+        eventually(lambda: len(called(tmp_path)) == 2)
+        in_flight = called(tmp_path)
+        first = holder(admin, namespace)
+        time.sleep(2)  # Processing is published; from here on it only renews the lease
+        process.send_signal(signal.SIGSTOP)
+        script = Script(delete=lambda *_: gate.wait(60))
+        election = {"leader_election": True, "max_concurrent_reconciles": 4}
+        with running(environment, admin, namespace, script, **election):
+            eventually(lambda: all(seed.is_ready(name) for name in NAMES), seconds=40)
+            second = holder(admin, namespace)
+            for name in NAMES:
+                seed.delete(name)
+            eventually(lambda: len([c for c in script.calls if c[0] == "delete"]) == len(NAMES))
+            counts = Counts(proxy)
+            (tmp_path / "go").touch()
+            process.send_signal(signal.SIGCONT)
+            eventually(lambda: all(notes(tmp_path, name)[-1] == "returned" for name in in_flight))
+            time.sleep(3)  # for the watch to bring the deletions, and workers to try something
+            assert counts.writes == 0
+            assert holder(admin, namespace) == second != first
+            gate.set()
+            eventually(lambda: all(seed.is_gone(name) for name in NAMES))
+            assert counts.writes == 0
+        assert process.poll() is None
+    for name in in_flight:
+        assert notes(tmp_path, name) == ["called", *["LeaseLost"] * 7, "returned"]
+    assert called(tmp_path) == in_flight
+
+
+def test_who_cannot_renew_stops_before_another_leads(
+    environment, admin, seed, namespace, proxy, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("generic.running.LeaderElector", partial(LeaderElector, timing=SHORT))
+    for name in NAMES[:2]:
+        seed.create(infrastructure(namespace, namespace, name))
+    leads, stop = threading.Event(), threading.Event()
+    other = LeaderElector(
+        admin,
+        namespace,
+        LEASE,
+        on_started=leads.set,
+        on_lost=lambda: None,
+        clock=SystemClock(),
+        metrics=Metrics(),
+        timing=SHORT,
+    )
+    manager = fenced.manager(namespace, tmp_path, proxy.kubeconfig)
+    manager.start()
+    try:
+        eventually(lambda: len(called(tmp_path)) == 2)
+        time.sleep(1.5)  # Processing is published
+        threading.Thread(target=other.run, args=[stop], daemon=True).start()
+        blocked = proxy.inject(Fault(effect=Effect.STALL, resource="leases.*"))
+        rest = proxy.inject(Fault(effect=Effect.DELAY, verbs=WRITES))
+        eventually(lambda: _is_fenced(manager))
+        assert not leads.is_set()
+        (tmp_path / "go").touch()
+        eventually(lambda: all(notes(tmp_path, name)[-1] == "returned" for name in NAMES[:2]))
+        assert leads.wait(20)
+        for name in NAMES[:2]:
+            seed.ask("reconcile", name)
+        time.sleep(1)
+        blocked.remove()  # what hung about the lease reaches the API server now, too late
+        time.sleep(1)
+        assert rest.hits == 0
+        assert holder(admin, namespace) == other.identity
+    finally:
+        manager.stop()
+        stop.set()
+        other.release()
+    for name in NAMES[:2]:
+        assert notes(tmp_path, name) == ["called", *["LeaseLost"] * 7, "returned"]
+
+
+def test_an_actuator_that_asks_nobody_is_not_called_without_the_lease(
+    seed, namespace, start, script, monkeypatch
+):
+    def closed():
+        raise LeaseLost("another leads")
+
+    manager = start(script)
+    seed.create(infrastructure(namespace, namespace))
+    eventually(seed.is_ready)
+    (watched,) = manager._running.wiring.ours.values()
+    [(controller, reconciler)] = watched.controllers
+    monkeypatch.setattr(reconciler.invoker, "gate", closed)
+    seed.delete()
+    time.sleep(1)
+    assert script.operations() == ["reconcile"]
+    monkeypatch.undo()
+    controller.queue.add(Request(namespace, seed.name))
+    eventually(seed.is_gone)
+    assert script.operations() == ["reconcile", "delete"]
+
+
+def _is_fenced(manager):
+    try:
+        manager._running._gate()
+    except LeaseLost:
+        return True
+    return False

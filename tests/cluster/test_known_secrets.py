@@ -1,0 +1,246 @@
+"""A Secret that goes before the object that needs it: what was read last ends the object's life."""
+
+import gc
+import logging
+
+import pytest
+from builders import cluster, infrastructure
+from harness import FINALIZER, Script, eventually
+
+from actuator import ActuatorError, Permission, Resource
+from actuator.errors import NotFound
+from generic.blocked import DELETION_BLOCKED
+from generic.headers import Request
+from generic.known_secrets import KnownSecrets
+from generic.orphans import ORPHANS
+
+SECRETS = Resource("v1", "secrets")
+PLANTED = "cGxhbnRlZC12YWx1ZQ=="
+NEWER = "bmV3ZXItdmFsdWU="
+
+
+class Reader(Script):
+    """Reads the Secret in every operation, and keeps what it found."""
+
+    permissions = (Permission(api_version="v1", resource="secrets", verbs=["get"]),)
+
+    def __init__(self, **on):
+        super().__init__(**on)
+        self.found = []
+
+    def _run(self, operation, ctx, obj, cluster):
+        try:
+            secret = ctx.secret(obj.spec.secret_ref.name, obj.metadata.namespace)
+        except NotFound as error:
+            self.found.append((operation, None))
+            raise ActuatorError("no credentials") from error
+        self.found.append((operation, secret["data"]["key"]))
+        return super()._run(operation, ctx, obj, cluster)
+
+
+def planted(namespace, value=PLANTED):
+    meta = {"name": "cloudprovider", "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": {"key": value}}
+
+
+@pytest.fixture
+def reader(seed, namespace):
+    """Its Secret is there."""
+    seed.client.create(SECRETS, planted(namespace))
+    return Reader()
+
+
+def known(manager):
+    """What a manager knows; to be looked at from outside."""
+    (watched,) = manager._running.wiring.ours.values()
+    [(_, reconciler)] = watched.controllers
+    return reconciler.invoker.known
+
+
+def create(seed):
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+
+
+def drop_secret(seed):
+    seed.client.delete(SECRETS, "cloudprovider", seed.namespace)
+
+
+def blocked(seed):
+    conditions = seed.status().get("conditions") or []
+    return next((c for c in conditions if c["type"] == DELETION_BLOCKED), None)
+
+
+def test_a_deletion_goes_on_with_the_secret_that_was_read_last(seed, start, reader):
+    start(reader)
+    create(seed)
+    change = {"data": {"key": NEWER}}
+    seed.client.patch(SECRETS, "cloudprovider", seed.namespace, change)
+    seed.ask("reconcile")
+    eventually(lambda: ("reconcile", NEWER) in reader.found)
+    eventually(seed.is_ready)
+    drop_secret(seed)
+    seed.delete()
+    eventually(seed.is_gone)
+    assert reader.found[-1] == ("delete", NEWER)
+
+
+def test_that_the_secret_is_gone_is_said_once(seed, start, reader):
+    failing = [ActuatorError("no"), ActuatorError("no")]
+
+    def delete(ctx, obj, cluster):
+        if failing:
+            raise failing.pop()
+
+    reader.on["delete"] = delete
+    start(reader)
+    create(seed)
+    drop_secret(seed)
+    seed.delete()
+    eventually(seed.is_gone)
+    assert len(reader.operations()) == 4
+    [event] = seed.events("SecretGone")
+    assert event["type"] == "Warning"
+    assert f"Secret {seed.namespace}/cloudprovider is gone" in event["message"]
+
+
+def test_a_force_deletion_gets_it_as_well(seed, start, reader):
+    start(reader)
+    create(seed)
+    drop_secret(seed)
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    seed.delete()
+    eventually(seed.is_gone)
+    assert reader.found[-1] == ("force_delete", PLANTED)
+
+
+def test_an_object_that_lives_is_told_that_its_secret_is_gone(seed, start, reader):
+    start(reader)
+    create(seed)
+    drop_secret(seed)
+    seed.ask("reconcile")
+    eventually(lambda: seed.last_operation() == ("Reconcile", "Error"))
+    assert reader.found[-1] == ("reconcile", None)
+    assert seed.events("SecretGone") == []
+
+
+def test_after_a_restart_the_deletion_is_blocked_until_the_secret_is_back(seed, start, reader):
+    before = start(reader)
+    create(seed)
+    before.stop()
+    drop_secret(seed)
+    start(reader)
+    seed.delete()
+    condition = eventually(lambda: blocked(seed))
+    assert (condition["status"], condition["reason"]) == ("True", "SecretMissing")
+    assert reader.found[-1] == ("delete", None)
+    seed.client.create(SECRETS, planted(seed.namespace))
+    eventually(seed.is_gone, seconds=60)
+    assert reader.found[-1] == ("delete", PLANTED)
+
+
+def test_what_was_read_for_another_object_is_not_used(seed, start, reader):
+    start(reader)
+    create(seed)
+    drop_secret(seed)
+    seed.create(infrastructure(seed.namespace, seed.namespace, "late"))
+    eventually(lambda: seed.last_operation("late") == ("Create", "Error"))
+    seed.delete("late")
+    eventually(lambda: ("delete", None) in reader.found)
+    assert not seed.is_gone("late")
+    seed.client.create(SECRETS, planted(seed.namespace))
+    eventually(lambda: seed.is_gone("late"))
+
+
+def test_who_is_let_go_of_is_forgotten_also_when_others_still_hold_the_object(seed, start, reader):
+    manager = start(reader)
+    foreign = "example.org/foreign"
+    seed.create(infrastructure(seed.namespace, seed.namespace, finalizers=[foreign]))
+    eventually(seed.is_ready)
+    assert len(known(manager)) == 1
+    seed.delete()
+    eventually(lambda: seed.get()["metadata"]["finalizers"] == [foreign])
+    eventually(lambda: len(known(manager)) == 0)
+    seed.patch([{"op": "remove", "path": "/metadata/finalizers"}])
+
+
+def test_who_migrated_is_forgotten(seed, start, reader):
+    manager = start(reader)
+    create(seed)
+    seed.ask("migrate")
+    eventually(lambda: FINALIZER not in (seed.get()["metadata"].get("finalizers") or []))
+    eventually(lambda: len(known(manager)) == 0)
+    seed.delete()
+
+
+def test_who_vanished_is_cleaned_up_with_the_last_secret_and_then_forgotten(seed, start, reader):
+    failing = [ActuatorError("no")]
+
+    def delete(ctx, obj, cluster):
+        if failing:
+            seed.patch([{"op": "remove", "path": "/metadata/finalizers"}])
+            raise failing.pop()
+
+    reader.on["delete"] = delete
+    manager = start(reader)
+    create(seed)
+    drop_secret(seed)
+    seed.delete()
+    eventually(seed.is_gone)
+    eventually(lambda: reader.found[1:] == [("delete", PLANTED), ("delete", PLANTED)])
+    eventually(lambda: len(known(manager)) == 0)
+
+
+def test_who_goes_without_our_finalizer_is_forgotten(seed, start, reader):
+    manager = start(reader)
+    create(seed)
+    seed.patch([{"op": "remove", "path": "/metadata/finalizers"}])
+    seed.delete()
+    eventually(lambda: len(known(manager)) == 0)
+
+
+def test_what_is_known_is_nowhere_to_be_read(seed, start, reader, caplog):
+    caplog.set_level(logging.DEBUG)
+    failing = [ActuatorError("no")]
+
+    def delete(ctx, obj, cluster):
+        if failing:
+            raise failing.pop()
+
+    reader.on["delete"] = delete
+    manager = start(reader)
+    create(seed)
+    drop_secret(seed)
+    kept = repr(known(manager)) + repr(vars(known(manager)))
+    seed.delete()
+    eventually(seed.is_gone)
+    assert len(reader.operations()) == 3
+    texts = [
+        *(record.getMessage() + repr(vars(record)) for record in caplog.records),
+        repr(seed.client.list(Resource("v1", "events"), seed.namespace)),
+        repr(seed.client.list(ORPHANS)),
+        kept,
+    ]
+    for text in texts:
+        assert PLANTED not in text
+        assert "planted-value" not in text
+
+
+def test_content_that_objects_share_is_kept_once():
+    known = KnownSecrets()
+    requests = [Request("n", str(number)) for number in range(100)]
+    for request in requests:
+        known.remember(request, "uid", planted("n"))
+    known.remember(requests[0], "uid", planted("n", NEWER))
+    assert len(known._contents) == 2
+    for request in requests[1:]:
+        known.forget(request, "another uid")
+    gc.collect()
+    assert len(known._contents) == 2
+    for request in requests[1:]:
+        known.forget(request, "uid")
+    gc.collect()
+    assert len(known._contents) == 1
+    last = known.last(requests[0], "uid", Request("n", "cloudprovider"))
+    assert last["data"] == {"key": NEWER}
+    assert known.last(requests[0], "another uid", Request("n", "cloudprovider")) is None

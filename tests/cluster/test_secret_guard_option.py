@@ -1,0 +1,248 @@
+"""guards_secret=True: the Secret stays until the last object that needs it is cleaned up."""
+
+import random
+import threading
+
+import attrs
+import pytest
+from builders import cluster
+from harness import BINDINGS, ROLES, Script, eventually
+
+from actuator import ActuatorError, Resource
+from actuator.errors import NotFound
+from actuator.interface import resource_of
+from actuator.v1alpha1 import BackupBucket, Bastion, DNSRecord, Infrastructure
+from generic.behaviours.kinds import with_behaviour
+from generic.behaviours.secret_guard import GuardsSecret
+from generic.manager import Manager
+from generic.options import Options
+from generic.rbac import cluster_role, role_binding
+
+SECRETS = Resource("v1", "secrets")
+NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+RECORDS = [f"record-{number}" for number in range(4)]
+GUARD = DNSRecord.KIND.finalizer
+
+
+def secret(namespace, name="cloudprovider"):
+    meta = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": {"key": "eA=="}}
+
+
+def manifest(cls, namespace, name, secret_name="cloudprovider"):
+    spec = {"type": namespace, "region": "eu-1"}
+    spec["secretRef"] = {"name": secret_name, "namespace": namespace}
+    if cls is DNSRecord:
+        spec |= {"name": f"{name}.example.org", "recordType": "A", "values": ["192.0.2.1"]}
+    return {
+        "apiVersion": cls.KIND.api_version,
+        "kind": cls.KIND.name,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+    }
+
+
+def needs_secret(deleted):
+    """What a deletion does that needs the Secret, and says so; no memory helps it."""
+
+    def delete(ctx, obj, cluster):
+        ctx.client.get(SECRETS, "cloudprovider", obj.metadata.namespace)
+        deleted.append((obj.KIND.name, obj.metadata.name))
+
+    return delete
+
+
+@pytest.fixture
+def deleted():
+    return []
+
+
+@pytest.fixture
+def serve(environment, admin, namespace):
+    """Starts a manager that guards the Secrets of what these actuators serve, under its Role."""
+    started = []
+
+    def start(*actuators):
+        options = Options(
+            metrics_bind_address="0",
+            health_bind_address="0",
+            shutdown_timeout=5.0,
+            leader_election=False,
+        )
+        manager = Manager(options)
+        for actuator in actuators:
+            manager.add(actuator, type=namespace, guards_secret=True)
+        name = f"{namespace}-{len(started)}"
+        admin.create(ROLES, cluster_role(manager, name))
+        admin.create(BINDINGS, role_binding(name, user=name))
+        kubeconfig = environment.user_kubeconfig(name)
+        manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
+        started.append((manager, name))
+        manager.start()
+        assert manager.wait_synced(20)
+        return manager
+
+    yield start
+    for manager, name in started:
+        manager.stop()
+        admin.delete(BINDINGS, name)
+        admin.delete(ROLES, name)
+
+
+@pytest.fixture
+def records(seed, namespace):
+    """A shoot namespace with a Secret that several DNSRecords need."""
+    seed.client.create(SECRETS, secret(namespace))
+    return seed.of(DNSRecord, RECORDS[0])
+
+
+def create(records):
+    for name in RECORDS:
+        records.create(manifest(DNSRecord, records.namespace, name))
+    eventually(lambda: all(records.is_ready(name) for name in RECORDS))
+
+
+def guards(seed, name="cloudprovider"):
+    try:
+        return seed.client.get(SECRETS, name, seed.namespace)["metadata"].get("finalizers") or []
+    except NotFound:
+        return None
+
+
+def test_the_guard_is_on_the_secret_before_the_first_reconcile(serve, records):
+    seen = []
+    serve(Script(DNSRecord, reconcile=lambda ctx, obj, cluster: seen.append(guards(records))))
+    create(records)
+    assert seen == [[GUARD]] * len(RECORDS)
+
+
+def test_the_guard_comes_off_with_the_last_object_that_needs_the_secret(serve, records, deleted):
+    serve(Script(DNSRecord, delete=needs_secret(deleted)))
+    create(records)
+    records.client.create(SECRETS, secret(records.namespace, "other"))
+    records.create(manifest(DNSRecord, records.namespace, "elsewhere", "other"))
+    eventually(lambda: records.is_ready("elsewhere"))
+    for number, name in enumerate(RECORDS, 1):
+        assert guards(records) == [GUARD]
+        records.delete(name)
+        eventually(lambda name=name: records.is_gone(name))
+        assert len(deleted) == number
+    assert guards(records) == []
+    assert guards(records, "other") == [GUARD]
+
+
+def test_of_those_that_go_at_the_same_moment_the_last_lets_go(serve, records):
+    together = threading.Barrier(len(RECORDS))
+    serve(Script(DNSRecord, delete=lambda ctx, obj, cluster: together.wait(20)))
+    create(records)
+    for name in RECORDS:
+        records.delete(name)
+    eventually(lambda: all(records.is_gone(name) for name in RECORDS))
+    assert guards(records) == []
+
+
+def test_kinds_guard_side_by_side(serve, records, deleted):
+    network = records.of(Infrastructure, "infra")
+    delete = needs_secret(deleted)
+    serve(Script(DNSRecord, delete=delete), Script(Infrastructure, delete=delete))
+    create(records)
+    network.create(manifest(Infrastructure, records.namespace, "infra"))
+    eventually(network.is_ready)
+    assert sorted(guards(records)) == sorted([GUARD, Infrastructure.KIND.finalizer])
+    network.delete()
+    eventually(network.is_gone)
+    assert guards(records) == [GUARD]
+
+
+@pytest.mark.parametrize("dice", range(3))
+def test_a_namespace_can_be_deleted_in_whatever_order(serve, records, deleted, dice):
+    """The children go in a random order, the Secret first, and the namespace with them."""
+    network = records.of(Infrastructure, "infra")
+    slow = threading.Event()
+
+    def delete(ctx, obj, cluster):
+        slow.wait(0.2)
+        needs_secret(deleted)(ctx, obj, cluster)
+
+    serve(Script(DNSRecord, delete=delete), Script(Infrastructure, delete=delete))
+    create(records)
+    network.create(manifest(Infrastructure, records.namespace, "infra"))
+    eventually(network.is_ready)
+    children = [(resource_of(DNSRecord.KIND), name) for name in RECORDS]
+    children.append((network.resource, "infra"))
+    random.Random(dice).shuffle(children)
+    records.client.delete(SECRETS, "cloudprovider", records.namespace)
+    records.client.delete(NAMESPACES, records.namespace)
+    for resource, name in children:
+        try:
+            records.client.delete(resource, name, records.namespace)
+        except NotFound:
+            pass  # its namespace's deletion was faster
+    eventually(lambda: _is_gone(records.client, records.namespace), seconds=60)
+    assert sorted({name for _, name in deleted}) == sorted(["infra", *RECORDS])
+
+
+def _is_gone(client, namespace):
+    try:
+        client.get(NAMESPACES, namespace)
+    except NotFound:
+        return True
+    return False
+
+
+def test_a_force_deletion_lets_the_secret_go_although_it_fails(serve, records):
+    seen = []
+
+    def fail(ctx, obj, cluster):
+        seen.append(guards(records))
+        if len(seen) < 3:
+            raise ActuatorError("no")
+
+    serve(Script(DNSRecord, force_delete=fail))
+    records.create(manifest(DNSRecord, records.namespace, RECORDS[0]))
+    eventually(records.is_ready)
+    records.update_cluster(cluster(records.namespace, force="true"))
+    records.delete()
+    eventually(records.is_gone)
+    assert seen == [[]] * 3
+
+
+def test_after_a_migration_the_secret_is_free(serve, records):
+    serve(Script(DNSRecord))
+    records.create(manifest(DNSRecord, records.namespace, RECORDS[0]))
+    eventually(records.is_ready)
+    records.ask("migrate")
+    eventually(lambda: records.last_operation() == ("Migrate", "Succeeded"))
+    eventually(lambda: guards(records) == [])
+    records.delete()
+
+
+def test_a_missing_secret_is_named(serve, records):
+    serve(Script(DNSRecord))
+    records.create(manifest(DNSRecord, records.namespace, RECORDS[0], "missing"))
+    eventually(lambda: records.last_operation() == ("Create", "Error"))
+    error = records.status()["lastError"]
+    assert f"there is no Secret {records.namespace}/missing" in error["description"]
+    records.client.create(SECRETS, secret(records.namespace, "missing"))
+    eventually(records.is_ready)
+
+
+def test_the_role_allows_it_and_nothing_beyond():
+    plain, guarded = Manager(), Manager()
+    plain.add(Script(), type="t")
+    guarded.add(Script(), type="t", guards_secret=True)
+    more = [
+        r for r in cluster_role(guarded, "n")["rules"] if r not in cluster_role(plain, "n")["rules"]
+    ]
+    assert more == [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "patch"]}]
+
+
+def test_a_kind_without_a_secret_reference_is_refused():
+    with pytest.raises(ValueError, match=r"Bastion has no spec\.secretRef"):
+        Manager().add(Script(Bastion), type="t", guards_secret=True)
+
+
+def test_a_kind_that_is_guarded_anyway_is_guarded_once():
+    wrapped = with_behaviour(Script(BackupBucket), guards_secret=True)
+    assert isinstance(wrapped, GuardsSecret)
+    assert not isinstance(wrapped.inner, GuardsSecret)

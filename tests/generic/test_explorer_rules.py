@@ -1,0 +1,154 @@
+"""The explorer's judge and its points: each rule can fail, and calls get numbers."""
+
+from collections import Counter
+
+import pytest
+
+from actuator.interface import ExternalResource
+from generic.explorer.counting import Reaper, read_calls
+from generic.explorer.judge import Case, Sight, judge_death, judge_end, unfinished_because
+from generic.explorer.points import Failure, Point, Tally, points_of
+from generic.operation import Operation
+
+OURS, WITNESS = "extensions.gardener.cloud/infrastructure", "example.com/witness"
+OTHER = ExternalResource(type="IP", id="ip-1", tags={"shoot": "a"})
+VPC = ExternalResource(type="VPC", id="vpc-1", tags={"shoot": "a"})
+TWIN = ExternalResource(type="VPC", id="vpc-2", tags={"shoot": "a"})
+
+
+def obj(*finalizers, **status):
+    return {"metadata": {"name": "infra", "finalizers": list(finalizers)}, "status": status}
+
+
+def case(operation, *before, makes=()):
+    return Case(
+        operation=operation,
+        finalizer=OURS,
+        witness=WITNESS,
+        others=[OTHER],
+        before=[OTHER, *before],
+        makes=Counter(makes),
+    )
+
+
+def seen(*outside, finalizers=(OURS, WITNESS), records=()):
+    return Sight(objects=[obj(*finalizers)], outside=[OTHER, *outside], records=list(records))
+
+
+RECONCILE = case(Operation.RECONCILE, makes=["VPC"])
+DELETE = case(Operation.DELETE, VPC)
+FORCE = case(Operation.FORCE_DELETE, VPC)
+MIGRATE = case(Operation.MIGRATE, VPC)
+RESTORE = case(Operation.RESTORE, VPC)
+RELEASED = (WITNESS,)
+
+
+@pytest.mark.parametrize(
+    ("tried", "sight"),
+    [
+        pytest.param(RECONCILE, seen(), id="nothing made yet"),
+        pytest.param(RECONCILE, seen(finalizers=RELEASED), id="no finalizer and nothing made"),
+        pytest.param(RECONCILE, seen(VPC), id="made under our finalizer"),
+        pytest.param(DELETE, seen(VPC), id="not cleaned up yet"),
+        pytest.param(DELETE, seen(finalizers=RELEASED), id="cleaned up and released"),
+        pytest.param(FORCE, seen(VPC, finalizers=RELEASED), id="records are looked at in the end"),
+        pytest.param(MIGRATE, seen(VPC, finalizers=RELEASED), id="let go of"),
+        pytest.param(RESTORE, seen(VPC, finalizers=RELEASED), id="not restored yet"),
+    ],
+)
+def test_a_death_that_harms_nothing_is_no_problem(tried, sight):
+    assert list(judge_death(tried, sight)) == []
+
+
+@pytest.mark.parametrize(
+    ("tried", "sight", "words"),
+    [
+        pytest.param(RECONCILE, seen(VPC, finalizers=RELEASED), "before our", id="unguarded"),
+        pytest.param(DELETE, seen(VPC, finalizers=RELEASED), "finalizer is off", id="released"),
+        pytest.param(DELETE, seen(VPC, finalizers=(OURS,)), "somebody else's", id="wiped"),
+        pytest.param(MIGRATE, seen(), "VPC vpc-1 is gone", id="migrate removes"),
+        pytest.param(RESTORE, seen(VPC, TWIN), "VPC vpc-2 was made", id="restore makes"),
+        pytest.param(
+            DELETE,
+            Sight(objects=[], outside=[OTHER, VPC]),
+            "the object is gone",
+            id="the object vanished",
+        ),
+        pytest.param(
+            DELETE,
+            Sight(objects=[obj(WITNESS)], outside=[]),
+            "IP ip-1 of another object is gone",
+            id="hits others",
+        ),
+    ],
+)
+def test_a_death_that_harms_is_told(tried, sight, words):
+    assert words in " ".join(judge_death(tried, sight))
+
+
+@pytest.mark.parametrize(
+    ("tried", "sight"),
+    [
+        pytest.param(RECONCILE, seen(VPC), id="reconcile"),
+        pytest.param(DELETE, seen(finalizers=RELEASED), id="delete"),
+        pytest.param(FORCE, seen(VPC, finalizers=RELEASED, records=[VPC]), id="force_delete"),
+        pytest.param(FORCE, seen(finalizers=RELEASED), id="force_delete with nothing left"),
+        pytest.param(MIGRATE, seen(VPC, finalizers=RELEASED), id="migrate"),
+        pytest.param(RESTORE, seen(VPC), id="restore"),
+    ],
+)
+def test_a_good_end_is_no_problem(tried, sight):
+    assert list(judge_end(tried, sight)) == []
+
+
+@pytest.mark.parametrize(
+    ("tried", "sight", "words"),
+    [
+        pytest.param(RECONCILE, seen(VPC, TWIN), "2 of VPC with the same tags", id="twice"),
+        pytest.param(RECONCILE, seen(VPC, TWIN), "1 of VPC too many", id="too many"),
+        pytest.param(RECONCILE, seen(), "1 of VPC missing", id="missing"),
+        pytest.param(DELETE, seen(VPC, finalizers=RELEASED), "is left outside", id="left"),
+        pytest.param(FORCE, seen(VPC, finalizers=RELEASED), "nothing on record", id="unrecorded"),
+        pytest.param(MIGRATE, seen(finalizers=RELEASED), "VPC vpc-1 is gone", id="migrate"),
+        pytest.param(RESTORE, seen(TWIN), "VPC vpc-2 was made", id="restore"),
+        pytest.param(RECONCILE, seen(VPC, finalizers=(OURS,)), "somebody else's", id="wiped"),
+    ],
+)
+def test_a_bad_end_is_told(tried, sight, words):
+    assert words in " ".join(judge_end(tried, sight))
+
+
+@pytest.mark.parametrize("operation", [Operation.DELETE, Operation.FORCE_DELETE, Operation.MIGRATE])
+def test_an_operation_that_releases_is_through_when_our_finalizer_is_off(operation):
+    held = obj(OURS, WITNESS, lastError={"description": "no answer"})
+    assert "no answer" in (unfinished_because(operation, OURS, held) or "")
+    done = obj(WITNESS, lastOperation={"type": "Migrate", "state": "Succeeded"})
+    assert unfinished_because(operation, OURS, done) is None
+
+
+def test_the_same_call_gets_a_number_each_time():
+    assert points_of(["get", "create", "get"]) == [
+        Point("get", 1),
+        Point("create", 1),
+        Point("get", 2),
+    ]
+    assert str(Point("get", 2)) == "get (no. 2)"
+
+
+def test_what_was_never_tried_does_not_hold():
+    assert not Tally(kind="Worker", operation=Operation.DELETE).holds
+    assert Tally(kind="Worker", operation=Operation.DELETE, tried=2).holds
+    failed = Failure(at="before get", problems=["it is gone"])
+    tally = Tally(kind="Worker", operation=Operation.DELETE, tried=2, failures=[failed])
+    assert not tally.holds
+    assert tally.survived == 1
+
+
+def test_calls_are_noted_before_they_are_made_also_where_they_fail(tmp_path):
+    reaper = Reaper(tmp_path / "calls", None)
+    assert read_calls(tmp_path / "calls") == []
+    with reaper.around("get"):
+        assert read_calls(tmp_path / "calls") == ["get"]
+    with pytest.raises(ValueError, match="no"), reaper.around("create"):
+        raise ValueError("no")
+    assert read_calls(tmp_path / "calls") == ["get", "create"]
