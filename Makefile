@@ -15,7 +15,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help drill test check lint types layers test-pure bench env-up env-down wheel lock clean
+.PHONY: help drill test check lint types layers test-pure bench env-up env-down soak wheel lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ test-pure: $(STAMP) ## the tests that need no cluster
 bench: $(STAMP) ## measure us beside controller-runtime; ARGS="--quick"
 	@$(BIN)/python hack/bench/run.py $(ARGS)
 	@$(BIN)/python -m hack.bench.hanging
+
+soak: $(STAMP) ## 15 minutes of random faults around one manager; ARGS="--minutes 4 --seed 7"
+	@$(BIN)/python -m hack.soak $(ARGS)
 
 env-up: $(STAMP) ## start the embedded cluster and leave it running
 	@$(BIN)/actuator env up $(ARGS)

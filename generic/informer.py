@@ -38,8 +38,8 @@ __all__ = ["Informer"]
 logger = logging.getLogger(__name__)
 
 _INITIAL_END = "k8s.io/initial-events-end"
-_BACKOFF = (0.2, 30.0)
-"""Seconds before the first new attempt, and at most."""
+_BACKOFF = (0.2, 5.0)
+"""Seconds before the first new attempt, and at most: who waits is blind, and budgets run."""
 _STEADY = 5.0
 """Seconds that a stream lives before it counts as a success."""
 _PATIENCE = 300.0

@@ -15,6 +15,7 @@ Rules that nothing in here may break:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -118,19 +119,24 @@ class Reconciler:
         operation = chosen.operation if isinstance(chosen, Blocked) else chosen
         attempt = Attempt(self.kind, request, entry, operation, self._m.writer, self._m.clock)
         try:
-            if isinstance(chosen, Blocked):
-                raise CallFailed(chosen.error(request.namespace))
-            return self._perform(attempt, report)
-        except Stale:
-            return Again(0)
-        except Vanished:
+            return self._try(attempt, chosen, report)
+        except Vanished:  # said by the answer to any write, that of an error included
             known = attempt.known
             ours = self.kind.finalizer in known.header.finalizers
             gone = ours and self._bypasses.keep(request, known.header, known.raw)
             return Again(0) if gone else Done()
+
+    def _try(self, attempt: Attempt, chosen: Operation | Blocked, report: Reporter) -> Outcome:
+        """One try, every failure turned into an outcome. Raises Vanished and WorkerReplaced."""
+        try:
+            if isinstance(chosen, Blocked):
+                raise CallFailed(chosen.error(attempt.request.namespace))
+            return self._perform(attempt, report)
+        except Stale:
+            return Again(0)
         except CallFailed as failure:
             return self._failed(attempt, failure.error, report)
-        except WorkerReplaced:
+        except (Vanished, WorkerReplaced):
             raise
         except Exception as error:  # what we could not read or write: said like any other error
             return self._failed(attempt, error, report)
@@ -256,7 +262,12 @@ class Reconciler:
         wait = self._m.processing_after
         if wait is None:
             return None  # published already
-        return self._m.later.call_later(wait, partial(self._write, attempt.publish, report))
+
+        def publish() -> None:
+            with suppress(Vanished):  # its worker will see
+                self._write(attempt.publish, report)
+
+        return self._m.later.call_later(wait, publish)
 
     def _failed(self, attempt: Attempt, error: BaseException, report: Reporter) -> Outcome:
         """Makes the error visible and says when to try again."""
@@ -295,9 +306,14 @@ class Reconciler:
         return gives_up(self._m.escalations, found, seconds)
 
     def _write(self, write: Callable[[], None], report: Reporter) -> None:
-        """Writes a status beside the result; failing at that must not hide the rest."""
+        """Writes a status beside the result; failing at that must not hide the rest.
+
+        Raises Vanished.
+        """
         try:
             write()
+        except Vanished:
+            raise
         except Exception as error:
             report.status_not_written(error)
 

@@ -11,7 +11,7 @@ import click
 
 from actuator.errors import ActuatorError
 from actuator.interface import Client
-from actuator.meta import parse_time
+from generic.ages import since
 from generic.cli.load import populate
 from generic.client import connect
 from generic.clock import SystemClock
@@ -164,13 +164,8 @@ def _state(row: Row) -> str:
     return row.state
 
 
-def _since(time: str) -> str:
-    """How long ago, in the largest unit that fits."""
-    seconds = int((SystemClock().now() - parse_time(time)).total_seconds())
-    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds >= length:
-            return f"{seconds // length}{unit}"
-    return f"{max(seconds, 0)}s"
+def _since(timestamp: str) -> str:
+    return since(timestamp, SystemClock().now())
 
 
 def _way_out(held: Sequence[Row], disowned: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
@@ -11,11 +12,14 @@ import attrs
 import click
 from attrs import AttrsInstance
 
+from actuator.errors import ActuatorError, ApiError
 from generic import logs
 from generic.cli.load import load
+from generic.cli.rounds import show_rounds
 from generic.cli.terminal import Terminal, show, show_findings
 from generic.drill import judge as force_deletion
 from generic.drill import page as force_deletion_page
+from generic.drill.all import Held, Round, rounds
 from generic.drill.breaks import BREAKS
 from generic.drill.judge import Finding
 from generic.drill.migration import page as migration_page
@@ -25,17 +29,20 @@ from generic.drill.migration.run import SCENARIO, migrate
 from generic.drill.report import check_report, write_html, write_json
 from generic.drill.run import drill as hold
 from generic.drill.settings import Settings
+from generic.envtest import EnvtestError
 from generic.rehearsal import Rehearsal, Together
 
 __all__ = ["drill"]
 
+_SCENARIO = "credentials-revoked"
 _DEFAULT = ("extensions.aws.rehearsal:AwsRehearsal",)
 
 
 @click.command()
 @click.argument("rehearsals", nargs=-1, metavar="[REHEARSAL]...")
 @click.option("--shoots", type=click.IntRange(1, 200), default=10, show_default=True)
-@click.option("--scenario", default="credentials-revoked", show_default=True)
+@click.option("--scenario", help="What breaks outside.  [default: credentials-revoked]")
+@click.option("--all", "everything", is_flag=True, help="All scenarios, each with faults on top.")
 @click.option("--kubeconfig", type=click.Path(path_type=Path), help="A seed that is not ours.")
 @click.option("--context", help="Its context; has to be given with --kubeconfig.")
 @click.option(
@@ -55,7 +62,8 @@ _DEFAULT = ("extensions.aws.rehearsal:AwsRehearsal",)
 def drill(
     rehearsals: tuple[str, ...],
     shoots: int,
-    scenario: str,
+    scenario: str | None,
+    everything: bool,
     kubeconfig: Path | None,
     context: str | None,
     break_rule: str | None,
@@ -67,8 +75,12 @@ def drill(
 
     REHEARSAL is MODULE:CLASS; the AWS sample by default, on an embedded cluster of its own.
     Of several, each shoot has the kinds of all. Scenario migration moves the shoots to another
-    seed instead, while managers are being killed.
+    seed instead, while managers are being killed. With --all each scenario is drilled by itself,
+    and again while the API server restarts, watches are cut, requests fail, and calls hang.
     """
+    if everything and (scenario or break_rule or kubeconfig or dice):
+        raise click.UsageError("--all has its own scenarios and faults, on embedded clusters only")
+    scenario = scenario or _SCENARIO
     if (kubeconfig is None) != (context is None):
         raise click.UsageError("give --kubeconfig and --context together: which seed is it?")
     if kubeconfig and (break_rule or scenario == SCENARIO):
@@ -78,7 +90,7 @@ def drill(
     if break_rule and break_rule not in breaks:
         raise click.UsageError(f"scenario {scenario} knows --break {', '.join(breaks)}")
     _configure_logs(log_level)
-    rehearsal = _together(rehearsals, scenario)
+    signal.signal(signal.SIGTERM, _interrupt)
     settings = Settings(
         shoots=shoots,
         scenario=scenario,
@@ -88,10 +100,44 @@ def drill(
         patience=_patience(scenario, break_rule),
         dice=dice,
     )
-    signal.signal(signal.SIGTERM, _interrupt)
-    act = _migrate if scenario == SCENARIO else _force_delete
-    if not all(finding.holds for finding in act(settings, rehearsal, output)):
+    if everything:
+        holds = _hold_all(settings, rehearsals, output)
+    else:
+        rehearsal = _together(rehearsals)
+        _check_scenario(rehearsal, scenario)
+        holds = all(finding.holds for finding in _hold(settings, rehearsal, output))
+    if not holds:
         raise SystemExit(1)
+
+
+def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> bool:
+    """Round after round, each with a rehearsal of its own; whether all held."""
+    found = rounds(_together(references))
+    held = []
+    for number, one in enumerate(found, 1):
+        click.echo(f"\n{number} of {len(found)}: {one.scenario}, {one.injected}")
+        held.append(_hold_one(one, settings, _together(references), output / one.folder))
+    show_rounds(held, output)
+    return not any(one.broken for one in held)
+
+
+def _hold_one(one: Round, settings: Settings, rehearsal: Together, output: Path) -> Held:
+    """What cannot be held does not keep the others."""
+    began = time.monotonic()
+    patience = _patience(one.scenario, None)
+    mine = attrs.evolve(one.settings(settings), patience=patience)
+    findings: Sequence[Finding] = ()
+    problem = ""
+    try:
+        findings = _hold(mine, rehearsal, output)
+    except (ActuatorError, ApiError, EnvtestError) as error:
+        problem = f"could not be held: {error}"
+    return Held(round=one, findings=findings, problem=problem, seconds=time.monotonic() - began)
+
+
+def _hold(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:
+    act = _migrate if settings.scenario == SCENARIO else _force_delete
+    return act(settings, rehearsal, output)
 
 
 def _force_delete(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:
@@ -143,18 +189,20 @@ def _configure_logs(level: str | None) -> None:
             logs.configure("error", "text")
 
 
-def _together(references: Sequence[str], scenario: str) -> Together:
+def _together(references: Sequence[str]) -> Together:
     parts: list[Rehearsal] = []
     for reference in references or _DEFAULT:
         found = load(reference)
         parts.append(found() if isinstance(found, type) else found)
-    together = Together(parts)
-    known = [*together.scenarios, SCENARIO]
+    return Together(parts)
+
+
+def _check_scenario(rehearsal: Together, scenario: str) -> None:
+    known = [*rehearsal.scenarios, SCENARIO]
     if scenario not in known:
         raise click.UsageError(
-            f"{together.title} has no scenario {scenario!r}; it has: {', '.join(known)}"
+            f"{rehearsal.title} has no scenario {scenario!r}; it has: {', '.join(known)}"
         )
-    return together
 
 
 def _write_json(

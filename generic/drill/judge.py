@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 import attrs
 
 from actuator.interface import ExternalResource
-from generic.drill.evidence import Evidence
+from generic.drill.evidence import Evidence, Life
 from generic.metrics import Outcome
 
 __all__ = ["RULES", "Finding", "covers", "judge"]
@@ -114,9 +114,14 @@ def _blocked_says_why(evidence: Evidence) -> Iterable[str]:
         went = life.released is not None and life.released <= life.forced
         if life.stuck is None and not went:
             yield f"{life.key} was blocked and its status did not say why"
-    for kind in {life.kind for life in evidence.rehearsed if life.stuck is not None}:
+    for kind in {life.kind for life in evidence.rehearsed if _was_stuck(life)}:
         if not evidence.failed_while_stuck.get(kind):
             yield f"no failed deletion of {kind} was counted while it was stuck"
+
+
+def _was_stuck(life: Life) -> bool:
+    """Before its deletion was forced; an error after that is one of the forced deletion."""
+    return life.stuck is not None and (life.forced is None or life.stuck <= life.forced)
 
 
 def _others_go_on(evidence: Evidence) -> Iterable[str]:

@@ -42,7 +42,7 @@ def drill(settings: Settings, rehearsal: Together, watcher: Watcher) -> Evidence
     """
     began = time.monotonic()
     if settings.kubeconfig is None:
-        opening = embedded_world(rehearsal, settings.broken, watcher.say)
+        opening = embedded_world(rehearsal, settings, watcher.say)
     else:
         seed = (settings.kubeconfig, settings.context)
         opening = foreign_world(rehearsal, *seed, watcher.say)
@@ -126,6 +126,7 @@ class _Run:
         """
         self._watcher.say(self.evidence.scenario_text)
         self._rehearsal.break_outside(self._settings.scenario)
+        self._world.trouble.begin()
         for_each([*self._shoots, self._bad], self._garden.mark_deleted)
         for stage in in_stages(DELETION, self._world.kinds):
             names = ", ".join(kind.name for kind in stage)
@@ -141,6 +142,7 @@ class _Run:
     def force(self) -> None:
         """The users confirm force deletion; gardenlet deletes nearly everything at once."""
         self._watcher.say("Force-deleting")
+        self._world.trouble.forced()
         everything = list(self._observer.lives.values())
         before, *at_once = [self._of_stage(stage, everything) for stage in FORCED]
         self._force(before)
@@ -156,6 +158,7 @@ class _Run:
 
     def take_stock(self) -> None:
         """What is on record, what is left in the seed, what is left outside."""
+        self._world.trouble.end()
         evidence, world = self.evidence, self._world
         self._wait_for_outcomes()
         for shoot in [*self._shoots, self._bad]:

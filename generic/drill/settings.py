@@ -9,6 +9,7 @@ import attrs
 
 from generic.drill.breaks import BREAKS, Break
 from generic.drill.evidence import Life
+from generic.drill.trouble import CALM, Trouble
 
 __all__ = ["Settings", "Watcher"]
 
@@ -22,6 +23,7 @@ class Settings:
     kubeconfig: Path | None = None
     context: str | None = None
     break_rule: str | None = None
+    trouble: Trouble = CALM
     patience: float = 60.0
     dice: int | None = None
     """What decides when managers are killed; any number, if none is given."""

@@ -13,12 +13,14 @@ from typing import Any
 
 import attrs
 
-from actuator.interface import Actuator, object_class
+from actuator.interface import Actuator, Client, object_class
 from actuator.meta import Kind
-from generic.client import HttpClient
 from generic.drill.breaks import Break
 from generic.drill.names import Names
+from generic.drill.patient import PatientClient
 from generic.drill.seeds import embedded_seed
+from generic.drill.settings import Settings
+from generic.drill.trouble import Troublemaker, between, faulty
 from generic.manager import Manager
 from generic.options import Options
 from generic.rehearsal import Together
@@ -31,9 +33,10 @@ class World:
     """Where a drill takes place."""
 
     names: Names
-    admin: HttpClient
+    admin: Client
     manager: Manager
     actuators: Sequence[Actuator[Any]]
+    trouble: Troublemaker = attrs.field(factory=Troublemaker)
 
     @property
     def kinds(self) -> list[Kind]:
@@ -61,21 +64,29 @@ def outside(rehearsal: Together, say: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def embedded_world(
-    rehearsal: Together, broken: Break, say: Callable[[str], None]
+    rehearsal: Together, settings: Settings, say: Callable[[str], None]
 ) -> Iterator[World]:
     """A world with a manager that is about to start. Raises ActuatorError or ApiError."""
-    names = Names()
+    names, broken, trouble = Names(), settings.broken, settings.trouble
     with outside(rehearsal, say):
-        actuators = [broken.actuator(actuator) for actuator in rehearsal.actuators()]
+        actuators = faulty(trouble, [broken.actuator(one) for one in rehearsal.actuators()])
         say("Starting the embedded cluster: etcd, kube-apiserver, kube-controller-manager")
         with embedded_seed(rehearsal, say) as seed:
-            manager = manager_for(actuators, names, Options(), broken)
+            options = Options(force_delete_budget=trouble.budget)
+            manager = manager_for(actuators, names, options, broken)
             mine = seed.admit(manager, names.type)  # never as administrator
-            manager.options = attrs.evolve(manager.options, kubeconfig=mine)
-            try:
-                yield World(names=names, admin=seed.admin, manager=manager, actuators=actuators)
-            finally:
-                manager.stop()
+            with between(trouble, seed.environment, mine, actuators) as (maker, way):
+                manager.options = attrs.evolve(manager.options, kubeconfig=way)
+                try:
+                    yield World(
+                        names=names,
+                        admin=PatientClient(seed.admin),
+                        manager=manager,
+                        actuators=actuators,
+                        trouble=maker,
+                    )
+                finally:
+                    manager.stop()
 
 
 def manager_for(

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from actuator.v1alpha1 import KINDS
+from generic.ages import age
 from generic.explain.facts import (
     Decision,
     Deleting,
@@ -168,14 +169,7 @@ def _decision(decision: Decision) -> str:
 
 
 def _age(deleting: Deleting | None) -> str:
-    """As kubectl writes ages."""
-    if deleting is None:
-        return ""
-    seconds = int(deleting.seconds)
-    for size, unit, below in ((1, "s", 120), (60, "m", 7200), (3600, "h", 172_800)):
-        if seconds < below:
-            return f"{seconds // size}{unit}"
-    return f"{seconds // 86_400}d"
+    return "" if deleting is None else age(deleting.seconds)
 
 
 def _listed(title: str, lines: Sequence[str], none: str) -> Text:

@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from actuator.meta import parse_time
+from generic.ages import since
 from generic.orphans.kind import Orphan, OrphanState
 from generic.orphans.verification import Finding
 
@@ -31,7 +31,7 @@ def table(found: Sequence[Finding], names: Mapping[str, str], now: datetime) -> 
     for finding in found:
         orphan, spec = finding.orphan, finding.orphan.spec
         where = f"{spec.shoot}\n{spec.region}"
-        name = f"{names[orphan.metadata.name]}\n{_age(spec.recorded_at, now)}"
+        name = f"{names[orphan.metadata.name]}\n{since(spec.recorded_at, now)}"
         rows.add_row(Text(name), Text(_what(finding)), Text(where), _state(orphan))
     return rows
 
@@ -46,15 +46,3 @@ def _what(finding: Finding) -> str:
 def _state(orphan: Orphan) -> Text:
     text = Text(orphan.state.value, style=_STYLES.get(orphan.state, ""))
     return text.append(f"\n{orphan.spec.reason}", style="default")
-
-
-def _age(since: str, now: datetime) -> str:
-    """How long ago, in the largest unit that fits."""
-    try:
-        seconds = max(int((now - parse_time(since)).total_seconds()), 0)
-    except ValueError:
-        return "?"
-    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds >= length:
-            return f"{seconds // length}{unit}"
-    return f"{seconds}s"

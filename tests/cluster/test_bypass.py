@@ -101,6 +101,23 @@ def test_what_took_the_name_since_is_not_touched(seed, stuck):
     assert states(seed) == ["Unverified"]
 
 
+def test_it_is_noticed_by_the_answer_to_an_error_that_could_not_be_written(seed, start):
+    """Stripped while the actuator fails: the watch tells of it after our own request did."""
+
+    def strip_and_fail(*_args):
+        strip(seed)
+        raise ActuatorError("and then it failed")
+
+    actuator = Bucket(delete=strip_and_fail)
+    manager = start(actuator)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.delete()
+    eventually(lambda: bypassed(manager) == 1)
+    actuator.on["delete"] = lambda *_args: None
+    eventually(lambda: states(seed) == ["Gone"], seconds=60)
+
+
 def test_a_release_of_ours_is_no_bypass(seed, start):
     manager = start(Bucket())
     for number in range(5):

@@ -1,0 +1,102 @@
+"""The soak: one manager under its Role, objects that come and go, and random faults all the time.
+
+    python -m hack.soak [--minutes 15] [--seed N]
+
+The seed is printed: with it the same goes wrong at the same moments again. Exit status 1 when
+something did not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from generic.drill.judge import Finding
+from hack.soak.figures import growth
+from hack.soak.judge import WARM_UP, Seen, judge
+from hack.soak.run import WORDS, soak
+
+
+def main() -> None:
+    """Soaks, prints what came of it, and exits."""
+    arguments = _arguments()
+    folder = arguments.output or Path(tempfile.mkdtemp(prefix="soak-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    print(f"seed {arguments.seed}: --seed {arguments.seed} plays the same faults again", flush=True)
+    seconds = arguments.minutes * 60
+    seen = soak(arguments.seed, seconds, folder, _say, words=arguments.words)
+    findings = judge(seen)
+    _show(seen, findings)
+    if all(finding.holds for finding in findings):
+        if arguments.output is None:
+            shutil.rmtree(folder)
+        return
+    print(f"seed {arguments.seed} failed; the manager's log and the script: {folder}")
+    sys.exit(1)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m hack.soak", description="Soaks a manager.")
+    parser.add_argument("--minutes", type=float, default=15.0, help="how long things go wrong")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
+    parser.add_argument("--words", nargs="+", choices=WORDS, default=WORDS, help="what goes wrong")
+    parser.add_argument("--output", type=Path, help="keep log, script and outside there")
+    arguments = parser.parse_args()
+    if arguments.minutes < 0.25:
+        parser.error("--minutes has to be at least 0.25")
+    return arguments
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _show(seen: Seen, findings: list[Finding]) -> None:
+    console = Console()
+    warm = seen.warm
+    threads = [sample.threads for sample in warm]
+    figures = {
+        "objects": str(len(seen.lives)),
+        "operations asked for": str(sum(life.asked for life in seen.lives)),
+        **_outcomes(seen),
+        "things outside": str(len(seen.outside)),
+        "Orphans": str(len(seen.orphans)),
+    }
+    if warm:
+        figures |= {
+            f"memory after at most {WARM_UP:g} s, MiB": f"{warm[0].memory:.1f}",
+            "memory at the end, MiB": f"{warm[-1].memory:.1f}",
+            "growth, MiB a minute": f"{growth(warm):.2f} over {warm[-1].at - warm[0].at:.0f} s",
+            "threads, least to most": f"{min(threads)} to {max(threads)}",
+        }
+    table = Table("", "", title="What there was", title_justify="left", show_header=False)
+    for row in figures.items():
+        table.add_row(*row)
+    console.print(table)
+    verdict = Table("rule", "what has to hold", "", title="Verdict", title_justify="left")
+    for finding in findings:
+        verdict.add_row(finding.rule, finding.title, _answer(finding))
+    console.print(verdict)
+
+
+def _outcomes(seen: Seen) -> dict[str, str]:
+    everything = [outcome for outcomes in seen.outcomes.values() for outcome in outcomes]
+    return {f"outcome {name}": str(everything.count(name)) for name in sorted(set(everything))}
+
+
+def _answer(finding: Finding) -> str:
+    if finding.holds:
+        return "[green]holds[/green]"
+    return "[red]BROKEN[/red] " + escape("\n".join(finding.problems[:10]))
+
+
+if __name__ == "__main__":
+    main()

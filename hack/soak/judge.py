@@ -1,0 +1,150 @@
+"""What has to hold after a soak: findings from what was seen; pure."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import attrs
+
+from actuator.interface import ExternalResource
+from generic.drill.judge import Finding, covers
+from generic.metrics import Outcome
+from hack.soak.figures import Sample, growth
+from hack.soak.lives import Ending, Life
+
+__all__ = ["BYPASSED", "WARM_UP", "Seen", "judge", "outcomes_in", "unexplained"]
+
+BYPASSED = "bypassed"
+WARM_UP = 180.0
+"""Seconds at the beginning whose memory is nobody's business."""
+_LONG_ENOUGH = 300.0
+"""Seconds of samples without which a trend of memory says nothing."""
+_MAX_GROWTH = 1.0
+_WINDOW = 20
+_FINAL = {outcome.value for outcome in Outcome if outcome.final}
+_BYPASS_LINE = "our finalizer was taken off before cleanup was finished"
+
+
+@attrs.frozen(kw_only=True)
+class Seen:
+    """All that is judged. `made`: how many things were made outside for each uid."""
+
+    lives: Sequence[Life]
+    outcomes: Mapping[str, Sequence[str]]
+    """By uid, in the order in which the manager claimed them."""
+    outside: Sequence[ExternalResource]
+    orphans: Sequence[ExternalResource]
+    made: Mapping[str, int]
+    samples: Sequence[Sample]
+    """While things went wrong."""
+    settled: Sequence[Sample]
+    """After that."""
+    crashes: Sequence[str]
+
+    @property
+    def warm(self) -> list[Sample]:
+        """The samples after the warm-up; of a short soak, those of its second half."""
+        end = self.samples[-1].at if self.samples else 0.0
+        return [sample for sample in self.samples if sample.at >= min(WARM_UP, end / 2)]
+
+
+def judge(seen: Seen) -> list[Finding]:
+    """One finding for each thing that has to hold."""
+    checks = (
+        ("lost", "Every object ended as it should", _lost(seen)),
+        ("outcome", "Every object that went has one explained outcome", _unexplained(seen)),
+        ("outside", "What is left outside belongs to an object, or is on record", _leaks(seen)),
+        ("once", "Nothing outside was made twice", _twice(seen)),
+        ("memory", f"Memory grows by less than {_MAX_GROWTH:g} MiB a minute", _memory(seen)),
+        ("threads", "The number of threads is constant", _threads(seen)),
+        ("alive", "The manager never died, and no thread of it", iter(seen.crashes)),
+    )
+    return [
+        Finding(rule=rule, title=title, problems=tuple(problems))
+        for rule, title, problems in checks
+    ]
+
+
+def outcomes_in(lines: Iterable[str]) -> dict[str, list[str]]:
+    """The final outcomes, and bypasses, that a manager's log (JSON) tells, by uid."""
+    found: dict[str, list[str]] = {}
+    for line in lines:
+        if not line.startswith("{"):
+            continue
+        told = json.loads(line)
+        outcome = BYPASSED if told.get("msg") == _BYPASS_LINE else told.get("outcome")
+        if outcome in {*_FINAL, BYPASSED} and told.get("uid"):
+            found.setdefault(told["uid"], []).append(outcome)
+    return found
+
+
+def unexplained(life: Life, outcomes: Sequence[str]) -> str | None:
+    """What is wrong with the outcomes of one object that went; None: nothing."""
+    said = ", ".join(outcomes) or "none"
+    if len(outcomes) != 1:
+        return f"has {len(outcomes)} outcomes ({said})"
+    allowed = {
+        Ending.DELETED: {Outcome.DELETED.value},
+        Ending.FORCED: _FINAL,
+        Ending.STRIPPED: {Outcome.DELETED.value, BYPASSED},
+    }[life.ending]
+    return None if outcomes[0] in allowed else f"ended as {said}"
+
+
+def _lost(seen: Seen) -> Iterator[str]:
+    for life in seen.lives:
+        if not life.over:
+            yield f"{life.shoot} ({life.ending}): {life.problem or 'did not end'}"
+
+
+def _unexplained(seen: Seen) -> Iterator[str]:
+    for life in seen.lives:
+        outcomes = seen.outcomes.get(life.uid, ())
+        if life.ending is Ending.STAYS:
+            if outcomes:
+                yield f"{life.shoot} stays, and is said to be {', '.join(outcomes)}"
+        elif life.over and (problem := unexplained(life, outcomes)):
+            yield f"{life.shoot} ({life.ending}), uid {life.uid}, {problem}"
+    for uid in seen.outcomes.keys() - {life.uid for life in seen.lives}:
+        yield f"uid {uid} has an outcome, and nobody knows it"
+
+
+def _leaks(seen: Seen) -> Iterator[str]:
+    there = {life.uid for life in seen.lives if life.ending is Ending.STAYS or not life.over}
+    left = {thing.tags["uid"] for thing in seen.outside}
+    for life in seen.lives:
+        if life.ending is Ending.STAYS and life.over and life.uid not in left:
+            yield f"{life.shoot} is ready, and has nothing outside"
+        if life.ending is Ending.DELETED and life.over and life.uid in left:
+            yield f"{life.shoot} was deleted, and what it had outside was not"
+    for thing in seen.outside:
+        owner = thing.tags["uid"]
+        if owner not in there and not any(covers(orphan, thing) for orphan in seen.orphans):
+            yield f"{thing} is left, and nothing says so"
+
+
+def _twice(seen: Seen) -> Iterator[str]:
+    for uid, count in seen.made.items():
+        if count > 1:
+            yield f"{count} things were made for uid {uid}"
+
+
+def _memory(seen: Seen) -> Iterator[str]:
+    warm = seen.warm
+    if not warm or warm[-1].at - warm[0].at < _LONG_ENOUGH:
+        return
+    if (rate := growth(warm)) >= _MAX_GROWTH:
+        yield f"it grows by {rate:.2f} MiB a minute"
+
+
+def _threads(seen: Seen) -> Iterator[str]:
+    """Calls that were set aside have a thread each until they return, so ends are compared."""
+    if not seen.warm or not seen.settled:
+        yield "nothing was measured"
+        return
+    before = statistics.mode(sample.threads for sample in seen.warm[:_WINDOW])
+    after = statistics.mode(sample.threads for sample in seen.settled[-_WINDOW:])
+    if after != before:
+        yield f"{before} after the warm-up, {after} at the end"

@@ -1,0 +1,214 @@
+"""What users and gardenlet do all the time: objects come, are asked for things, and go.
+
+Each life is told from its beginning to its end, whatever goes wrong meanwhile; a step that is
+not reached in time is its problem. Some objects stay, and are asked for things until the end.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from enum import StrEnum
+
+import attrs
+
+from actuator.errors import ActuatorError, ApiError, Invalid, NotFound
+from actuator.interface import Client, resource_of
+from actuator.meta import Raw
+from actuator.v1alpha1 import Infrastructure
+from generic.drill.names import Names
+from generic.finalizers import take_off
+from generic.garden import Garden, Shoot, not_migrated_because, not_ready_because
+
+__all__ = ["Crowd", "Ending", "Life"]
+
+_KIND = Infrastructure.KIND
+_RESOURCE = resource_of(_KIND)
+_NAME = "infra"
+_LOOK_SECONDS = 0.25
+
+
+class Ending(StrEnum):
+    """How an object goes, or does not."""
+
+    DELETED = "deleted"
+    FORCED = "force-deleted"
+    STRIPPED = "deleted, and its finalizer taken off by hand"
+    STAYS = "stays"
+
+
+@attrs.define(kw_only=True)
+class Life:
+    """One object."""
+
+    shoot: str
+    ending: Ending
+    uid: str = ""
+    asked: int = 0
+    """How many times it was asked for an operation."""
+    over: bool = False
+    """It ended as it should: gone, or (one that stays) ready."""
+    problem: str = ""
+
+
+class Crowd:
+    """So many users, each living one life after another until told to finish."""
+
+    def __init__(self, client: Client, names: Names, seed: int, patience: float) -> None:
+        """`patience`: seconds that a step may take once everything works again."""
+        self.lives: list[Life] = []
+        self._client = client
+        self._garden = Garden(client)
+        self._names = names
+        self._seed = seed
+        self._patience = patience
+        self._deadline = float("inf")
+        self._finishing = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def start(self, users: int, staying: int) -> None:
+        """Starts the lives; `staying` of the users have but one object, which never goes."""
+        for number in range(users + staying):
+            act = self._stay if number < staying else self._come_and_go
+            dice = random.Random(f"{self._seed}-{number}")
+            thread = threading.Thread(target=act, args=(f"u{number + 1}", dice), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def finish(self) -> None:
+        """No new life begins; returns when all have ended, one way or the other."""
+        self._deadline = time.monotonic() + self._patience
+        self._finishing.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _come_and_go(self, user: str, dice: random.Random) -> None:
+        number = 0
+        while not self._finishing.wait(dice.uniform(0, 2)):
+            number += 1
+            ending = dice.choice([Ending.DELETED, Ending.DELETED, Ending.FORCED, Ending.STRIPPED])
+            self._live(f"{user}-{number}", ending, dice, self._to_its_end)
+
+    def _stay(self, user: str, dice: random.Random) -> None:
+        self._live(user, Ending.STAYS, dice, self._for_ever)
+
+    def _live(
+        self,
+        name: str,
+        ending: Ending,
+        dice: random.Random,
+        tell: Callable[[Life, Shoot, random.Random], None],
+    ) -> None:
+        shoot = self._names.shoot(name, "eu-1")
+        life = Life(shoot=shoot.technical_id, ending=ending)
+        self.lives.append(life)
+        try:
+            self._create(life, shoot)
+            tell(life, shoot, dice)
+            life.over = True
+        except (ActuatorError, ApiError) as error:
+            life.problem = str(error)
+
+    def _create(self, life: Life, shoot: Shoot) -> None:
+        self._garden.create_namespace(shoot)
+        manifest: Raw = {
+            "apiVersion": _KIND.api_version,
+            "kind": _KIND.name,
+            "metadata": {"name": _NAME, "namespace": life.shoot},
+            "spec": {
+                "type": self._names.type,
+                "region": shoot.region,
+                "secretRef": {"name": "cloudprovider", "namespace": life.shoot},
+            },
+        }
+        life.uid = self._garden.deploy(manifest)["metadata"]["uid"]
+        life.asked += 1
+
+    def _to_its_end(self, life: Life, shoot: Shoot, dice: random.Random) -> None:
+        self._wait("has our finalizer", life, _is_ours)
+        if dice.random() < 0.8:
+            self._wait("ready", life, _is_ready)
+            for _ in range(dice.randint(0, 2)):
+                self._ask(life, "reconcile")
+            if dice.random() < 0.25:
+                self._move(life)
+        self._go(life, shoot, dice)
+        self._wait("gone", life, lambda obj: obj is None)
+        self._garden.finish(shoot)
+
+    def _for_ever(self, life: Life, _shoot: Shoot, dice: random.Random) -> None:
+        self._wait("ready", life, _is_ready)
+        while not self._finishing.wait(dice.uniform(1, 5)):
+            self._ask(life, "reconcile")
+        self._ask(life, "reconcile")
+
+    def _ask(self, life: Life, operation: str) -> None:
+        self._garden.ask(_KIND, life.shoot, _NAME, operation)
+        life.asked += 1
+        self._wait(f"ready after {operation}", life, _is_ready)
+
+    def _move(self, life: Life) -> None:
+        """Away, and back into the same seed: all that another seed would see."""
+        self._garden.ask(_KIND, life.shoot, _NAME, "migrate")
+        life.asked += 1
+        self._wait("migrated", life, _is_migrated)
+        self._ask(life, "restore")
+
+    def _go(self, life: Life, shoot: Shoot, dice: random.Random) -> None:
+        self._garden.mark_deleted(shoot)
+        if life.ending is Ending.FORCED and dice.random() < 0.7:
+            self._garden.force(shoot)
+        self._garden.delete(_KIND, life.shoot, _NAME)
+        if life.ending is Ending.FORCED:
+            self._garden.force(shoot)
+        elif life.ending is Ending.STRIPPED:
+            self._strip(life)
+
+    def _strip(self, life: Life) -> None:
+        """What desperate people do."""
+        try:
+            meta = self._client.get(_RESOURCE, _NAME, life.shoot)["metadata"]
+            patch = take_off([_KIND.finalizer], meta["uid"], meta.get("finalizers") or [])
+            self._client.patch(_RESOURCE, _NAME, life.shoot, patch)
+        except (NotFound, Invalid):
+            pass  # the manager was faster
+
+    def _wait(self, what: str, life: Life, reached: Callable[[Raw | None], bool]) -> None:
+        while True:
+            obj = self._get(life)
+            if reached(obj):
+                return
+            if time.monotonic() > self._deadline:
+                raise ActuatorError(f"is not {what}: {_state_of(obj)}")
+            time.sleep(_LOOK_SECONDS)
+
+    def _get(self, life: Life) -> Raw | None:
+        try:
+            return self._client.get(_RESOURCE, _NAME, life.shoot)
+        except NotFound:
+            return None
+
+
+def _is_ours(obj: Raw | None) -> bool:
+    return obj is not None and _KIND.finalizer in (obj["metadata"].get("finalizers") or [])
+
+
+def _is_ready(obj: Raw | None) -> bool:
+    return obj is not None and not_ready_because(obj) is None
+
+
+def _is_migrated(obj: Raw | None) -> bool:
+    return obj is not None and not _is_ours(obj) and not_migrated_because(obj) is None
+
+
+def _state_of(obj: Raw | None) -> str:
+    if obj is None:
+        return "it is gone"
+    meta, status = obj["metadata"], obj.get("status") or {}
+    return (
+        f"deleted at {meta.get('deletionTimestamp')}, finalizers {meta.get('finalizers')}, "
+        f"annotations {meta.get('annotations')}, {status.get('lastOperation')}, "
+        f"{status.get('lastError')}"
+    )

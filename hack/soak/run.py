@@ -1,0 +1,192 @@
+"""One soak, told from start to end: a cluster, a proxy, a manager, a crowd, and a script."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import attrs
+
+from actuator.codec import decode
+from actuator.errors import ActuatorError
+from actuator.interface import ExternalResource
+from actuator.v1alpha1 import Cluster, Infrastructure
+from generic.client import HttpClient, connect
+from generic.drill.names import Names
+from generic.drill.patient import PatientClient
+from generic.drill.seeds import EmbeddedSeed
+from generic.envtest import Environment
+from generic.faults import FaultProxy, Script, Stage, play, random_script
+from generic.orphans import ORPHANS, Orphan
+from generic.seed import install_kinds
+from hack.soak.figures import Sampler
+from hack.soak.judge import Seen, outcomes_in, unexplained
+from hack.soak.lives import Crowd, Ending
+from hack.soak.outside import Outside
+from hack.soak.subject import Things, manager_of
+
+__all__ = ["WORDS", "soak"]
+
+WORDS = ("request", "stream", "actuator", "permission", "kill", "refuse")
+_PAUSE = 8.0
+"""Seconds between two faults on average: objects have to get somewhere in between."""
+_USERS = 6
+_STAYING = 4
+_PATIENCE = 180.0
+_SETTLE_SECONDS = 25.0
+"""After everything has ended: calls that were set aside have come back by then."""
+_PROGRESS_SECONDS = 15.0
+_CRASHED = ("Traceback (most recent call last)", "Exception in thread")
+
+
+@attrs.frozen(kw_only=True)
+class _Ground:
+    """Where it takes place."""
+
+    environment: Environment
+    admin: HttpClient
+    names: Names
+    proxy: FaultProxy
+    folder: Path
+
+    @property
+    def log(self) -> Path:
+        """What the manager says."""
+        return self.folder / "manager.log"
+
+
+def soak(
+    seed: int, seconds: float, folder: Path, say: Callable[[str], None], words: Sequence[str]
+) -> Seen:
+    """Lets everything go wrong for so long, then nothing, and returns what was seen.
+
+    Raises ActuatorError, ApiError or EnvtestError where it could not be held.
+    """
+    script = random_script(seed, seconds, words, pause=_PAUSE)
+    (folder / "script.json").write_text(script.to_json())
+    outside = Outside(folder)
+    with _ground(folder, say) as ground, _manager(ground) as manager:
+        sampler = Sampler(manager.pid)
+        client = PatientClient(ground.admin, _PATIENCE)
+        crowd = Crowd(client, ground.names, seed, _PATIENCE)
+        crowd.start(_USERS, _STAYING)
+        say(f"{len(script.steps)} faults within {seconds:g} s")
+        end = time.monotonic() + seconds
+        _play(script, manager, ground, lambda: say(_progress(crowd, sampler)), end)
+        troubled = len(sampler.samples)
+        say("No more faults; everything may settle")
+        crowd.finish()
+        _wait_for_outcomes(crowd, ground.log)
+        time.sleep(_SETTLE_SECONDS)
+        sampler.stop()
+        dead = [] if manager.poll() is None else [f"it exited with {manager.returncode}"]
+        lines = ground.log.read_text().splitlines()
+        return Seen(
+            lives=crowd.lives,
+            outcomes=outcomes_in(lines),
+            outside=outside.all(),
+            orphans=_orphans(client),
+            made=outside.made(),
+            samples=sampler.samples[:troubled],
+            settled=sampler.samples[troubled:],
+            crashes=[*dead, *(line for line in lines if line.startswith(_CRASHED))],
+        )
+
+
+@contextmanager
+def _ground(folder: Path, say: Callable[[str], None]) -> Iterator[_Ground]:
+    names = Names()
+    with ExitStack() as stack:
+        environment = stack.enter_context(Environment(progress=say))
+        admin = connect(environment.kubeconfig, connections=_USERS + _STAYING + 2)
+        install_kinds(admin, [Cluster, Orphan, Infrastructure])
+        model = manager_of(Things(Outside(folder)), names.type, None)
+        mine = EmbeddedSeed(environment, admin).admit(model, names.type)
+        proxy = stack.enter_context(FaultProxy(mine, folder))
+        yield _Ground(environment=environment, admin=admin, names=names, proxy=proxy, folder=folder)
+
+
+@contextmanager
+def _manager(ground: _Ground) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "hack.soak.subject"]
+    command += [str(ground.proxy.kubeconfig), ground.names.type, str(ground.folder)]
+    with (
+        ground.log.open("w") as log,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+        ) as process,
+    ):
+        try:
+            if process.stdout is None or process.stdout.readline() != "working\n":
+                raise ActuatorError(f"the manager did not start; see {ground.log}")
+            yield process
+        finally:
+            process.kill()
+
+
+def _play(
+    script: Script,
+    manager: subprocess.Popen[str],
+    ground: _Ground,
+    progress: Callable[[], None],
+    end: float,
+) -> None:
+    """Both halves at once: the manager's process plays what goes wrong in its actuator.
+
+    Returns at `end`, on the monotonic clock, though one half may be over before.
+    """
+    inside = [step for step in script.steps if step.actuator]
+    ours = [step for step in script.steps if not step.actuator]
+    assert manager.stdin is not None
+    manager.stdin.write(attrs.evolve(script, steps=inside).to_json().replace("\n", "") + "\n")
+    manager.stdin.flush()
+    stage = Stage(
+        proxy=ground.proxy,
+        environment=ground.environment,
+        admin=ground.admin,
+        role=ground.names.type,
+    )
+    over = threading.Event()
+
+    def tell() -> None:
+        while not over.wait(_PROGRESS_SECONDS):
+            progress()
+
+    telling = threading.Thread(target=tell, daemon=True)
+    telling.start()
+    try:
+        play(attrs.evolve(script, steps=ours), stage, threading.Event())
+        time.sleep(max(0.0, end - time.monotonic()))
+    finally:
+        over.set()
+        telling.join()
+
+
+def _progress(crowd: Crowd, sampler: Sampler) -> str:
+    now = sampler.look()
+    lives = list(crowd.lives)
+    over = sum(life.over for life in lives)
+    return (
+        f"{now.at:5.0f} s: {len(lives)} objects, {over} ended, {now.memory:.1f} MiB, "
+        f"{now.threads} threads"
+    )
+
+
+def _wait_for_outcomes(crowd: Crowd, log: Path) -> None:
+    """A bypass is told after the object went; what never comes is for the judge."""
+    deadline = time.monotonic() + _PATIENCE
+    gone = [life for life in crowd.lives if life.over and life.ending is not Ending.STAYS]
+    while time.monotonic() < deadline:
+        told = outcomes_in(log.read_text().splitlines())
+        if not any(unexplained(life, told.get(life.uid, ())) for life in gone):
+            return
+        time.sleep(1)
+
+
+def _orphans(client: PatientClient) -> list[ExternalResource]:
+    return [decode(Orphan, raw).spec.resource for raw in client.list(ORPHANS)]

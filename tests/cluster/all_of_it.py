@@ -1,0 +1,21 @@
+"""Rehearsals of the local sample that a test can afford to drill with everything."""
+
+from actuator.errors import ActuatorError
+from extensions.local.rehearsal import LocalRehearsal
+
+
+class OneScenario(LocalRehearsal):
+    """One of its scenarios, and an outside that is not shared, so there is no migration."""
+
+    share = None
+
+    def __init__(self):
+        super().__init__()
+        self.scenarios = {"deletion-denied": self.scenarios["deletion-denied"]}
+
+
+class NoOutside(OneScenario):
+    """Cannot even be started."""
+
+    def start(self, directory):
+        raise ActuatorError("the outside does not start")

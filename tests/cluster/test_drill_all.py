@@ -1,0 +1,67 @@
+"""`actuator drill --all`: every scenario with every trouble, a report each, and one table."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from extensions.local.rehearsal import LocalRehearsal
+from generic.drill.all import rounds
+from generic.drill.trouble import TROUBLES
+from generic.rehearsal import Together
+
+ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+HERE = Path(__file__).parent
+REHEARSAL = "all_of_it:OneScenario"
+
+
+def drill_all(folder, rehearsal, *flags):
+    command = [*ACTUATOR, "drill", rehearsal, "--all", "--output", str(folder), *flags]
+    return subprocess.run(
+        command, cwd=HERE, capture_output=True, text=True, timeout=280, check=False
+    )
+
+
+def reports(folder):
+    return {
+        str(path.parent.relative_to(folder)): json.loads(path.read_text())
+        for path in folder.rglob("report.json")
+    }
+
+
+@pytest.mark.timeout(290)
+def test_each_round_holds_and_has_a_report(tmp_path):
+    done = drill_all(tmp_path, REHEARSAL, "--shoots", "2")
+    found = reports(tmp_path)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr
+    assert set(found) == {f"deletion-denied/{trouble.name}" for trouble in TROUBLES}
+    assert all(report["passed"] for report in found.values())
+    assert "5 of 5 hold" in done.stdout
+    hung = found["deletion-denied/calls-hang"]["evidence"]["records"]
+    assert hung, "what a hanging force deletion leaves is on record"
+
+
+def test_a_round_that_cannot_be_held_fails_all_and_keeps_no_other(tmp_path):
+    done = drill_all(tmp_path, "all_of_it:NoOutside", "--shoots", "1")
+    assert done.returncode == 1
+    assert "0 of 5 hold" in done.stdout
+    assert "the outside does not start" in " ".join(done.stdout.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_the_rounds_are_all_scenarios_with_all_troubles_and_a_migration():
+    together = Together([LocalRehearsal()])
+    found = [(one.scenario, one.trouble.name) for one in rounds(together)]
+    pairs = {(name, trouble.name) for name in together.scenarios for trouble in TROUBLES}
+    assert set(found) == {*pairs, ("migration", "calm")}
+    assert len({one.folder for one in rounds(together)}) == len(found)
+
+
+@pytest.mark.parametrize("flags", [["--scenario", "deletion-denied"], ["--break", "I1"]])
+def test_what_does_not_go_with_all_is_refused_in_one_sentence(tmp_path, flags):
+    done = drill_all(tmp_path, REHEARSAL, *flags)
+    assert done.returncode == 2
+    assert "--all has its own scenarios" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,125 @@
+"""`make soak` for half a minute: judged by the same rules, and each of them can fail."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+import pytest
+
+from actuator.interface import ExternalResource
+from generic.faults import Script
+from hack.soak.figures import Sample
+from hack.soak.judge import BYPASSED, Seen, judge, outcomes_in
+from hack.soak.lives import Ending, Life
+from hack.soak.outside import TYPE
+
+ROOT = Path(__file__).parents[2]
+SOAK = [sys.executable, "-m", "hack.soak"]
+
+
+def soak(*arguments):
+    command = [*SOAK, *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False
+    )
+
+
+def test_objects_come_and_go_while_things_go_wrong_and_nothing_is_lost(tmp_path):
+    done = soak("--minutes", 0.4, "--seed", 3, "--output", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "seed 3" in done.stdout
+    assert Script.read(tmp_path / "script.json").seed == 3
+    objects = re.search(r"objects\s+│ (\d+)", done.stdout)
+    assert objects
+    assert int(objects[1]) >= 10
+    assert "BROKEN" not in done.stdout
+
+
+def test_a_soak_that_is_too_short_is_refused():
+    done = soak("--minutes", 0.1)
+    assert done.returncode == 2
+    assert "at least 0.25" in done.stderr
+
+
+def thing(uid):
+    return ExternalResource(type=TYPE, id=f"{uid}.1", tags={"uid": uid})
+
+
+def samples(count, *, grows=0.0, threads=10):
+    return [Sample(at=n, memory=50 + grows * n / 60, threads=threads) for n in range(count)]
+
+
+GOOD = Seen(
+    lives=[
+        Life(shoot="a", ending=Ending.DELETED, uid="a", over=True),
+        Life(shoot="b", ending=Ending.FORCED, uid="b", over=True),
+        Life(shoot="c", ending=Ending.STRIPPED, uid="c", over=True),
+        Life(shoot="d", ending=Ending.STAYS, uid="d", over=True),
+    ],
+    outcomes={"a": ["deleted"], "b": ["orphaned"], "c": [BYPASSED]},
+    outside=[thing("b"), thing("d")],
+    orphans=[thing("b")],
+    made={"a": 1, "b": 1, "c": 1, "d": 1},
+    samples=samples(600),
+    settled=samples(30),
+    crashes=[],
+)
+
+
+def broken(seen):
+    return {finding.rule for finding in judge(seen) if not finding.holds}
+
+
+def test_nothing_is_wrong_where_all_is_well():
+    assert broken(GOOD) == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        pytest.param(
+            {"lives": [*GOOD.lives, Life(shoot="e", ending=Ending.DELETED, problem="stuck")]},
+            "lost",
+            id="an object that does not go",
+        ),
+        pytest.param({"outcomes": {**GOOD.outcomes, "a": []}}, "outcome", id="no outcome"),
+        pytest.param(
+            {"outcomes": {**GOOD.outcomes, "b": ["deleted", "orphaned"]}}, "outcome", id="two"
+        ),
+        pytest.param(
+            {"outcomes": {**GOOD.outcomes, "a": [BYPASSED]}},
+            "outcome",
+            id="a bypass that nobody made",
+        ),
+        pytest.param({"outcomes": {**GOOD.outcomes, "x": ["deleted"]}}, "outcome", id="a stranger"),
+        pytest.param({"orphans": []}, "outside", id="left and not on record"),
+        pytest.param({"outside": [thing("b")]}, "outside", id="ready with nothing outside"),
+        pytest.param(
+            {"outside": [*GOOD.outside, thing("a")], "orphans": [thing("a"), thing("b")]},
+            "outside",
+            id="deleted, and still outside",
+        ),
+        pytest.param({"made": {"a": 2}}, "once", id="made twice"),
+        pytest.param({"samples": samples(600, grows=1.5)}, "memory", id="memory that grows"),
+        pytest.param({"settled": samples(30, threads=12)}, "threads", id="threads that stay"),
+        pytest.param({"crashes": ["Exception in thread x"]}, "alive", id="a thread that died"),
+    ],
+)
+def test_each_rule_can_fail(change, rule):
+    assert rule in broken(attrs.evolve(GOOD, **change))
+
+
+def test_memory_is_not_judged_by_a_trend_of_seconds():
+    assert broken(attrs.evolve(GOOD, samples=samples(60, grows=30))) == set()
+
+
+def test_outcomes_are_read_from_the_log_of_the_manager():
+    lines = [
+        "not JSON",
+        '{"msg": "finalizer released", "uid": "a", "outcome": "deleted"}',
+        '{"msg": "our finalizer was taken off before cleanup was finished", "uid": "b"}',
+        '{"msg": "failed", "uid": "a", "outcome": "failed"}',
+    ]
+    assert outcomes_in(lines) == {"a": ["deleted"], "b": [BYPASSED]}
