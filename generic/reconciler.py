@@ -123,8 +123,10 @@ class Reconciler:
         except Vanished:  # said by the answer to any write, that of an error included
             known = attempt.known
             ours = self.kind.finalizer in known.header.finalizers
-            gone = ours and self._bypasses.keep(request, known.header, known.raw)
-            return Again(0) if gone else Done()
+            if ours and self._bypasses.keep(request, known.header, known.raw):
+                return Again(0)
+            self._count_vanished(request, self._m.writer.store.get(request))
+            return Done()
 
     def _try(self, attempt: Attempt, chosen: Operation | Blocked, report: Reporter) -> Outcome:
         """One try, every failure turned into an outcome. Raises Vanished and WorkerReplaced."""
