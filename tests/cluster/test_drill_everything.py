@@ -38,7 +38,7 @@ def test_shoots_with_all_kinds_go_and_the_record_and_the_outside_agree(tmp_path)
     assert report["evidence"]["outside_after"]
 
 
-@pytest.mark.parametrize("rule", ["I1", "I2", "I3", "I5"])
+@pytest.mark.parametrize("rule", ["I1", "I5"])
 def test_each_check_fails_also_with_all_kinds(tmp_path, rule):
     done, report = drill(tmp_path, AWS, LOCAL, "--shoots", "1", "--break", rule)
     assert done.returncode == 1, done.stdout + done.stderr

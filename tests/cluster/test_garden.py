@@ -186,7 +186,7 @@ def diary(environment, admin, shoot, all_kinds):
 
 @pytest.fixture
 def flow(admin, shoot):
-    return Flow(Garden(admin), shoot, [cls.KIND for cls in KINDS], patience=20.0)
+    return Flow(Garden(admin), shoot, [cls.KIND for cls in KINDS], patience=60.0)
 
 
 def objects(admin, shoot, kinds=KINDS):
@@ -333,12 +333,12 @@ def test_a_wait_that_is_in_vain_says_for_what(admin, shoot, diary):
     with pytest.raises(ActuatorError, match=r"Infrastructure .* error: .*no luck"):
         flow.create(manifests(shoot, [v1alpha1.Infrastructure]))
     diary.fails.clear()
-    Flow(Garden(admin), shoot, kinds, patience=20.0).delete()
+    Flow(Garden(admin), shoot, kinds, patience=60.0).delete()
 
 
 def test_case_57_a_deletion_that_fails_surfaces_with_its_codes(admin, shoot, diary):
     kinds = [v1alpha1.Infrastructure.KIND]
-    flow = Flow(Garden(admin), shoot, kinds, patience=20.0)
+    flow = Flow(Garden(admin), shoot, kinds, patience=60.0)
     flow.create(manifests(shoot, [v1alpha1.Infrastructure]))
     diary.fails.add("delete")
     diary.codes = [ErrorCode.ERR_INFRA_UNAUTHORIZED]
@@ -354,7 +354,7 @@ def test_case_57_a_kind_that_the_seed_does_not_have_counts_as_deleted(admin, sho
     unknown = attrs.evolve(v1alpha1.Infrastructure.KIND, name="Nowhere", plural="nowheres")
     garden = Garden(admin)
     garden.create_namespace(shoot)
-    flow = Flow(garden, shoot, [unknown], patience=20.0)
+    flow = Flow(garden, shoot, [unknown], patience=60.0)
     flow.delete()
     assert is_gone(admin, NAMESPACES, shoot.technical_id)
 
@@ -375,7 +375,7 @@ def test_case_58_a_state_that_is_there_is_not_overwritten_on_restore(
 def test_case_59_one_that_is_stuck_fails_the_wait_and_is_named(admin, shoot, diary):
     classes = [v1alpha1.Infrastructure, v1alpha1.Network]
     kinds = [cls.KIND for cls in classes]
-    flow = Flow(Garden(admin), shoot, kinds, patience=20.0)
+    flow = Flow(Garden(admin), shoot, kinds, patience=60.0)
     flow.create(manifests(shoot, classes))
     diary.fails.add("force_delete")
     diary.stuck = {"Network"}
@@ -417,7 +417,7 @@ def test_case_60_a_force_deletion_cannot_be_taken_back(before, after, back):
 
 def test_case_60_a_bastion_is_told_itself(admin, shoot, diary):
     kind = v1alpha1.Bastion.KIND
-    flow = Flow(Garden(admin), shoot, [kind], patience=20.0)
+    flow = Flow(Garden(admin), shoot, [kind], patience=60.0)
     flow.create(manifests(shoot, [v1alpha1.Bastion]))
     diary.fails.add("force_delete")
     Garden(admin).delete(kind, shoot.technical_id, shoot.technical_id, force=True)
