@@ -10,6 +10,7 @@ from typing import Any
 import builders
 import pytest
 from harness import Script, Seed, running
+from hypothesis import HealthCheck, settings
 
 from actuator import Actuator
 from actuator.errors import NotFound
@@ -19,6 +20,10 @@ from generic.clusters import CLUSTERS
 from generic.manager import Manager
 from generic.orphans import Orphan
 from generic.seed import install
+
+# How long an example takes says something of the machine, not of what holds.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")
