@@ -106,7 +106,7 @@ def orphans(admin, namespace):
 
     def find():
         found = admin.list(ORPHANS)
-        return [one["spec"] for one in found if one["spec"]["object"]["type"] == namespace]
+        return [one["spec"] for one in found if one["spec"]["object"].get("type") == namespace]
 
     return find
 
