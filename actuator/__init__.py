@@ -21,6 +21,7 @@ from actuator.interface import (
 )
 from actuator.meta import (
     Condition,
+    ConditionedStatus,
     DefaultSpec,
     DefaultStatus,
     Kind,
@@ -28,6 +29,7 @@ from actuator.meta import (
     LastOperation,
     Object,
     ObjectMeta,
+    ReadyReasons,
 )
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "Clock",
     "Cluster",
     "Condition",
+    "ConditionedStatus",
     "ConfigurationError",
     "Context",
     "DefaultSpec",
@@ -52,6 +55,7 @@ __all__ = [
     "ObjectMeta",
     "Permission",
     "Provisioned",
+    "ReadyReasons",
     "RequeueAfter",
     "Resource",
     "Result",

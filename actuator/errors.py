@@ -88,12 +88,16 @@ _ALLOW_FORCE_DELETION = frozenset(
 
 
 class ActuatorError(Exception):
-    """An operation failed and will be tried again; `codes` go into status.lastError.codes."""
+    """An operation failed and will be tried again; `codes` go into status.lastError.codes.
 
-    def __init__(self, message: str, *, codes: Iterable[ErrorCode] = ()) -> None:
+    `reason`, one CamelCase word, is what conditions give as theirs; "" leaves it to the kind.
+    """
+
+    def __init__(self, message: str, *, codes: Iterable[ErrorCode] = (), reason: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.codes = tuple(dict.fromkeys(codes))
+        self.reason = reason
 
 
 class ConfigurationError(ActuatorError):

@@ -24,6 +24,7 @@ __all__ = [
     "ClusterNeed",
     "Column",
     "Condition",
+    "ConditionedStatus",
     "DefaultSpec",
     "DefaultStatus",
     "ForceSource",
@@ -37,6 +38,7 @@ __all__ = [
     "ObjectMeta",
     "OwnerReference",
     "Raw",
+    "ReadyReasons",
     "ResourceReference",
     "Schema",
     "SecretReference",
@@ -255,6 +257,18 @@ class DefaultStatus:
     extra: Raw = attrs.field(factory=dict)
 
 
+@attrs.define(kw_only=True)
+class ConditionedStatus:
+    """Inlined in the status of kinds outside Gardener: conditions say it all (`Kind.ready`).
+
+    The condition Ready and observedGeneration belong to the reconciler.
+    """
+
+    conditions: list[Condition] = attrs.field(factory=list)
+    observed_generation: Annotated[int | None, Schema(format="int64")] = None
+    extra: Raw = attrs.field(factory=dict)
+
+
 class ClusterNeed(StrEnum):
     """Whether an object of a kind has a Cluster, named like its namespace."""
 
@@ -283,6 +297,20 @@ class Column:
 
 
 @attrs.frozen(kw_only=True)
+class ReadyReasons:
+    """What the condition Ready gives as its reason: one CamelCase word for each outcome.
+
+    An ActuatorError with a reason of its own says that instead (Kubernetes documentation, "API
+    Conventions", typical status properties).
+    """
+
+    succeeded: str = "Succeeded"
+    failed: str = "Failed"
+    deletion_failed: str = "DeletionFailed"
+    given_up: str = "DeletionFailedPermanently"
+
+
+@attrs.frozen(kw_only=True)
 class Kind:
     """What the one reconciler has to know of a kind; data, no behaviour.
 
@@ -305,6 +333,8 @@ class Kind:
     """Whether the kind knows migrate and restore."""
     has_operation_annotation: bool = True
     """Whether Gardener's operation annotation asks for work; else every change of the spec does."""
+    ready: ReadyReasons | None = None
+    """Set for kinds that report by a condition Ready instead of lastOperation and lastError."""
 
     @property
     def api_version(self) -> str:

@@ -14,19 +14,20 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from actuator.codec import decode_json, encode
-from actuator.errors import ErrorCode, Invalid
+from actuator.errors import Invalid
 from actuator.interface import Clock
-from actuator.meta import Kind, Object, Raw, format_time
+from actuator.meta import Kind, LastOperationState, Object, Raw, format_time
 from generic import finalizers, status
 from generic.blocked import DELETION_BLOCKED, blocking
 from generic.finalizers import Stale
 from generic.operation import Operation
 from generic.patches import escape, remove, test
 from generic.predicates import OPERATION, TIMESTAMP
+from generic.status import Failure
 from generic.store import Entry, Header, Request
 from generic.writer import Vanished, Writer
 
@@ -108,21 +109,21 @@ class Attempt:
         if patch:
             self._entry = self._writer.patch(self.request, self.uid, patch)
 
-    def publish(self, description: str = "") -> None:
-        """Afterwards lastOperation says Processing. Raises Vanished or ApiError."""
-        text = description or _sentence(self.doing)
-        self._write_status(
-            {}, lambda raw, _changed: status.processing(raw, self._type, text, self._now())
-        )
+    def publish(self) -> None:
+        """Afterwards the status says Processing. Raises Vanished or ApiError.
+
+        A kind that reports by conditions goes on showing what it was, if it showed anything.
+        """
+        shown = any(type == status.READY for type, _ in self._entry.header.conditions)
+        if self._kind.ready is None or not shown:
+            self._show(LastOperationState.PROCESSING, _sentence(self.doing), {})
 
     def wait(self, description: str) -> None:
-        """Like `publish`, with what the actuator changed: an id in there must not get lost."""
-        self._write_status(
-            self._changed(),
-            lambda raw, changed: status.processing(
-                raw, self._type, description, self._now(), changed
-            ),
-        )
+        """Afterwards the status says Processing, and what for.
+
+        With it goes what the actuator changed: an id in there must not get lost.
+        """
+        self._show(LastOperationState.PROCESSING, description, self._changed())
 
     @property
     def others_finalizers(self) -> list[str]:
@@ -140,54 +141,21 @@ class Attempt:
     def succeed(self) -> None:
         """Afterwards the status says Succeeded."""
         text = f"Successfully finished {self.doing}"
-        self._write_status(
-            self._changed(),
-            lambda raw, changed: status.succeeded(
-                raw,
-                self._type,
-                text,
-                self._now(),
-                generation=self.start.generation,
-                changed=changed,
-            ),
-        )
+        self._show(LastOperationState.SUCCEEDED, text, self._changed())
 
-    def fail(
-        self, error: str, codes: Iterable[ErrorCode], blocked: tuple[str, str] | None = None
-    ) -> None:
-        """Afterwards lastOperation and lastError say what went wrong.
+    def fail(self, failure: Failure) -> None:
+        """Afterwards the status says what went wrong.
 
-        `blocked`, reason and message, becomes the condition of a deletion that cannot go on.
         Where the API server does not take what the actuator changed, the error goes alone.
         """
-        text, listed = f"Error {self.doing}: {error}", list(codes)
-
-        def build(raw: Raw, changed: Raw) -> list[Raw]:
-            now = self._now()
-            if blocked is not None:
-                changed = status.with_condition(
-                    raw,
-                    changed,
-                    DELETION_BLOCKED,
-                    lambda before: blocking(before, *blocked, listed, now),
-                )
-            return status.failed(
-                raw,
-                self._type,
-                text,
-                now,
-                generation=self.start.generation,
-                codes=listed,
-                changed=changed,
-            )
-
-        def write(changes: Raw) -> None:
-            self._write_status(changes, build)
-
         try:
-            write(self._changed())
+            self._show_failure(failure, self._changed())
         except (Invalid, TypeError, ValueError, AttributeError):
-            write({})
+            self._show_failure(failure, {})
+
+    def _show_failure(self, failure: Failure, changed: Raw) -> None:
+        text = f"Error {self.doing}: {failure.text}"
+        self._show(LastOperationState.ERROR, text, changed, failure)
 
     def settle(self) -> None:
         """Takes the request off after success; a newer one stays, and runs again."""
@@ -248,6 +216,31 @@ class Attempt:
             return {}
         return status.changes(self._before, encode(self._obj).get("status") or {})
 
+    def _show(
+        self,
+        state: LastOperationState,
+        text: str,
+        changed: Raw,
+        failure: Failure | None = None,
+    ) -> None:
+        """Afterwards the status says how this try stands, in the way of the kind."""
+
+        def build(raw: Raw, changed: Raw) -> list[Raw]:
+            now = format_time(self._clock.now())
+            report = status.Report(
+                type=self._type,
+                state=state,
+                text=text,
+                now=now,
+                generation=self.start.generation,
+                failure=failure,
+            )
+            if failure is not None:
+                changed = _with_blocked(raw, changed, failure, now)
+            return status.reported(raw, changed, report, self._kind.ready)
+
+        self._write_status(changed, build)
+
     def _write_status(self, changed: Raw, build: Callable[[Raw, Raw], list[Raw]]) -> None:
         """Writes what `build` makes of the object as it is now, and of what changed."""
         with self._lock:
@@ -267,8 +260,15 @@ class Attempt:
     def _refresh(self) -> None:
         self._entry = self._writer.latest(self.request, self.uid)
 
-    def _now(self) -> str:
-        return format_time(self._clock.now())
+
+def _with_blocked(raw: Raw, changed: Raw, failure: Failure, now: str) -> Raw:
+    """`changed`, with the condition of a deletion that cannot go on if this failure is one."""
+    if failure.blocked is None:
+        return changed
+    reason, said, codes = *failure.blocked, failure.codes
+    return status.with_condition(
+        raw, changed, DELETION_BLOCKED, lambda before: blocking(before, reason, said, codes, now)
+    )
 
 
 def _requested(header: Header) -> tuple[str | None, str | None]:

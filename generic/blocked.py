@@ -19,7 +19,7 @@ from actuator.errors import (
     Unavailable,
 )
 from actuator.meta import Raw
-from generic.operation import BlockedByCluster
+from generic.status import condition
 
 __all__ = ["DELETION_BLOCKED", "blocking", "reason_of", "said"]
 
@@ -37,7 +37,7 @@ def reason_of(error: BaseException) -> str:
         if isinstance(cause, ApiError) and (said := _of_api_error(cause)):
             return said
         cause = cause.__cause__
-    if isinstance(error, BlockedByCluster):
+    if isinstance(error, ActuatorError) and error.reason:
         return error.reason
     if isinstance(error, (ActuatorError, DeadlineExceeded)):
         return type(error).__name__
@@ -68,17 +68,6 @@ def blocking(
     before: Raw | None, reason: str, message: str, codes: Collection[ErrorCode], now: str
 ) -> Raw:
     """The condition, `before` being the one that the object shows now."""
-    since = now
-    if before is not None and before.get("status") == "True" and before.get("reason") == reason:
-        since = before.get("lastTransitionTime") or now
-    condition: Raw = {
-        "type": DELETION_BLOCKED,
-        "status": "True",
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": since,
-        "lastUpdateTime": now,
-    }
-    if codes:
-        condition["codes"] = [str(code) for code in codes]
-    return condition
+    same = before is not None and (before.get("status"), before.get("reason")) == ("True", reason)
+    since = before.get("lastTransitionTime") if before is not None and same else None
+    return condition(DELETION_BLOCKED, "True", reason, message, codes=codes, now=now, since=since)

@@ -99,8 +99,7 @@ class BlockedByCluster(ActuatorError):
     """The Cluster does not let an operation be done; `reason` is one CamelCase word."""
 
     def __init__(self, message: str, by: Blocker) -> None:
-        super().__init__(message)
-        self.reason = by.name.title().replace("_", "")
+        super().__init__(message, reason=by.name.title().replace("_", ""))
 
 
 @attrs.frozen

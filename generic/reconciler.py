@@ -21,7 +21,7 @@ from typing import Any
 
 import attrs
 
-from actuator.errors import ApiError, ErrorCode, LeaseLost, RequeueAfter, SetAside
+from actuator.errors import ActuatorError, ApiError, ErrorCode, LeaseLost, RequeueAfter, SetAside
 from actuator.interface import Actuator, Client, Clock, Result, kind_of, object_class
 from actuator.meta import Kind, parse_time
 from generic.attempt import Attempt
@@ -47,6 +47,7 @@ from generic.operation import (
     is_forced,
 )
 from generic.reporter import Reporter, codes, describe
+from generic.status import Failure
 from generic.store import Entry, Event, Header, Request
 from generic.timers import Timer, Timers
 from generic.writer import Vanished, Writer
@@ -289,7 +290,9 @@ class Reconciler:
         if attempt.operation.deletes:
             tries, since = self.failures(attempt.request) + 1, attempt.start.deletion_timestamp
             blocked = (reason_of(cause), said(text, tries, since, gives_up=last_try))
-        self._write(partial(attempt.fail, text, found, blocked), report)
+        reason = cause.reason if isinstance(cause, ActuatorError) else ""
+        failure = Failure(text=text, codes=found, reason=reason, blocked=blocked, gives_up=last_try)
+        self._write(partial(attempt.fail, failure), report)
         report.failed(attempt.operation, cause, gives_up=last_try)
         if last_try:
             return Done()

@@ -1,63 +1,152 @@
 """What the reconciler writes into an object's status: pure builders of JSON patches.
 
 lastOperation, lastError and observedGeneration are exactly what gardenlet reads (Gardener
-documentation, "Extension contract", and `extensions/pkg/controller/status.go`). When and with
-which client they are written is `reconciler`'s business.
+documentation, "Extension contract", and `extensions/pkg/controller/status.go`). Kinds outside
+Gardener show the same as a condition Ready. When and with which client it is written is
+`attempt`'s business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
+
+import attrs
 
 from actuator.errors import ErrorCode
-from actuator.meta import LastOperationState, LastOperationType, Raw
+from actuator.meta import LastOperationState, LastOperationType, Raw, ReadyReasons
 from generic.patches import add, remove, test
 
-__all__ = ["changes", "failed", "onto", "processing", "saved", "succeeded", "with_condition"]
+__all__ = [
+    "READY",
+    "Failure",
+    "Report",
+    "changes",
+    "condition",
+    "onto",
+    "reported",
+    "saved",
+    "with_condition",
+]
+
+READY = "Ready"
+"""Type of the condition by which kinds outside Gardener report."""
 
 _RECONCILERS = frozenset({"lastOperation", "lastError", "observedGeneration"})
+_PROGRESS = {
+    LastOperationState.PROCESSING: 1,
+    LastOperationState.ERROR: 50,
+    LastOperationState.SUCCEEDED: 100,
+}
 
 
-def processing(
-    obj: Raw, type: LastOperationType, description: str, now: str, changed: Raw | None = None
-) -> list[Raw]:
-    """lastOperation says Processing; lastError and observedGeneration stay as they are."""
-    operation = _operation(type, LastOperationState.PROCESSING, 1, description, now)
-    return _patch(obj, {**(changed or {}), "lastOperation": operation})
+@attrs.frozen(kw_only=True)
+class Failure:
+    """What went wrong, as the status says it.
+
+    `reason` is the error's own, if it gives one. `blocked`, reason and message, is what the
+    condition of a deletion that cannot go on says; `gives_up` where it is not tried again.
+    """
+
+    text: str
+    codes: Collection[ErrorCode] = ()
+    reason: str = ""
+    blocked: tuple[str, str] | None = None
+    gives_up: bool = False
 
 
-def succeeded(
-    obj: Raw,
-    type: LastOperationType,
-    description: str,
-    now: str,
+@attrs.frozen(kw_only=True)
+class Report:
+    """How one try at an operation stands: Processing, Succeeded, or Error with its `failure`."""
+
+    type: LastOperationType
+    state: LastOperationState
+    text: str
+    now: str
+    generation: int
+    failure: Failure | None = None
+
+    @property
+    def codes(self) -> Collection[ErrorCode]:
+        """Gardener's codes for what went wrong."""
+        return self.failure.codes if self.failure else ()
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the try has come to its end."""
+        return self.state is not LastOperationState.PROCESSING
+
+
+def reported(obj: Raw, changed: Raw, report: Report, ready: ReadyReasons | None) -> list[Raw]:
+    """The patch that shows it, as the kind does; `changed` is what the actuator changed."""
+    if ready is None:
+        return _patch(obj, {**changed, **_last_operation(report)})
+    shown = with_condition(obj, changed, READY, lambda before: _ready(before, report, ready))
+    observed = {"observedGeneration": report.generation} if report.is_final else {}
+    return _patch(obj, {**shown, **observed})
+
+
+def _last_operation(report: Report) -> Raw:
+    """While it is Processing, lastError and observedGeneration stay as they are."""
+    operation: Raw = {
+        "description": report.text,
+        "lastUpdateTime": report.now,
+        "progress": _PROGRESS[report.state],
+        "state": str(report.state),
+        "type": str(report.type),
+    }
+    if not report.is_final:
+        return {"lastOperation": operation}
+    error: Raw | None = None
+    if report.failure is not None:
+        error = {"description": report.text, "lastUpdateTime": report.now}
+        if report.codes:
+            error["codes"] = [str(code) for code in report.codes]
+    return {
+        "lastOperation": operation,
+        "lastError": error,
+        "observedGeneration": report.generation,
+    }
+
+
+def _ready(before: Raw | None, report: Report, reasons: ReadyReasons) -> Raw:
+    """What is ready stays so while it is worked on, until that fails or it is being deleted."""
+    deleting = report.type is LastOperationType.DELETE
+    was = before.get("status") if before is not None else None
+    if report.failure is not None:
+        failed = reasons.deletion_failed if deleting else reasons.failed
+        own = reasons.given_up if report.failure.gives_up else report.failure.reason
+        status, reason = "False", own or failed
+    elif report.is_final:
+        status, reason = "True", reasons.succeeded
+    else:
+        status = "True" if was == "True" and not deleting else "False"
+        reason = "Deleting" if deleting else "Reconciling"
+    since = before.get("lastTransitionTime") if before is not None and was == status else None
+    return condition(
+        READY, status, reason, report.text, codes=report.codes, now=report.now, since=since
+    )
+
+
+def condition(
+    type: str,
+    status: str,
+    reason: str,
+    message: str,
     *,
-    generation: int,
-    changed: Raw,
-) -> list[Raw]:
-    """lastOperation says Succeeded, lastError goes; `changed` is what the actuator changed."""
-    operation = _operation(type, LastOperationState.SUCCEEDED, 100, description, now)
-    outcome = {"lastOperation": operation, "lastError": None}
-    return _patch(obj, {**changed, **outcome, "observedGeneration": generation})
-
-
-def failed(
-    obj: Raw,
-    type: LastOperationType,
-    description: str,
+    codes: Collection[ErrorCode],
     now: str,
-    *,
-    generation: int,
-    codes: Iterable[ErrorCode],
-    changed: Raw,
-) -> list[Raw]:
-    """lastOperation says Error, lastError says the same, with codes."""
-    operation = _operation(type, LastOperationState.ERROR, 50, description, now)
-    error: Raw = {"description": description, "lastUpdateTime": now}
-    if listed := [str(code) for code in codes]:
-        error["codes"] = listed
-    outcome = {"lastOperation": operation, "lastError": error}
-    return _patch(obj, {**changed, **outcome, "observedGeneration": generation})
+    since: str | None,
+) -> Raw:
+    """A condition as JSON; it has stood so `since` then, or from `now` on."""
+    made: Raw = {
+        "type": type,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": since or now,
+        "lastUpdateTime": now,
+    }
+    return {**made, "codes": [str(code) for code in codes]} if codes else made
 
 
 def changes(before: Raw, after: Raw) -> Raw:
@@ -100,18 +189,6 @@ def _by_type(status: Raw | None) -> dict[str, Raw]:
 def saved(obj: Raw, changed: Raw) -> list[Raw]:
     """Only what the actuator changed, ahead of the result."""
     return _patch(obj, changed)
-
-
-def _operation(
-    type: LastOperationType, state: LastOperationState, progress: int, description: str, now: str
-) -> Raw:
-    return {
-        "description": description,
-        "lastUpdateTime": now,
-        "progress": progress,
-        "state": str(state),
-        "type": str(type),
-    }
 
 
 def _patch(obj: Raw, fields: Raw) -> list[Raw]:

@@ -16,7 +16,7 @@ from actuator.interface import Client, Resource, resource_of
 from actuator.meta import Kind, Raw
 from generic.drill.evidence import Life, Record, Strip
 from generic.forcing import IN_SEED
-from generic.garden import SHOOT, not_ready_because
+from generic.garden import SHOOT, error_of, not_ready_because
 from generic.metrics import Outcome
 from generic.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.reporter import event_reason
@@ -108,11 +108,11 @@ class Observer:
             life.released = life.released or now
             life.gone = life.gone or now
             return
-        meta, status = obj["metadata"], obj.get("status") or {}
+        meta = obj["metadata"]
         deleting = meta.get("deletionTimestamp") is not None
         if not deleting and life.ready is None and not_ready_because(obj) is None:
             life.ready = now
-        error = status.get("lastError")
+        error = error_of(obj)
         if deleting and error and kind.finalizer in (meta.get("finalizers") or []):
             life.stuck = life.stuck or now
             life.error = str(error.get("description", ""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from actuator.conditions import find_condition
 from actuator.meta import (
     Kind,
     LastError,
@@ -13,6 +14,7 @@ from actuator.meta import (
 )
 from generic.explain.facts import Deleting, Standing
 from generic.operation import Nothing
+from generic.status import READY
 
 __all__ = ["BLOCKED", "blockers"]
 
@@ -25,9 +27,10 @@ _STANDING_STILL = frozenset({Nothing.WAITS_FOR_STATE.value, Nothing.SHOOT_FAILED
 
 def blockers(kind: Kind, standing: Standing) -> Iterator[str]:
     """Each thing once, what has to be mended first comes first; nothing for a settled object."""
-    last = standing.last_operation
+    last, ready = standing.last_operation, find_condition(standing.conditions, READY)
     succeeded = last is not None and last.state == LastOperationState.SUCCEEDED
-    unsettled = standing.deleting is not None or not succeeded
+    is_ready = ready is not None and ready.status == "True"
+    unsettled = standing.deleting is not None or not (succeeded or is_ready)
     decision, secret = standing.decision, standing.secret
     if decision.blocked or (unsettled and decision.why in _STANDING_STILL):
         yield decision.why
@@ -40,7 +43,7 @@ def blockers(kind: Kind, standing: Standing) -> Iterator[str]:
 
 def _reported(standing: Standing) -> Iterator[str]:
     for condition in standing.conditions:
-        if condition.type == BLOCKED and condition.status == "True":
+        if (condition.type, condition.status) in ((BLOCKED, "True"), (READY, "False")):
             yield f"{condition.type}: {condition.message or condition.reason}"
     last = standing.last_operation
     if standing.last_error is not None:

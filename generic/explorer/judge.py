@@ -13,7 +13,7 @@ import attrs
 from actuator.interface import ExternalResource
 from actuator.meta import Raw
 from generic.drill.judge import covers
-from generic.garden import not_migrated_because, not_ready_because
+from generic.garden import error_of, not_migrated_because, not_ready_because
 from generic.operation import Operation
 
 __all__ = ["Case", "Sight", "judge_death", "judge_end", "unfinished_because", "without"]
@@ -51,7 +51,7 @@ class Sight:
 def unfinished_because(operation: Operation, finalizer: str, obj: Raw) -> str | None:
     """Why the operation is not through for the object yet; None when it is."""
     status = obj.get("status") or {}
-    error = (status.get("lastError") or {}).get("description") or "no error is said"
+    error = (error_of(obj) or {}).get("description") or "no error is said"
     if operation.guards:
         last = (status.get("lastOperation") or {}).get("type")
         if operation is Operation.RESTORE and last not in (None, "Restore"):

@@ -8,7 +8,7 @@ Migration", "Force Deletion").
 
 from generic.garden.flows import Flow
 from generic.garden.gardenlet import NAMESPACES, Garden, resource_of_manifest
-from generic.garden.readiness import not_migrated_because, not_ready_because
+from generic.garden.readiness import error_of, not_migrated_because, not_ready_because
 from generic.garden.shoot import SHOOT, Shoot
 from generic.garden.state import ExtensionState, ShootState
 
@@ -20,6 +20,7 @@ __all__ = [
     "Garden",
     "Shoot",
     "ShootState",
+    "error_of",
     "not_migrated_because",
     "not_ready_because",
     "resource_of_manifest",

@@ -19,7 +19,7 @@ from generic.garden.cleanup import (
     managed_resources_left,
 )
 from generic.garden.gardenlet import NAMESPACES, Garden
-from generic.garden.readiness import not_migrated_because, not_ready_because
+from generic.garden.readiness import error_of, not_migrated_because, not_ready_because
 from generic.garden.shoot import Shoot
 from generic.garden.state import ShootState, collect, put_back, put_back_resources
 
@@ -195,8 +195,8 @@ class Flow:
 
 
 def _still_there(obj: Raw) -> str:
-    error = (obj.get("status") or {}).get("lastError") or {}
-    if not error:
+    error = error_of(obj)
+    if error is None:
         return "still there"
     codes = f" ({', '.join(error['codes'])})" if error.get("codes") else ""
     return f"still there: {error.get('description')}{codes}"

@@ -75,7 +75,7 @@ class Garden:
         Bastion, are told. The others read it in the Cluster.
         """
         annotations = {CONFIRM_DELETION: "true", TIMESTAMP: self._timestamp()}
-        if force and kind.force_from is ForceSource.OBJECT_LITERAL:
+        if force and kind.force_from in (ForceSource.OBJECT, ForceSource.OBJECT_LITERAL):
             annotations[FORCE_DELETION] = "true"
         resource = resource_of(kind)
         try:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actuator.errors import ErrorCode
-from actuator.meta import LastOperationType
+from actuator.meta import LastOperationState, LastOperationType, ReadyReasons
 from generic import status
 from generic.garden import not_ready_because
 
@@ -25,12 +25,20 @@ def obj(before=None):
     return made if before is None else {**made, "status": copy.deepcopy(before)}
 
 
+def shown(before, state, text, changed=None, failure=None, type=TYPE, ready=None):
+    """The status after that was reported."""
+    report = status.Report(
+        type=type, state=state, text=text, now=NOW, generation=3, failure=failure
+    )
+    return applied(status.reported(obj(before), changed or {}, report, ready), obj(before))
+
+
 def applied(patch, to):
     """What the API server makes of such a patch."""
     after = copy.deepcopy(to)
     for op in patch:
         if op["op"] == "test":
-            assert op["path"] in ("/metadata/uid", "/status")
+            assert op["path"] in ("/metadata/uid", "/status", "/status/conditions")
             continue
         _, field, *rest = op["path"].split("/")
         target = after["status"] if rest else after
@@ -43,7 +51,7 @@ def applied(patch, to):
 
 @pytest.mark.parametrize("before", [None, {}, BEFORE], ids=["no status", "empty", "full"])
 def test_processing_leaves_error_and_generation_alone(before):
-    after = applied(status.processing(obj(before), TYPE, "at it", NOW), obj(before))
+    after = shown(before, LastOperationState.PROCESSING, "at it")
     assert after["lastOperation"] == {
         "type": "Reconcile",
         "state": "Processing",
@@ -58,10 +66,8 @@ def test_processing_leaves_error_and_generation_alone(before):
 @pytest.mark.parametrize("before", [None, {}, BEFORE], ids=["no status", "empty", "full"])
 @pytest.mark.parametrize("codes", [(), (ErrorCode.ERR_INFRA_UNAUTHENTICATED,)])
 def test_an_error_says_the_same_twice_with_its_codes(before, codes):
-    patch = status.failed(
-        obj(before), TYPE, "Error: no", NOW, generation=3, codes=codes, changed={}
-    )
-    after = applied(patch, obj(before))
+    failure = status.Failure(text="no", codes=codes)
+    after = shown(before, LastOperationState.ERROR, "Error: no", failure=failure)
     assert after["lastOperation"]["state"] == "Error"
     assert after["lastOperation"]["progress"] == 50
     assert after["lastOperation"]["description"] == after["lastError"]["description"] == "Error: no"
@@ -72,14 +78,63 @@ def test_an_error_says_the_same_twice_with_its_codes(before, codes):
 @pytest.mark.parametrize("before", [None, {}, BEFORE], ids=["no status", "empty", "full"])
 def test_success_takes_the_error_away(before):
     changed = {"providerStatus": {"b": 2}, "state": None}
-    patch = status.succeeded(obj(before), TYPE, "done", NOW, generation=3, changed=changed)
-    after = applied(patch, obj(before))
+    after = shown(before, LastOperationState.SUCCEEDED, "done", changed)
     assert "lastError" not in after
     assert "state" not in after
     assert after["providerStatus"] == {"b": 2}
     assert after["lastOperation"]["state"] == "Succeeded"
     assert after["lastOperation"]["progress"] == 100
     assert not_ready_because({"metadata": {"generation": 3}, "status": after}) is None
+
+
+READY = ReadyReasons(succeeded="Provisioned", failed="ProvisionFailed")
+WAS_READY = {
+    "conditions": [
+        {"type": "Other", "status": "True"},
+        {"type": "Ready", "status": "True", "lastTransitionTime": "2025-01-01T00:00:00Z"},
+    ]
+}
+DELETE = LastOperationType.DELETE
+PROCESSING, SUCCEEDED, ERROR = (
+    LastOperationState.PROCESSING,
+    LastOperationState.SUCCEEDED,
+    LastOperationState.ERROR,
+)
+
+
+@pytest.mark.parametrize(
+    ("type", "state", "failure", "before", "expected"),
+    [
+        (TYPE, PROCESSING, None, None, ("False", "Reconciling")),
+        (TYPE, PROCESSING, None, WAS_READY, ("True", "Reconciling")),
+        (TYPE, SUCCEEDED, None, None, ("True", "Provisioned")),
+        (TYPE, ERROR, status.Failure(text="no"), WAS_READY, ("False", "ProvisionFailed")),
+        (TYPE, ERROR, status.Failure(text="no", reason="Lost"), None, ("False", "Lost")),
+        (DELETE, PROCESSING, None, WAS_READY, ("False", "Deleting")),
+        (DELETE, ERROR, status.Failure(text="no"), None, ("False", "DeletionFailed")),
+        (
+            DELETE,
+            ERROR,
+            status.Failure(text="no", reason="Lost", gives_up=True),
+            None,
+            ("False", "DeletionFailedPermanently"),
+        ),
+    ],
+)
+def test_a_kind_outside_gardener_says_it_by_the_condition_ready(
+    type, state, failure, before, expected
+):
+    after = shown(before, state, "so it is", failure=failure, type=type, ready=READY)
+    others, found = after["conditions"][:-1], after["conditions"][-1]
+    assert (found["type"], found["status"], found["reason"]) == ("Ready", *expected)
+    assert found["message"] == "so it is"
+    assert others == (before or {"conditions": []})["conditions"][:-1]
+    stays = before is not None and expected[0] == "True"
+    assert found["lastTransitionTime"] == ("2025-01-01T00:00:00Z" if stays else NOW)
+    assert after.get("observedGeneration") == (None if state is PROCESSING else 3)
+    assert not {"lastOperation", "lastError"} & after.keys()
+    waits = not_ready_because({"metadata": {"generation": 3}, "status": after})
+    assert (waits is None) == (state is SUCCEEDED)
 
 
 def test_an_actuator_changes_everything_but_what_is_ours():
