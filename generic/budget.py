@@ -23,6 +23,8 @@ class Forced:
     """One force deletion that goes on."""
 
     uid: str
+    since: float
+    """On the monotonic clock."""
     until: float
     """On the monotonic clock; infinite where there is no budget."""
     over: bool = False
@@ -52,7 +54,8 @@ class Budgets:
         with self._lock:
             forced = self._forced.get(request)
             if forced is None or forced.uid != uid:
-                forced = Forced(uid, self._clock.monotonic() + self._seconds)
+                now = self._clock.monotonic()
+                forced = Forced(uid, now, now + self._seconds)
                 self._forced[request] = forced
             return forced
 

@@ -143,6 +143,11 @@ FLAGS: list[click.Parameter] = [
         callback=_address,
     ),
     _flag(
+        "metrics-oldest-terminating",
+        "The oldest so many objects under deletion of each controller are metrics by name.",
+        type=click.IntRange(min=0, max=100),
+    ),
+    _flag(
         "max-concurrent-reconciles",
         f"Workers of each controller; --CONTROLLER{WORKERS} for one.",
         type=click.IntRange(min=1),

@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_SAYS_FAILING = frozenset({("DeletionBlocked", "True")})
 _NONE: Mapping[str, str] = MappingProxyType({})
 H = TypeVar("H")
 
@@ -84,6 +85,11 @@ class Header:
     def succeeded(self) -> bool:
         """Whether the last operation, whichever, succeeded."""
         return self.last_operation is not None and self.last_operation[1] == "Succeeded"
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last try failed, as the object says it: lastError, or a condition."""
+        return self.has_error or not _SAYS_FAILING.isdisjoint(self.conditions)
 
 
 @attrs.frozen

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import math
 import threading
+from collections.abc import Callable
 
 import attrs
 
@@ -40,6 +41,8 @@ class Heartbeat:
     namespace: str = attrs.field(validator=attrs.validators.min_len(1))
     interval_seconds: float = attrs.field(default=30.0)
     clock: Clock = attrs.field(factory=SystemClock, kw_only=True)
+    renewed: Callable[[bool], None] = attrs.field(default=lambda _ok: None, kw_only=True)
+    """Told after each try whether the Lease was renewed."""
 
     @interval_seconds.validator
     def _check(self, _attribute: object, seconds: float) -> None:
@@ -60,10 +63,12 @@ class Heartbeat:
             try:
                 client.apply(_LEASES, self._lease())
                 failures = 0
+                self.renewed(True)
             except LeaseLost:
                 return
             except Exception as error:  # whatever it was, the next try may work
                 failures += 1
+                self.renewed(False)
                 fields = {"lease": f"{self.namespace}/{LEASE_NAME}", "error": str(error)}
                 logger.warning("the heartbeat could not be renewed", extra={"fields": fields})
             stop.wait(backoff.delay(failures) if failures else self.interval_seconds)

@@ -94,6 +94,11 @@ class Informer:
         """plural.group of what is watched."""
         return str(self._store.resource)
 
+    @property
+    def plural(self) -> str:
+        """The plural alone, as metrics call it."""
+        return self._store.resource.plural
+
     def age(self) -> float:
         """Seconds since the API server last gave a sign of life on the stream."""
         return self._clock.monotonic() - self._alive_at
@@ -230,7 +235,7 @@ class Informer:
 
     def _count_list(self) -> None:
         if self._metrics is not None:
-            self._metrics.relisted(self._store.resource.plural, self._reason)
+            self._metrics.relisted(self.plural, self._reason)
 
     def _recover(self, error: Exception | None, stop: threading.Event) -> None:
         """Decides whether to list again, and waits as long as the trouble has lasted."""

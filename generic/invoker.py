@@ -63,6 +63,10 @@ class Invoker:
     replace_worker: Callable[[Request], None] = attrs.field(
         init=False, default=lambda _request: None
     )
+    timed: Callable[[str, float], None] = attrs.field(
+        init=False, default=lambda _operation, _seconds: None
+    )
+    """Told how many seconds each operation took, once its call is back."""
 
     def __attrs_post_init__(self) -> None:
         """Calls of this actuator, with places among those of all."""
@@ -157,8 +161,12 @@ class Invoker:
 
     def _operate(self, call: Call, obj: Any, cluster: Cluster) -> object:
         call.check()  # an actuator that asks nobody must not begin without the lease either
-        if call.operation.guards:
-            problems = list(self.actuator.validate(call, obj, cluster))
-            if problems:
-                raise invalid(obj, problems)
-        return getattr(self.actuator, call.operation.value)(call, obj, cluster)
+        began = self.clock.monotonic()
+        try:
+            if call.operation.guards:
+                problems = list(self.actuator.validate(call, obj, cluster))
+                if problems:
+                    raise invalid(obj, problems)
+            return getattr(self.actuator, call.operation.value)(call, obj, cluster)
+        finally:
+            self.timed(call.operation.value, self.clock.monotonic() - began)

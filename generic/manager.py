@@ -56,9 +56,11 @@ class Manager:
     ) -> None:
         """`intercept` wraps the client of everything but informers and the lease: for faults."""
         self.options = settings or Options()
-        self.metrics = Metrics()
-        self._registry = Registry(self.options)
         self._clock: Clock = clock or SystemClock()
+        self.metrics = Metrics(
+            clock=self._clock, oldest_terminating=self.options.metrics_oldest_terminating
+        )
+        self._registry = Registry(self.options)
         self._intercept = intercept or (lambda client: client)
         self._clusters: Store[ClusterHeader] = Store(CLUSTERS, cluster_header)
         self._stop = threading.Event()
@@ -224,7 +226,13 @@ class Manager:
         """The extension is called as in the name of its Lease, NAME-leader-election."""
         name = self.options.leader_election_id.removesuffix("-leader-election")
         seconds = self.options.heartbeat_renew_interval_seconds
-        heartbeat = Heartbeat(name, self.options.heartbeat_namespace, seconds, clock=self._clock)
+        heartbeat = Heartbeat(
+            name,
+            self.options.heartbeat_namespace,
+            seconds,
+            clock=self._clock,
+            renewed=self.metrics.heartbeat,
+        )
         self.add_runnable("heartbeat", heartbeat.run, permissions=heartbeat.permissions)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:

@@ -26,6 +26,8 @@ class Options:
     leader_election_namespace: str = "default"
     metrics_bind_address: str = "127.0.0.1:8080"
     health_bind_address: str = "127.0.0.1:8081"
+    metrics_oldest_terminating: int = 0
+    """So many objects under deletion of each controller have a series of their own."""
     max_concurrent_reconciles: int = 5
     workers: Mapping[str, int] = attrs.field(factory=dict)
     """By name of a controller, or of several that begin with it: how many at a time."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 
@@ -36,7 +36,7 @@ from generic.events import EventRecorder
 from generic.finalizers import Stale
 from generic.forcing import Forcing
 from generic.invoker import CallFailed, Invoker
-from generic.metrics import ControllerMetrics
+from generic.metrics import ControllerMetrics, TerminatingState
 from generic.metrics import Outcome as Deletion
 from generic.operation import (
     Blocked,
@@ -53,6 +53,8 @@ from generic.timers import Timer, Timers
 from generic.writer import Vanished, Writer
 
 __all__ = ["Machinery", "Reconciler"]
+
+_WAITS = (Nothing.SHOOT_FAILED, Nothing.WAITS_FOR_STATE)
 
 DELETION_BACKOFF_CAP = 60.0
 """Seconds at most between two tries at a deletion."""
@@ -83,6 +85,15 @@ class Machinery:
     """Whether every outcome of a deletion becomes an event."""
 
 
+class _Cleaned(NamedTuple):
+    """An object that is cleaned up, while our finalizer is still on, as far as we know."""
+
+    uid: str
+    outcome: Deletion
+    since: str | None
+    """Its deletionTimestamp."""
+
+
 class Reconciler:
     """Runs one actuator for the objects of its kind."""
 
@@ -91,11 +102,13 @@ class Reconciler:
         self._cls = object_class(actuator)
         self._m = m = machinery
         self.invoker = Invoker(actuator, self.kind, m.client, m.clock, m.gate, m.aside)
+        self.invoker.timed = m.metrics.called
         budgets = Budgets(m.clock, m.force_delete_budget)
         clusters = m.clusters.cluster
         self.forcing = Forcing(self.invoker, budgets, self._cls, clusters)
         self._bypasses = Bypasses(self.invoker, self._cls, clusters, self._is_forced)
-        self._cleaned: dict[Request, tuple[str, Deletion]] = {}
+        self._cleaned: dict[Request, _Cleaned] = {}
+        self._given_up: dict[Request, str] = {}
         self.failures: Callable[[Request], int] = lambda _request: 0
         """How often in a row an object failed; the controller knows."""
 
@@ -109,6 +122,7 @@ class Reconciler:
             if self._bypasses.uid_of(request) is None:
                 self.invoker.known.forget(request, vanished)
             return outcome
+        self._given_up.pop(request, None)
         if entry is None:
             self.forcing.budgets.forget(request)
             return Done()
@@ -168,6 +182,17 @@ class Reconciler:
         if self._decide(request, entry.header) is Operation.FORCE_DELETE:
             self.forcing.notice(request, entry.header.uid)
 
+    def terminating(self, request: Request, header: Header) -> TerminatingState:
+        """How an object stands that is under deletion."""
+        if self.kind.finalizer not in header.finalizers:
+            return TerminatingState.FOREIGN_FINALIZER
+        if self._given_up.get(request) == header.uid:
+            return TerminatingState.GAVE_UP
+        if header.is_failing:
+            return TerminatingState.FAILING
+        waits = self._decide(request, header) in _WAITS
+        return TerminatingState.SKIPPED if waits else TerminatingState.DELETING
+
     def sweep(self) -> None:
         """What has to happen in time, whatever hangs: budgets end, overdue calls are set aside."""
         self.forcing.end_budgets()
@@ -183,8 +208,7 @@ class Reconciler:
             value = bad_force_value(self.kind, header, cluster)
             if value is not None:
                 report.bad_force_value(value)
-            waits = chosen in (Nothing.SHOOT_FAILED, Nothing.WAITS_FOR_STATE)
-            if waits and self.kind.finalizer in header.finalizers:
+            if chosen in _WAITS and self.kind.finalizer in header.finalizers:
                 self._m.metrics.deletion(Deletion.SKIPPED)
         return chosen
 
@@ -211,7 +235,7 @@ class Reconciler:
             self._release(attempt, deletion, report)
         elif result.requeue_after is None or operation is not Operation.RESTORE:
             attempt.settle()
-        report.log.info("done", extra={"fields": {"operation": operation.value}})
+        report.done(operation)
         return Done() if result.requeue_after is None else Again(result.requeue_after)
 
     def _release(self, attempt: Attempt, deletion: Deletion | None, report: Reporter) -> None:
@@ -222,10 +246,15 @@ class Reconciler:
         attempt.release()
         self._bypasses.let_go(attempt.request)
         self._cleaned.pop(attempt.request, None)
+        if attempt.operation is Operation.FORCE_DELETE:
+            forced = self.forcing.budgets.of(attempt.request, attempt.uid)
+            seconds = self._m.clock.monotonic() - forced.since
+            self._m.metrics.forced(seconds, over_budget=forced.over)
         self.forcing.budgets.forget(attempt.request)
         self.invoker.known.forget(attempt.request, attempt.uid)
         if deletion is not None:
-            report.released(deletion, attempt.others_finalizers)
+            seconds = self._seconds_since(attempt.start.deletion_timestamp)
+            report.released(deletion, seconds, attempt.others_finalizers)
 
     def _call(self, attempt: Attempt, report: Reporter) -> tuple[Deletion | None, Result]:
         """Calls the actuator where there is something to do; says how a deletion ends."""
@@ -233,15 +262,16 @@ class Reconciler:
             return Deletion.SKIPPED, Result()
         if not attempt.operation.deletes:
             return None, self._invoke(attempt, report)
-        uid, deletion = self._cleaned.get(attempt.request, ("", Deletion.DELETED))
-        if uid == attempt.uid:
-            return deletion, Result()  # only the finalizer patch failed
+        cleaned = self._cleaned.get(attempt.request)
+        if cleaned is not None and cleaned.uid == attempt.uid:
+            return cleaned.outcome, Result()  # only the finalizer patch failed
         if attempt.operation is Operation.FORCE_DELETE:
             deletion = self.forcing.run(attempt, report)
         else:
             self._invoke(attempt, report)
             deletion = Deletion.DELETED
-        self._cleaned[attempt.request] = (attempt.uid, deletion)
+        since = attempt.start.deletion_timestamp
+        self._cleaned[attempt.request] = _Cleaned(attempt.uid, deletion, since)
         return deletion, Result()
 
     def _invoke(self, attempt: Attempt, report: Reporter) -> Result:
@@ -280,6 +310,7 @@ class Reconciler:
             return Done()  # whoever leads now sees the object as it is
         if isinstance(error, RequeueAfter) and error.cause is None:
             self._write(partial(attempt.wait, str(error)), report)
+            report.waits(attempt.operation)
             return Again(error.seconds)
         cause = error.cause if isinstance(error, RequeueAfter) and error.cause else error
         text, found = describe(cause), codes(cause)
@@ -295,6 +326,7 @@ class Reconciler:
         self._write(partial(attempt.fail, failure), report)
         report.failed(attempt.operation, cause, gives_up=last_try)
         if last_try:
+            self._given_up[attempt.request] = attempt.uid
             return Done()
         if isinstance(error, RequeueAfter):
             return Again(error.seconds)
@@ -307,8 +339,12 @@ class Reconciler:
         since = attempt.start.deletion_timestamp
         if attempt.operation is not Operation.DELETE or since is None:
             return False
-        seconds = (self._m.clock.now() - parse_time(since)).total_seconds()
-        return gives_up(self._m.escalations, found, seconds)
+        return gives_up(self._m.escalations, found, self._seconds_since(since))
+
+    def _seconds_since(self, timestamp: str | None) -> float:
+        if timestamp is None:
+            return 0.0
+        return (self._m.clock.now() - parse_time(timestamp)).total_seconds()
 
     def _write(self, write: Callable[[], None], report: Reporter) -> None:
         """Writes a status beside the result; failing at that must not hide the rest.
@@ -324,11 +360,12 @@ class Reconciler:
 
     def _count_vanished(self, request: Request, entry: Entry[Header] | None) -> None:
         """Counts a release whose answer got lost: cleaned up by us, and gone since."""
-        uid, outcome = self._cleaned.get(request, ("", Deletion.DELETED))
-        if uid and (entry is None or entry.header.uid != uid):
+        cleaned = self._cleaned.get(request)
+        if cleaned is not None and (entry is None or entry.header.uid != cleaned.uid):
             del self._cleaned[request]
             self._bypasses.let_go(request)
-            self._reporter(request, uid).released(outcome)
+            report = self._reporter(request, cleaned.uid)
+            report.released(cleaned.outcome, self._seconds_since(cleaned.since))
 
     def _reporter(self, request: Request, uid: str, type: str = "") -> Reporter:
         m = self._m

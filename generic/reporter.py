@@ -26,7 +26,7 @@ from actuator.meta import Kind
 from generic import logs
 from generic.events import About, EventRecorder
 from generic.force_delete import Stripped
-from generic.metrics import ControllerMetrics, Outcome
+from generic.metrics import ControllerMetrics, Outcome, TryResult
 from generic.operation import Operation
 from generic.orphans import OrphanedFrom
 from generic.store import Request
@@ -102,6 +102,9 @@ class Reporter:
         fields = {"operation": operation.value, "error": text, "codes": codes(error)}
         self.log.error("failed", extra={"fields": fields}, exc_info=None if expected else error)
         self.event(f"{operation.value.title().replace('_', '')}Error", text, warning=True)
+        if operation is not Operation.LET_GO:
+            self.metrics.tried(operation.value, TryResult.TERMINAL if gives_up else TryResult.ERROR)
+            self.metrics.erred(operation.value, codes(error))
         if gives_up:
             self.metrics.deletion(Outcome.GAVE_UP)
             self.event(
@@ -113,6 +116,16 @@ class Reporter:
             self.metrics.timed_out()
         elif not expected:
             self.metrics.panicked()
+
+    def done(self, operation: Operation) -> None:
+        """An operation succeeded, and all that follows from it is written."""
+        self.log.info("done", extra={"fields": {"operation": operation.value}})
+        if operation is not Operation.LET_GO:
+            self.metrics.tried(operation.value, TryResult.SUCCESS)
+
+    def waits(self, operation: Operation) -> None:
+        """An operation asked to be called again."""
+        self.metrics.tried(operation.value, TryResult.PENDING)
 
     def status_not_written(self, error: BaseException) -> None:
         """What went wrong could not be written into the status either."""
@@ -153,9 +166,12 @@ class Reporter:
             text = f"The deletion ended as {outcome.value}"
             self.once(event_reason(outcome), text, warning=False)
 
-    def released(self, outcome: Outcome, others: Sequence[str] = ()) -> None:
-        """Our finalizer is off; the object waits for those of `others`."""
-        self.metrics.deletion(outcome)
+    def released(self, outcome: Outcome, seconds: float, others: Sequence[str] = ()) -> None:
+        """Our finalizer is off, so long after the deletionTimestamp; it waits for `others`."""
+        if outcome.final:
+            self.metrics.released(outcome, seconds)
+        else:
+            self.metrics.deletion(outcome)
         self.log.info("finalizer released", extra={"fields": {"outcome": outcome.value}})
         if others:
             text = f"Our finalizer is off; the object waits for {', '.join(others)}"

@@ -16,7 +16,7 @@ from generic.calls import Aside
 from generic.client import HttpClient
 from generic.health import HealthServer
 from generic.leaderelection import LeaderElector
-from generic.metrics import Metrics
+from generic.metrics import Metrics, Stream
 from generic.options import Options
 from generic.orphans.probe import OrphanProbe
 from generic.probes import Probes
@@ -73,6 +73,7 @@ class Running:
             gate=self._gate,
         )
         self.wiring = Wiring(shared, registry)
+        metrics.show_streams(self._streams)
         self._runner = Runner(registry.runnables, client, stop)
         orphans = OrphanProbe(connection, clock) if registry.registrations else None
         self.probes = Probes(self.wiring.informers, self.wiring.controllers, self._runner, orphans)
@@ -111,6 +112,10 @@ class Running:
         end = time.monotonic() + timeout
         informers = self.wiring.informers
         return all(i.wait_synced(max(0.0, end - time.monotonic())) for i in informers)
+
+    def _streams(self) -> list[Stream]:
+        """How the informers are, for metrics."""
+        return [(one.plural, one.synced, one.age()) for one in self.wiring.informers]
 
     def _make_elector(self, connection: HttpClient, clock: Clock) -> LeaderElector:
         return LeaderElector(

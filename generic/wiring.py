@@ -8,12 +8,13 @@ in which order, is `manager`'s business.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import attrs
 
 from actuator.interface import Client, Clock, Resource, resource_of
-from actuator.meta import ClusterNeed, Kind
+from actuator.meta import ClusterNeed, Kind, parse_time
 from generic.calls import Aside
 from generic.client import HttpClient
 from generic.clusters import CLUSTERS, Clusters
@@ -23,7 +24,7 @@ from generic.headers import ClusterHeader, Event, Header, Request, header
 from generic.healthchecks import HealthReconciler, wants_check
 from generic.informer import Informer
 from generic.mappers import Target
-from generic.metrics import Metrics
+from generic.metrics import Metrics, Terminating
 from generic.options import Options
 from generic.predicates import Predicate, all_of, default_predicate, has_class, has_type
 from generic.reconciler import Machinery, Reconciler
@@ -67,6 +68,15 @@ class Served(NamedTuple):
             return
         if self.controller.serves(event.request, header) and self.reconciler.notice(event):
             self.controller.queue.add(event.request)
+
+    def terminating(self, store: Store[Header]) -> Iterator[Terminating]:
+        """What of it is under deletion, as the store has it; nothing before the start."""
+        for request, seen in store.headers() if self.controller.started else ():
+            since = seen.deletion_timestamp
+            if since is not None and self.controller.serves(request, seen):
+                state = self.reconciler.terminating(request, seen)
+                moment = parse_time(since).timestamp()
+                yield Terminating(request.namespace, request.name, state, moment)
 
 
 @attrs.define
@@ -160,11 +170,22 @@ class Wiring:
             bound,
             serves=serves,
         )
+        shared.metrics.describe(
+            registration.name,
+            registration.kind.name,
+            registration.types,
+            registration.kind.finalizer,
+            shared.options.force_delete_budget,
+        )
+        served = Served(controller, reconciler)
+        shared.metrics.show_terminating(
+            registration.name, registration.kind.name, partial(served.terminating, watched.store)
+        )
         reconciler.invoker.replace_worker = controller.replace_worker
         reconciler.forcing.prefer = controller.queue.prefer
         reconciler.forcing.hurry = controller.hurry
         reconciler.failures = controller.queue.failures
-        watched.controllers.append(Served(controller, reconciler))
+        watched.controllers.append(served)
         self.controllers.append((controller, registration.workers))
         return controller
 

@@ -1,0 +1,172 @@
+"""Metrics: all metrics of one manager, and their exposition."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Metric,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import GaugeMetricFamily
+
+from actuator.interface import Clock
+from generic.clock import SystemClock
+from generic.metrics.controllers import ControllerFamilies, ControllerMetrics
+from generic.metrics.exposition import Guarded, WithoutCreated
+from generic.metrics.queues import QueueFamilies
+from generic.metrics.terminating import Source, TerminatingObjects
+from generic.metrics.values import RelistReason
+
+__all__ = ["Metrics", "Stream"]
+
+_DISTRIBUTION = "gardener-actuator"
+
+Stream = tuple[str, bool, float]
+"""Of an informer: plural of what it watches, whether it is synced, seconds since a sign of life."""
+
+
+class Metrics:
+    """The metrics of one manager, in a registry where authors may register theirs too."""
+
+    def __init__(
+        self,
+        registry: CollectorRegistry | None = None,
+        *,
+        clock: Clock | None = None,
+        oldest_terminating: int = 0,
+    ) -> None:
+        self.registry = registry or CollectorRegistry(auto_describe=True)
+        self._clock = clock or SystemClock()
+        ProcessCollector(registry=self.registry)
+        self._controllers = ControllerFamilies(self.registry)
+        self._queues = QueueFamilies(self.registry)
+        self._requests = Counter(
+            "rest_client_requests_total",
+            "Requests to the API server, by status code, method and host.",
+            ("code", "method", "host"),
+            registry=self.registry,
+        )
+        self._leader = Gauge(
+            "leader_election_master_status",
+            "Whether this process holds the lease: 1, or 0.",
+            ("name",),
+            registry=self.registry,
+        )
+        self._relists = Counter(
+            "actuator_informer_relists_total",
+            "How often an informer listed all objects, and why.",
+            ("kind", "reason"),
+            registry=self.registry,
+        )
+        self._heartbeats = Counter(
+            "actuator_heartbeat_renewals_total",
+            "Renewals of the Lease by which gardenlet knows that the extension is alive.",
+            ("result",),
+            registry=self.registry,
+        )
+        self._heartbeat = Gauge(
+            "actuator_heartbeat_last_renewal_timestamp_seconds",
+            "When that Lease was last renewed; 0 before the first time.",
+            registry=self.registry,
+        )
+        self._collector_errors = Counter(
+            "actuator_collector_errors_total",
+            "Scrapes that had to do without some metrics, by what could not be read.",
+            ("collector",),
+            registry=self.registry,
+        )
+        Gauge(
+            "actuator_build_info",
+            "What runs here; always 1.",
+            ("version", "python_version"),
+            registry=self.registry,
+        ).labels(_version(), platform.python_version()).set(1)
+        self.terminating = TerminatingObjects(self._clock, oldest_terminating)
+        self._collect("terminating", self.terminating.families)
+
+    def controller(self, name: str, kind: str, workers: int) -> ControllerMetrics:
+        """Registers a controller: everything known of it exists from now on, at 0."""
+        return self._controllers.bind(name, kind, workers, self._queues.bind(name))
+
+    def describe(
+        self, name: str, kind: str, types: Sequence[str], finalizer: str, budget: float | None
+    ) -> None:
+        """What a controller serves, and how long its force deletions may take, in seconds."""
+        self._controllers.describe(name, kind, types, finalizer, budget)
+
+    def show_terminating(self, name: str, kind: str, source: Source) -> None:
+        """From now on the objects of that controller are asked for at every scrape."""
+        self.terminating.add(name, kind, source)
+
+    def show_streams(self, streams: Callable[[], Iterable[Stream]]) -> None:
+        """From now on the informers are asked at every scrape how they are; once."""
+        self._collect("informers", lambda: _stream_families(streams()))
+
+    def request(self, method: str, host: str, code: str) -> None:
+        """A request to the API server ended; `code` is "<error>" where no answer came."""
+        self._requests.labels(code, method, host).inc()
+
+    def leader(self, name: str, leading: bool) -> None:
+        """Whether this process leads by the Lease of that name."""
+        self._leader.labels(name).set(int(leading))
+
+    def relisted(self, kind: str, reason: str) -> None:
+        """An informer listed everything. Raises ValueError for no RelistReason."""
+        for known in RelistReason:
+            self._relists.labels(kind, known.value)
+        self._relists.labels(kind, RelistReason(reason).value).inc()
+
+    def heartbeat(self, renewed: bool) -> None:
+        """The heartbeat Lease was renewed, or could not be."""
+        for known in ("success", "error"):
+            self._heartbeats.labels(known)
+        self._heartbeats.labels("success" if renewed else "error").inc()
+        if renewed:
+            self._heartbeat.set(self._clock.now().timestamp())
+
+    def total(self, name: str, by: str, **labels: str) -> dict[str, int]:
+        """The samples of a counter with these labels, summed up by one label."""
+        sums: dict[str, int] = {}
+        for family in self.registry.collect():
+            for sample in family.samples:
+                if sample.name == name and labels.items() <= sample.labels.items():
+                    key = sample.labels[by]
+                    sums[key] = sums.get(key, 0) + int(sample.value)
+        return sums
+
+    def expose(self) -> tuple[bytes, str]:
+        """The body and the content type of an answer to Prometheus."""
+        return generate_latest(WithoutCreated(self.registry)), CONTENT_TYPE_LATEST
+
+    def _collect(self, name: str, families: Callable[[], list[Metric]]) -> None:
+        self.registry.register(Guarded(families, self._collector_errors.labels(name)))
+
+
+def _stream_families(streams: Iterable[Stream]) -> list[Metric]:
+    synced = GaugeMetricFamily(
+        "actuator_informer_synced", "Whether everything was listed once: 1, or 0.", labels=("kind",)
+    )
+    age = GaugeMetricFamily(
+        "actuator_informer_stream_age_seconds",
+        "Time since the API server last gave a sign of life on the stream.",
+        labels=("kind",),
+    )
+    for kind, is_synced, seconds in streams:
+        synced.add_metric((kind,), int(is_synced))
+        age.add_metric((kind,), seconds)
+    return [synced, age]
+
+
+def _version() -> str:
+    try:
+        return version(_DISTRIBUTION)
+    except PackageNotFoundError:
+        return "unknown"
