@@ -22,6 +22,8 @@ _COMMANDS = {
     "env": ("generic.cli.env", "The embedded cluster by itself."),
     "rbac": ("generic.cli.install", "Prints the ClusterRole an extension needs."),
     "crds": ("generic.cli.install", "Prints the CustomResourceDefinitions of our kinds."),
+    "rules": ("generic.cli.monitoring", "Prints recording rules and alerts for Prometheus."),
+    "dashboards": ("generic.cli.monitoring", "Prints dashboards for Grafana."),
     "chart": ("generic.cli.chart", "Writes the Helm chart and registration of an extension."),
 }
 

@@ -1,0 +1,198 @@
+"""Rules and dashboards: what they read is exposed, each alert has its page, nothing is stale."""
+
+import json
+import re
+from pathlib import Path
+
+import promql_parser as promql
+import pytest
+import yaml
+from promised import PROMISED
+
+from generic.cli.main import main
+from generic.monitoring import ALERTS, GROUPS, RECORDINGS, dashboard_files, rule_file
+from hack.dashboards.__main__ import written
+from hack.dashboards.controllers import CONTROLLERS
+from hack.dashboards.deletions import DELETIONS
+
+RUNBOOKS = Path(__file__).parents[2] / "docs" / "runbooks"
+TARGET = {"job", "instance"}
+"""Labels that scraping adds."""
+SUFFIXES = {"histogram": ("_bucket", "_count", "_sum"), "gauge": ("",), "counter": ("",)}
+OTHERS = {
+    "ALERTS": {"alertname", "alertstate", "severity", "controller", "kind"},
+    "actuator_orphans": {"kind", "resource_type", "state"},
+    "actuator_terminating_object_deletion_timestamp_seconds": {
+        *("controller", "kind", "namespace", "name", "state")
+    },
+}
+EXPOSED = OTHERS | {
+    f"{name}{suffix}": labels | ({"le"} if suffix == "_bucket" else set())
+    for name, kind, labels in PROMISED
+    for suffix in SUFFIXES[kind]
+}
+PANELS = [panel for board in (DELETIONS, CONTROLLERS) for row in board.rows for panel in row.panels]
+GRAFANA = {"$__rate_interval": "5m", "$__interval": "5m", "$__range": "24h"}
+
+
+def recorded():
+    """What each recorded series keeps: its name says it, labels first."""
+    levels = {one.name: one.name.partition(":")[0] for one in RECORDINGS}
+    words = ("job", "controller", "kind", "outcome", "state", "code", "le")
+    return {name: {w for w in words if w in level.split("_")} for name, level in levels.items()}
+
+
+def selectors(node, ranged=False):
+    """Each vector selector below, and whether it has a range."""
+    if isinstance(node, promql.VectorSelector):
+        yield node, ranged
+    ranged = isinstance(node, promql.MatrixSelector)
+    for field in ("expr", "lhs", "rhs", "args", "vector_selector", "param"):
+        below = getattr(node, field, None)
+        for one in below if isinstance(below, list) else [below]:
+            if one is not None:
+                yield from selectors(one, ranged)
+
+
+def problems(expr):
+    """What the expression reads that nobody exposes, and counters that it reads as they are."""
+    for variable, value in GRAFANA.items():
+        expr = expr.replace(variable, value)
+    known = EXPOSED | recorded()
+    grouped = set(re.findall(r"\w+", " ".join(re.findall(r"\b(?:by|on) \(([^)]*)\)", expr))))
+    everything = set(TARGET)
+    for found, ranged in selectors(promql.parse(expr)):
+        labels = known.get(found.name)
+        if labels is None:
+            yield f"{found.name} is not exposed"
+            continue
+        everything |= labels
+        asked = {matcher.name for matcher in found.matchers.matchers}
+        yield from (f"{found.name} has no {name}" for name in asked - labels - TARGET)
+        counts = found.name.endswith(("_total", "_bucket")) and "terminating" not in found.name
+        if counts and not ranged:
+            yield f"{found.name} is a counter, and read without rate or increase"
+    yield from (f"nothing has {name}" for name in grouped - everything)
+
+
+@pytest.mark.parametrize("rule", [*RECORDINGS, *ALERTS], ids=lambda rule: rule.name)
+def test_a_rule_reads_only_what_is_exposed_or_recorded(rule):
+    assert list(problems(rule.expr)) == []
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.title)
+def test_a_panel_reads_only_what_is_exposed_or_recorded(panel):
+    for query in panel.queries:
+        assert list(problems(query.expr)) == []
+        legend = set(re.findall(r"{{(\w+)}}", query.legend))
+        kept = set(re.findall(r"\w+", " ".join(re.findall(r"by \(([^)]*)\)", query.expr))))
+        assert legend <= kept, "a legend names a label that is not kept"
+
+
+@pytest.mark.parametrize(
+    ("expr", "problem"),
+    [
+        ("sum(rate(actuator_deletion_total[5m]))", "actuator_deletion_total is not exposed"),
+        (
+            'rate(actuator_deletions_total{result="x"}[5m])',
+            "actuator_deletions_total has no result",
+        ),
+        ("sum by (code) (rate(actuator_deletions_total[5m]))", "nothing has code"),
+        ("sum(actuator_deletions_total)", "is a counter, and read without rate or increase"),
+    ],
+)
+def test_a_wrong_expression_is_found(expr, problem):
+    assert problem in " ".join(problems(expr))
+
+
+def test_a_query_that_is_no_promql_is_found():
+    with pytest.raises(ValueError, match="unclosed left parenthesis"):
+        list(problems("sum(rate(actuator_deletions_total[5m])"))
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_an_alert_says_what_it_means_and_has_a_runbook(alert):
+    page = (RUNBOOKS / f"{alert.name.lower()}.md").read_text()
+    assert page.startswith(f"# {alert.name}\n")
+    assert "## Look at" in page
+    assert "## Do" in page
+    assert alert.summary.endswith(".")
+    assert alert.description.endswith(".")
+
+
+def test_no_runbook_is_left_over():
+    assert {path.stem for path in RUNBOOKS.glob("*.md")} == {a.name.lower() for a in ALERTS}
+
+
+def test_the_rules_are_a_rule_file_whose_alerts_lead_to_their_runbooks():
+    (group,) = rule_file(GROUPS, "https://runbooks.example.org/")["groups"]
+    alerts = [rule for rule in group["rules"] if "alert" in rule]
+    assert len(alerts) == len(ALERTS)
+    for rule in alerts:
+        where = f"https://runbooks.example.org/{rule['alert'].lower()}.md"
+        assert rule["annotations"]["runbook_url"] == where
+        assert rule["labels"]["severity"] in ("info", "warning", "critical")
+
+
+def test_the_dashboards_in_the_package_are_what_the_generator_makes():
+    made = {name.removesuffix(".json"): text for name, text in written().items()}
+    assert dashboard_files() == made, "stale; run `make dashboards`"
+
+
+@pytest.mark.parametrize("name", ["deletion-outcomes", "controllers"])
+def test_a_dashboard_is_whole_json_with_a_description_and_a_unit_on_every_panel(name):
+    board = json.loads(dashboard_files()[name])
+    panels = [panel for panel in board["panels"] if panel["type"] != "row"]
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+    for panel in panels:
+        assert panel["description"].endswith(".")
+        assert panel["fieldConfig"]["defaults"]["unit"]
+        assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24
+    places = [tuple(panel["gridPos"][key] for key in "xywh") for panel in panels]
+    assert not [
+        (one, other)
+        for number, one in enumerate(places)
+        for other in places[number + 1 :]
+        if overlap(one, other)
+    ]
+
+
+def overlap(one, other):
+    x, y, w, h = one
+    a, b, c, d = other
+    return x < a + c and a < x + w and y < b + d and b < y + h
+
+
+def run(capsys, *arguments):
+    try:
+        main(arguments)
+        status = 0
+    except SystemExit as exit:
+        status = exit.code
+    return status, capsys.readouterr()
+
+
+def test_rules_are_printed_for_prometheus_and_for_its_operator(capsys):
+    status, out = run(capsys, "rules")
+    assert (status or 0) == 0
+    assert [group["name"] for group in yaml.safe_load(out.out)["groups"]] == ["actuator"]
+    status, out = run(capsys, "rules", "--operator", "extension-aws", "--label", "team=seed")
+    rule, monitor = yaml.safe_load_all(out.out)
+    assert (rule["kind"], monitor["kind"]) == ("PrometheusRule", "ServiceMonitor")
+    assert rule["metadata"]["labels"] == monitor["metadata"]["labels"] == {"team": "seed"}
+    selected = monitor["spec"]["selector"]["matchLabels"]
+    assert selected == {"app.kubernetes.io/name": "extension-aws"}
+
+
+def test_dashboards_are_listed_printed_and_written(capsys, tmp_path):
+    _, out = run(capsys, "dashboards")
+    names = out.out.split()
+    assert names == list(dashboard_files())
+    for name in names:
+        _, out = run(capsys, "dashboards", name)
+        assert out.out == dashboard_files()[name]
+    run(capsys, "dashboards", "--output", str(tmp_path))
+    assert {path.stem for path in tmp_path.iterdir()} == set(names)
+    status, out = run(capsys, "dashboards", "nope")
+    assert status == 1
+    assert "there are controllers, deletion-outcomes" in out.err
