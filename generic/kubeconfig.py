@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 import urllib3
@@ -25,6 +26,7 @@ from kubernetes import config as kube_config
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import KubeConfigMerger
+from urllib3.util.ssl_ import create_urllib3_context
 
 from actuator.errors import ConfigurationError, Unauthorized
 
@@ -34,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 _FRESH = 10.0
 """Seconds for which a token is used before the official package is asked for it again."""
+_ONE_AT_A_TIME = threading.Lock()
+"""The package shares the files that it makes of inline data among all who load."""
 
 
 class Access:
@@ -47,14 +51,14 @@ class Access:
     prefix: str
     host: str
 
-    def __init__(self, load: Callable[[], Configuration]) -> None:
+    def __init__(self, load: Callable[[], tuple[Configuration, ssl.SSLContext]]) -> None:
         self._load = load
         self._lock = threading.Lock()
         self._fresh_until = 0.0
         self._reload_from = 0.0  # not again before that, however often we are refused
         self._refused = False
         self._authorization = ""
-        self._adopt(load())
+        self._adopt(*load())
 
     def authorization(self) -> str:
         """The Authorization header, "" for none. Raises Unauthorized where it cannot be had."""
@@ -76,7 +80,7 @@ class Access:
         if self._refused:
             self._reload_from = time.monotonic() + _FRESH
             try:
-                self._adopt(self._load())
+                self._adopt(*self._load())
             except ConfigurationError as error:
                 raise Unauthorized(0, error.message) from error
             self._refused = False
@@ -90,8 +94,10 @@ class Access:
         self._authorization = token or self._authorization
         self._fresh_until = time.monotonic() + _FRESH
 
-    def _adopt(self, configuration: Configuration) -> None:
+    def _adopt(self, configuration: Configuration, tls: ssl.SSLContext) -> None:
         manager: urllib3.PoolManager = ApiClient(configuration).rest_client.pool_manager
+        files = dict.fromkeys(("ca_certs", "cert_file", "key_file"))  # all is in `tls`
+        manager.connection_pool_kw.update(files, ssl_context=tls)
         url = urlsplit(configuration.host.rstrip("/"))
         self._configuration = configuration
         self.host = url.netloc
@@ -112,21 +118,23 @@ def find_access(
     if server and urlsplit(server).scheme not in ("http", "https"):
         raise ConfigurationError(f"{server!r} is no URL of an API server; write https://HOST:PORT")
 
-    def load() -> Configuration:
+    def load() -> tuple[Configuration, ssl.SSLContext]:
         configuration = Configuration()
-        if kubeconfig is None and context is None and _in_cluster():
-            source = "the pod's service account"
-            _use(source, lambda: _load_in_cluster(configuration))
-        else:
-            path = _path(kubeconfig)
-            source = f"kubeconfig {path}"
-            _use(source, lambda: _load_kubeconfig(configuration, path, context))
-        _check_tls(source, configuration)
+        with _ONE_AT_A_TIME, TemporaryDirectory(prefix="kubeconfig-") as inline:
+            if kubeconfig is None and context is None and _in_cluster():
+                source = "the pod's service account"
+                _use(source, lambda: _load_in_cluster(configuration))
+            else:
+                path = _path(kubeconfig)
+                source = f"kubeconfig {path}"
+                _use(source, lambda: _load_kubeconfig(configuration, path, context, inline))
+            tls = _tls(source, configuration)
+        configuration.proxy_ssl_context = tls  # a proxy is trusted as the API server is
         configuration.host = server or configuration.host
         configuration.connection_pool_maxsize = connections
         configuration.retries = False
         configuration.keep_alive = True
-        return configuration
+        return configuration, tls
 
     return Access(load)
 
@@ -162,7 +170,10 @@ def _load_in_cluster(configuration: Configuration) -> None:
     )
 
 
-def _load_kubeconfig(configuration: Configuration, path: str, context: str | None) -> None:
+def _load_kubeconfig(
+    configuration: Configuration, path: str, context: str | None, inline: str
+) -> None:
+    """`inline`: the folder for what the package writes into files before it can be used."""
     configuration.host = ""  # else a cluster without a server would mean localhost
     try:
         kube_config.load_kube_config(  # type: ignore[no-untyped-call]
@@ -170,6 +181,7 @@ def _load_kubeconfig(configuration: Configuration, path: str, context: str | Non
             context=context,
             client_configuration=configuration,
             persist_config=False,
+            temp_file_path=inline,
         )
     except ConfigException:
         _check_context(path, context)
@@ -190,24 +202,26 @@ def _check_context(path: str, context: str | None) -> None:
         raise ValueError(f"it has {which}; give --context, one of: {', '.join(names)}")
 
 
-def _check_tls(source: str, configuration: Configuration) -> None:
-    """Finds now what every request would fail on. Raises ConfigurationError."""
+def _tls(source: str, configuration: Configuration) -> ssl.SSLContext:
+    """What all connections use. Finds now what each would fail on. Raises ConfigurationError."""
     if not configuration.verify_ssl:
         raise ConfigurationError(
             f"{source}: insecure-skip-tls-verify is set, and credentials would go to whoever "
             "answers; give certificate-authority instead"
         )
-    for what, file in (
-        ("certificate-authority", configuration.ssl_ca_cert),
-        ("client-certificate", configuration.cert_file),
-    ):
-        try:
-            if file and what == "certificate-authority":
-                ssl.create_default_context(cafile=file)
-            elif file:
-                ssl.create_default_context().load_cert_chain(file, configuration.key_file)
-        except (OSError, ValueError) as error:
-            raise ConfigurationError(f"{source}: its {what} cannot be used: {error}") from error
+    tls = create_urllib3_context()
+    what = "certificate-authority"
+    try:
+        if configuration.ssl_ca_cert:
+            tls.load_verify_locations(configuration.ssl_ca_cert)
+        else:
+            tls.load_default_certs()
+        what = "client-certificate"
+        if configuration.cert_file:
+            tls.load_cert_chain(configuration.cert_file, configuration.key_file)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{source}: its {what} cannot be used: {error}") from error
+    return tls
 
 
 @contextmanager

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
+import signal
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -15,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from actuator import Actuator
 from actuator.errors import NotFound
 from actuator.v1alpha1 import KINDS, Cluster
+from generic.cli.main import main
 from generic.client import HttpClient, connect
 from generic.clusters import CLUSTERS
 from generic.manager import Manager
@@ -26,6 +30,20 @@ settings.register_profile("suite", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("suite")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long begins first, so that nobody waits for it in the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.fixture
+def namespace(environment) -> str:
+    """A namespace for this test alone. It goes with the cluster: to delete one takes a hundred
+    requests, most of the time that a test takes."""
+    name = f"test-{secrets.token_hex(5)}"
+    environment.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    return name
+
+
 @pytest.fixture(scope="session")
 def admin(environment) -> HttpClient:
     """The embedded cluster with our kinds installed, as its administrator."""
@@ -34,9 +52,15 @@ def admin(environment) -> HttpClient:
 
 
 @pytest.fixture
-def seed(admin, namespace) -> Iterator[Seed]:
+def managers() -> list[Manager]:
+    """The managers that `start` has started."""
+    return []
+
+
+@pytest.fixture
+def seed(admin, namespace, managers) -> Iterator[Seed]:
     """A shoot namespace with its Cluster."""
-    looking_at = Seed(admin, namespace)
+    looking_at = Seed(admin, namespace, managers=managers)
     looking_at.create(builders.cluster(namespace))
     yield looking_at
     try:
@@ -46,14 +70,33 @@ def seed(admin, namespace) -> Iterator[Seed]:
 
 
 @pytest.fixture
-def start(environment, admin, namespace) -> Iterator[Callable[..., Manager]]:
+def start(environment, admin, namespace, managers) -> Iterator[Callable[..., Manager]]:
     """Starts managers that serve one actuator, for the type named like the namespace."""
     with ExitStack() as stack:
 
         def starter(actuator: Actuator[Any], **options: Any) -> Manager:
-            return stack.enter_context(running(environment, admin, namespace, actuator, **options))
+            way = running(environment, admin, namespace, actuator, **options)
+            managers.append(stack.enter_context(way))
+            return managers[-1]
 
         yield starter
+
+
+@pytest.fixture
+def command(capsys) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+    """Runs `actuator` as the command line does, but in here: loading it anew takes seconds."""
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        texts, code = [str(argument) for argument in arguments], 0
+        try:
+            main(texts)
+        except SystemExit as end:
+            code = end.code
+        return subprocess.CompletedProcess(texts, code, *capsys.readouterr())
+
+    yield run
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import attrs
 
 from actuator import Actuator, Resource
+from actuator.cluster import Verdict
 from actuator.errors import NotFound
 from actuator.interface import Client, resource_of
 from actuator.meta import Object, Raw
@@ -24,6 +25,7 @@ from generic.garden import Garden, not_ready_because
 from generic.manager import Manager
 from generic.options import Options
 from generic.rbac import cluster_role, role_binding
+from generic.store import cluster_header
 
 INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 EVENTS = Resource("v1", "events")
@@ -35,14 +37,23 @@ OPERATION = "gardener.cloud/operation"
 TIMESTAMP = "gardener.cloud/timestamp"
 
 
-def eventually(check: Callable[[], Any], seconds: float = 30.0) -> Any:
-    """What `check` returns once it returns something true; fails with its last answer."""
+PATIENCE = 60.0
+"""Seconds for what takes moments on an idle machine: a busy one only takes longer to fail."""
+_NOT_YET = (AssertionError, LookupError, NotFound)
+
+
+def eventually(check: Callable[[], Any], seconds: float = PATIENCE) -> Any:
+    """What `check` returns once it returns something true; fails with its last answer.
+
+    What `check` looks for and does not find, an object, a key, is not there yet: it is asked
+    again, and its error is raised in the end.
+    """
     deadline = time.monotonic() + seconds
     while True:
         try:
             if answer := check():
                 return answer
-        except AssertionError:
+        except _NOT_YET:
             if time.monotonic() > deadline:
                 raise
             answer = None
@@ -100,8 +111,11 @@ class Seed:
         namespace: str,
         cls: type[Object] = Infrastructure,
         name: str = "infra",
+        managers: Sequence[Manager] = (),
     ) -> None:
+        """`managers` are waited for where they have to know a Cluster before what comes next."""
         self.client = client
+        self.managers = managers
         self.kind = cls.KIND
         self.resource = resource_of(cls.KIND)
         self.namespace = namespace
@@ -111,7 +125,7 @@ class Seed:
 
     def of(self, cls: type[Object], name: str, namespace: str | None = None) -> Seed:
         """The same seed, looked at for an object of another kind."""
-        return Seed(self.client, namespace or self.namespace, cls, name)
+        return Seed(self.client, namespace or self.namespace, cls, name, self.managers)
 
     def create(self, manifest: Raw) -> Raw:
         resource = CLUSTERS if manifest["kind"] == "Cluster" else self.resource
@@ -138,8 +152,20 @@ class Seed:
         self.garden.delete(self.kind, self.where, name or self.name)
 
     def update_cluster(self, manifest: Raw) -> None:
+        """What is written afterwards meets managers that have seen this: watches have no order."""
         patch = [{"op": "replace", "path": "/spec", "value": manifest["spec"]}]
-        self.client.patch(CLUSTERS, self.namespace, "", patch)
+        written = self.client.patch(CLUSTERS, self.namespace, "", patch)
+        self._wait_until_seen(cluster_header(written).verdict)
+
+    def delete_cluster(self) -> None:
+        """As `update_cluster`: afterwards no manager has it any more."""
+        self.client.delete(CLUSTERS, self.namespace)
+        self._wait_until_seen(Verdict())
+
+    def _wait_until_seen(self, verdict: Verdict) -> None:
+        for manager in self.managers:
+            if not manager._stop.is_set():
+                eventually(lambda manager=manager: manager.verdict(self.namespace) == verdict)
 
     def is_gone(self, name: str = "") -> bool:
         try:
@@ -190,7 +216,7 @@ def running(
     manager.options = attrs.evolve(manager.options, kubeconfig=environment.user_kubeconfig(name))
     manager.start()
     try:
-        assert not synced or manager.wait_synced(20)
+        assert not synced or manager.wait_synced(PATIENCE)
         yield manager
     finally:
         manager.stop()

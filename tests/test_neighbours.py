@@ -25,7 +25,7 @@ except ConfigurationError as error:
 def checked_beside(planted: Path) -> subprocess.CompletedProcess[str]:
     ours = Path(__file__).parent.parent
     command = [sys.executable, "-c", CHECK, ours, planted]
-    return subprocess.run(command, capture_output=True, check=False, text=True, timeout=30)
+    return subprocess.run(command, capture_output=True, check=False, text=True, timeout=120)
 
 
 def plant_distribution(folder: Path, name: str) -> None:

@@ -11,7 +11,7 @@ from actuator.meta import Raw
 __all__ = ["NAMESPACE", "config_map", "daemon_set", "runtime_class"]
 
 NAMESPACE = "kube-system"
-_IMAGE = "registry.k8s.io/pause:3.10"
+_IMAGE = "registry.example.org/pause:3.10"
 """Stands in for the program that a real extension would bring to each node."""
 
 

@@ -24,7 +24,7 @@ from generic.drill.breaks import BREAKS
 from generic.drill.judge import Finding
 from generic.drill.migration import page as migration_page
 from generic.drill.migration import rules as migration
-from generic.drill.migration.breaks import MIGRATION_BREAKS
+from generic.drill.migration.breaks import EACH, MIGRATION_BREAKS
 from generic.drill.migration.run import SCENARIO, migrate
 from generic.drill.report import check_report, write_html, write_json
 from generic.drill.run import drill as hold
@@ -164,6 +164,8 @@ def _migrate(settings: Settings, rehearsal: Together, output: Path) -> list[Find
 
 def _patience(scenario: str, break_rule: str | None) -> float:
     """Seconds for each phase; what is broken on purpose is not waited for, but for restarts."""
+    if break_rule == EACH:
+        return 60.0  # the other shoots get through meanwhile
     if scenario == SCENARIO:
         return 15.0 if break_rule else 120.0
     return 6.0 if break_rule else 90.0

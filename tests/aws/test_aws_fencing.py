@@ -169,7 +169,7 @@ def test_a_manager_that_loses_the_lease_in_a_request_makes_no_other(
     reference = {"name": "cloudprovider", "namespace": namespace}
     manifest["spec"] |= {"region": REGION, "secretRef": reference}
     seed.create(manifest)
-    assert cloud.held.wait(20)
+    assert cloud.held.wait(60)
     taken = {"spec": {"holderIdentity": "another"}}
     seed.client.patch(LEASES, Options().leader_election_id, namespace, taken)
     eventually(lambda: manager._running.lost)

@@ -62,7 +62,7 @@ def test_after_a_restart_the_deletion_says_what_is_missing_and_waits_for_it(
     assert vpcs() == 1
     assert seed.events("SecretGone") == []
     seed.client.create(SECRETS, secret(namespace, shoot_key))
-    eventually(seed.is_gone, seconds=60)
+    eventually(seed.is_gone)
     assert vpcs() == 0
 
 

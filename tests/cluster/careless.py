@@ -1,4 +1,4 @@
-"""Rehearsals with a bug each that only a crash at the right moment shows, for the explorer."""
+"""A rehearsal with a bug in each operation; most show only after a crash at the right moment."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from generic.rehearsal import RehearsedShoot
 NETWORK = "Local::Network"
 
 
-class Forgetful(Actuator[Network]):
-    """Makes a thing before it looks for its own mark."""
+class Careless(Actuator[Network]):
+    """One thing outside, and no care."""
 
     def __init__(self, outside: Outside) -> None:
         self.outside = outside
 
     def reconcile(self, ctx: Any, obj: Any, cluster: Any) -> None:
+        """Makes a thing before it looks for its own mark."""
         if obj.status.state is None:
             mark = {"shoot": obj.metadata.namespace}
             id = uuid.uuid4().hex
@@ -30,78 +31,44 @@ class Forgetful(Actuator[Network]):
             obj.status.state = {"id": id}
 
     def delete(self, ctx: Any, obj: Any, cluster: Any) -> None:
-        for thing in self.outside.find({"shoot": obj.metadata.namespace}):
-            self.outside.delete(thing.id, thing.tags)
-
-    def external_resources(self, obj: Any) -> list[ExternalResource]:
-        mark = {"shoot": obj.metadata.namespace}
-        return [ExternalResource(type=NETWORK, tags=mark)] if obj.status.state else []
-
-
-class Hasty(Forgetful):
-    """Lets the object go before it cleans up."""
-
-    def delete(self, ctx: Any, obj: Any, cluster: Any) -> None:
+        """Lets the object go before it cleans up."""
         meta, kind = obj.metadata, obj.KIND
         rest = [one for one in meta.finalizers if one != kind.finalizer]
         patch = {"metadata": {"finalizers": rest}}
         ctx.client.patch(resource_of(kind), meta.name, meta.namespace, patch)
-        super().delete(ctx, obj, cluster)
+        for thing in self.outside.find({"shoot": obj.metadata.namespace}):
+            self.outside.delete(thing.id, thing.tags)
 
+    def force_delete(self, ctx: Any, obj: Any, cluster: Any) -> None:
+        """Leaves the thing where it is."""
 
-class Wiping(Forgetful):
-    """Takes everybody's finalizers off, as Go's library does on migrate."""
+    def external_resources(self, obj: Any) -> list[ExternalResource]:
+        """Says nothing of it."""
+        return []
 
     def migrate(self, ctx: Any, obj: Any, cluster: Any) -> None:
+        """Takes everybody's finalizers off, as Go's library does."""
         meta = obj.metadata
         patch = {"metadata": {"finalizers": None}}
         ctx.client.patch(resource_of(obj.KIND), meta.name, meta.namespace, patch)
 
-
-class Silent(Forgetful):
-    """Says nothing of what it leaves outside."""
-
-    def external_resources(self, obj: Any) -> list[ExternalResource]:
-        return []
-
-
-class Stubborn(Forgetful):
-    """Never gets through once it was interrupted."""
-
-    def reconcile(self, ctx: Any, obj: Any, cluster: Any) -> None:
-        mark = {"shoot": obj.metadata.namespace}
-        if self.outside.find(mark) and obj.status.state is None:
+    def restore(self, ctx: Any, obj: Any, cluster: Any) -> None:
+        """Never gets through once it was interrupted."""
+        known = obj.status.state
+        if "begun" in known:
             raise RuntimeError("somebody was here before")
-        super().reconcile(ctx, obj, cluster)
+        obj.status.state = {**known, "begun": True}
+        ctx.save(obj)
+        obj.status.state = known
 
 
-class _Rehearsal(LocalRehearsal):
-    actuator: type[Forgetful]
+class CarelessRehearsal(LocalRehearsal):
+    """The local sample's outside, with that instead of its actuators."""
 
     def actuators(self) -> list[Actuator[Any]]:
         found = super().actuators()
         outside = next(one for one in found if type(one).__name__ == "LocalNetwork")._outside
-        return [self.actuator(outside)]
+        return [Careless(outside)]
 
     def manifests(self, shoot: RehearsedShoot) -> list[Raw]:
         return [one for one in super().manifests(shoot) if one["kind"] == Network.KIND.name]
-
-
-class ForgetfulRehearsal(_Rehearsal):
-    actuator = Forgetful
-
-
-class HastyRehearsal(_Rehearsal):
-    actuator = Hasty
-
-
-class WipingRehearsal(_Rehearsal):
-    actuator = Wiping
-
-
-class SilentRehearsal(_Rehearsal):
-    actuator = Silent
-
-
-class StubbornRehearsal(_Rehearsal):
-    actuator = Stubborn

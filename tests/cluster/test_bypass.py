@@ -72,7 +72,7 @@ def test_cleanup_is_made_up_for_and_the_record_says_that_nothing_is_left(seed, s
     strip(seed)
     eventually(lambda: bypassed(manager) == 1)
     del actuator.on["delete"]
-    eventually(lambda: states(seed) == ["Gone"], seconds=60)
+    eventually(lambda: states(seed) == ["Gone"])
     assert actuator.operations()[-1] == "delete"
     assert bypassed(manager) == 1
 
@@ -82,7 +82,7 @@ def test_it_is_noticed_also_where_others_still_hold_the_object(seed, stuck):
     strip(seed, FOREIGN)
     eventually(lambda: bypassed(manager) == 1)
     del actuator.on["delete"]
-    eventually(lambda: states(seed) == ["Gone"], seconds=60)
+    eventually(lambda: states(seed) == ["Gone"])
     assert seed.get()["metadata"]["finalizers"] == [FOREIGN]
     strip(seed)
     eventually(seed.is_gone)
@@ -115,7 +115,7 @@ def test_it_is_noticed_by_the_answer_to_an_error_that_could_not_be_written(seed,
     seed.delete()
     eventually(lambda: bypassed(manager) == 1)
     actuator.on["delete"] = lambda *_args: None
-    eventually(lambda: states(seed) == ["Gone"], seconds=60)
+    eventually(lambda: states(seed) == ["Gone"])
 
 
 def test_a_release_of_ours_is_no_bypass(seed, start):

@@ -105,7 +105,7 @@ def render(helm, namespace):
         command = [helm, "template", "release", folder / "mine", "--namespace", namespace]
         for key, value in values.items():
             command += ["--set-json", f"{key}={json.dumps(value)}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
         return [document for document in yaml.safe_load_all(done.stdout) if document]
 
@@ -380,7 +380,7 @@ def test_a_flag_that_is_written_wrongly_is_refused(write, arguments, words):
 def test_as_a_command_it_says_what_it_has_written(author, tmp_path):
     command = [*ACTUATOR, "chart", author, "--output", "out"]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+        command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
     written = [tmp_path / line for line in done.stdout.splitlines()]

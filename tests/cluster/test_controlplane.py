@@ -201,7 +201,7 @@ def test_a_forced_deletion_asks_no_hook_renders_nothing_and_waits_for_nothing(cp
     before = list(actuator.hooks)
     cp.update_cluster(builders.cluster(cp.namespace, force="true"))
     cp.delete()
-    eventually(cp.is_gone, 15)
+    eventually(cp.is_gone)
     assert actuator.hooks == before
     assert not left(cp)
     assert not secrets(cp)

@@ -453,7 +453,7 @@ def test_as_a_command_it_shows_a_table_and_exits_with_1(author, environment, hel
     held("infra")
     command = [*ACTUATOR, "drain", author, "--kubeconfig", environment.kubeconfig]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+        command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path
     )
     assert done.returncode == 1
     assert "infra" in done.stdout
@@ -461,6 +461,6 @@ def test_as_a_command_it_shows_a_table_and_exits_with_1(author, environment, hel
     assert done.stderr.splitlines()[-1].startswith("Error: 1 object ")
     run("--release", "--lease", "none")
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+        command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path
     )
     assert (done.returncode, done.stdout) == (0, "nothing carries a finalizer of this extension\n")

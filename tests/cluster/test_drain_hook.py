@@ -54,7 +54,7 @@ def run_helm(helm, environment, namespace):
     def call(verb, *arguments):
         command = [helm, verb, "release", *arguments, "--namespace", namespace]
         command += ["--kubeconfig", environment.kubeconfig]
-        return subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
 
     return call
 
@@ -128,7 +128,7 @@ def job_controller(admin, environment, namespace):
             [*command, "--kubeconfig", kubeconfig],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=150,
             check=False,
         )
         answers.append(done)

@@ -24,14 +24,20 @@ from generic.garden import NAMESPACES
 from generic.orphans import Orphan
 from generic.seed import install_crds, install_kinds
 
+LOCAL = "extensions.local.rehearsal:LocalRehearsal"
 ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
 
 
-def drill(tmp_path, *flags):
-    command = [*ACTUATOR, "drill", "--output", str(tmp_path), *flags]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
-    report = tmp_path / "report.json"
-    return done, json.loads(report.read_text()) if report.exists() else None
+@pytest.fixture
+def drill(command, tmp_path):
+    """Holds a drill in this process; what it said, and its report if there is one."""
+
+    def hold(*arguments):
+        done = command("drill", "--output", tmp_path, *arguments)
+        report = tmp_path / "report.json"
+        return done, json.loads(report.read_text()) if report.exists() else None
+
+    return hold
 
 
 def broken_rules(report):
@@ -39,8 +45,10 @@ def broken_rules(report):
 
 
 def test_the_drill_passes_and_its_report_proves_it(tmp_path):
-    done, report = drill(tmp_path, "--shoots", "3")
+    program = [*ACTUATOR, "drill", "--output", str(tmp_path), "--shoots", "3"]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=500, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads((tmp_path / "report.json").read_text())
     assert broken_rules(report) == set()
     assert {finding["rule"] for finding in report["findings"]} == {*BREAKS, "seed"}
     assert "ERR_INFRA_UNAUTHENTICATED" in done.stdout
@@ -50,8 +58,9 @@ def test_the_drill_passes_and_its_report_proves_it(tmp_path):
 
 
 @pytest.mark.parametrize("rule", list(BREAKS))
-def test_each_check_fails_where_its_rule_is_broken(tmp_path, rule):
-    done, report = drill(tmp_path, "--shoots", "1", "--break", rule)
+def test_each_check_fails_where_its_rule_is_broken(drill, rule):
+    cheap = [] if rule == "I6" else [LOCAL, "--scenario", "deletion-denied"]  # it needs a call
+    done, report = drill(*cheap, "--shoots", "1", "--break", rule)
     assert done.returncode == 1, done.stdout + done.stderr
     assert rule in broken_rules(report)
 
@@ -72,11 +81,10 @@ def test_each_check_fails_where_its_rule_is_broken(tmp_path, rule):
         ),
     ],
 )
-def test_bad_input_gets_one_sentence(tmp_path, flags, words):
-    done, report = drill(tmp_path, *flags)
+def test_bad_input_gets_one_sentence(drill, flags, words):
+    done, report = drill(*flags)
     assert done.returncode in (1, 2)
     assert words in done.stderr
-    assert "Traceback" not in done.stderr
     assert report is None
 
 
@@ -112,10 +120,15 @@ def everything(admin):
     return found
 
 
-def test_on_a_seed_that_is_not_its_own_it_leaves_nothing(foreign, tmp_path):
+def drilled(admin):
+    """The namespaces of drills; those of one before may still be ending."""
+    return {obj["metadata"]["name"] for obj in admin.list(NAMESPACES, label_selector=LABEL)}
+
+
+def test_on_a_seed_that_is_not_its_own_it_leaves_nothing(foreign, drill):
     _, admin = foreign
     before = everything(admin)
-    done, report = drill(tmp_path, "--shoots", "2", *target(foreign))
+    done, report = drill("--shoots", "2", *target(foreign))
     assert done.returncode == 0, done.stdout + done.stderr
     assert broken_rules(report) == set()
     assert everything(admin) == before
@@ -123,20 +136,20 @@ def test_on_a_seed_that_is_not_its_own_it_leaves_nothing(foreign, tmp_path):
 
 def test_an_interrupted_drill_leaves_nothing(foreign, tmp_path):
     _, admin = foreign
-    before = everything(admin)
+    before, known = everything(admin), drilled(admin)
     command = [*ACTUATOR, "drill", "--output", str(tmp_path), "--shoots", "2", *target(foreign)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    eventually(lambda: len(admin.list(NAMESPACES, label_selector=LABEL)) > 2, seconds=40)
+    eventually(lambda: len(drilled(admin) - known) > 2)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode != 0
     assert "Traceback" not in errors
     assert everything(admin) == before
     assert admin.list(CLUSTERS, label_selector=LABEL) == []
 
 
-def test_it_refuses_where_another_controller_reacts_to_its_type(foreign, tmp_path):
+def test_it_refuses_where_another_controller_reacts_to_its_type(foreign, drill):
     """Somebody whose predicate lets every type through."""
     _, admin = foreign
     before, stop = everything(admin), threading.Event()
@@ -154,7 +167,7 @@ def test_it_refuses_where_another_controller_reacts_to_its_type(foreign, tmp_pat
     thread = threading.Thread(target=meddle, daemon=True)
     thread.start()
     try:
-        done, report = drill(tmp_path, *target(foreign))
+        done, report = drill(*target(foreign))
     finally:
         stop.set()
         thread.join()
@@ -164,9 +177,9 @@ def test_it_refuses_where_another_controller_reacts_to_its_type(foreign, tmp_pat
     assert everything(admin) == before
 
 
-def test_it_refuses_a_seed_without_the_kinds(tmp_path):
+def test_it_refuses_a_seed_without_the_kinds(drill):
     with Environment() as environment:
-        done, report = drill(tmp_path, *target((environment, None)))
+        done, report = drill(*target((environment, None)))
     assert done.returncode == 1
     assert "has no CRD clusters.extensions.gardener.cloud" in done.stderr
     assert report is None

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 import attrs
 import pytest
 from builders import cluster, infrastructure
-from harness import ROLES, Script, Seed, eventually, running
+from harness import PATIENCE, ROLES, Script, Seed, eventually, running
 
 from actuator import Resource
 from actuator.errors import (
@@ -141,7 +141,7 @@ def test_a_delayed_request_arrives_even_if_nobody_waits_for_it(proxy, far, admin
     with pytest.raises(Silence):
         far.within(0.2).create(CONFIG_MAPS, config_map(namespace, "b"))
     assert names(admin, namespace) == {"a"}
-    eventually(lambda: names(admin, namespace) == {"a", "b"}, 5)
+    eventually(lambda: names(admin, namespace) == {"a", "b"})
 
 
 def test_a_stalled_request_is_never_answered(proxy, far, admin, namespace):
@@ -204,7 +204,7 @@ def watching(client, namespace, **options):
     stop = threading.Event()
     threading.Thread(target=informer.run, args=(stop,), daemon=True).start()
     try:
-        assert informer.wait_synced(15), informer.problem
+        assert informer.wait_synced(PATIENCE), informer.problem
         yield informer, events, lists
     finally:
         stop.set()
@@ -218,7 +218,7 @@ def test_lines_of_a_watch_come_one_by_one(far, admin, namespace):
     with watching(far, namespace) as (_, events, lists):
         for name in ("a", "b"):
             admin.create(CONFIG_MAPS, config_map(namespace, name))
-            eventually(lambda name=name: told(events, name) == [EventType.ADDED], 2)
+            eventually(lambda name=name: told(events, name) == [EventType.ADDED])
         assert lists == ["initial"]
 
 
@@ -228,7 +228,7 @@ def test_a_410_inside_a_watch_leads_to_a_new_list_and_nothing_is_missed(
     with watching(far, namespace) as (_, events, lists):
         proxy.inject(Fault(effect=Effect.STREAM_ERROR, status=410, resource="configmaps", times=1))
         admin.create(CONFIG_MAPS, config_map(namespace, "a"))
-        eventually(lambda: told(events, "a") == [EventType.ADDED], 10)
+        eventually(lambda: told(events, "a") == [EventType.ADDED])
         assert lists == ["initial", "expired"]
 
 
@@ -238,10 +238,10 @@ def test_a_watch_that_is_cut_goes_on_from_where_it_was(proxy, far, admin, namesp
             Fault(effect=Effect.CUT_STREAM, resource="configmaps", after=1, times=1)
         )
         admin.create(CONFIG_MAPS, config_map(namespace, "a"))
-        eventually(lambda: told(events, "a"), 10)
+        eventually(lambda: told(events, "a"))
         assert injection.hits == 0
         admin.delete(CONFIG_MAPS, "a", namespace)
-        eventually(lambda: told(events, "a") == [EventType.ADDED, EventType.DELETED], 10)
+        eventually(lambda: told(events, "a") == [EventType.ADDED, EventType.DELETED])
         assert injection.hits == 1
         assert lists == ["initial"]
 
@@ -250,9 +250,9 @@ def test_a_watch_that_fell_silent_is_found_out(proxy, far, admin, namespace):
     with watching(far, namespace, idle_timeout=1.5) as (informer, events, _):
         injection = proxy.inject(Fault(effect=Effect.SILENCE, resource="configmaps", times=1))
         admin.create(CONFIG_MAPS, config_map(namespace, "a"))
-        eventually(lambda: injection.hits == 1, 5)
+        eventually(lambda: injection.hits == 1)
         assert not told(events, "a")
-        eventually(lambda: told(events, "a") == [EventType.ADDED], 15)
+        eventually(lambda: told(events, "a") == [EventType.ADDED])
         assert informer.synced
 
 
@@ -261,7 +261,7 @@ def test_a_late_line_is_late(proxy, far, admin, namespace):
         proxy.inject(Fault(effect=Effect.DELAY_LINE, seconds=0.7, resource="configmaps", times=1))
         start = time.monotonic()
         admin.create(CONFIG_MAPS, config_map(namespace, "a"))
-        eventually(lambda: told(events, "a"), 10)
+        eventually(lambda: told(events, "a"))
         assert time.monotonic() - start >= 0.7
 
 
@@ -271,7 +271,7 @@ def test_watches_that_clients_leave_leave_no_thread(proxy, far, namespace):
         path = path_of(CONFIG_MAPS, namespace)
         with far.stream(path, {"watch": "true"}, read_timeout=5):
             pass
-    eventually(lambda: threading.active_count() <= before + 1, 5)
+    eventually(lambda: threading.active_count() <= before + 1)
 
 
 # --- a manager
@@ -310,11 +310,11 @@ def lives(seed, batch, during=lambda: None):
         seed.create(infrastructure(seed.namespace, seed.namespace, name))
     during()
     for name in made:
-        eventually(lambda name=name: seed.is_ready(name), 60)
+        eventually(lambda name=name: seed.is_ready(name))
     for name in made:
         seed.delete(name)
     for name in made:
-        eventually(lambda name=name: seed.is_gone(name), 60)
+        eventually(lambda name=name: seed.is_gone(name))
 
 
 SURVIVED = [
@@ -367,7 +367,7 @@ def test_a_permission_that_is_revoked_is_missed_until_it_is_back(
         assert not seed.status()
         revocation.give_back()
         revocation.give_back()
-        eventually(seed.is_ready, 30)
+        eventually(seed.is_ready)
         assert granted(admin.get(ROLES, stage.role)["rules"]) == granted(before)
 
 
@@ -441,6 +441,6 @@ def test_after_a_random_script_every_object_is_where_it_should_be(
         shoot.delete("old")
         faults.play(script, attrs.evolve(stage, environment=own), threading.Event())
         assert granted(shoot.client.get(ROLES, stage.role)["rules"]) == granted(role)
-        eventually(lambda: shoot.is_gone("old"), 60)
+        eventually(lambda: shoot.is_gone("old"))
         lives(shoot, "after")
         assert [check() for check in manager.check_health().values() if check()] == []

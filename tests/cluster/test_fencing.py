@@ -94,7 +94,7 @@ def test_who_sleeps_until_another_leads_writes_nothing_when_it_wakes(
         script = Script(delete=lambda *_: gate.wait(60))
         election = {"leader_election": True, "max_concurrent_reconciles": 4}
         with running(environment, admin, namespace, script, **election):
-            eventually(lambda: all(seed.is_ready(name) for name in NAMES), seconds=40)
+            eventually(lambda: all(seed.is_ready(name) for name in NAMES))
             second = holder(admin, namespace)
             for name in NAMES:
                 seed.delete(name)

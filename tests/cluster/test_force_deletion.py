@@ -259,19 +259,18 @@ def test_an_actuator_that_cannot_say_what_it_leaves_leaves_something_unknown(see
 
 
 def test_a_missing_cluster_blocks_a_deletion_unless_force_was_seen_before(seed, start, script):
-    from generic.clusters import CLUSTERS
 
     script.on["delete"] = stuck
     script.on["force_delete"] = stuck
     start(script)
     seed.create(infrastructure(seed.namespace, seed.namespace))
     eventually(seed.is_ready)
-    seed.client.delete(CLUSTERS, seed.namespace)
+    seed.delete_cluster()
     seed.delete()
     eventually(lambda: "no Cluster" in seed.status().get("lastError", {}).get("description", ""))
     assert "delete" not in script.operations()
     seed.create(cluster(seed.namespace, force="true"))
     eventually(lambda: "force_delete" in script.operations())
-    seed.client.delete(CLUSTERS, seed.namespace)
+    seed.delete_cluster()
     del script.on["force_delete"]
     eventually(seed.is_gone)

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import attrs
 import pytest
-from harness import Script, eventually
+from harness import PATIENCE, Script, eventually
 
 from actuator import v1alpha1
 from actuator.cluster import FORCE_DELETION
@@ -179,7 +179,7 @@ def diary(environment, admin, shoot, all_kinds):
     for cls in KINDS:
         manager.add(Noted(diary, cls), type=shoot.technical_id)
     manager.start()
-    assert manager.wait_synced(20)
+    assert manager.wait_synced(PATIENCE)
     yield diary
     manager.stop()
 

@@ -200,7 +200,7 @@ def test_progressing_becomes_false_after_its_threshold(infra):
     health = Health(infra, lambda ctx: HealthResult.progressing("rolling", 1.0))
     found = health()
     assert (found["status"], found["reason"]) == ("Progressing", "HealthCheckProgressing")
-    eventually(lambda: health()["status"] == "False", 10)
+    eventually(lambda: health()["status"] == "False")
     assert health()["reason"] == "HealthCheckUnsuccessful"
 
 

@@ -135,7 +135,7 @@ def test_after_a_restart_the_deletion_is_blocked_until_the_secret_is_back(seed, 
     assert (condition["status"], condition["reason"]) == ("True", "SecretMissing")
     assert reader.found[-1] == ("delete", None)
     seed.client.create(SECRETS, planted(seed.namespace))
-    eventually(seed.is_gone, seconds=60)
+    eventually(seed.is_gone)
     assert reader.found[-1] == ("delete", PLANTED)
 
 

@@ -221,11 +221,12 @@ def test_processing_is_published_at_once_where_that_is_asked_for(seed, start, sc
 
 
 def test_a_quiet_object_is_left_alone_when_a_manager_starts(seed, start, script):
-    start(script)
+    first = start(script)
     seed.create(requested(seed))
     eventually(seed.is_ready)
+    first.stop()
     second = Script()
-    start(second, leader_election=False)
+    start(second)
     seed.create(requested(seed, name="other"))
     eventually(lambda: second.operations("other"))
     assert second.operations() == []

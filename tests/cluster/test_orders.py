@@ -7,6 +7,7 @@ from builders import cluster, infrastructure
 from harness import FINALIZER, OPERATION, TIMESTAMP, eventually
 
 from actuator import ActuatorError
+from actuator.errors import Unavailable
 
 
 class Between:
@@ -194,18 +195,23 @@ def test_foreign_finalizers_that_come_and_go_are_kept_in_a_storm_of_writes(seed,
     seed.patch([{"op": "remove", "path": "/metadata/finalizers"}])
 
 
-def test_a_lost_answer_to_the_release_is_no_second_deletion(seed, start, script, between):
-    from actuator.errors import Unavailable
-
+@pytest.mark.parametrize("others", [[], ["example.org/a"]], ids=["gone", "held-by-others"])
+def test_a_lost_answer_to_the_release_is_no_second_deletion(seed, start, script, between, others):
     def lose():
         raise Unavailable(0, "the answer got lost")
 
     manager = start(script, intercept=between)
     create(seed)
     eventually(seed.is_ready)
+    if others:
+        seed.patch([{"op": "add", "path": "/metadata/finalizers/-", "value": others[0]}])
     between.after["finalizers"] = lose
     seed.delete()
-    eventually(seed.is_gone)
+    eventually(lambda: seed.get()["metadata"]["finalizers"] == others if others else seed.is_gone())
     outcomes = manager.metrics.total
     eventually(lambda: outcomes("actuator_deletions_total", "outcome")["deleted"] == 1)
     assert script.operations() == ["reconcile", "delete"]
+    if others:
+        seed.patch([{"op": "remove", "path": "/metadata/finalizers"}])
+        eventually(seed.is_gone)
+    assert outcomes("actuator_deletions_total", "outcome")["deleted"] == 1

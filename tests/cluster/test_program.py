@@ -37,7 +37,7 @@ class Running:
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        return self.process.wait(20)
+        return self.process.wait(100)
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_process_that_loses_its_lease_ends(program, admin, seed):
     name = lease["metadata"]["name"]
     stolen = {"holderIdentity": "a-thief", "renewTime": "2099-01-01T00:00:00.000000Z"}
     admin.patch(LEASES, name, seed.namespace, {"spec": stolen})
-    assert running.process.wait(15) == 1
+    assert running.process.wait(100) == 1
     assert "lost the lease" in running.text()
 
 
@@ -110,7 +110,7 @@ def addresses(running):
 
 def get(url):
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=30) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -137,7 +137,7 @@ def test_a_manager_that_may_not_watch_is_alive_and_not_ready(program, admin, see
     assert get(f"{url}/readyz")[0] == 503
     assert get(f"{url}/healthz")[0] == 200
     admin.create(BINDINGS, role_binding(seed.namespace, user=seed.namespace))
-    eventually(lambda: get(f"{url}/readyz")[0] == 200, seconds=80)
+    eventually(lambda: get(f"{url}/readyz")[0] == 200, seconds=100)
 
 
 def test_a_manager_that_may_not_write_orphans_is_alive_and_not_ready(program, admin, seed):
@@ -168,25 +168,21 @@ def test_flags_come_from_the_environment_too(program, seed):
     ("flags", "words"),
     [
         pytest.param(["--kubeconfig=/does/not/exist"], "/does/not/exist does not exist", id="file"),
-        pytest.param(["--context=nowhere"], "nowhere", id="context"),
         pytest.param(["--log-level=loud"], "'loud' is not one of", id="log level"),
-        pytest.param(["--max-concurrent-reconciles=0"], "x>=1", id="workers"),
-        pytest.param(["--no-such-flag"], "No such option", id="unknown flag"),
-        pytest.param(["--health-bind-address=here"], "'here' is no address", id="address"),
     ],
 )
 def test_bad_flags_get_one_sentence_and_no_traceback(program, flags, words):
     running = program(*flags)
-    assert running.process.wait(20) != 0
+    assert running.process.wait(100) != 0
     assert words in running.text()
     assert "Traceback" not in running.text()
 
 
 def test_a_broken_kubeconfig_gets_one_sentence(program, tmp_path):
-    for number, text in enumerate(["{", "[]", "a: b", "apiVersion: v1\nclusters: x"]):
-        path = tmp_path / f"broken-{number}"
-        path.write_text(text)
-        running = program(f"--kubeconfig={path}")
-        assert running.process.wait(20) == 1
-        assert str(path) in running.text()
-        assert "Traceback" not in running.text()
+    """Whatever is wrong with it: test_kubeconfig.py."""
+    path = tmp_path / "broken"
+    path.write_text("{")
+    running = program(f"--kubeconfig={path}")
+    assert running.process.wait(100) == 1
+    assert str(path) in running.text()
+    assert "Traceback" not in running.text()

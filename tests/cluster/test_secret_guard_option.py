@@ -6,7 +6,7 @@ import threading
 import attrs
 import pytest
 from builders import cluster
-from harness import BINDINGS, ROLES, Script, eventually
+from harness import BINDINGS, PATIENCE, ROLES, Script, eventually
 
 from actuator import ActuatorError, Resource
 from actuator.errors import NotFound
@@ -79,7 +79,7 @@ def serve(environment, admin, namespace):
         manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
         started.append((manager, name))
         manager.start()
-        assert manager.wait_synced(20)
+        assert manager.wait_synced(PATIENCE)
         return manager
 
     yield start
@@ -178,7 +178,7 @@ def test_a_namespace_can_be_deleted_in_whatever_order(serve, records, deleted, d
             records.client.delete(resource, name, records.namespace)
         except NotFound:
             pass  # its namespace's deletion was faster
-    eventually(lambda: _is_gone(records.client, records.namespace), seconds=60)
+    eventually(lambda: _is_gone(records.client, records.namespace))
     assert sorted({name for _, name in deleted}) == sorted(["infra", *RECORDS])
 
 

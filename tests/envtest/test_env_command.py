@@ -54,7 +54,7 @@ def test_what_a_killed_environment_left_is_noticed(
     assert found is not None
     pid, access = found
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not access.directory.exists(), 10)
+    wait_until(lambda: not access.directory.exists(), 60)
     absent = run("kubeconfig")
     assert absent.exit_code == 1
     assert "is not running; try `actuator env up`" in absent.output

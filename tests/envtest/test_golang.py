@@ -83,7 +83,7 @@ def test_a_program_is_built_with_go_and_everything_else_is_dropped(
     monkeypatch.setenv("GOFLAGS", "-mod=vendor")
     monkeypatch.setenv("GOOS", "plan9")
     program = cached_programs(module, print) / "tiny"
-    run = subprocess.run([program], capture_output=True, text=True, timeout=10, check=True)
+    run = subprocess.run([program], capture_output=True, text=True, timeout=60, check=True)
     assert run.stderr == "it runs\n"
     assert left_in(cache) == [module.key]
     assert not list(home.iterdir())
@@ -112,7 +112,7 @@ def test_two_that_ask_at_once_build_once(
     calls = scripted_go("1.99.1", 1)
     command = [*python, BUILD, str(module.folder)]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    paths = {process.communicate(timeout=20)[0].splitlines()[-1] for process in both}
+    paths = {process.communicate(timeout=100)[0].splitlines()[-1] for process in both}
     assert [Path(path).read_text() for path in paths] == ["whole"]
     assert calls.read_text() == "started\n"
 
@@ -130,10 +130,10 @@ def test_a_build_that_is_cut_short_leaves_nothing(
     calls = scripted_go("1.99.1", 60)
     command = [*python, BUILD, str(module.folder)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as builder:
-        wait_until(calls.exists, 40)
+        wait_until(calls.exists, 100)
         assert left_in(cache)
         builder.send_signal(number)
-        wait_until(lambda: not left_in(cache) and not processes_of(cache), 40)
+        wait_until(lambda: not left_in(cache) and not processes_of(cache), 100)
 
 
 def test_what_go_says_is_in_the_error_and_nothing_is_left(module: GoModule, cache: Path) -> None:

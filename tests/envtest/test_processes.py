@@ -42,7 +42,7 @@ def test_a_killed_parent_leaves_no_child_grandchild_or_directory(
         directory = Path(parent.stdout.readline().strip())
         wait_until(lambda: len(processes_of(directory)) >= 3, 5)  # reaper, shell, sleep
         parent.send_signal(signal.SIGKILL)
-        wait_until(lambda: not processes_of(directory) and not directory.exists(), 10)
+        wait_until(lambda: not processes_of(directory) and not directory.exists(), 60)
 
 
 def test_children_outlive_the_thread_that_started_them(group: ProcessGroup) -> None:

@@ -8,7 +8,7 @@ import time
 
 import builders
 import pytest
-from harness import INFRASTRUCTURES, eventually
+from harness import INFRASTRUCTURES, PATIENCE, eventually
 from proxy import Answer, HttpProxy, TcpProxy, kubeconfig, status
 
 from actuator import Resource
@@ -54,14 +54,14 @@ class Watching:
         return [reason for _, reason in self.lists]
 
     def synced(self):
-        assert self.informer.wait_synced(15), self.informer.problem
+        assert self.informer.wait_synced(PATIENCE), self.informer.problem
         return self
 
     def told(self, name):
         return [event.type for event in self.events if event.request.name == name]
 
     def hears(self, name, *types):
-        return eventually(lambda: self.told(name)[-len(types) :] == list(types), 12)
+        return eventually(lambda: self.told(name)[-len(types) :] == list(types))
 
     def names(self):
         return {request.name for request in self.store.requests()}
@@ -109,7 +109,7 @@ def ended(watching, proxy):
     """Whether the informer ends once it is told to and its stream says something."""
     watching.stop.set()
     proxy.close()
-    watching.thread.join(5)
+    watching.thread.join(30)
     return not watching.thread.is_alive()
 
 
@@ -197,7 +197,7 @@ def test_a_stream_that_dies_without_a_word_is_noticed_and_replaced(across, tcp, 
     watching = watch(across, idle_timeout=1.5).synced()
     tcp.stall()
     objects.create("a")
-    eventually(lambda: watching.informer.age() > 1, 3)
+    eventually(lambda: watching.informer.age() > 1)
     assert watching.told("a") == []
     assert watching.hears("a", ADDED)
     assert watching.informer.age() < 1
@@ -220,7 +220,7 @@ def test_versions_that_went_backwards_are_noticed_by_the_silence_that_follows(
         else target
     )
     http.cut()
-    eventually(lambda: any(ahead in http.rule(*r) for r in http.requests[1:]), 5)
+    eventually(lambda: any(ahead in http.rule(*r) for r in http.requests[1:]))
     objects.delete("stale")
     objects.create("fresh")
     assert watching.hears("fresh", ADDED)
@@ -446,7 +446,7 @@ def test_it_stops_while_it_waits(across, tcp, watch):
     watching = watch(across)
     eventually(lambda: watching.informer._failures >= 3)
     watching.stop.set()
-    watching.thread.join(1)
+    watching.thread.join(10)
     assert not watching.thread.is_alive()
 
 

@@ -6,6 +6,7 @@ import logging
 import os
 import stat
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -233,6 +234,17 @@ def test_a_rotated_client_certificate_is_read_again_once_the_old_one_is_refused(
         client.get(NAMESPACES, "default")
     path.write_text(environment.user_kubeconfig("someone", ["system:masters"]).read_text())
     assert works(client)
+
+
+def test_what_a_kubeconfig_has_inline_is_in_no_file_while_it_is_used(
+    environment, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    path = environment.user_kubeconfig("someone", ["system:masters"])
+    assert "client-key-data" in path.read_text()
+    client = connect(path)
+    assert works(client)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_plugins_token_is_used_and_the_plugin_run_once(plugin, plugged, environment):

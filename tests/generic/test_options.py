@@ -64,6 +64,7 @@ def test_case_62_a_flag_of_gardeners_extensions_is_understood(arguments, field, 
     [
         (["--log-level=loud"], "--log-level"),
         (["--log-format=xml"], "--log-format"),
+        (["--no-such-flag"], "No such option"),
         (["--metrics-bind-address=nowhere"], "'nowhere' is no address"),
         (["--heartbeat-renew-interval-seconds=0"], "--heartbeat-renew-interval-seconds"),
         (["--max-concurrent-reconciles=0"], "--max-concurrent-reconciles"),
@@ -192,7 +193,7 @@ def test_a_program_with_an_unknown_controller_ends_with_status_2():
         "Manager(Options(controllers=('x',))).run()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 2
     assert done.stderr == "Error: --controllers: there is no controller 'x'; there are: none\n"

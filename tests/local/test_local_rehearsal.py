@@ -147,5 +147,5 @@ def test_a_mended_outside_lets_deletions_through(rehearsal, played, scenario, se
     played.delete()
     eventually(lambda: stuck(played).keys() == {"Network", "Extension"})
     rehearsal.mend_outside()
-    eventually(lambda: not played.objects(), seconds=60)
+    eventually(lambda: not played.objects())
     assert rehearsal.left_outside() == []

@@ -253,7 +253,7 @@ def test_no_secret_is_in_the_report_of_a_drill(planted, tmp_path):
         [*ACTUATOR, "drill", f"{module}:Rehearsal", *flags, "--output", str(tmp_path / "out")],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=500,
         check=False,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )

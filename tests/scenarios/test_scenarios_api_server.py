@@ -54,7 +54,7 @@ def test_scenario_14_an_error_on_the_finalizer_patch_alone_calls_no_actuator_aga
 def test_scenario_30_a_permission_revoked_in_a_deletion_is_named_until_it_is_back(
     seed, script, behind, gate, admin, blocked
 ):
-    script.on["delete"] = lambda ctx, obj, cluster: gate.wait(20) and None
+    script.on["delete"] = lambda ctx, obj, cluster: gate.wait(100) and None
     stage = behind(script)
     ready(seed)
     seed.delete()
@@ -181,7 +181,7 @@ def test_scenario_34_what_denies_the_finalizer_patch_is_named(
     assert name in condition["message"]
     assert seed.get()["metadata"]["finalizers"] == [FINALIZER]
     take_away()
-    eventually(seed.is_gone, 40)
+    eventually(seed.is_gone)
     assert script.operations() == ["reconcile", "delete"], "cleaned up once"
 
 
@@ -203,7 +203,7 @@ def test_scenario_47_watches_that_are_refused_with_401_return(seed, script, behi
     eventually(lambda: refused.hits > 2)
     seed.create(infrastructure(seed.namespace, seed.namespace, "meanwhile"))
     refused.remove()
-    eventually(lambda: seed.is_ready("meanwhile"), 20)
+    eventually(lambda: seed.is_ready("meanwhile"))
     seed.delete()
     eventually(seed.is_gone)
 
@@ -212,7 +212,7 @@ def test_scenario_50_a_repeated_foreground_deletion_meets_no_finalizer_of_ours_a
     seed, start, script, gate, admin
 ):
     """Kubernetes issue 77081: whoever adds finalizers back keeps such an object for ever."""
-    script.on["delete"] = lambda ctx, obj, cluster: gate.wait(20) and None
+    script.on["delete"] = lambda ctx, obj, cluster: gate.wait(100) and None
     start(script)
     ready(seed)
     seed.patch([{"op": "add", "path": "/metadata/finalizers/-", "value": "example.org/other"}])

@@ -97,7 +97,7 @@ def mortals(environment, admin, seed, tmp_path):
 
 
 def died(process):
-    return process.wait(40) == 9
+    return process.wait(100) == 9
 
 
 def test_scenario_01_a_crash_after_the_deletion_outside_is_finished_as_not_found(mortals):
@@ -162,7 +162,7 @@ def test_scenario_15_who_loses_the_lease_in_a_deletion_writes_no_more(mortals, f
     second = mortals.start("--leader-election", f"--leader-election-namespace={seed.namespace}")
     thief = {"holderIdentity": "a-thief", "leaseDurationSeconds": 1}
     seed.client.patch(LEASES, LEASE, seed.namespace, {"spec": thief})
-    assert first.wait(40) == 1
+    assert first.wait(100) == 1
     mortals.let_go()
     eventually(seed.is_gone)
     assert mortals.changes() == [(first.pid, "make"), (second.pid, "remove")]
@@ -196,7 +196,7 @@ def test_scenario_16_an_old_leader_that_wakes_up_is_fenced(mortals):
     freeze(second)  # so that only the old one could act
     mortals.let_go()
     first.send_signal(signal.SIGCONT)
-    assert first.wait(40) == 1
+    assert first.wait(100) == 1
     assert mortals.changes() == [(first.pid, "make")]
     second.send_signal(signal.SIGCONT)
     eventually(seed.is_gone)
@@ -213,7 +213,7 @@ def test_scenario_46_sigterm_in_a_deletion_that_ends_in_time_hands_the_lease_ove
     time.sleep(1)
     assert first.poll() is None
     mortals.let_go()
-    assert first.wait(20) == 0
+    assert first.wait(100) == 0
     assert mortals.seed.is_gone()
     assert not mortals.holder()
 
@@ -226,7 +226,7 @@ def test_scenario_46_sigterm_in_a_deletion_that_hangs_ends_in_time_and_loses_not
     mortals.seed.delete()
     eventually(mortals.calls)
     first.terminate()
-    assert first.wait(10) == 1
+    assert first.wait(60) == 1
     assert not mortals.seed.is_gone()
     mortals.let_go()
     mortals.start()

@@ -19,7 +19,6 @@ from actuator import (
 )
 from actuator.errors import ConfigurationError, NotFound
 from generic.client import connect
-from generic.clusters import CLUSTERS
 
 SECRETS = Resource("v1", "secrets")
 CONFIG_MAPS = Resource("v1", "configmaps")
@@ -57,18 +56,18 @@ def force(seed):
 def test_scenarios_20_and_21_without_its_cluster_only_what_was_forced_before_goes_on_record(
     seed, start, script, gate, blocked, recorded
 ):
-    script.on["force_delete"] = lambda ctx, obj, cluster: gate.wait(20) and None
+    script.on["force_delete"] = lambda ctx, obj, cluster: gate.wait(100) and None
     start(script, force_delete_budget=2.0)
     ready(seed)
-    seed.client.delete(CLUSTERS, seed.namespace)
+    seed.delete_cluster()
     seed.delete()
     condition = eventually(lambda: blocked(seed))
     assert (condition["reason"], script.operations()) == ("ClusterMissing", ["reconcile"])
     assert seed.get()["metadata"]["finalizers"] == [FINALIZER]
     seed.create(cluster(seed.namespace, force="true"))
     eventually(lambda: "force_delete" in script.operations())
-    seed.client.delete(CLUSTERS, seed.namespace)
-    eventually(seed.is_gone, 15)
+    seed.delete_cluster()
+    eventually(seed.is_gone)
     assert recorded(seed) == {("unknown", "", "BudgetExceeded")}
 
 

@@ -65,10 +65,10 @@ def test_scenario_41_a_forced_deletion_goes_ahead_of_many_that_are_throttled(
         seed.client.delete(seed.resource, name, seed.namespace)
     other_shoot.update_cluster(cluster(other_shoot.namespace, force="true"))
     other_shoot.delete("forced")
-    eventually(lambda: other_shoot.is_gone("forced"), 4.0)
+    eventually(lambda: other_shoot.is_gone("forced"))
     assert len(seed.client.list(seed.resource, seed.namespace)) == MANY
     throttled.clear()
-    eventually(lambda: not seed.client.list(seed.resource, seed.namespace), 60)
+    eventually(lambda: not seed.client.list(seed.resource, seed.namespace), 120)
 
 
 # --- 17
@@ -96,7 +96,7 @@ class Candidate:
     def end(self):
         self.stop.set()
         self.elector.release()
-        self.thread.join(5)
+        self.thread.join(30)
 
 
 def test_scenario_17_after_an_election_on_a_slow_etcd_somebody_leads_again(
@@ -109,10 +109,10 @@ def test_scenario_17_after_an_election_on_a_slow_etcd_somebody_leads_again(
         eventually(first.elector.is_leading)
         standby = Candidate(client, namespace)
         stalled = proxy.inject(Fault(effect=Effect.STALL, resource="leases.*"))
-        assert first.lost.wait(5)
+        assert first.lost.wait(60)
         assert not standby.elector.is_leading()
         stalled.remove()
-        eventually(standby.elector.is_leading, 10)
+        eventually(standby.elector.is_leading)
         assert not first.elector.is_leading()
         first.end()
         standby.end()
@@ -143,7 +143,7 @@ def test_scenario_19_a_wrong_clock_stretches_no_budget_and_makes_no_age_negative
     seed, start, gate, minutes
 ):
     clock = Skewed(minutes)
-    script = OneVpc(force_delete=lambda ctx, obj, cluster: gate.wait(30) and None)
+    script = OneVpc(force_delete=lambda ctx, obj, cluster: gate.wait(100) and None)
     start(script, clock=clock, force_delete_budget=5.0)
     seed.create(infrastructure(seed.namespace, seed.namespace))
     eventually(seed.is_ready)
@@ -156,8 +156,8 @@ def test_scenario_19_a_wrong_clock_stretches_no_budget_and_makes_no_age_negative
         seed.client, Infrastructure.KIND, seed.namespace, "infra", clock.now(), None
     )
     assert 0 <= explained.standing.deleting.seconds < 600
-    eventually(seed.is_gone, 15)
-    assert 4.5 < time.monotonic() - began < 15
+    eventually(seed.is_gone)
+    assert 4.5 < time.monotonic() - began < 60, "not the five minutes that the clock is wrong"
     (orphan,) = seed.client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={seed.namespace}")
     skew = parse_time(orphan["spec"]["recordedAt"]) - SystemClock().now()
     assert abs(skew.total_seconds() + minutes * 60) < 30, "the record says what the clock said"

@@ -66,6 +66,8 @@ class MigrationEvidence:
     scenario_text: str
     started: str = ""
     """When, RFC 3339."""
+    shoots_only: bool = False
+    """Whether there is nothing outside but the shoots, so that no state has to move."""
     dice: int = 0
     """The number that decided when to kill; the same number kills alike."""
     moves: list[Move] = attrs.field(factory=list)

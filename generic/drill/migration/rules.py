@@ -59,7 +59,7 @@ def _one_seed_acts(evidence: MigrationEvidence) -> Iterable[str]:
 
 
 def _arrived(evidence: MigrationEvidence) -> Iterable[str]:
-    if not evidence.arrivals:
+    if not evidence.arrivals and not evidence.shoots_only:
         yield "no extension had a state, nor referred to anything"
     for arrival in evidence.arrivals:
         if arrival.came != arrival.sent:

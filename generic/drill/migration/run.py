@@ -71,6 +71,7 @@ class _Run:
             scenario=SCENARIO,
             scenario_text=SCENARIO_TEXT,
             started=format_time(SystemClock().now()),
+            shoots_only=rehearsal.shoots_only,
             dice=number,
             moves=list(self._moves.values()),
             staying=sorted(kind.name for kind in sides.kinds if not kind.migratable),

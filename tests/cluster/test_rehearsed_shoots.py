@@ -1,0 +1,147 @@
+"""Rehearsals whose outside is the shoots: who serves the shoots, and what the judge wants then."""
+
+from __future__ import annotations
+
+import pytest
+from harness import eventually
+from shootside import Extended, shoot_managers
+
+from actuator.errors import Forbidden, NotFound, Unavailable
+from actuator.interface import ExternalResource
+from actuator.v1alpha1 import Extension
+from extensions.local.rehearsal import LocalRehearsal
+from extensions.networkfilter.rehearsal import NetworkFilterRehearsal
+from generic.drill.evidence import Evidence, Record
+from generic.drill.judge import judge
+from generic.drill.migration import rules
+from generic.drill.migration.evidence import MigrationEvidence
+from generic.drill.shoots import Shoots, Thing
+from generic.forcing import UNKNOWN
+from generic.managedresources import (
+    SHOOT_FINALIZER,
+    delete,
+    deploy_for_seed,
+    deploy_for_shoot,
+    set_keep_objects,
+)
+from generic.rehearsal import Together
+
+A = Thing("ConfigMap", "kube-system/a")
+MANIFEST = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "a", "namespace": "kube-system"},
+}
+ADDRESS = ExternalResource(type="Address", tags={"shoot": "shoot--a"})
+FACTS = {"drill": "abc", "title": "T", "scenario": "s", "scenario_text": "t", "started": ""}
+
+
+@pytest.fixture
+def shoot(admin, seed):
+    with shoot_managers(admin) as shoots:
+        yield Extended(seed, shoots, Extension)
+
+
+def deploy(shoot):
+    deploy_for_shoot(shoot.client, shoot.namespace, "mr", [MANIFEST])
+    eventually(lambda: shoot.inside() == {("ConfigMap", "kube-system/a")})
+
+
+def is_gone(shoot):
+    try:
+        shoot.managed("mr")
+    except NotFound:
+        return True
+    return False
+
+
+def conditions(shoot):
+    found = (shoot.managed("mr").get("status") or {}).get("conditions") or []
+    return {one["type"]: one["reason"] for one in found}
+
+
+def test_what_a_managed_resource_brings_is_in_the_shoot_until_it_goes(shoot):
+    deploy(shoot)
+    assert shoot.managed("mr")["metadata"]["finalizers"] == [SHOOT_FINALIZER]
+    delete(shoot.client, shoot.namespace, "mr")
+    eventually(lambda: is_gone(shoot))
+    assert shoot.inside() == set()
+
+
+def test_what_is_to_be_kept_stays_in_the_shoot(shoot):
+    deploy(shoot)
+    set_keep_objects(shoot.client, shoot.namespace, "mr", True)
+    delete(shoot.client, shoot.namespace, "mr")
+    eventually(lambda: is_gone(shoot))
+    assert shoot.inside() == {("ConfigMap", "kube-system/a")}
+
+
+def test_those_of_the_seed_are_left_alone(shoot):
+    deploy_for_seed(shoot.client, shoot.namespace, "mr", [MANIFEST])
+    deploy_for_shoot(shoot.client, shoot.namespace, "other", [MANIFEST])
+    eventually(shoot.inside)
+    assert "finalizers" not in shoot.managed("mr")["metadata"]
+
+
+@pytest.mark.parametrize("broken", ["take_away", "protect"])
+def test_a_deletion_that_the_shoot_does_not_let_through_fails_at_once(shoot, broken):
+    deploy(shoot)
+    getattr(shoot.shoots, broken)()
+    delete(shoot.client, shoot.namespace, "mr")
+    eventually(lambda: conditions(shoot).get("ResourcesApplied") == "DeletionFailed")
+    shoot.shoots.mend()
+    eventually(lambda: is_gone(shoot))
+
+
+def test_a_shoot_that_is_force_deleted_is_taken_down_with_all_that_is_in_it(shoot):
+    deploy(shoot)
+    shoot.force()
+    eventually(lambda: shoot.inside() == set())
+    delete(shoot.client, shoot.namespace, "mr")
+    eventually(lambda: conditions(shoot).get("ResourcesApplied") == "DeletionFailed")
+
+
+def test_shoots_are_told_apart_and_fail_as_they_are_told():
+    shoots = Shoots()
+    shoots.put("one", A)
+    shoots.put("two", A)
+    shoots.protect()
+    with pytest.raises(Forbidden, match="kube-system/a"):
+        shoots.take("one", A)
+    shoots.mend()
+    shoots.take("one", A)
+    shoots.take("one", A)
+    assert [one.id for one in shoots.contents()] == ["two/kube-system/a"]
+    shoots.destroy("two")
+    assert shoots.contents() == []
+    with pytest.raises(Unavailable):
+        shoots.put("two", A)
+
+
+def test_together_is_only_in_shoots_where_each_part_is(tmp_path):
+    inside = NetworkFilterRehearsal()
+    assert Together([inside]).shoots_only
+    assert not Together([inside, LocalRehearsal()]).shoots_only
+    assert Together([LocalRehearsal()]).neighbours(None) == []
+
+
+@pytest.mark.parametrize("shoots_only", [True, False])
+def test_nothing_may_be_on_record_where_everything_goes_with_the_shoot(shoots_only):
+    records = [Record(shoot="shoot--a", owner="Extension x", resource=ADDRESS)]
+    evidence = Evidence(**FACTS, shoots_only=shoots_only, records=records)
+    found = {finding.rule: finding.problems for finding in judge(evidence)}
+    assert bool(found["I1"]) is shoots_only
+    assert all("goes with its shoot" in problem for problem in found["I1"])
+
+
+def test_what_nobody_can_say_is_on_record_all_the_same():
+    records = [Record(shoot="shoot--a", owner="Extension x", resource=UNKNOWN)]
+    evidence = Evidence(**FACTS, shoots_only=True, records=records)
+    assert next(finding for finding in judge(evidence) if finding.rule == "I1").holds
+
+
+@pytest.mark.parametrize("shoots_only", [True, False])
+def test_no_state_has_to_move_where_there_is_nothing_to_find_again(shoots_only):
+    evidence = MigrationEvidence(**FACTS, shoots_only=shoots_only)
+    broken = {finding.rule for finding in rules.judge(evidence) if not finding.holds}
+    assert ("M4" in broken) is not shoots_only
