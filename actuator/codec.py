@@ -105,7 +105,9 @@ def _make_converter(*, strict: bool) -> cattrs.Converter:
 def _exactly(scalar: type) -> Callable[[object, object], Any]:
     accepted = (int, float) if scalar is float else (scalar,)
 
-    def hook(value: object, _: object) -> Any:
+    def hook(value: object, cls: object) -> Any:
+        if _is_enum(cls):  # a StrEnum is found by str before anybody asks whether it is an Enum
+            return _enum(value, cls)
         if type(value) not in accepted:
             raise TypeError(f"expected {scalar.__name__}, got {type(value).__name__}")
         return value

@@ -286,6 +286,9 @@ class Actuator(ABC, Generic[K]):
     permissions: Sequence[Permission] = ()
     """What this actuator does in the API besides its own kind (for `actuator rbac`)."""
 
+    watches: Sequence[Any] = ()
+    """What else it wants to hear of: `generic.watches(...)`, `generic.owns(...)`."""
+
     finalizer: str = ""
     """Ours, in place of the kind's: Extensions have one each, "extensions.gardener.cloud/NAME"."""
 
@@ -348,6 +351,7 @@ class WrappedActuator(Actuator[Any]):
         self.of = object_class(inner)
         self.seed_objects = inner.seed_objects
         self.permissions = inner.permissions
+        self.watches = inner.watches
         self.finalizer = inner.finalizer
 
     def validate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Iterable[FieldProblem]:

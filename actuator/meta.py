@@ -78,6 +78,8 @@ class Schema:
     minimum: int | None = None
     maximum: int | None = None
     min_length: int | None = None
+    default: str | None = None
+    """What the API server writes where a user wrote nothing."""
     immutable: bool = False
     format: str | None = None
     required: bool = False

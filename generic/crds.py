@@ -141,6 +141,7 @@ def _details(extra: Schema | None) -> Raw:
         "maximum": extra.maximum,
         "minLength": extra.min_length,
         "format": extra.format,
+        "default": extra.default,
     }
     if extra.immutable:
         details["x-kubernetes-validations"] = [

@@ -12,7 +12,8 @@ Guarantees of `finalizer`:
 Assumptions: `apply` and `cleanup` are idempotent; either may run again after a crash.
 Caveats: `obj` is as fresh as its caller made it. A stale one costs a Stale error, never data.
 Errors: whatever `apply` and `cleanup` raise; Stale where the object changed meanwhile (read it
-again and start over); ApiError. That the object is gone already is no error.
+again and start over); ApiError; ValueError for a finalizer that is not qualified. That the object
+is gone already is no error.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import TypeVar
 from actuator.errors import Invalid, NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
+from actuator.qualified import require_qualified
 from generic.patches import add, remove, replace, test, tests_hold
 
 __all__ = ["Stale", "finalizer", "patch_tested", "put_on", "take_off"]
@@ -39,12 +41,15 @@ class Stale(Exception):
 
 
 def put_on(name: str, uid: str, finalizers: Sequence[str]) -> list[Raw]:
-    """The patch that adds finalizer `name` to the list as it was read; never while deleting."""
+    """The patch that adds finalizer `name` to the list as it was read; never while deleting.
+
+    Raises ValueError where the name is not qualified.
+    """
     return [
         test("/metadata/uid", uid),
         test("/metadata/deletionTimestamp", None),
         test("/metadata/finalizers", list(finalizers) or None),
-        add("/metadata/finalizers", [*finalizers, name]),
+        add("/metadata/finalizers", [*finalizers, require_qualified(name)]),
     ]
 
 

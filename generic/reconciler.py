@@ -58,6 +58,8 @@ _WAITS = (Nothing.SHOOT_FAILED, Nothing.WAITS_FOR_STATE)
 
 DELETION_BACKOFF_CAP = 60.0
 """Seconds at most between two tries at a deletion."""
+FORCED_BACKOFF_CAP = 5.0
+"""The same at a forced one, however often others failed before: its budget is short."""
 
 
 @attrs.frozen
@@ -115,7 +117,7 @@ class Reconciler:
     def reconcile(self, request: Request) -> Outcome:
         """Does what the object needs now; raises WorkerReplaced and nothing else on purpose."""
         entry = self._m.writer.store.get(request)
-        self._count_vanished(request, entry)
+        self._count_released(request, entry)
         vanished = self._bypasses.uid_of(request)
         if vanished is not None:
             outcome = self._bypasses.handle(request, entry, self._reporter(request, vanished))
@@ -140,7 +142,7 @@ class Reconciler:
             ours = self.kind.finalizer in known.header.finalizers
             if ours and self._bypasses.keep(request, known.header, known.raw):
                 return Again(0)
-            self._count_vanished(request, self._m.writer.store.get(request))
+            self._count_released(request, self._m.writer.store.get(request))
             return Done()
 
     def _try(self, attempt: Attempt, chosen: Operation | Blocked, report: Reporter) -> Outcome:
@@ -331,8 +333,8 @@ class Reconciler:
         if isinstance(error, RequeueAfter):
             return Again(error.seconds)
         if isinstance(error, ApiError) and error.retry_after is not None:
-            return Again(min(max(error.retry_after, 1.0), DELETION_BACKOFF_CAP))
-        return Failed(cap=DELETION_BACKOFF_CAP if attempt.operation.deletes else None)
+            return Again(min(max(error.retry_after, 1.0), _cap(attempt) or DELETION_BACKOFF_CAP))
+        return Failed(cap=_cap(attempt))
 
     def _is_last_try(self, attempt: Attempt, found: Sequence[ErrorCode]) -> bool:
         """Whether a deletion that failed like this has been tried for long enough."""
@@ -358,15 +360,29 @@ class Reconciler:
         except Exception as error:
             report.status_not_written(error)
 
-    def _count_vanished(self, request: Request, entry: Entry[Header] | None) -> None:
-        """Counts a release whose answer got lost: cleaned up by us, and gone since."""
+    def _count_released(self, request: Request, entry: Entry[Header] | None) -> None:
+        """Counts a release whose answer got lost: cleaned up by us, and let go of since."""
         cleaned = self._cleaned.get(request)
-        if cleaned is not None and (entry is None or entry.header.uid != cleaned.uid):
-            del self._cleaned[request]
-            self._bypasses.let_go(request)
-            report = self._reporter(request, cleaned.uid)
-            report.released(cleaned.outcome, self._seconds_since(cleaned.since))
+        if cleaned is None:
+            return
+        holders: Sequence[str] = ()
+        if entry is not None and entry.header.uid == cleaned.uid:
+            holders = entry.header.finalizers
+        if self.kind.finalizer in holders:
+            return
+        del self._cleaned[request]
+        self._bypasses.let_go(request)
+        self.forcing.budgets.forget(request)
+        report = self._reporter(request, cleaned.uid)
+        report.released(cleaned.outcome, self._seconds_since(cleaned.since), holders)
 
     def _reporter(self, request: Request, uid: str, type: str = "") -> Reporter:
         m = self._m
         return Reporter(self.kind, request, uid, m.events, m.metrics, type, m.all_outcomes)
+
+
+def _cap(attempt: Attempt) -> float | None:
+    """Seconds at most until a failed operation is tried again; None: those of the queue."""
+    if attempt.operation is Operation.FORCE_DELETE:
+        return FORCED_BACKOFF_CAP
+    return DELETION_BACKOFF_CAP if attempt.operation.deletes else None

@@ -14,6 +14,7 @@ import attrs
 
 from actuator.interface import Actuator, Client, Permission, kind_of, object_class
 from actuator.meta import Kind, Object
+from actuator.qualified import require_qualified
 from generic.behaviours import with_behaviour
 from generic.escalation import Escalation
 from generic.healthchecks import HealthChecks
@@ -90,6 +91,7 @@ class Registry:
         who = f"add({type(actuator).__name__}())"
         if cls.KIND.has_operation_annotation and not types:
             raise ValueError(f"{who}: say which type=… it serves")
+        _check_finalizer(who, kind_of(actuator))
         if not predicates:
             self._check_served(who, cls, types)
         chosen = self._name(name, cls.KIND.name.lower(), types)
@@ -101,7 +103,9 @@ class Registry:
             types=types,
             workers=self.options.workers_of(chosen, workers),
             predicates=tuple(predicates),
-            watches=watches_for(cls.KIND, watches, ignore_operation_annotation=mode),
+            watches=watches_for(
+                cls.KIND, [*actuator.watches, *watches], ignore_operation_annotation=mode
+            ),
             escalations=tuple(escalations),
         )
         self.registrations.append(registration)
@@ -160,3 +164,11 @@ class Registry:
                     f"{who}: {other.name} serves {cls.KIND.name} {' '.join(sorted(both))}".rstrip()
                     + " already; leave one out, or tell them apart by predicates=…"
                 )
+
+
+def _check_finalizer(who: str, kind: Kind) -> None:
+    """A custom resource would take any name. Raises ValueError."""
+    try:
+        require_qualified(kind.finalizer)
+    except ValueError as error:
+        raise ValueError(f"{who}: {error}") from None

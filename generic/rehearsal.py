@@ -11,15 +11,27 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import attrs
 
 from actuator.errors import ConfigurationError
-from actuator.interface import Actuator, ExternalResource, object_class
+from actuator.interface import Actuator, Client, ExternalResource, object_class
 from actuator.meta import Raw
 
-__all__ = ["Mendable", "Observed", "Rehearsal", "RehearsedShoot", "Shared", "Together"]
+__all__ = [
+    "Inhabited",
+    "Making",
+    "Mendable",
+    "NeverMigrates",
+    "Observed",
+    "Rehearsal",
+    "RehearsedShoot",
+    "Shared",
+    "ShootsOnly",
+    "Spoiling",
+    "Together",
+]
 
 
 @attrs.frozen(kw_only=True)
@@ -119,6 +131,52 @@ class Observed(Protocol):
         """
 
 
+@runtime_checkable
+class Inhabited(Protocol):
+    """A Rehearsal that plays controllers of others, in each embedded seed. Optional."""
+
+    def neighbours(self, seed: Client) -> Sequence[Callable[[], None]]:
+        """One look of each of them (`generic.looking`); `seed` has all rights."""
+
+
+@runtime_checkable
+class Making(Protocol):
+    """A Rehearsal in which one kind's actuator makes objects of others. Optional.
+
+    `makes` says of which kinds. Made objects carry the labels of the one they are made for, and
+    have it as their controller. Where the one kind is explored, the others' actuators work too.
+    """
+
+    makes: Mapping[str, Sequence[str]]
+
+
+@runtime_checkable
+class Spoiling(Protocol):
+    """A Rehearsal with kinds that have no providerConfig which could be nonsense. Optional."""
+
+    def spoil(self, manifest: Raw) -> None:
+        """Changes an object of these kinds so that no extension can accept it."""
+
+
+@runtime_checkable
+class ShootsOnly(Protocol):
+    """A Rehearsal whose outside is the shoots themselves. Optional.
+
+    A shoot outlives no force deletion, so nothing may be put on record but what nobody can say
+    (a call that never came back); and nothing in it has to be found again, so objects need no
+    state that another seed takes over.
+    """
+
+    shoots_only: Literal[True]
+
+
+@runtime_checkable
+class NeverMigrates(Protocol):
+    """A Rehearsal of kinds that know no migration. Optional; by itself there is none to drill."""
+
+    never_migrates: Literal[True]
+
+
 class Together:
     """Several rehearsals as one: shoots have the kinds of all of them.
 
@@ -134,6 +192,33 @@ class Together:
             for name in parts[0].scenarios
             if all(name in part.scenarios for part in parts)
         }
+
+    @property
+    def shoots_only(self) -> bool:
+        """Whether each has nothing outside but the shoots; see `ShootsOnly`."""
+        return all(isinstance(part, ShootsOnly) for part in self.parts)
+
+    @property
+    def makes(self) -> Mapping[str, Sequence[str]]:
+        """Which kinds are made by the actuator of which; see `Making`."""
+        return {
+            kind: made
+            for part in self.parts
+            if isinstance(part, Making)
+            for kind, made in part.makes.items()
+        }
+
+    def spoil(self, manifest: Raw) -> None:
+        """Makes an object one that no extension can accept; see `Spoiling`."""
+        manifest["spec"]["providerConfig"] = {"kind": "Nonsense", "nonsense": True}
+        for part in self.parts:
+            if isinstance(part, Spoiling):
+                part.spoil(manifest)
+
+    @property
+    def never_migrates(self) -> bool:
+        """Whether no kind of any knows migration; see `NeverMigrates`."""
+        return all(isinstance(part, NeverMigrates) for part in self.parts)
 
     def start(self, directory: Path) -> None:
         """Starts each, with a directory of its own."""
@@ -168,6 +253,11 @@ class Together:
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
         """Those of each."""
         return [manifest for part in self.parts for manifest in part.manifests(shoot)]
+
+    def neighbours(self, seed: Client) -> Sequence[Callable[[], None]]:
+        """Those of each; see `Inhabited`."""
+        inhabited = (part for part in self.parts if isinstance(part, Inhabited))
+        return [look for part in inhabited for look in part.neighbours(seed)]
 
     def break_outside(self, scenario: str) -> None:
         """Breaks each. Raises KeyError for a name not in `scenarios`."""

@@ -1,8 +1,9 @@
 """ResourceManager: a small double of gardener-resource-manager, for drills and tests.
 
-It serves the ManagedResources of one class (the seed's): applies what their Secrets hold, says so
-in conditions, and deletes it again. It looks at everything several times a second; there is no
-watch, no cache. What it applied counts as healthy: an embedded cluster has nobody to run it.
+It serves the ManagedResources of one class (the seed's; "" is the shoots'): applies what their
+Secrets hold, says so in conditions, and deletes it again. It looks at everything several times a
+second; there is no watch, no cache. What it applied counts as healthy: an embedded cluster has
+nobody to run it.
 Gardener documentation, "gardener-resource-manager", "ManagedResource controller".
 """
 
@@ -22,12 +23,11 @@ from actuator.meta import Raw, format_time
 from generic.clock import SystemClock
 from generic.finalizers import Stale, patch_tested, put_on, take_off
 from generic.garden import resource_of_manifest
-from generic.managedresources import MANAGED_RESOURCES
+from generic.managedresources import MANAGED_RESOURCES, SEED_CLASS, SHOOT_FINALIZER
 
 __all__ = ["ResourceManager"]
 
 _SECRETS = Resource("v1", "secrets")
-_FINALIZER = "resources.gardener.cloud/gardener-resource-manager"
 _IGNORE = "resources.gardener.cloud/ignore"
 _MANAGER = "gardener-resource-manager"
 
@@ -39,16 +39,16 @@ class ResourceManager:
     said in the condition ResourcesApplied.
     """
 
-    def __init__(self, client: Client, class_: str = "seed") -> None:
+    def __init__(self, client: Client, class_: str = SEED_CLASS) -> None:
         self._client = client
         self._class = class_
-        self._finalizer = f"{_FINALIZER}-{class_}"
+        self._finalizer = f"{SHOOT_FINALIZER}-{class_}" if class_ else SHOOT_FINALIZER
         self._clock = SystemClock()
 
     def look(self) -> None:
         """One look at all ManagedResources of the class. Raises ApiError."""
         for mr in self._client.list(MANAGED_RESOURCES):
-            if mr["spec"].get("class") != self._class:
+            if (mr["spec"].get("class") or "") != self._class:
                 continue
             with suppress(NotFound, Stale):  # looked at again, if it is still there
                 self._serve(mr)
@@ -72,12 +72,12 @@ class ResourceManager:
         try:
             wanted = [obj for ref in mr["spec"]["secretRefs"] for obj in self._read(mr, ref)]
             for obj in wanted:
-                self._client.apply(resource_of_manifest(obj), obj, field_manager=_MANAGER)
+                self._put(mr, obj)
         except (ApiError, ValueError) as error:
             self._say(mr, "False", "ApplyFailed", str(error), _applied(mr))
             return
         references = [_reference(obj) for obj in wanted]
-        self._remove(ref for ref in _applied(mr) if ref not in references)
+        self._remove(mr, [ref for ref in _applied(mr) if ref not in references])
         self._say(mr, "True", "ApplySucceeded", "All resources are applied.", references)
 
     def _read(self, mr: Raw, ref: Raw) -> Iterator[Raw]:
@@ -96,7 +96,11 @@ class ResourceManager:
     def _delete(self, mr: Raw) -> None:
         """Lets go of it once nothing of what it brought is left, or everything is to be kept."""
         keep = mr["spec"].get("keepObjects", False)
-        left = [] if keep else self._remove(_applied(mr))
+        try:
+            left = [] if keep else self._remove(mr, _applied(mr))
+        except ApiError as error:
+            self._say(mr, "False", "DeletionFailed", str(error), _applied(mr))
+            return
         if left:
             message = f"waiting for the deletion of {', '.join(map(_name, left))}"
             self._say(mr, "False", "DeletionPending", message, left)
@@ -104,19 +108,23 @@ class ResourceManager:
         meta = mr["metadata"]
         self._patch(mr, take_off([self._finalizer], meta["uid"], meta["finalizers"]))
 
-    def _remove(self, references: Iterable[Raw]) -> list[Raw]:
-        """Deletes these objects; returns those that are still there."""
-        left = []
-        for ref in references:
-            meta = {"namespace": ref.get("namespace")}
-            resource = resource_of_manifest({**ref, "metadata": meta})
-            try:
-                self._client.delete(resource, ref["name"], ref.get("namespace") or "")
-                self._client.get(resource, ref["name"], ref.get("namespace") or "")
-                left.append(ref)
-            except NotFound:
-                continue
-        return left
+    def _remove(self, mr: Raw, references: Iterable[Raw]) -> list[Raw]:
+        """Deletes these objects; returns those that are still there. Raises ApiError."""
+        return [ref for ref in references if not self._take(mr, ref)]
+
+    def _put(self, mr: Raw, obj: Raw) -> None:
+        """Afterwards the object exists. Raises ApiError."""
+        self._client.apply(resource_of_manifest(obj), obj, field_manager=_MANAGER)
+
+    def _take(self, mr: Raw, ref: Raw) -> bool:
+        """Deletes the object; whether it is gone. Raises ApiError."""
+        resource = resource_of_manifest({**ref, "metadata": {"namespace": ref.get("namespace")}})
+        try:
+            self._client.delete(resource, ref["name"], ref.get("namespace") or "")
+            self._client.get(resource, ref["name"], ref.get("namespace") or "")
+        except NotFound:
+            return True
+        return False
 
     def _say(
         self, mr: Raw, status: str, reason: str, message: str, references: Sequence[Raw]

@@ -12,7 +12,6 @@ from typing import Any
 import attrs
 
 from actuator.cluster import Cluster
-from actuator.codec import encode
 from actuator.errors import ActuatorError, NotFound
 from actuator.interface import (
     Actuator,
@@ -23,7 +22,8 @@ from actuator.interface import (
     Result,
     WrappedActuator,
 )
-from actuator.meta import Base64, OwnerReference, Raw, SecretReference
+from actuator.meta import Base64, Raw, SecretReference
+from actuator.ownership import is_owned_by, with_owner
 from actuator.v1alpha1 import CloudConfig, OperatingSystemConfig
 from generic.patches import add, test
 
@@ -80,8 +80,7 @@ def _publish(ctx: Context, config: OperatingSystemConfig, result: Result | None)
 
 def _update(ctx: Context, config: OperatingSystemConfig, secret: Raw, data: Raw) -> None:
     meta = secret["metadata"]
-    owners = meta.get("ownerReferences") or []
-    if not any(owner.get("uid") == config.metadata.uid for owner in owners):
+    if not is_owned_by(secret, config):
         raise ActuatorError(
             f"{config.KIND.name} {config.key}: Secret {meta['namespace']}/{meta['name']} exists "
             "and belongs to somebody else; delete it"
@@ -92,21 +91,6 @@ def _update(ctx: Context, config: OperatingSystemConfig, secret: Raw, data: Raw)
 
 
 def _manifest(config: OperatingSystemConfig, name: str, data: Raw) -> Raw:
-    owner = OwnerReference(
-        api_version=config.KIND.api_version,
-        kind=config.KIND.name,
-        name=config.metadata.name,
-        uid=config.metadata.uid,
-        controller=True,
-        block_owner_deletion=True,
-    )
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": name,
-            "namespace": config.metadata.namespace,
-            "ownerReferences": [encode(owner)],
-        },
-        "data": data,
-    }
+    meta = {"name": name, "namespace": config.metadata.namespace}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
+    return with_owner(secret, config)

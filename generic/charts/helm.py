@@ -1,7 +1,8 @@
 """The program helm: found, or built into the cache.
 
 The order: the file that `ACTUATOR_HELM` names, then PATH, then our cache, then a build from the
-module below `assets/` (generic.envtest.golang). Not here: what helm is used for (render.py).
+module below `assets/` (generic.envtest.golang). And what it may know of the user: nothing. Not
+here: what helm is used for (render.py).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from generic.envtest.cache import Progress
 from generic.envtest.errors import BuildFailed, EnvtestError
 from generic.envtest.golang import GoModule, GoNotFound, cached_programs, required_version
 
-__all__ = ["HelmNotFound", "find_helm", "helm_module"]
+__all__ = ["HelmNotFound", "find_helm", "helm_environment", "helm_module"]
 
 _VARIABLE = "ACTUATOR_HELM"
 _MODULE = "helm.sh/helm/v3"
@@ -57,6 +58,14 @@ def helm_module() -> GoModule:
     flags = (f"-X {_MODULE}/{name}={value}" for name, value in told.items())
     programs = {"helm": f"{_MODULE}/cmd/helm"}
     return GoModule(f"helm-{version}", _ASSETS, programs, ("-s", "-w", *flags))
+
+
+def helm_environment(folder: Path) -> dict[str, str]:
+    """Nothing of the user's: no plugins, no repositories, no cluster. `folder` is helm's own."""
+    homes = {
+        f"HELM_{name}_HOME": str(folder / name.lower()) for name in ("CACHE", "CONFIG", "DATA")
+    }
+    return {"HOME": str(folder), "KUBECONFIG": os.devnull, "PATH": os.defpath, **homes}
 
 
 def _given(value: str) -> Path:

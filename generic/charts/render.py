@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import subprocess
 import tempfile
@@ -22,9 +21,9 @@ import yaml
 
 from actuator.errors import ActuatorError
 from actuator.meta import Raw
-from generic.charts.helm import HelmNotFound, find_helm
+from generic.charts.helm import HelmNotFound, find_helm, helm_environment
 
-__all__ = ["Chart", "render"]
+__all__ = ["Chart", "render", "said_of_chart"]
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +85,7 @@ def _template(chart: Chart, path: Path, kubernetes_version: str, folder: Path) -
             input=json.dumps(chart.values),
             capture_output=True,
             check=False,
-            env=_environ(folder),
+            env=helm_environment(folder),
             text=True,
             timeout=_SECONDS,
         )
@@ -97,7 +96,8 @@ def _template(chart: Chart, path: Path, kubernetes_version: str, folder: Path) -
     else:
         if done.returncode == 0:
             return done.stdout
-        problem = _problem(done.stderr, path)
+        said = said_of_chart(done.stderr, path)
+        problem = said or "helm refuses it; `helm template` with the same values says why"
     raise ActuatorError(f"Chart {chart.path.name} cannot be rendered: {problem}") from None
 
 
@@ -109,12 +109,10 @@ def _helm(chart: Chart) -> Path:
         raise ActuatorError(f"Chart {chart.path.name} cannot be rendered: {text}") from error
 
 
-def _problem(stderr: str, path: Path) -> str:
-    """What helm says, as far as it cannot be a value."""
+def said_of_chart(stderr: str, path: Path) -> str:
+    """What helm says of the chart at `path`, as far as it cannot be a value; "" for nothing."""
     said = _FROM_THE_CHART.findall(stderr.replace(str(path), path.name))
-    if said:
-        return ", ".join(dict.fromkeys(" ".join(text.split()) for text in said))
-    return "helm refuses it; `helm template` with the same values says why"
+    return ", ".join(dict.fromkeys(" ".join(text.split()) for text in said))
 
 
 def _on_disk(path: Path | Traversable, folder: Path) -> Path:
@@ -135,14 +133,6 @@ def _unpack(source: Traversable, target: Path) -> Path:
     for entry in source.iterdir():
         _unpack(entry, target / entry.name)
     return target
-
-
-def _environ(folder: Path) -> dict[str, str]:
-    """Nothing of the user's: no plugins, no repositories, no cluster."""
-    homes = {
-        f"HELM_{name}_HOME": str(folder / name.lower()) for name in ("CACHE", "CONFIG", "DATA")
-    }
-    return {"HOME": str(folder), "KUBECONFIG": os.devnull, "PATH": os.defpath, **homes}
 
 
 class _Loader(yaml.SafeLoader):

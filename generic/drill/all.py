@@ -60,8 +60,12 @@ class Held:
 
 
 def rounds(rehearsal: Together) -> list[Round]:
-    """Each scenario with each trouble; migration by itself, where the outside can be shared."""
+    """Each scenario with each trouble; migration by itself, where something can migrate.
+
+    For that the outside has to be shared.
+    """
     found = [Round(scenario, trouble) for scenario in rehearsal.scenarios for trouble in TROUBLES]
-    if all(isinstance(part, Shared) for part in rehearsal.parts):
+    shared = all(isinstance(part, Shared) for part in rehearsal.parts)
+    if shared and not rehearsal.never_migrates:
         found.append(Round(SCENARIO, CALM))
     return found

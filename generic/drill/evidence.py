@@ -22,6 +22,8 @@ class Life:
     """Where it lives; "" for kinds that live in none."""
     bad: bool = False
     """Planted to be hopeless: only there to see whether it stops the others."""
+    made: bool = False
+    """By the actuator of another object, which also deletes it."""
     ready: float | None = None
     deleted: float | None = None
     stuck: float | None = None
@@ -79,6 +81,8 @@ class Evidence:
     scenario_text: str
     started: str
     """When, RFC 3339."""
+    shoots_only: bool = False
+    """Whether there is nothing outside but the shoots, so that nothing is to be on record."""
     finalizers: dict[str, str] = attrs.field(factory=dict)
     """Ours, by kind."""
     lives: list[Life] = attrs.field(factory=list)

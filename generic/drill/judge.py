@@ -14,6 +14,7 @@ import attrs
 
 from actuator.interface import ExternalResource
 from generic.drill.evidence import Evidence, Life
+from generic.forcing import UNKNOWN
 from generic.metrics import Outcome
 
 __all__ = ["RULES", "Finding", "covers", "judge"]
@@ -62,6 +63,8 @@ def _nothing_released_unrecorded(evidence: Evidence) -> Iterable[str]:
         exists = any(covers(record.resource, real) for real in evidence.outside_after)
         if record.resource.id and not exists:
             yield f"{record.resource} is recorded for {record.owner}, and does not exist"
+        elif evidence.shoots_only and record.resource.type != UNKNOWN.type:
+            yield f"{record.resource} is recorded for {record.owner}, and goes with its shoot"
 
 
 def _bystanders_untouched(evidence: Evidence) -> Iterable[str]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 
 import attrs
 
 from generic.garden import SHOOT, Shoot
+from generic.headers import Event, Header
+from generic.predicates import Predicate
 from generic.rehearsal import RehearsedShoot
 
-__all__ = ["LABEL", "Names"]
+__all__ = ["LABEL", "Names", "of_drills"]
 
 LABEL = "drill.actuator.extensions.gardener.cloud/id"
 
@@ -44,3 +47,17 @@ class Names:
     def rehearsed(self, shoot: Shoot) -> RehearsedShoot:
         """The same shoot, as an extension has to know it."""
         return RehearsedShoot(technical_id=shoot.technical_id, type=self.type, labels=shoot.labels)
+
+
+def of_drills(types: Iterable[str]) -> Predicate:
+    """Passes objects of the drills with these extension types, whose label says so.
+
+    For kinds that have no spec.type.
+    """
+    wanted = frozenset(types)
+
+    def passes(event: Event[Header]) -> bool:
+        header = event.new or event.old
+        return header is not None and Names(header.labels.get(LABEL, "")).type in wanted
+
+    return passes

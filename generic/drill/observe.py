@@ -69,7 +69,7 @@ class Observer:
         """Seconds since the drill began."""
         return time.monotonic() - self._start
 
-    def follow(self, obj: Raw, *, bad: bool) -> Life:
+    def follow(self, obj: Raw, *, bad: bool, made: bool = False) -> Life:
         """Follows an object from now on."""
         meta = obj["metadata"]
         life = Life(
@@ -80,6 +80,7 @@ class Observer:
             uid=meta["uid"],
             created=self.now(),
             bad=bad,
+            made=made,
         )
         self.lives[life.uid] = life
         return life
@@ -101,6 +102,15 @@ class Observer:
             }
             for life in known:
                 self._note(life, found.get(life.uid), kind)
+            for obj in found.values():
+                self._follow_made({**obj, "kind": kind.name})
+
+    def _follow_made(self, obj: Raw) -> None:
+        """Follows what the actuator of an object of the drill has made."""
+        owners = obj["metadata"].get("ownerReferences") or []
+        maker = next((life for one in owners if (life := self.lives.get(one["uid"]))), None)
+        if maker is not None and obj["metadata"]["uid"] not in self.lives:
+            self.follow(obj, bad=maker.bad, made=True)
 
     def _note(self, life: Life, obj: Raw | None, kind: Kind) -> None:
         now = self.now()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from actuator.errors import ConfigurationError
 from actuator.meta import Kind, Raw
@@ -26,11 +26,13 @@ def plan(manifests: Sequence[Raw], kinds: Iterable[Kind]) -> list[list[Raw]]:
     return [others + found[0], *found[1:]]
 
 
-def spoiled(stages: Sequence[Sequence[Raw]], kinds: Iterable[Kind]) -> list[Raw]:
-    """One object, with a providerConfig that no extension can accept, and what it needs."""
+def spoiled(
+    stages: Sequence[Sequence[Raw]], kinds: Iterable[Kind], spoil: Callable[[Raw], None]
+) -> list[Raw]:
+    """One object that `spoil` made one that no extension can accept, and what it needs."""
     names = {kind.name for kind in kinds}
     late = frozenset().union(*AFTERWARDS)
     everything = [manifest for stage in stages for manifest in stage]
     bad = next(m for m in everything if m["kind"] in names - late)
-    bad["spec"]["providerConfig"] = {"kind": "Nonsense", "nonsense": True}
+    spoil(bad)
     return [*(m for m in everything if m["kind"] not in names), bad]

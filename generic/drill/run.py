@@ -84,6 +84,7 @@ class _Run:
             scenario=settings.scenario,
             scenario_text=rehearsal.scenarios[settings.scenario],
             started="",
+            shoots_only=rehearsal.shoots_only,
             finalizers={kind.name: kind.finalizer for kind in world.kinds},
         )
 
@@ -107,7 +108,8 @@ class _Run:
         self._watcher.say(f"Creating {len(self._shoots)} shoots, and one that cannot work")
         plans = {shoot.technical_id: self._plan(shoot) for shoot in self._shoots}
         for_each([*self._shoots, self._bad], self._garden.create_namespace)
-        self._deploy(spoiled(self._plan(self._bad), self._world.kinds), bad=True)
+        spoil = self._rehearsal.spoil
+        self._deploy(spoiled(self._plan(self._bad), self._world.kinds, spoil), bad=True)
         for_each(self._shoots, self._place_bystander)
         for step in range(max(map(len, plans.values()))):
 
@@ -204,6 +206,8 @@ class _Run:
 
     def _delete(self, lives: Sequence[Life], *, force: bool = False) -> None:
         def delete(life: Life) -> None:
+            if life.made:
+                return  # whoever made it deletes it
             life.deleted = life.deleted or life.forced or self._observer.now()
             self._garden.delete(self._kinds[life.kind], life.namespace, life.name, force=force)
 
@@ -267,6 +271,6 @@ class _Run:
             (
                 (resource_of(self._kinds[life.kind]), life.namespace, life.name)
                 for life in ours
-                if life.shoot == shoot.technical_id
+                if life.shoot == shoot.technical_id and not life.made
             ),
         )

@@ -48,7 +48,8 @@ class EmbeddedSeed:
 def embedded_seed(rehearsal: Together, say: Callable[[str], None]) -> Iterator[EmbeddedSeed]:
     """A running seed with all kinds.
 
-    Where there are ManagedResources, or machine objects, somebody serves them.
+    Where there are ManagedResources, or machine objects, somebody serves them; whom the
+    rehearsal plays beside its actuators is at work too.
     """
     with ExitStack() as stack:
         environment = stack.enter_context(Environment(progress=say))
@@ -61,4 +62,6 @@ def embedded_seed(rehearsal: Together, say: Callable[[str], None]) -> Iterator[E
             stack.enter_context(looking(ResourceManager(admin).look, "resource-manager"))
         if str(MACHINES) in served:
             stack.enter_context(looking(MachineControllers(admin).look, "machine-controllers"))
+        for look in rehearsal.neighbours(admin):
+            stack.enter_context(looking(look, "neighbour"))
         yield EmbeddedSeed(environment, admin)

@@ -16,7 +16,7 @@ import attrs
 from actuator.interface import Actuator, Client, object_class
 from actuator.meta import Kind
 from generic.drill.breaks import Break
-from generic.drill.names import Names
+from generic.drill.names import Names, of_drills
 from generic.drill.patient import PatientClient
 from generic.drill.seeds import embedded_seed
 from generic.drill.settings import Settings
@@ -25,7 +25,7 @@ from generic.manager import Manager
 from generic.options import Options
 from generic.rehearsal import Together
 
-__all__ = ["World", "embedded_world", "kinds_of", "manager_for", "outside"]
+__all__ = ["World", "add_for", "embedded_world", "kinds_of", "manager_for", "outside"]
 
 
 @attrs.frozen(kw_only=True)
@@ -102,5 +102,13 @@ def manager_for(
     )
     manager = Manager(options, intercept=broken.client)
     for actuator in actuators:
-        manager.add(actuator, type=names.type)
+        add_for([names.type], actuator, manager)
     return manager
+
+
+def add_for(types: Sequence[str], actuator: Actuator[Any], manager: Manager) -> None:
+    """Adds an actuator for the objects of the drills with these extension types."""
+    if object_class(actuator).KIND.has_operation_annotation:
+        manager.add(actuator, type=types)
+    else:
+        manager.add(actuator, predicates=[of_drills(types)])

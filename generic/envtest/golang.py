@@ -46,6 +46,8 @@ class GoModule:
     programs: Mapping[str, str]
     """File name of each program to the package it is built from."""
     linker_flags: Sequence[str] = ("-s", "-w")
+    tags: Sequence[str] = ()
+    """Build tags."""
 
     @property
     def go_version(self) -> tuple[int, ...]:
@@ -62,6 +64,7 @@ class GoModule:
                 (self.folder / "go.sum").read_text(),
                 sorted(self.programs.items()),
                 list(self.linker_flags),
+                *self.tags,
                 platform.system(),
                 platform.machine(),
             )
@@ -140,7 +143,7 @@ def _build_program(
     progress: Progress,
 ) -> None:
     flags = ["-trimpath", "-buildvcs=false", "-mod=readonly", "-v"]
-    linker = ["-ldflags", " ".join(module.linker_flags)]
+    linker = ["-ldflags", " ".join(module.linker_flags), "-tags", ",".join(module.tags)]
     command = [go, "-C", module.folder, "build", *flags, *linker, "-o", target, package]
     log = group.directory / f"{target.name}.log"
     started = time.monotonic()

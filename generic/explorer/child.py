@@ -21,6 +21,7 @@ import attrs
 import cattrs
 
 from actuator.interface import Actuator, Client, object_class
+from generic.drill.world import add_for
 from generic.explorer.counting import CountingActuator, CountingClient, Reaper
 from generic.explorer.points import Kill
 from generic.manager import Manager
@@ -42,12 +43,12 @@ class Task:
 
 @attrs.frozen(kw_only=True)
 class Order:
-    """One child: a manager for one kind and one extension type, noting its calls in a file.
+    """One child: a manager for some kinds and one extension type, noting its calls in a file.
 
     `shared` leads to the outside. It ends after `seconds` at the latest.
     """
 
-    kind: str
+    kinds: Sequence[str]
     type: str
     shared: list[Mapping[str, str]]
     calls: str
@@ -70,7 +71,7 @@ def manager_of(
     )
     manager = Manager(options, intercept=intercept)
     for actuator in actuators:
-        manager.add(actuator, type=types)
+        add_for(types, actuator, manager)
     return manager
 
 
@@ -80,8 +81,8 @@ def main() -> None:
     task = cattrs.structure(json.loads(lines.readline()), Task)
     parts = [resolve_name(reference) for reference in task.rehearsals]
     while line := lines.readline():
-        if line == STOP:
-            continue  # for a child that had ended by itself
+        if STOP.endswith(line):
+            continue  # for a child that had ended by itself, or was killed while it read
         order = cattrs.structure(json.loads(line), Order)
         pid = os.fork()
         if pid == 0:
@@ -99,7 +100,7 @@ def _work(task: Task, order: Order, rehearsal: Together, lines: BinaryIO) -> NoR
     actuators = [
         CountingActuator(actuator, reaper)
         for actuator in rehearsal.actuators()
-        if object_class(actuator).KIND.name == order.kind
+        if object_class(actuator).KIND.name in order.kinds
     ]
     manager = manager_of(
         actuators,

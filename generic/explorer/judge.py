@@ -67,13 +67,15 @@ def judge_death(case: Case, seen: Sight) -> Iterator[str]:
     """What does not hold where the process died."""
     yield from _witness_stays(case, seen)
     yield from _others_stay(case, seen)
-    guarded = all(case.finalizer in _finalizers(obj) for obj in seen.objects)
-    if case.operation.guards and not guarded:
+    guarded = [obj for obj in seen.objects if case.finalizer in _finalizers(obj)]
+    all_guarded = len(guarded) == len(seen.objects)
+    if case.operation.guards and not all_guarded:
         for new in without(seen.outside, case.before):
             yield f"{new} was made before our finalizer was on the object"
-    if case.operation is Operation.DELETE and not (seen.objects and guarded):
+    if case.operation is Operation.DELETE and not (seen.objects and all_guarded):
         for left in without(seen.outside, case.others):
-            yield f"our finalizer is off, but {left} still exists"
+            if not any(_is_of(left, obj) for obj in guarded):
+                yield f"our finalizer is off, but {left} still exists"
     if case.operation in _STAYS:
         yield from _untouched(case, seen)
 
@@ -131,6 +133,12 @@ def without(
     """The things that are not among the others, by what identifies them."""
     known = {(one.type, one.id) for one in other}
     return [thing for thing in things if (thing.type, thing.id) not in known]
+
+
+def _is_of(thing: ExternalResource, obj: Raw) -> bool:
+    """Whether its tags name that object: a shoot may have several of a kind."""
+    texts = (text for pair in thing.tags.items() for text in pair)
+    return any(obj["metadata"]["name"] in text.split("/") for text in texts)
 
 
 def _finalizers(obj: Raw) -> Sequence[str]:

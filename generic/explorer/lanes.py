@@ -23,7 +23,7 @@ from generic.explorer.child import STOP, Order, Task
 __all__ = ["End", "Lane", "Lanes", "lanes"]
 
 _POLL = 0.15
-_GRACE = 15.0
+_GRACE = 60.0
 """Seconds for a process to start and to answer, beyond the time of an order."""
 
 

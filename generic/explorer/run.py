@@ -156,9 +156,9 @@ class _Exploration:
 
     def _die(self, death: _Death) -> None:
         """A process works for the trial until it is killed, or through."""
-        trial = death.trial
+        trial, kind = death.trial, self._stage.kind.name
         order = Order(
-            kind=self._stage.kind.name,
+            kinds=[kind, *self._ground.rehearsal.makes.get(kind, ())],
             type=trial.names.type,
             shared=self._ground.rehearsal.share(),
             calls=str(self._calls(trial)),

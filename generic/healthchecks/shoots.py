@@ -25,7 +25,7 @@ from actuator.errors import ActuatorError, ConfigurationError, NotFound
 from actuator.interface import Client, Resource
 from generic.client import connect
 
-__all__ = ["ShootClients", "ShootUnreachable"]
+__all__ = ["ShootClients", "ShootUnreachable", "kubeconfig_problems"]
 
 _SECRETS = Resource("v1", "secrets")
 _CONNECTIONS = 4
@@ -84,7 +84,7 @@ def _kubeconfig(secret: Any, source: str) -> bytes:
 
 def _connect(source: str, kubeconfig: bytes) -> Client:
     """A client. Raises ShootUnreachable; never with the kubeconfig's content in it."""
-    for problem in _problems(kubeconfig):
+    for problem in kubeconfig_problems(kubeconfig):
         raise ShootUnreachable(f"{source}: its kubeconfig {problem}")
     directory = tempfile.mkdtemp(prefix="shoot-")  # for us alone, as long as the client lives
     path = Path(directory, "kubeconfig")
@@ -99,7 +99,7 @@ def _connect(source: str, kubeconfig: bytes) -> Client:
     return client
 
 
-def _problems(kubeconfig: bytes) -> Iterator[str]:
+def kubeconfig_problems(kubeconfig: bytes) -> Iterator[str]:
     """What must not be in a kubeconfig that comes out of a Secret."""
     try:
         config = yaml.safe_load(kubeconfig)

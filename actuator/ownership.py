@@ -1,0 +1,85 @@
+"""Owner references: which object a child goes with. Pure; the garbage collector does the work.
+
+An owner has the namespace of its child, or none, and a child has at most one controller
+(Kubernetes documentation, "Owners and Dependents"). The API server takes an owner in another
+namespace all the same, and its garbage collector then deletes the child. So we refuse it here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actuator.codec import encode
+from actuator.errors import ActuatorError
+from actuator.meta import Object, OwnerReference, Raw
+
+__all__ = ["CannotOwn", "is_owned_by", "with_owner"]
+
+
+class CannotOwn(ActuatorError):
+    """An owner reference that Kubernetes forbids; the message names child, owner and way out."""
+
+
+def with_owner(child: Raw, owner: Object, *, controller: bool = True) -> Raw:
+    """The child's manifest with `owner` among its owners; repeating it changes nothing.
+
+    The one `controller` hears of its children (`generic.owns`), and a foreground deletion of it
+    waits for them. Plain owners do neither: a child goes with the last of its owners. Raises
+    CannotOwn.
+    """
+    _check(child, owner)
+    others = [one for one in _owners(child) if one.get("uid") != owner.metadata.uid]
+    controlling = next((one for one in others if one.get("controller")), None)
+    if controller and controlling is not None:
+        raise CannotOwn(
+            f"{_name(child)} is controlled by {controlling.get('kind')} {controlling.get('name')} "
+            f"already; make {_title(owner)} a plain owner, or give the child another name"
+        )
+    reference = OwnerReference(
+        api_version=owner.KIND.api_version,
+        kind=owner.KIND.name,
+        name=owner.metadata.name,
+        uid=owner.metadata.uid,
+        controller=True if controller else None,
+        block_owner_deletion=True if controller else None,
+    )
+    owners = [*others, encode(reference)]
+    return {**child, "metadata": {**child["metadata"], "ownerReferences": owners}}
+
+
+def is_owned_by(child: Raw, owner: Object) -> bool:
+    """Whether `owner`, and no other object of its name, is among the child's owners."""
+    return any(one.get("uid") == owner.metadata.uid for one in _owners(child))
+
+
+def _check(child: Raw, owner: Object) -> None:
+    """Raises CannotOwn where the garbage collector would not find the owner."""
+    if not owner.metadata.uid:
+        raise CannotOwn(f"{_title(owner)} has no uid; create it before its children")
+    if not owner.KIND.namespaced:
+        return
+    namespace = child["metadata"].get("namespace") or ""
+    if not namespace:
+        raise CannotOwn(
+            f"{_name(child)} has no namespace, so {_title(owner)}, which has one, cannot own it; "
+            "label it, and delete it yourself"
+        )
+    if namespace != owner.metadata.namespace:
+        raise CannotOwn(
+            f"{_name(child)} is not in the namespace of {_title(owner)}, which cannot own it; "
+            "put it there, or label it and delete it yourself"
+        )
+
+
+def _owners(child: Raw) -> list[dict[str, Any]]:
+    return child["metadata"].get("ownerReferences") or []
+
+
+def _name(child: Raw) -> str:
+    meta = child["metadata"]
+    key = "/".join(filter(None, (meta.get("namespace"), meta.get("name"))))
+    return f"{child.get('kind', 'object')} {key}"
+
+
+def _title(owner: Object) -> str:
+    return f"{owner.KIND.name} {owner.key}"

@@ -1,0 +1,33 @@
+"""The override sample: the generic ControlPlane actuator, and what Azure needs beside it.
+
+    actuator run extensions.azurecontrolplane:extension
+    actuator drill --all extensions.azurecontrolplane.rehearsal:AzureRehearsal
+
+Read `actuator` (the override), then `remedies` (custom resources that a controller of the control
+plane holds), `parts` (what is deployed), `config` (what users may write); `rehearsal` is for
+drills.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from extensions.azurecontrolplane.actuator import AzureControlPlane
+from extensions.azurecontrolplane.config import ControlPlaneConfig
+from extensions.azurecontrolplane.remedies import PublicIPAddress, VirtualMachine
+
+if TYPE_CHECKING:
+    from generic import Manager
+
+__all__ = [
+    "AzureControlPlane",
+    "ControlPlaneConfig",
+    "PublicIPAddress",
+    "VirtualMachine",
+    "extension",
+]
+
+
+def extension(manager: Manager) -> None:
+    """Adds the sample's actuator to a manager."""
+    manager.add(AzureControlPlane(), type="azure")

@@ -1,0 +1,76 @@
+"""Manifests of the control plane's parts, in Python; a chart would do as well. Pure.
+
+Images are stand-ins: what matters here is what comes, goes, and in which order.
+"""
+
+from __future__ import annotations
+
+from actuator.meta import Raw
+
+__all__ = ["REMEDY", "cloud_config", "deployment", "node_driver", "storage_class"]
+
+REMEDY = "remedy-controller-azure"
+_IMAGE = "registry.example.org/pause:3.10"
+
+
+def cloud_config(namespace: str, region: str) -> Raw:
+    """What the cloud controller manager reads."""
+    text = f'{{"cloud":"AZUREPUBLICCLOUD","location":"{region}","resourceGroup":"{namespace}"}}'
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cloud-provider-config", "namespace": namespace},
+        "data": {"cloudprovider.conf": text},
+    }
+
+
+def deployment(name: str, namespace: str, replicas: int) -> Raw:
+    """A program in the seed that acts in the shoot, by the token that it asked for."""
+    access = {"name": "access", "mountPath": "/var/run/secrets/gardener.cloud/shoot"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "replicas": replicas,
+            **_template(name, [access], {"secret": {"secretName": f"shoot-access-{name}"}}),
+        },
+    }
+
+
+def node_driver() -> Raw:
+    """The disks' driver on each node of the shoot."""
+    name = "csi-driver-node-disk"
+    sockets = {"name": "access", "mountPath": "/csi"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": name, "namespace": "kube-system"},
+        "spec": _template(name, [sockets], {"emptyDir": {}}),
+    }
+
+
+def storage_class() -> Raw:
+    """What a volume is if nobody says otherwise."""
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {
+            "name": "default",
+            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+        },
+        "provisioner": "disk.csi.azure.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+
+
+def _template(name: str, mounts: list[Raw], volume: Raw) -> Raw:
+    labels = {"app.kubernetes.io/name": name}
+    pod = {
+        "containers": [{"name": name, "image": _IMAGE, "volumeMounts": mounts}],
+        "volumes": [{"name": mount["name"], **volume} for mount in mounts],
+    }
+    return {
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }

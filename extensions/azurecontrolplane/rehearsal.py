@@ -1,0 +1,55 @@
+"""AzureRehearsal: shoots to break, for `actuator drill`, each with an address and a machine.
+
+No remedy controller runs, so what it holds keeps its finalizers until a force deletion. Nothing
+in here is Azure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from actuator import Actuator
+from actuator.meta import Object, Raw
+from actuator.v1alpha1 import ControlPlane
+from extensions.azurecontrolplane.actuator import AzureControlPlane
+from extensions.azurecontrolplane.remedies import PublicIPAddress, VirtualMachine
+from generic.crds import crd
+from generic.drill.inside import ShootRehearsal, extension_object
+from generic.managedresources import ManagedResource
+from generic.rehearsal import RehearsedShoot
+
+__all__ = ["AzureRehearsal"]
+
+
+class AzureRehearsal(ShootRehearsal):
+    """The shoots of the override sample."""
+
+    title = "Control plane on Azure (without Azure)"
+
+    def crds(self) -> Sequence[Raw]:
+        """The remedy controller's kinds, and Gardener's ManagedResource."""
+        return [crd(cls) for cls in (PublicIPAddress, VirtualMachine, ManagedResource)]
+
+    def actuators(self) -> Sequence[Actuator[Any]]:
+        """The extension's only one; no remedy controller."""
+        return [AzureControlPlane()]
+
+    def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
+        """A ControlPlane, and what the remedy controller made once it ran."""
+        spec: Raw = {"region": self.region, "secretRef": {"name": "cloudprovider"}}
+        return [
+            extension_object(ControlPlane, shoot, "azure", spec),
+            _held(PublicIPAddress, shoot, {"ipAddress": "203.0.113.7"}),
+            _held(VirtualMachine, shoot, {"hostname": "node-1"}),
+        ]
+
+
+def _held(cls: type[Object], shoot: RehearsedShoot, spec: Raw) -> Raw:
+    meta = {"name": "rehearsed", "namespace": shoot.technical_id, "labels": shoot.labels}
+    return {
+        "apiVersion": cls.KIND.api_version,
+        "kind": cls.KIND.name,
+        "metadata": {**meta, "finalizers": [cls.KIND.finalizer]},
+        "spec": spec,
+    }

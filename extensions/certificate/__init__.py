@@ -1,0 +1,34 @@
+"""The certificate sample: backed by somebody else's controller, in the seed and in the shoot.
+
+    actuator run extensions.certificate:extension
+    actuator drill --all extensions.certificate.rehearsal:CertificateRehearsal
+
+Read `actuator`, then `seed` and `shoot` (what it makes there), `config` (what users may write);
+`issuers` is somebody else's kind and controller, and `rehearsal` is for drills.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from extensions.certificate.actuator import CertificateService
+from extensions.certificate.config import CertificateConfig, IssuerConfig
+from extensions.certificate.issuers import Issuer, IssuerController
+
+if TYPE_CHECKING:
+    from generic import Manager
+
+__all__ = [
+    "CertificateConfig",
+    "CertificateService",
+    "Issuer",
+    "IssuerConfig",
+    "IssuerController",
+    "extension",
+]
+
+
+def extension(manager: Manager) -> None:
+    """Adds the sample's actuator, and the stand-in for the third party's, to a manager."""
+    manager.add(CertificateService(), type="certificate-service")
+    manager.add(IssuerController())

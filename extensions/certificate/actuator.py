@@ -1,0 +1,67 @@
+"""CertificateService: certificates for a shoot, asked for by an Extension.
+
+In the shoot's namespace of the seed an Issuer for each account that the user wants, a custom
+resource that a third party's controller serves and cleans up after; in the shoot what its users
+need, brought there by a ManagedResource.
+
+Flow of delete: the Issuers and the ManagedResource are asked to go → the Issuers are waited for,
+then the ManagedResource. Both are asked first, so neither waits for the other.
+
+A force deletion is the framework's default: it strips the third party's finalizer and deletes the
+Issuers, which `seed_objects` declares. The ManagedResource is left to gardenlet, and what it
+brought vanishes with the shoot (Gardener documentation, "Force Deletion").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from actuator import Actuator, Cluster, Context, FieldProblem
+from actuator.provider_config import config_problems, read_config
+from actuator.v1alpha1 import Extension
+from extensions.certificate import seed
+from extensions.certificate.config import CertificateConfig
+from extensions.certificate.shoot import manifests
+from generic import managedresources
+
+__all__ = ["MANAGED_NAME", "ORIGIN", "CertificateService"]
+
+MANAGED_NAME = "extension-certificate-service"
+ORIGIN = "extension-certificate"
+
+
+class CertificateService(Actuator[Extension]):
+    """Issuers in the seed, a ManagedResource for the shoot."""
+
+    finalizer = "extensions.gardener.cloud/certificate-service"
+    seed_objects = (seed.GROUP,)
+    permissions = (*managedresources.PERMISSIONS, seed.PERMISSION)
+
+    def validate(self, ctx: Context, obj: Extension, cluster: Cluster) -> Iterable[FieldProblem]:
+        """What is wrong with providerConfig."""
+        return config_problems(CertificateConfig, obj.spec)
+
+    def reconcile(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
+        """Afterwards the issuers asked for, and no others, are there; the shoot hears of them."""
+        client, namespace = ctx.client, obj.metadata.namespace
+        issuers = read_config(CertificateConfig, obj.spec).issuers
+        for issuer in issuers:
+            seed.ensure(client, namespace, issuer)
+        seed.remove(client, namespace, but={issuer.name for issuer in issuers})
+        wanted = manifests(issuers)
+        managedresources.deploy_for_shoot(client, namespace, MANAGED_NAME, wanted, origin=ORIGIN)
+
+    def delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
+        """Afterwards nothing of it is left, in seed or shoot."""
+        client, namespace = ctx.client, obj.metadata.namespace
+        seed.remove(client, namespace)
+        managedresources.delete(client, namespace, MANAGED_NAME, origin=ORIGIN)
+        seed.check_gone(client, namespace)
+        managedresources.check_deleted(client, ctx.clock, namespace, MANAGED_NAME, origin=ORIGIN)
+
+    def migrate(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
+        """Afterwards nothing is left in this seed; the shoot keeps what it has."""
+        managedresources.set_keep_objects(
+            ctx.client, obj.metadata.namespace, MANAGED_NAME, keep=True, origin=ORIGIN
+        )
+        self.delete(ctx, obj, cluster)

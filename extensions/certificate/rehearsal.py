@@ -1,0 +1,48 @@
+"""CertificateRehearsal: shoots to break, for `actuator drill`, each with an issuer.
+
+The third party's controller is switched off, so the Issuer of each shoot keeps the finalizer with
+which CertificateService creates it, until a force deletion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from actuator import Actuator
+from actuator.meta import Raw
+from actuator.v1alpha1 import Extension
+from extensions.certificate.actuator import CertificateService
+from extensions.certificate.config import API_VERSION
+from extensions.certificate.issuers import Issuer
+from generic.crds import crd
+from generic.drill.inside import ShootRehearsal, extension_object
+from generic.managedresources import ManagedResource
+from generic.rehearsal import RehearsedShoot
+
+__all__ = ["CertificateRehearsal"]
+
+_CONFIG: Raw = {
+    "apiVersion": API_VERSION,
+    "kind": "CertificateConfig",
+    "issuers": [{"name": "rehearsed", "server": "https://acme.example.org/directory"}],
+}
+
+
+class CertificateRehearsal(ShootRehearsal):
+    """The shoots of the certificate sample."""
+
+    title = "Certificates (backed by a third party that is switched off)"
+
+    def crds(self) -> Sequence[Raw]:
+        """The third party's Issuer, and Gardener's ManagedResource."""
+        return [crd(Issuer), crd(ManagedResource)]
+
+    def actuators(self) -> Sequence[Actuator[Any]]:
+        """The extension's only one; no controller of Issuers."""
+        return [CertificateService()]
+
+    def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
+        """One Extension."""
+        spec: Raw = {"providerConfig": _CONFIG}
+        return [extension_object(Extension, shoot, "certificate-service", spec)]

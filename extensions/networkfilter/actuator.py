@@ -1,0 +1,61 @@
+"""NetworkFilter: blocks ranges of addresses inside a shoot, asked for by an Extension.
+
+Everything it makes is in the shoot, brought there by one ManagedResource. So a force deletion has
+nothing to do but what a deletion does, except for the wait: the shoot's API server may be gone, and
+gardenlet lets go of the ManagedResource itself (Gardener documentation, "Force Deletion").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from actuator import Actuator, Cluster, Context, FieldProblem
+from actuator.provider_config import config_problems, read_config
+from actuator.v1alpha1 import Extension
+from extensions.networkfilter.config import FilterConfig
+from extensions.networkfilter.shoot import manifests
+from generic import managedresources
+
+__all__ = ["MANAGED_NAME", "ORIGIN", "NetworkFilter"]
+
+MANAGED_NAME = "extension-networking-filter"
+ORIGIN = "extension-networking-filter"
+
+
+class NetworkFilter(Actuator[Extension]):
+    """A ManagedResource for the shoot, and nothing else."""
+
+    finalizer = "extensions.gardener.cloud/networking-filter"
+    permissions = managedresources.PERMISSIONS
+
+    def validate(self, ctx: Context, obj: Extension, cluster: Cluster) -> Iterable[FieldProblem]:
+        """What is wrong with providerConfig."""
+        return config_problems(FilterConfig, obj.spec)
+
+    def reconcile(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
+        """Afterwards the filter is on its way into the shoot."""
+        wanted = manifests(read_config(FilterConfig, obj.spec).blocked)
+        namespace = obj.metadata.namespace
+        managedresources.deploy_for_shoot(
+            ctx.client, namespace, MANAGED_NAME, wanted, origin=ORIGIN
+        )
+
+    def delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
+        """Afterwards the shoot has no filter; nobody waits for a shoot that is force-deleted."""
+        namespace = obj.metadata.namespace
+        managedresources.delete(ctx.client, namespace, MANAGED_NAME, origin=ORIGIN)
+        if not cluster.needs_force_deletion:
+            managedresources.check_deleted(
+                ctx.client, ctx.clock, namespace, MANAGED_NAME, origin=ORIGIN
+            )
+
+    def migrate(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
+        """Afterwards the shoot keeps its filter, and this seed does not touch it any more."""
+        managedresources.set_keep_objects(
+            ctx.client, obj.metadata.namespace, MANAGED_NAME, keep=True, origin=ORIGIN
+        )
+        self.delete(ctx, obj, cluster)
+
+    def force_delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
+        """Afterwards the filter is asked to go; the shoot goes anyway."""
+        self.delete(ctx, obj, cluster)

@@ -1,0 +1,42 @@
+"""FilterConfig: what a user may write into providerConfig. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_network
+
+import attrs
+
+from actuator import FieldProblem
+from actuator.provider_config import FIELD
+
+__all__ = ["API_VERSION", "FilterConfig"]
+
+API_VERSION = "networkfilter.extensions.gardener.cloud/v1alpha1"
+
+
+@attrs.frozen(kw_only=True)
+class FilterConfig:
+    """`blocked` are the ranges, like "203.0.113.0/24", that nobody in the shoot may reach."""
+
+    api_version: str = API_VERSION
+    kind: str = "FilterConfig"
+    blocked: list[str] = attrs.field(factory=list)
+
+    def problems(self) -> Iterator[FieldProblem]:
+        """What the types alone cannot say."""
+        for index, text in enumerate(self.blocked):
+            if not _is_range(text):
+                yield FieldProblem(
+                    field=f"{FIELD}.blocked[{index}]",
+                    detail=f"{text!r} is no range; write its first address and a prefix length, "
+                    'like "203.0.113.0/24"',
+                )
+
+
+def _is_range(text: str) -> bool:
+    try:
+        ip_network(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,46 @@
+"""Manifests of what runs in the shoot. How they get there is ManagedResources' business. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from actuator.meta import Raw
+
+__all__ = ["manifests"]
+
+_NAME = "network-filter"
+_META: Raw = {"name": _NAME, "namespace": "kube-system"}
+_LABELS = {"app.kubernetes.io/name": _NAME}
+_IMAGE = "registry.example.org/network-filter:1.0"
+"""Stands in for the program that a real extension would bring to each node."""
+
+
+def manifests(blocked: Sequence[str]) -> list[Raw]:
+    """The list of blocked ranges, and a program on each node that reads it."""
+    text = "".join(f"{one}\n" for one in blocked)
+    return [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _META, "data": {"blocked": text}},
+        _daemon_set(hashlib.sha256(text.encode()).hexdigest()),
+    ]
+
+
+def _daemon_set(checksum: str) -> Raw:
+    """A changed list changes `checksum`, which makes new pods."""
+    annotations = {f"checksum/configmap-{_NAME}": checksum}
+    mount = {"name": "blocked", "mountPath": "/etc/network-filter"}
+    pod = {
+        "hostNetwork": True,
+        "tolerations": [{"operator": "Exists"}],
+        "containers": [{"name": _NAME, "image": _IMAGE, "volumeMounts": [mount]}],
+        "volumes": [{"name": "blocked", "configMap": {"name": _NAME}}],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {**_META, "labels": _LABELS},
+        "spec": {
+            "selector": {"matchLabels": _LABELS},
+            "template": {"metadata": {"labels": _LABELS, "annotations": annotations}, "spec": pod},
+        },
+    }

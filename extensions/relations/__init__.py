@@ -1,0 +1,38 @@
+"""The relations sample: three ways in which an object is tied to what belongs to it.
+
+    actuator run extensions.relations:extension --embedded
+    actuator drill extensions.relations.rehearsal:RelationsRehearsal
+
+Read `kinds`, then `owned`, `watched` and `external`, one actuator each; `register` is what is
+outside, and `rehearsal` is for drills.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from extensions.relations.external import Entries
+from extensions.relations.kinds import Entry, Mirror, Team
+from extensions.relations.owned import Teams
+from extensions.relations.register import Register
+from extensions.relations.watched import Mirrors
+
+if TYPE_CHECKING:
+    from generic import Manager
+
+__all__ = ["Entries", "Entry", "Mirror", "Mirrors", "Register", "Team", "Teams", "extension"]
+
+
+def extension(manager: Manager) -> None:
+    """Adds the sample's actuators, for objects of type "relations", to a manager.
+
+    The register is the file that the environment variable RELATIONS_REGISTER names, else
+    `relations-register.sqlite` in the user's home. Raises sqlite3.Error.
+    """
+    named = os.environ.get("RELATIONS_REGISTER")
+    register = Register(Path(named or Path.home() / "relations-register.sqlite"))
+    register.open()
+    for actuator in (Teams(), Mirrors(), Entries(register)):
+        manager.add(actuator, type="relations")

@@ -1,0 +1,115 @@
+"""The sample's three kinds: data only. `type` says who serves an object, as everywhere here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+import attrs
+
+from actuator import DefaultSpec, FieldProblem, Kind, Object
+from actuator.meta import ClusterNeed, Column, ConditionedStatus, ForceSource, ReadyReasons, Schema
+
+__all__ = [
+    "GROUP",
+    "Entry",
+    "EntrySpec",
+    "EntryStatus",
+    "Mirror",
+    "MirrorSpec",
+    "Team",
+    "TeamSpec",
+    "nothing_to_configure",
+]
+
+GROUP = "relations.example.org"
+_READY = Column("Ready", '.status.conditions[?(@.type=="Ready")].status')
+_AGE = Column("Age", ".metadata.creationTimestamp", "date")
+
+
+def _kind(name: str, plural: str, *columns: Column, namespaced: bool = True) -> Kind:
+    """A kind that Gardener does not know: it is forced by its own annotation."""
+    return Kind(
+        name=name,
+        plural=plural,
+        group=GROUP,
+        finalizer=f"{GROUP}/{name.lower()}",
+        namespaced=namespaced,
+        cluster=ClusterNeed.NEVER,
+        force_from=ForceSource.OBJECT,
+        skips_failed_shoot=False,
+        migratable=False,
+        has_operation_annotation=False,
+        ready=ReadyReasons(),
+        columns=(*columns, _READY, _AGE),
+    )
+
+
+@attrs.frozen(kw_only=True)
+class TeamSpec(DefaultSpec):
+    """`settings` go into a ConfigMap of its own in `namespace`; `shared` it has with others."""
+
+    namespace: Annotated[str, Schema(required=True, min_length=1, immutable=True)] = ""
+    settings: dict[str, str] = attrs.field(factory=dict)
+    shared: Annotated[str, Schema(description="A ConfigMap of several Teams.", immutable=True)] = ""
+
+
+@attrs.define(kw_only=True)
+class Team(Object):
+    """Owns ConfigMaps in a namespace; lives in none itself."""
+
+    KIND: ClassVar[Kind] = _kind(
+        "Team", "teams", Column("Namespace", ".spec.namespace"), namespaced=False
+    )
+
+    spec: Annotated[TeamSpec, Schema(required=True)] = attrs.field(factory=TeamSpec)
+    status: ConditionedStatus = attrs.field(factory=ConditionedStatus)
+
+
+@attrs.frozen(kw_only=True)
+class MirrorSpec(DefaultSpec):
+    """`to` is the namespace of the copy."""
+
+    to: Annotated[str, Schema(required=True, min_length=1, immutable=True)] = ""
+
+
+@attrs.define(kw_only=True)
+class Mirror(Object):
+    """Copies the ConfigMap of its own name, which somebody else owns, to another namespace."""
+
+    KIND: ClassVar[Kind] = _kind("Mirror", "mirrors", Column("To", ".spec.to"))
+
+    spec: Annotated[MirrorSpec, Schema(required=True)] = attrs.field(factory=MirrorSpec)
+    status: ConditionedStatus = attrs.field(factory=ConditionedStatus)
+
+
+@attrs.frozen(kw_only=True)
+class EntrySpec(DefaultSpec):
+    """What the register shall say."""
+
+    text: Annotated[str, Schema(required=True, min_length=1)] = ""
+
+
+@attrs.define(kw_only=True)
+class EntryStatus(ConditionedStatus):
+    """`id`: absent as long as the register was not asked for anything, "" while it is unknown."""
+
+    id: str | None = None
+
+
+@attrs.define(kw_only=True)
+class Entry(Object):
+    """An entry in a register outside."""
+
+    KIND: ClassVar[Kind] = _kind("Entry", "entries", Column("Id", ".status.id"))
+
+    spec: Annotated[EntrySpec, Schema(required=True)] = attrs.field(factory=EntrySpec)
+    status: EntryStatus = attrs.field(factory=EntryStatus)
+
+
+def nothing_to_configure(spec: DefaultSpec) -> Iterator[FieldProblem]:
+    """What is wrong with providerConfig: that there is one."""
+    if spec.provider_config:
+        yield FieldProblem(
+            field="spec.providerConfig", detail="there is nothing to configure; remove it"
+        )

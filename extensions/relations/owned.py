@@ -1,0 +1,95 @@
+"""Owned: the children carry owner references, so the garbage collector deletes them.
+
+A Team has no namespace, so it may own what is in any. Of its own ConfigMap it is the controller;
+the shared one it owns plainly, as other Teams do, and that goes with the last of them. `delete`
+has nothing to do, and a forced deletion neither: the collector needs no extension. What becomes
+of the children is the choice of whoever deletes the Team (propagation Background, Foreground or
+Orphan).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from actuator import (
+    Actuator,
+    ActuatorError,
+    Cluster,
+    Context,
+    ErrorCode,
+    FieldProblem,
+    Permission,
+    RequeueAfter,
+    Resource,
+)
+from actuator.errors import AlreadyExists
+from actuator.meta import Raw
+from actuator.ownership import is_owned_by, with_owner
+from extensions.relations.kinds import GROUP, Team, nothing_to_configure
+from generic.watch import owns
+
+__all__ = ["Teams"]
+
+_CONFIG_MAPS = Resource("v1", "configmaps")
+_SHARED = f"{GROUP}/shared"
+_LOOK_AGAIN = 5.0
+
+
+class Teams(Actuator[Team]):
+    """A ConfigMap that the Team controls, and one that it owns with others."""
+
+    permissions = (
+        Permission(api_version="v1", resource="configmaps", verbs=["get", "create", "patch"]),
+    )
+    watches = (owns(_CONFIG_MAPS),)
+
+    def validate(self, ctx: Context, obj: Team, cluster: Cluster) -> Iterable[FieldProblem]:
+        """What is wrong with providerConfig."""
+        return nothing_to_configure(obj.spec)
+
+    def reconcile(self, ctx: Context, obj: Team, cluster: Cluster) -> None:
+        """Afterwards both ConfigMaps are there, and say whose they are."""
+        own = _config_map(obj, f"team-{obj.metadata.name}", obj.spec.settings)
+        _ensure(ctx, obj, own, controller=True)
+        if obj.spec.shared:
+            shared = _config_map(obj, obj.spec.shared, {}, **{_SHARED: "true"})
+            _ensure(ctx, obj, shared, controller=False)
+
+    def delete(self, ctx: Context, obj: Team, cluster: Cluster) -> None:
+        """Nothing: what the Team owns goes after it, or before it, or stays, as was asked."""
+
+
+def _ensure(ctx: Context, team: Team, wanted: Raw, *, controller: bool) -> None:
+    """Afterwards the ConfigMap is as `wanted` and the Team among its owners.
+
+    Server-side apply merges owner references by uid, so Teams do not undo each other's. Raises
+    ActuatorError where it is somebody else's, RequeueAfter while it is being deleted.
+    """
+    owned = with_owner(wanted, team, controller=controller)
+    there = _created(ctx, {key: owned[key] for key in owned if key != "data"})
+    meta = there["metadata"]
+    if meta.get("deletionTimestamp"):
+        raise RequeueAfter(_LOOK_AGAIN, f"Waiting until ConfigMap {meta['name']} is gone")
+    ours = is_owned_by(there, team) if controller else _SHARED in (meta.get("labels") or {})
+    if not ours:
+        raise ActuatorError(
+            f"ConfigMap {meta['namespace']}/{meta['name']} exists and does not belong to "
+            f"Team {team.key}; rename or remove it",
+            codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
+        )
+    ctx.client.apply(_CONFIG_MAPS, owned, field_manager=f"team-{team.metadata.uid}")
+
+
+def _config_map(team: Team, name: str, data: dict[str, str], **labels: str) -> Raw:
+    meta = {"name": name, "namespace": team.spec.namespace, "labels": labels}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": dict(data)}
+
+
+def _created(ctx: Context, wanted: Raw) -> Raw:
+    """What is there of that name now: this, or what was there before."""
+    try:
+        return ctx.client.create(_CONFIG_MAPS, wanted)
+    except AlreadyExists:
+        return ctx.client.get(
+            _CONFIG_MAPS, wanted["metadata"]["name"], wanted["metadata"]["namespace"]
+        )

@@ -1,0 +1,101 @@
+"""The outside world of the sample: a register, kept in a file by SQLite. It knows no Kubernetes.
+
+Each method is one transaction, so an entry is there whole or not at all, whichever process asks.
+Who owns the register rules over it: a trigger that refuses deletions refuses them to everybody.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import attrs
+
+from actuator import ActuatorError, ErrorCode, ExternalResource
+
+__all__ = ["REGION", "TYPE", "Register", "RegisterError"]
+
+TYPE = "Relations::Entry"
+REGION = "register"
+_SECONDS = 10.0
+_TABLE = """
+    CREATE TABLE IF NOT EXISTS entries (
+        id TEXT PRIMARY KEY, namespace TEXT, name TEXT, uid TEXT UNIQUE, text TEXT
+    )
+"""
+_PUT = """
+    INSERT INTO entries VALUES (:id, :namespace, :name, :uid, :text)
+    ON CONFLICT (uid) DO UPDATE SET text = excluded.text RETURNING id
+"""
+_DENY = "CREATE TRIGGER deny BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'denied'); END"
+
+
+class RegisterError(ActuatorError):
+    """The register did not do what was asked."""
+
+    def __init__(self, request: str, why: str, code: ErrorCode) -> None:
+        super().__init__(f"The register refused to {request}: {why}", codes=[code])
+
+
+@attrs.frozen
+class Register:
+    """The entries in one file. Each method raises RegisterError."""
+
+    path: Path
+
+    def open(self) -> None:
+        """Afterwards the file is there."""
+        with closing(sqlite3.connect(self.path)) as database, database:
+            database.execute(_TABLE)
+
+    def put(self, owner: Mapping[str, str], text: str) -> str:
+        """The id of the owner's one entry, which now says `text`."""
+        with self.asked("put an entry") as database:
+            found = database.execute(_PUT, {**owner, "id": uuid4().hex, "text": text})
+            return str(found.fetchone()[0])
+
+    def remove(self, owner: Mapping[str, str]) -> None:
+        """Afterwards the owner has no entry."""
+        with self.asked("remove an entry") as database:
+            database.execute("DELETE FROM entries WHERE uid = :uid", owner)
+
+    def entries(self) -> list[ExternalResource]:
+        """All there are."""
+        with self.asked("list the entries") as database:
+            rows = database.execute("SELECT id, namespace, name, uid FROM entries").fetchall()
+        return [
+            ExternalResource(
+                type=TYPE,
+                id=id,
+                tags={"namespace": namespace, "name": name, "uid": uid},
+                region=REGION,
+            )
+            for id, namespace, name, uid in rows
+        ]
+
+    def deny_deletions(self) -> None:
+        """From now on nobody may remove an entry."""
+        with self.asked("deny deletions") as database:
+            database.execute(_DENY)
+
+    def allow_deletions(self) -> None:
+        """As it was before."""
+        with self.asked("allow deletions") as database:
+            database.execute("DROP TRIGGER IF EXISTS deny")
+
+    @contextmanager
+    def asked(self, request: str) -> Iterator[sqlite3.Connection]:
+        """A transaction on a file that has to be there."""
+        where = f"{self.path.absolute().as_uri()}?mode=rw"
+        try:
+            with closing(sqlite3.connect(where, timeout=_SECONDS, uri=True)) as database, database:
+                yield database
+        except sqlite3.IntegrityError as error:
+            code = ErrorCode.ERR_INFRA_UNAUTHORIZED
+            raise RegisterError(request, str(error), code) from error
+        except sqlite3.Error as error:
+            code = ErrorCode.ERR_INFRA_DEPENDENCIES
+            raise RegisterError(request, str(error), code) from error

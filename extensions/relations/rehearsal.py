@@ -1,0 +1,141 @@
+"""RelationsRehearsal: a register to break, for `actuator drill`, with all three kinds per shoot.
+
+The Team of a shoot has no namespace, and the copy of its Mirror lives in a second one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+
+from actuator import Actuator, ExternalResource
+from actuator.meta import Object, Raw
+from extensions.relations.external import Entries
+from extensions.relations.kinds import Entry, Mirror, Team
+from extensions.relations.owned import Teams
+from extensions.relations.register import REGION, Register
+from extensions.relations.watched import Mirrors
+from generic.rehearsal import RehearsedShoot
+
+__all__ = ["RelationsRehearsal"]
+
+_DATA: Raw = {"data": {"motto": "Rehearsed"}}
+
+
+class RelationsRehearsal:
+    """The outside world of the relations sample."""
+
+    title = "Relations (owned, watched, external)"
+    region = REGION
+    scenarios: Mapping[str, str] = {
+        "everything-fails": "The register is taken away: every request to it fails at once.",
+        "deletion-denied": "The register denies deletions: no entry can be removed.",
+    }
+
+    never_migrates: Literal[True] = True
+
+    def __init__(self) -> None:
+        self._directory: Path | None = None
+        self._open: Callable[[Path], Register] = Register
+
+    def start(self, directory: Path) -> None:
+        """An empty register in `directory`."""
+        self._directory = directory
+        Register(self._path).open()
+
+    def stop(self) -> None:
+        """Nothing runs; safe to call twice, and without start."""
+        self._directory = None
+
+    def share(self) -> Mapping[str, str]:
+        """Where the register is."""
+        return {"directory": str(self._path.parent)}
+
+    def attach(self, shared: Mapping[str, str]) -> None:
+        """Uses the register that another process made."""
+        self._directory = Path(shared["directory"])
+
+    def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
+        """Both hear of each request to the register."""
+        self._open = lambda path: _Observed(path, before, after)
+
+    def crds(self) -> Sequence[Raw]:
+        """None of others."""
+        return []
+
+    def actuators(self) -> Sequence[Actuator[Any]]:
+        """One for each relation."""
+        return [Entries(self._open(self._path)), Teams(), Mirrors()]
+
+    def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
+        """One object of each kind, what is mirrored, and the namespace of the copy."""
+        name, namespace = shoot.technical_id, shoot.technical_id
+        copies = f"{namespace}-copies"
+        return [
+            _manifest("v1", "Namespace", shoot, {"name": copies}),
+            {**_manifest("v1", "ConfigMap", shoot, {"name": "x", "namespace": namespace}), **_DATA},
+            _object(Entry, shoot, {"name": "x", "namespace": namespace}, text="Rehearsed"),
+            _object(Team, shoot, {"name": name}, namespace=namespace, shared="all-teams"),
+            _object(Mirror, shoot, {"name": "x", "namespace": namespace}, to=copies),
+        ]
+
+    def break_outside(self, scenario: str) -> None:
+        """Brings the scenario about. Raises KeyError for a name not in `scenarios`."""
+        breaks = {
+            "everything-fails": lambda: self._path.rename(self._away),
+            "deletion-denied": Register(self._path).deny_deletions,
+        }
+        breaks[scenario]()
+
+    def mend_outside(self) -> None:
+        """Everything works again; nothing was lost."""
+        if self._away.exists():
+            self._away.rename(self._path)
+        Register(self._path).allow_deletions()
+
+    def left_outside(self) -> Sequence[ExternalResource]:
+        """All there is, wherever the register is now."""
+        return Register(self._away if self._away.exists() else self._path).entries()
+
+    @property
+    def _path(self) -> Path:
+        if self._directory is None:
+            raise RuntimeError("The rehearsal is not started")
+        return self._directory / "register.sqlite"
+
+    @property
+    def _away(self) -> Path:
+        return self._path.with_name("away.sqlite")
+
+
+@attrs.frozen
+class _Observed(Register):
+    """`before` hears before a request, `after` when it took effect or failed."""
+
+    before: Callable[[str], None]
+    after: Callable[[str], None]
+
+    @contextmanager
+    def asked(self, request: str) -> Iterator[sqlite3.Connection]:
+        """See Register."""
+        self.before(f"outside: {request}")
+        try:
+            with Register.asked(self, request) as database:
+                yield database
+        finally:
+            self.after(f"outside: {request}")
+
+
+def _object(cls: type[Object], shoot: RehearsedShoot, meta: Raw, **spec: str) -> Raw:
+    manifest = _manifest(cls.KIND.api_version, cls.KIND.name, shoot, meta)
+    return {**manifest, "spec": {"type": shoot.type, **spec}}
+
+
+def _manifest(api_version: str, kind: str, shoot: RehearsedShoot, meta: Raw) -> Raw:
+    metadata = {**meta, "labels": shoot.labels}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}

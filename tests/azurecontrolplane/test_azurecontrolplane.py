@@ -1,0 +1,210 @@
+"""AzureControlPlane: the generic actuator, and what its remedy controller holds beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from harness import eventually
+from shootside import Extended, shoot_managers
+
+from actuator.errors import NotFound
+from actuator.interface import Resource, resource_of
+from actuator.v1alpha1 import ControlPlane
+from extensions.azurecontrolplane import (
+    AzureControlPlane,
+    PublicIPAddress,
+    VirtualMachine,
+    actuator,
+    extension,
+)
+from extensions.azurecontrolplane.config import API_VERSION
+from extensions.azurecontrolplane.parts import REMEDY
+from generic.controlplane.parts import CONFIG, SEED, SHOOT, STORAGE_CLASSES
+from generic.crds import crd
+from generic.drill.shoots import Shoots
+from generic.looking import looking
+from generic.managedresources import SHOOT_FINALIZER
+from generic.manager import Manager
+from generic.options import Options
+from generic.resourcemanager import ResourceManager
+from generic.seed import install_crds
+
+DEPLOYMENTS = Resource("apps/v1", "deployments")
+HELD = "example.org/held"
+BASIC = {"region": "eu-1", "secretRef": {"name": "cloudprovider"}}
+INSIDE = {("DaemonSet", "kube-system/csi-driver-node-disk"), ("StorageClass", "default")}
+
+
+def config(**fields) -> dict:
+    return {"apiVersion": API_VERSION, "kind": "ControlPlaneConfig", **fields}
+
+
+@pytest.fixture
+def shoots(admin) -> Iterator[Shoots]:
+    install_crds(admin, [crd(PublicIPAddress), crd(VirtualMachine)])
+    with (
+        shoot_managers(admin) as found,
+        looking(ResourceManager(admin).look, "resource-manager"),
+    ):
+        yield found
+
+
+@pytest.fixture
+def cp(seed, shoots, start) -> Extended:
+    start(AzureControlPlane())
+    return Extended(seed, shoots, ControlPlane)
+
+
+def make(cp, cls, **spec) -> None:
+    """As the remedy controller does."""
+    meta = {"name": "x", "namespace": cp.namespace, "finalizers": [cls.KIND.finalizer]}
+    manifest = {"apiVersion": cls.KIND.api_version, "kind": cls.KIND.name}
+    cp.client.create(resource_of(cls.KIND), {**manifest, "metadata": meta, "spec": spec})
+
+
+def let_go(cp, cls) -> None:
+    """As the remedy controller does, once nothing is left in Azure."""
+    nobody = {"metadata": {"finalizers": None}}
+    cp.client.patch(resource_of(cls.KIND), "x", cp.namespace, nobody)
+
+
+def remedies(cp) -> dict[str, bool]:
+    """The remedy controller's objects by kind, and whether each is being deleted."""
+    return {
+        cls.KIND.name: "deletionTimestamp" in one["metadata"]
+        for cls in (PublicIPAddress, VirtualMachine)
+        for one in cp.client.list(resource_of(cls.KIND), cp.namespace)
+    }
+
+
+def deployments(cp) -> set[str]:
+    found = cp.client.list(DEPLOYMENTS, cp.namespace)
+    return {one["metadata"]["name"] for one in found}
+
+
+@pytest.fixture
+def running(cp) -> Extended:
+    """A control plane whose remedy controller has an address and a machine."""
+    cp.deploy(**BASIC)
+    eventually(cp.is_ready)
+    eventually(lambda: deployments(cp) == {"cloud-controller-manager", REMEDY})
+    eventually(lambda: cp.inside() == INSIDE)
+    make(cp, PublicIPAddress, ipAddress="203.0.113.7")
+    make(cp, VirtualMachine, hostname="node-1")
+    return cp
+
+
+def test_the_sample_serves_control_planes_on_azure():
+    manager = Manager(Options())
+    extension(manager)
+    [one] = manager.registrations
+    assert (one.kind.name, one.types) == ("ControlPlane", ("azure",))
+
+
+def test_the_parts_are_those_of_the_generic_actuator(running):
+    for part in (CONFIG, SEED, SHOOT, STORAGE_CLASSES):
+        assert running.managed(part.name)["metadata"]["labels"]["origin"] == "provider-azure"
+    assert remedies(running) == {"PublicIPAddress": False, "VirtualMachine": False}
+
+
+def test_a_deletion_first_lets_the_remedy_controller_give_addresses_back(running):
+    running.delete()
+    error = eventually(lambda: running.status().get("lastError"))
+    assert error["codes"] == ["ERR_CLEANUP_CLUSTER_RESOURCES"]
+    assert "PublicIPAddress x" in error["description"]
+    assert remedies(running) == {"PublicIPAddress": True, "VirtualMachine": False}
+    assert REMEDY in deployments(running), "it still runs"
+    let_go(running, PublicIPAddress)
+    eventually(running.is_gone)
+    assert remedies(running) == {}, "nobody would let go of the machine any more"
+    assert deployments(running) == set()
+    assert running.inside() == set()
+
+
+def test_after_ten_minutes_a_deletion_goes_on_without_it(running, monkeypatch):
+    assert timedelta(minutes=10) == actuator.PATIENCE
+    running.delete()
+    eventually(lambda: running.status().get("lastError"))
+    monkeypatch.setattr(actuator, "PATIENCE", timedelta())
+    eventually(running.is_gone)
+    assert remedies(running) == {}
+    assert len(running.events("FinalizerStripped")) == 2
+
+
+def test_a_forced_deletion_waits_neither_for_it_nor_for_the_shoot(running, shoots):
+    shoots.take_away()
+    running.delete()
+    eventually(lambda: running.status().get("lastError"))
+    running.force()
+    eventually(running.is_gone)
+    assert remedies(running) == {}
+    assert len(running.events("FinalizerStripped")) == 2
+    for part in (SHOOT, STORAGE_CLASSES):
+        meta = running.managed(part.name)["metadata"]
+        assert meta["deletionTimestamp"], "it is asked to go"
+        assert meta["finalizers"] == [SHOOT_FINALIZER], "gardenlet takes that off"
+    assert running.orphans() == []
+
+
+def test_a_migration_strips_nothing_before_the_remedy_controller_is_gone(running):
+    held = {"metadata": {"finalizers": [HELD]}}
+    running.client.patch(DEPLOYMENTS, REMEDY, running.namespace, held)
+    running.ask("migrate")
+    eventually(lambda: REMEDY in running.status()["lastOperation"]["description"])
+    assert remedies(running) == {"PublicIPAddress": False, "VirtualMachine": False}
+    nobody = {"metadata": {"finalizers": None}}
+    running.client.patch(DEPLOYMENTS, REMEDY, running.namespace, nobody)
+    eventually(lambda: running.last_operation() == ("Migrate", "Succeeded"))
+    assert remedies(running) == {}
+    assert running.inside() == INSIDE, "the shoot keeps what it has"
+    with pytest.raises(NotFound):
+        running.managed(SEED.name)
+
+
+@pytest.mark.parametrize("operation", ["reconcile", "restore"])
+def test_reconcile_and_restore_both_reach_the_override(cp, operation):
+    make(cp, PublicIPAddress, ipAddress="203.0.113.7")
+    make(cp, VirtualMachine, hostname="node-1")
+    cp.deploy("wait-for-state", **BASIC, providerConfig=config(remedyController=False))
+    cp.ask(operation)
+    eventually(cp.is_ready)
+    assert cp.last_operation()[0] == {"reconcile": "Create", "restore": "Restore"}[operation]
+    assert remedies(cp) == {}
+    eventually(lambda: deployments(cp) == {"cloud-controller-manager"})
+
+
+def test_a_remedy_controller_can_be_switched_off_later(running):
+    running.patch({"spec": {"providerConfig": config(remedyController=False)}})
+    running.ask("reconcile")
+    eventually(lambda: remedies(running) == {})
+    eventually(running.is_ready)
+    assert deployments(running) == {"cloud-controller-manager"}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (config(remedy=True), ["spec.providerConfig", "remedy"]),
+        (config(remedyController="no"), ["remedyController"]),
+        (config() | {"kind": "Nonsense"}, ["kind ControlPlaneConfig"]),
+    ],
+)
+def test_what_is_wrong_in_the_configuration_is_named(cp, given, words):
+    cp.deploy(**BASIC, providerConfig=given)
+    error = eventually(lambda: cp.status().get("lastError"))
+    assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    assert all(word in error["description"] for word in words), error
+    cp.delete()
+    eventually(cp.is_gone)
+
+
+@pytest.mark.timeout(300)
+def test_force_deletions_are_rehearsed_and_every_rule_holds(command, tmp_path):
+    rehearsal = "extensions.azurecontrolplane.rehearsal:AzureRehearsal"
+    options = ["--shoots", "2", "--scenario", "deletion-denied", "--output", tmp_path]
+    done = command("drill", *options, rehearsal)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for cls in (PublicIPAddress, VirtualMachine):
+        assert f"Stripped {cls.KIND.finalizer}: 3 times" in done.stdout

@@ -1,0 +1,195 @@
+"""CertificateService: Issuers that somebody else holds in the seed, and what is in the shoot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import attrs
+import pytest
+from harness import BINDINGS, ROLES, eventually
+from shootside import Extended, shoot_managers
+
+from actuator.errors import NotFound
+from actuator.v1alpha1 import Extension
+from extensions.certificate import CertificateService, Issuer, IssuerController, extension
+from extensions.certificate.actuator import MANAGED_NAME
+from extensions.certificate.config import API_VERSION
+from extensions.certificate.issuers import ISSUERS
+from generic.crds import crd
+from generic.drill.shoots import Shoots
+from generic.managedresources import SHOOT_FINALIZER
+from generic.manager import Manager
+from generic.options import Options
+from generic.rbac import cluster_role, role_binding
+from generic.seed import install_crds
+
+HOLD = Issuer.KIND.finalizer
+SERVER = "https://acme.example.org/directory"
+FIRST, SECOND = ({"name": name, "server": SERVER} for name in ("first", "second"))
+
+
+def config(*issuers, **fields) -> dict:
+    given = {"apiVersion": API_VERSION, "kind": "CertificateConfig", "issuers": list(issuers)}
+    return given | fields
+
+
+@pytest.fixture
+def shoots(admin) -> Iterator[Shoots]:
+    install_crds(admin, [crd(Issuer)])
+    with shoot_managers(admin) as found:
+        yield found
+
+
+@pytest.fixture
+def certified(seed, shoots, start) -> Extended:
+    start(CertificateService())
+    return Extended(seed, shoots, Extension)
+
+
+@pytest.fixture
+def serve_issuers(environment, admin, shoots) -> Iterator[Callable[[], None]]:
+    """Switches the third party's controller on."""
+    options = Options(metrics_bind_address="0", health_bind_address="0", leader_election=False)
+    manager = Manager(options)
+    manager.add(IssuerController())
+    name = f"issuers-{id(manager):x}"
+    admin.create(ROLES, cluster_role(manager, name))
+    admin.create(BINDINGS, role_binding(name, user=name))
+    manager.options = attrs.evolve(manager.options, kubeconfig=environment.user_kubeconfig(name))
+    yield manager.start
+    manager.stop()
+    admin.delete(BINDINGS, name)
+    admin.delete(ROLES, name)
+
+
+def deploy(certified, *issuers, operation="reconcile") -> None:
+    certified.deploy(operation, providerConfig=config(*issuers))
+    if operation == "reconcile":
+        eventually(certified.is_ready)
+        eventually(certified.inside)
+
+
+def issuers(certified) -> dict:
+    found = certified.client.list(ISSUERS, certified.namespace)
+    return {one["metadata"]["name"]: one for one in found}
+
+
+def test_the_sample_serves_its_extension_and_stands_in_for_the_third_party():
+    manager = Manager(Options())
+    extension(manager)
+    served = {one.kind.name: one.types for one in manager.registrations}
+    assert served == {"Extension": ("certificate-service",), "Issuer": ()}
+
+
+def test_issuers_are_made_held_by_their_controller_and_the_shoot_hears_of_them(certified):
+    deploy(certified, FIRST, {**SECOND, "email": "ops@example.org"})
+    found = issuers(certified)
+    assert found.keys() == {"first", "second"}
+    assert all(one["metadata"]["finalizers"] == [HOLD] for one in found.values())
+    assert found["second"]["spec"] == {"server": SERVER, "email": "ops@example.org"}
+    assert ("ConfigMap", "kube-system/certificate-issuers") in certified.inside()
+
+
+def test_an_issuer_that_is_no_longer_wanted_goes_and_a_changed_one_is_changed(
+    certified, serve_issuers
+):
+    serve_issuers()
+    deploy(certified, FIRST, SECOND)
+    changed = {**SECOND, "server": f"{SERVER}/v2"}
+    certified.patch({"spec": {"providerConfig": config(changed)}})
+    certified.ask("reconcile")
+    eventually(lambda: issuers(certified).keys() == {"second"})
+    assert issuers(certified)["second"]["spec"]["server"] == f"{SERVER}/v2"
+
+
+def test_an_issuer_of_somebody_else_is_neither_taken_over_nor_removed(certified):
+    theirs = {
+        "apiVersion": ISSUERS.api_version,
+        "kind": "Issuer",
+        "metadata": {"name": "first", "namespace": certified.namespace},
+        "spec": {"server": "https://theirs.example.org"},
+    }
+    certified.client.create(ISSUERS, theirs)
+    certified.deploy(providerConfig=config(FIRST))
+    error = eventually(lambda: certified.status().get("lastError"))
+    assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    assert "rename or remove it" in error["description"]
+    certified.delete()
+    eventually(certified.is_gone)
+    assert issuers(certified)["first"]["spec"] == theirs["spec"]
+
+
+def test_a_deletion_waits_for_the_third_party_and_names_what_it_holds(certified, serve_issuers):
+    deploy(certified, FIRST)
+    certified.delete()
+    error = eventually(lambda: certified.status().get("lastError"))
+    assert error["codes"] == ["ERR_CLEANUP_CLUSTER_RESOURCES"]
+    assert f"Issuer first (held by {HOLD})" in error["description"]
+    eventually(lambda: certified.inside() == set())
+    assert issuers(certified)["first"]["metadata"]["finalizers"] == [HOLD], "it is not ours to take"
+    serve_issuers()
+    eventually(certified.is_gone)
+    assert issuers(certified) == {}
+
+
+def test_a_forced_deletion_strips_the_seed_and_ignores_the_shoot(certified, shoots):
+    deploy(certified, FIRST)
+    shoots.take_away()
+    certified.force()
+    certified.delete()
+    eventually(certified.is_gone)
+    assert issuers(certified) == {}
+    [told] = certified.events("FinalizerStripped")
+    assert HOLD in told["message"]
+    left = certified.managed(MANAGED_NAME)["metadata"]
+    assert "deletionTimestamp" not in left, "gardenlet deletes it, and lets go of it"
+    assert left["finalizers"] == [SHOOT_FINALIZER]
+    assert certified.orphans() == []
+
+
+def test_a_shoot_that_moves_keeps_what_is_in_it(certified, serve_issuers):
+    serve_issuers()
+    deploy(certified, FIRST)
+    inside = certified.inside()
+    certified.ask("migrate")
+    eventually(lambda: certified.last_operation() == ("Migrate", "Succeeded"))
+    assert issuers(certified) == {}
+    with pytest.raises(NotFound):
+        certified.managed(MANAGED_NAME)
+    assert certified.inside() == inside
+    certified.delete()
+    eventually(certified.is_gone)
+    deploy(certified, FIRST, operation="wait-for-state")
+    certified.ask("restore")
+    eventually(lambda: certified.last_operation() == ("Restore", "Succeeded"))
+    assert issuers(certified).keys() == {"first"}
+    assert certified.inside() == inside
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (config(FIRST, FIRST), ["spec.providerConfig.issuers", "'first' is there 2 times"]),
+        (config({**FIRST, "name": "First"}), ["issuers[0].name", "no DNS label"]),
+        (config({**FIRST, "server": "http://x"}), ["issuers[0].server", "no https URL"]),
+        (config(accounts=[]), ["spec.providerConfig", "accounts"]),
+        (config(kind="Certificates"), ["kind CertificateConfig"]),
+    ],
+)
+def test_what_is_wrong_in_the_configuration_is_named(certified, given, words):
+    certified.deploy(providerConfig=given)
+    error = eventually(lambda: certified.status().get("lastError"))
+    assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    assert all(word in error["description"] for word in words), error
+    assert issuers(certified) == {}
+    certified.delete()
+    eventually(certified.is_gone)
+
+
+@pytest.mark.timeout(300)
+def test_force_deletions_are_rehearsed_and_every_rule_holds(command, tmp_path):
+    rehearsal = "extensions.certificate.rehearsal:CertificateRehearsal"
+    options = ["--shoots", "2", "--scenario", "everything-fails", "--output", tmp_path]
+    done = command("drill", *options, rehearsal)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"Stripped {HOLD}: 2 times" in done.stdout

@@ -1,0 +1,148 @@
+"""NetworkFilter: everything it makes is in the shoot, so a force deletion waits for nothing."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+
+import pytest
+from harness import eventually
+from shootside import Extended, shoot_managers
+
+from actuator.errors import NotFound
+from actuator.interface import Resource
+from actuator.v1alpha1 import Extension
+from extensions.networkfilter import NetworkFilter, extension
+from extensions.networkfilter.actuator import MANAGED_NAME
+from extensions.networkfilter.config import API_VERSION
+from generic.drill.shoots import Shoots
+from generic.managedresources import SHOOT_FINALIZER
+from generic.manager import Manager
+from generic.options import Options
+
+SECRETS = Resource("v1", "secrets")
+FILTER = {("ConfigMap", "kube-system/network-filter"), ("DaemonSet", "kube-system/network-filter")}
+
+
+def config(**fields) -> dict:
+    return {"apiVersion": API_VERSION, "kind": "FilterConfig", **fields}
+
+
+@pytest.fixture
+def shoots(admin) -> Iterator[Shoots]:
+    with shoot_managers(admin) as found:
+        yield found
+
+
+@pytest.fixture
+def filtered(seed, shoots, start) -> Extended:
+    start(NetworkFilter())
+    return Extended(seed, shoots, Extension)
+
+
+def deploy(filtered, operation="reconcile", **fields) -> None:
+    filtered.deploy(operation, providerConfig=config(**fields))
+
+
+def manifests(filtered) -> str:
+    [reference] = filtered.managed(MANAGED_NAME)["spec"]["secretRefs"]
+    secret = filtered.client.get(SECRETS, reference["name"], filtered.namespace)
+    return base64.b64decode(secret["data"]["objects.yaml"]).decode()
+
+
+def test_the_sample_serves_one_type_of_extension():
+    manager = Manager(Options())
+    extension(manager)
+    [one] = manager.registrations
+    assert (one.kind.name, one.types) == ("Extension", ("networking-filter",))
+
+
+def test_the_filter_gets_into_the_shoot_and_so_does_a_change(filtered):
+    deploy(filtered, blocked=["203.0.113.0/24"])
+    eventually(filtered.is_ready)
+    eventually(lambda: filtered.inside() == FILTER)
+    assert "203.0.113.0/24" in manifests(filtered)
+    filtered.patch({"spec": {"providerConfig": config(blocked=["2001:db8::/32"])}})
+    filtered.ask("reconcile")
+    eventually(lambda: "2001:db8::/32" in manifests(filtered))
+    assert "203.0.113.0/24" not in manifests(filtered)
+
+
+def test_without_a_configuration_nothing_is_blocked(filtered):
+    deploy(filtered)
+    eventually(filtered.is_ready)
+    assert filtered.managed(MANAGED_NAME)["spec"]["injectLabels"], "gardenlet leaves it to us"
+
+
+def test_a_deletion_waits_for_the_shoot_and_says_what_is_wrong_with_it(filtered, shoots):
+    deploy(filtered)
+    eventually(lambda: filtered.inside() == FILTER)
+    shoots.protect()
+    filtered.delete()
+    error = eventually(lambda: filtered.status().get("lastError"))
+    assert error["codes"] == ["ERR_CLEANUP_CLUSTER_RESOURCES"]
+    assert "a webhook in the shoot denies to delete" in error["description"]
+    shoots.mend()
+    eventually(filtered.is_gone)
+    assert filtered.inside() == set()
+    with pytest.raises(NotFound):
+        filtered.managed(MANAGED_NAME)
+
+
+def test_a_forced_deletion_waits_for_no_shoot_and_leaves_it_to_gardenlet(filtered, shoots):
+    deploy(filtered)
+    eventually(lambda: filtered.inside() == FILTER)
+    shoots.take_away()
+    filtered.delete()
+    eventually(lambda: filtered.status().get("lastError"))
+    filtered.force()
+    eventually(filtered.is_gone)
+    meta = filtered.managed(MANAGED_NAME)["metadata"]
+    assert meta["deletionTimestamp"], "it is asked to go"
+    assert meta["finalizers"] == [SHOOT_FINALIZER], "gardenlet takes that off"
+    assert filtered.orphans() == []
+
+
+def test_a_shoot_that_moves_keeps_its_filter(filtered):
+    deploy(filtered)
+    eventually(lambda: filtered.inside() == FILTER)
+    filtered.ask("migrate")
+    eventually(lambda: filtered.last_operation() == ("Migrate", "Succeeded"))
+    with pytest.raises(NotFound):
+        filtered.managed(MANAGED_NAME)
+    assert filtered.inside() == FILTER
+    filtered.delete()
+    eventually(filtered.is_gone)
+    deploy(filtered, "wait-for-state")
+    filtered.ask("restore")
+    eventually(lambda: filtered.last_operation() == ("Restore", "Succeeded"))
+    assert filtered.managed(MANAGED_NAME)["spec"]["keepObjects"] is False
+    assert filtered.inside() == FILTER
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (config(blocked=["203.0.113.1/24"]), ["blocked[0]", "'203.0.113.1/24'", "prefix length"]),
+        (config(allowed=[]), ["spec.providerConfig", "allowed"]),
+        (config() | {"kind": "Filter"}, ["kind FilterConfig"]),
+        (config(blocked="all"), ["spec.providerConfig", "blocked"]),
+    ],
+)
+def test_what_is_wrong_in_the_configuration_is_named(filtered, given, words):
+    deploy(filtered, **given)
+    error = eventually(lambda: filtered.status().get("lastError"))
+    assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    assert all(word in error["description"] for word in words), error
+    assert filtered.inside() == set()
+    filtered.delete()
+    eventually(filtered.is_gone)
+
+
+@pytest.mark.timeout(300)
+def test_force_deletions_are_rehearsed_and_every_rule_holds(command, tmp_path):
+    rehearsal = "extensions.networkfilter.rehearsal:NetworkFilterRehearsal"
+    options = ["--shoots", "2", "--scenario", "deletion-denied", "--output", tmp_path]
+    done = command("drill", *options, rehearsal)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ERR_CLEANUP_CLUSTER_RESOURCES" in done.stdout

@@ -1,0 +1,116 @@
+"""Watched: a Mirror's copy in another namespace follows a ConfigMap of somebody else's."""
+
+from __future__ import annotations
+
+import pytest
+from harness import eventually
+from relations_objects import HELD, ConfigMaps
+
+from extensions.relations import Mirror
+
+
+@pytest.fixture
+def sources(admin, namespace) -> ConfigMaps:
+    return ConfigMaps(admin, namespace)
+
+
+@pytest.fixture
+def copies(admin, elsewhere) -> ConfigMaps:
+    return ConfigMaps(admin, elsewhere)
+
+
+@pytest.fixture
+def copy(namespace) -> str:
+    """The name of the copy."""
+    return f"{namespace}.x"
+
+
+@pytest.fixture
+def mirror(serve, make, foreign, namespace, elsewhere):
+    """A Mirror that is ready, of a ConfigMap that says a."""
+    serve(Mirror)
+    foreign(namespace, "x", says="a")
+    made = make(Mirror, to=elsewhere)
+    made.is_ready()
+    return made
+
+
+def test_the_copy_says_what_the_source_says_whenever_that_changes(mirror, sources, copies, copy):
+    assert copies.data(copy) == {"says": "a"}
+    sources.patch("x", {"data": {"says": "b", "more": "c"}})
+    eventually(lambda: copies.data(copy) == {"says": "b", "more": "c"})
+    sources.patch("x", {"data": {"more": None}})
+    eventually(lambda: copies.data(copy) == {"says": "b"})
+
+
+def test_what_somebody_does_to_the_copy_is_put_right(mirror, copies, copy):
+    copies.patch(copy, {"data": {"says": "else"}})
+    eventually(lambda: copies.data(copy) == {"says": "a"})
+    copies.delete(copy)
+    eventually(lambda: copies.data(copy) == {"says": "a"})
+
+
+def test_the_copy_carries_no_owner_reference(mirror, copies, copy):
+    """The collector would take it for the child of nobody."""
+    assert copies.owners(copy) == {}
+
+
+def test_a_source_that_comes_late_is_waited_for(serve, make, foreign, namespace, copies, copy):
+    serve(Mirror)
+    waiting = make(Mirror, to=copies.namespace)
+    waiting.says(f"Waiting for ConfigMap {namespace}/x")
+    foreign(namespace, "x", says="late")
+    waiting.is_ready()
+    assert copies.data(copy) == {"says": "late"}
+
+
+def test_deleted_it_takes_the_copy_and_leaves_the_source(mirror, sources, copies, copy):
+    mirror.delete()
+    mirror.is_gone()
+    assert (sources.data("x"), copies.data(copy)) == ({"says": "a"}, None)
+
+
+def test_a_copy_that_is_held_keeps_a_deletion_waiting_and_is_named(mirror, copies, copy):
+    copies.patch(copy, {"metadata": {"finalizers": [HELD]}})
+    mirror.delete()
+    mirror.says(f"Waiting for ConfigMap {copies.namespace}/{copy}, held by {HELD}")
+    copies.patch(copy, {"metadata": {"finalizers": None}})
+    mirror.is_gone()
+
+
+def test_a_forced_deletion_does_not_wait_for_a_copy_that_is_held(mirror, copies, copy):
+    copies.patch(copy, {"metadata": {"finalizers": [HELD]}})
+    mirror.force()
+    mirror.is_gone()
+    assert copies.data(copy) == {"says": "a"}, "somebody else holds it"
+    copies.patch(copy, {"metadata": {"finalizers": None}})
+    copies.goes(copy)
+
+
+def test_what_is_somebody_elses_is_neither_adopted_nor_deleted(
+    serve, make, foreign, namespace, copies, copy
+):
+    foreign(namespace, "x", says="a")
+    foreign(copies.namespace, copy, whose="mine")
+    serve(Mirror)
+    made = make(Mirror, to=copies.namespace)
+    said = made.says(f"ConfigMap {copies.namespace}/{copy} exists and is no copy of Mirror")
+    assert said["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    made.delete()
+    made.is_gone()
+    assert copies.data(copy) == {"whose": "mine"}
+
+
+def test_a_mirror_into_its_own_namespace_is_refused(serve, make, namespace):
+    serve(Mirror)
+    said = make(Mirror, to=namespace).says("spec.to: is the Mirror's own; name another one")
+    assert said["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+
+
+def test_a_namespace_of_copies_that_is_gone_holds_up_nobody(serve, make, foreign, namespace):
+    foreign(namespace, "x", says="a")
+    serve(Mirror)
+    made = make(Mirror, to=f"{namespace}-never-was")
+    made.says("not found")
+    made.delete()
+    made.is_gone()
