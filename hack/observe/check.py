@@ -1,0 +1,142 @@
+"""`promtool check rules` and `promtool test rules` on our rules and `cases`; what mutants show.
+
+`python -m hack.observe.check` breaks each rule in turn and says which mutants nobody noticed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from generic.monitoring import ALERTS, RECORDINGS, Alert, Group, Recording, rule_file
+from generic.monitoring.recording import OURS
+from hack.observe.cases import ALERTED, RECORDED, Recorded, Situation
+from hack.observe.programs import find_program
+
+Rule = Alert | Recording
+RULES: tuple[Rule, ...] = (*RECORDINGS, *ALERTS)
+_GROUP = "actuator"
+_SECONDS = 120.0
+
+
+def problems(promtool: Path, rules: Sequence[Rule], folder: Path) -> str | None:
+    """What promtool has to say against the rules; None where all hold."""
+    written = folder / "rules.json"  # JSON is YAML
+    written.write_text(json.dumps(rule_file([Group(_GROUP, rules)], "docs/runbooks")))
+    cases = folder / "cases.json"
+    cases.write_text(json.dumps(_cases(rules)))
+    checked = ["check", "rules", "--lint=all", "--lint-fatal", str(written)]
+    for command in (checked, ["test", "rules", str(cases)]):
+        done = subprocess.run(
+            [str(promtool), *command],
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+        if done.returncode:
+            return f"{done.stdout}{done.stderr}"
+    return None
+
+
+def _cases(rules: Sequence[Rule]) -> dict[str, Any]:
+    tests = []
+    for rule in rules:
+        if isinstance(rule, Recording):
+            tests.append(_recorded(rule.name, RECORDED[rule.name]))
+        else:
+            fires, quiet = ALERTED[rule.name]
+            tests.append(_asked(rule, fires, fires=True))
+            tests += [_asked(rule, one, fires=False) for one in quiet]
+    return {
+        "rule_files": ["rules.json"],
+        "evaluation_interval": "1m",
+        "group_eval_order": [_GROUP],
+        "tests": tests,
+    }
+
+
+def _asked(alert: Alert, situation: Situation, *, fires: bool) -> dict[str, Any]:
+    shown = (
+        f'count by (alertname, severity) (ALERTS{{alertname="{alert.name}", alertstate="firing"}})'
+    )
+    labels = f'{{alertname="{alert.name}", severity="{alert.severity.value}"}}'
+    expected = [{"labels": labels, "value": 1}] if fires else []
+    name = f"{alert.name} {'fires' if fires else 'is quiet'}"
+    return _test(name, situation, shown, expected)
+
+
+def _recorded(name: str, recorded: Recorded) -> dict[str, Any]:
+    expected = [{"labels": f"{{{recorded.labels}}}", "value": recorded.value}]
+    return _test(name, Situation(recorded.series, 120), f"round({name}, 1e-6)", expected)
+
+
+def _test(
+    name: str, situation: Situation, expr: str, expected: list[dict[str, Any]]
+) -> dict[str, Any]:
+    series = [{"series": one, "values": values} for one, values in situation.series.items()]
+    asked = {"expr": expr, "eval_time": f"{situation.minute}m", "exp_samples": expected}
+    return {
+        "name": name,
+        "interval": "1m",
+        "input_series": series,
+        "promql_expr_test": [asked],
+    }
+
+
+def mutants() -> Iterator[tuple[str, Sequence[Rule]]]:
+    """The rules, each time with one of them broken, and what is broken about it."""
+    for number, rule in enumerate(RULES):
+        for text, broken in _broken(rule):
+            yield f"{rule.name} {text}", (*RULES[:number], broken, *RULES[number + 1 :])
+
+
+def _broken(rule: Rule) -> Iterator[tuple[str, Rule]]:
+    if isinstance(rule, Recording):
+        yield "is doubled", attrs.evolve(rule, expr=f"2 * ({rule.expr})")
+    else:
+        yield "never fires", attrs.evolve(rule, expr=f"({rule.expr}) and vector(1) > 1")
+        yield "fires late", attrs.evolve(rule, lasting="36h")
+        if rule.lasting:
+            yield "fires at once", attrs.evolve(rule, lasting="")
+        other = "info" if rule.severity.value != "info" else "warning"
+        yield "has another severity", attrs.evolve(rule, severity=type(rule.severity)(other))
+    if OURS in rule.expr:
+        yield "is about strangers too", attrs.evolve(rule, expr=rule.expr.replace(OURS, ""))
+
+
+def unnoticed(promtool: Path) -> tuple[int, list[str]]:
+    """How many mutants there are, and those that no test notices."""
+
+    def survives(mutant: tuple[str, Sequence[Rule]]) -> bool:
+        with tempfile.TemporaryDirectory() as folder:
+            return problems(promtool, mutant[1], Path(folder)) is None
+
+    made = list(mutants())
+    with ThreadPoolExecutor(2) as pool:
+        survivors = list(pool.map(survives, made))
+    return len(made), [
+        text for (text, _), survived in zip(made, survivors, strict=True) if survived
+    ]
+
+
+def main() -> None:
+    """Prints the count; exit status 1 where a mutant survived."""
+    promtool = find_program("promtool", lambda text: print(text, file=sys.stderr))
+    count, left = unnoticed(promtool)
+    print(f"{count - len(left)} of {count} mutants noticed")
+    for text in left:
+        print(f"not noticed: {text}")
+    sys.exit(1 if left else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""The programs prometheus and promtool: on PATH, else built from their Go module into the cache."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Literal
+
+from generic.envtest.cache import Progress
+from generic.envtest.golang import GoModule, cached_programs, required_version
+
+_ASSETS = Path(__file__).parent / "assets" / "prometheus"
+_MODULE = "github.com/prometheus/prometheus"
+
+Name = Literal["prometheus", "promtool"]
+
+
+def find_program(name: Name, progress: Progress) -> Path:
+    """Where it is. Raises EnvtestError where it is missing and cannot be built."""
+    on_path = shutil.which(name)
+    if on_path is not None:
+        return Path(on_path).absolute()
+    return cached_programs(module_of(name), progress) / name
+
+
+def module_of(name: Name) -> GoModule:
+    """At the version that go.mod pins, without service discovery of any cloud.
+
+    Each is built alone: tests of rules need promtool and have no time for the other.
+    """
+    version = required_version(_ASSETS, _MODULE)
+    programs: dict[str, str] = {name: f"{_MODULE}/cmd/{name}"}
+    return GoModule(f"{name}-{version}", _ASSETS, programs, tags=("remove_all_sd",))

@@ -1,0 +1,38 @@
+"""Every alert fires when it has to and is quiet otherwise, by the real promtool."""
+
+import attrs
+import pytest
+
+from generic.monitoring import ALERTS, RECORDINGS
+from hack.observe.cases import ALERTED, RECORDED
+from hack.observe.check import RULES, mutants, problems
+from hack.observe.programs import find_program
+
+
+@pytest.fixture(scope="session")
+def promtool():
+    return find_program("promtool", print)
+
+
+def test_each_rule_has_its_situations():
+    assert ALERTED.keys() == {alert.name for alert in ALERTS}
+    assert RECORDED.keys() == {one.name for one in RECORDINGS}
+    assert all(quiet for _, quiet in ALERTED.values())
+
+
+@pytest.mark.timeout(900)  # the first time promtool is built
+def test_rules_hold_in_all_situations(promtool, tmp_path):
+    assert problems(promtool, RULES, tmp_path) is None
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("expr", ["sum(", "vector(1) > 1"])
+def test_a_broken_rule_is_noticed(promtool, tmp_path, expr):
+    broken = [attrs.evolve(RULES[0], expr=expr), *RULES[1:]]
+    assert problems(promtool, broken, tmp_path) is not None
+
+
+def test_each_rule_has_a_mutant_of_its_own():
+    """Whether all are noticed is what `python -m hack.observe.check` finds out, in a minute."""
+    names = [text.partition(" ")[0] for text, _ in mutants()]
+    assert set(names) == {rule.name for rule in RULES}
