@@ -1,0 +1,67 @@
+"""The ExternalDatabase sample: a kind outside Gardener, with real databases behind it.
+
+    actuator crds extensions.externaldatabase:ExternalDatabase | kubectl apply -f -
+    actuator run extensions.externaldatabase:extension
+    actuator drill extensions.externaldatabase.rehearsal:DatabaseRehearsal
+
+Read in this order: `kind` (what users write), `actuator` (the author's side), `connection` (the
+Secret they get), `server` (what is wanted of a database server) with `engines`, `postgres` and
+`mariadb`, `names` (what gets into SQL), `endpoint`. `rehearsal`, `ground`, `observing` and
+`servers` are for drills.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from actuator import ConfigurationError
+from extensions.externaldatabase.actuator import DatabaseActuator
+from extensions.externaldatabase.engines import server_for
+from extensions.externaldatabase.kind import Engine, ExternalDatabase
+from extensions.externaldatabase.server import Traffic
+from generic.escalation import Escalation, Then
+
+if TYPE_CHECKING:
+    from generic import Manager
+
+__all__ = ["DatabaseActuator", "ExternalDatabase", "extension"]
+
+_URLS = {Engine.POSTGRES: "DATABASES_POSTGRES_URL", Engine.MYSQL: "DATABASES_MYSQL_URL"}
+_GIVE_UP = "DATABASES_GIVE_UP_AFTER"
+_RATE = "DATABASES_REQUESTS_PER_SECOND"
+_DAY = 24 * 3600.0
+_WORKERS = 4
+
+
+def extension(manager: Manager) -> None:
+    """Adds the actuator to a manager.
+
+    The environment names the servers: DATABASES_POSTGRES_URL and DATABASES_MYSQL_URL, one of them
+    at least, as scheme://user:password@host:port. DATABASES_GIVE_UP_AFTER are the seconds after
+    which a deletion that fails is tried no more (86400), DATABASES_REQUESTS_PER_SECOND the most
+    that one server is asked (20). Raises ConfigurationError.
+    """
+    rate = _number(_RATE, 20.0)
+    urls = {engine: os.environ.get(variable) for engine, variable in _URLS.items()}
+    servers = {
+        engine: server_for(engine, url, Traffic(rate)) for engine, url in urls.items() if url
+    }
+    if not servers:
+        raise ConfigurationError(f"set {' or '.join(_URLS.values())}: there is no database server")
+    manager.add(
+        DatabaseActuator(servers),
+        workers=_WORKERS,
+        escalations=[Escalation(after=_number(_GIVE_UP, _DAY), then=Then.GIVE_UP)],
+    )
+
+
+def _number(variable: str, default: float) -> float:
+    text = os.environ.get(variable, "")
+    try:
+        number = float(text or default)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise ConfigurationError(f"{variable}={text}: set it to a number above 0")
+    return number

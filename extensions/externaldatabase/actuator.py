@@ -1,0 +1,174 @@
+"""ExternalDatabases: a database and a login on a server outside the cluster.
+
+Flow of reconcile: the server is looked at → the connection Secret → login, database, and who may
+use it → status.dbid. A database is made only while status.dbid is empty. What was made just
+before a crash is found again by its mark, which names the object's UID; what has the name without
+that mark is somebody else's, and is neither taken nor touched. Once status.dbid is set, a database
+that is gone is *lost*: that is said, and never made up for with an empty one.
+
+A force deletion asks no server: database and login stay, and go on record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import attrs
+
+from actuator import (
+    Actuator,
+    ActuatorError,
+    Cluster,
+    ConfigurationError,
+    Context,
+    ErrorCode,
+    ExternalResource,
+    FieldProblem,
+    Result,
+)
+from extensions.externaldatabase.connection import PERMISSIONS, ensure_connection
+from extensions.externaldatabase.kind import DeletionPolicy, Engine, ExternalDatabase
+from extensions.externaldatabase.names import problem_with
+from extensions.externaldatabase.server import DATABASE, LOGIN, Claim, Found, Holding, Server
+
+__all__ = ["DatabaseActuator", "claim_of", "dbid", "external"]
+
+_LOOK_AGAIN = 300.0
+"""Seconds between two looks at a database that is well."""
+
+
+class DatabaseActuator(Actuator[ExternalDatabase]):
+    """One database and one login for each object, on the server of its engine."""
+
+    permissions = PERMISSIONS
+
+    def __init__(self, servers: Mapping[Engine, Server]) -> None:
+        self._servers = servers
+
+    def validate(
+        self, ctx: Context, obj: ExternalDatabase, cluster: Cluster
+    ) -> Iterable[FieldProblem]:
+        """What in the spec cannot work."""
+        if problem := problem_with(obj.spec.name):
+            yield FieldProblem(field="spec.name", detail=problem)
+        if obj.spec.engine not in self._servers:
+            yield FieldProblem(field="spec.engine", detail=self._no_server(obj.spec.engine))
+
+    def reconcile(self, ctx: Context, obj: ExternalDatabase, cluster: Cluster) -> Result:
+        """Afterwards the database exists, and the Secret beside the object leads there."""
+        server, claim = self._server(obj), claim_of(obj)
+        found = server.look(claim)
+        _refuse_lost(obj, found)
+        _refuse_foreign(obj, claim, found)
+        password = ensure_connection(ctx, obj, claim, server)
+        server.provision(claim, password, found, ctx.check)
+        if obj.status.dbid and not found.has_login:
+            ctx.event("LoginRecreated", f"Login {claim.login} was gone", warning=True)
+        obj.status.dbid = dbid(obj.spec.engine, claim)
+        return Result(requeue_after=_LOOK_AGAIN)
+
+    def delete(self, ctx: Context, obj: ExternalDatabase, cluster: Cluster) -> None:
+        """Afterwards nothing is left on the server, or all of it, as the deletion policy says."""
+        if problem_with(obj.spec.name):
+            return  # nothing was ever made
+        if obj.spec.deletion_policy is DeletionPolicy.RETAIN:
+            _say_retained(ctx, obj)
+            return
+        self._server(obj).remove(claim_of(obj), ctx.check)
+
+    def force_delete(self, ctx: Context, obj: ExternalDatabase, cluster: Cluster) -> None:
+        """No server is asked. The Secret goes with the object that owns it."""
+        if obj.spec.deletion_policy is DeletionPolicy.RETAIN:
+            _say_retained(ctx, obj)
+
+    def external_resources(self, obj: ExternalDatabase) -> Iterator[ExternalResource]:
+        """Database and login; without id as long as nobody knows that they were made.
+
+        None where they are to stay: a database that is retained is no orphan.
+        """
+        if obj.spec.deletion_policy is DeletionPolicy.RETAIN or problem_with(obj.spec.name):
+            return
+        server = self._servers.get(obj.spec.engine)
+        for what in (DATABASE, LOGIN):
+            holding = Holding(what=what, claim=claim_of(obj))
+            found = external(obj.spec.engine, server, holding)
+            yield found if obj.status.dbid else attrs.evolve(found, id="")
+
+    def still_exists(self, resource: ExternalResource) -> bool | None:
+        """Whether the server has it, and it is still the same object's."""
+        engine, _, what = resource.type.partition("::")
+        server = next((one for name, one in self._servers.items() if name == engine), None)
+        if server is None or "login" not in resource.tags:
+            return None
+        tags = resource.tags
+        claim = Claim(database=tags.get("database", "?"), login=tags["login"], owner=tags["owner"])
+        found = server.look(claim)
+        return found.has_login if what == LOGIN else found.holder == claim.login
+
+    def _server(self, obj: ExternalDatabase) -> Server:
+        """Raises ConfigurationError where there is none for the object's engine (any more)."""
+        server = self._servers.get(obj.spec.engine)
+        if server is None:
+            raise ConfigurationError(
+                f"ExternalDatabase {obj.key}: spec.engine: {self._no_server(obj.spec.engine)}"
+            )
+        return server
+
+    def _no_server(self, engine: Engine) -> str:
+        there = ", ".join(sorted(self._servers)) or "none"
+        return f"this extension was given no server for {engine}, and has: {there}"
+
+
+def claim_of(obj: ExternalDatabase) -> Claim:
+    """What the object has on its server: always the same, and nobody else's.
+
+    A login's name is the UID without its dashes: 32 characters, as many as MySQL takes.
+    """
+    login = obj.metadata.uid.replace("-", "")
+    return Claim(database=obj.spec.name, login=login, owner=obj.key)
+
+
+def dbid(engine: Engine, claim: Claim) -> str:
+    """What identifies a database over all servers of the extension."""
+    return f"{engine}/{claim.database}"
+
+
+def external(engine: Engine, server: Server | None, holding: Holding) -> ExternalResource:
+    """Something on a server, as Orphans and drills name it; the region is the server's address."""
+    claim, there = holding.claim, server.endpoint if server else None
+    tags = {"login": claim.login, "owner": claim.owner}
+    if holding.what == DATABASE:
+        tags["database"] = claim.database
+    return ExternalResource(
+        type=f"{engine}::{holding.what}",
+        id=dbid(engine, claim) if holding.what == DATABASE else claim.login,
+        tags=tags,
+        region=f"{there.host}:{there.port}" if there else "",
+    )
+
+
+def _refuse_lost(obj: ExternalDatabase, found: Found) -> None:
+    if obj.status.dbid and found.holder is None:
+        raise ActuatorError(
+            f"Database {obj.status.dbid} is gone from its server; restore it with its owner and "
+            f"comment, or delete ExternalDatabase {obj.key} and create it anew",
+            codes=[ErrorCode.ERR_INFRA_DEPENDENCIES],
+            reason="Lost",
+        )
+
+
+def _refuse_foreign(obj: ExternalDatabase, claim: Claim, found: Found) -> None:
+    if found.holder in (None, claim.login):
+        return
+    raise ActuatorError(
+        f"ExternalDatabase {obj.key}: spec.name: {dbid(obj.spec.engine, claim)} exists and is "
+        "somebody else's; remove it, or create an ExternalDatabase with another name",
+        codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
+        reason="Lost" if obj.status.dbid else "",
+    )
+
+
+def _say_retained(ctx: Context, obj: ExternalDatabase) -> None:
+    claim = claim_of(obj)
+    what = dbid(obj.spec.engine, claim)
+    ctx.event("Retained", f"Database {what} and its login {claim.login} stay on the server")

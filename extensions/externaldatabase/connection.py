@@ -1,0 +1,104 @@
+"""The connection Secret: beside its ExternalDatabase, owned by it, and gone with it.
+
+It is made before the login is, so that a crash in between changes no password: the one in the
+Secret is what the login has, always.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+
+import attrs
+
+from actuator import ActuatorError, Context, ErrorCode, Permission, RequeueAfter, Resource
+from actuator.errors import NotFound
+from actuator.meta import Raw
+from extensions.externaldatabase.endpoint import Endpoint
+from extensions.externaldatabase.kind import ExternalDatabase
+from extensions.externaldatabase.server import Claim, Server
+
+__all__ = ["PERMISSIONS", "SECRETS", "ensure_connection", "secret_name"]
+
+SECRETS = Resource("v1", "secrets")
+PERMISSIONS = (Permission(api_version="v1", resource="secrets", verbs=["get", "create", "patch"]),)
+_LOOK_AGAIN = 2.0
+
+
+def secret_name(obj: ExternalDatabase) -> str:
+    """The name of the object's connection Secret, in its namespace."""
+    return f"{obj.metadata.name}-connection"
+
+
+def ensure_connection(ctx: Context, obj: ExternalDatabase, claim: Claim, server: Server) -> str:
+    """Afterwards the Secret says how to connect; returns the password in it.
+
+    Raises ActuatorError where a Secret of that name is somebody else's, RequeueAfter where it is
+    one of an object that was deleted, and ApiError.
+    """
+    try:
+        there = ctx.client.get(SECRETS, secret_name(obj), obj.metadata.namespace)
+    except NotFound:
+        there = None
+    password = secrets.token_urlsafe(24)
+    if there is not None:
+        _refuse_foreign(obj, there)
+        password = _read(there, "password") or password
+    wanted = _secret(obj, claim, server, password)
+    if there is None:
+        ctx.client.create(SECRETS, wanted)
+    elif there.get("data") != wanted["data"]:
+        ctx.client.apply(SECRETS, wanted)
+    return password
+
+
+def _refuse_foreign(obj: ExternalDatabase, secret: Raw) -> None:
+    owners = secret["metadata"].get("ownerReferences") or []
+    if any(owner["uid"] == obj.metadata.uid for owner in owners):
+        return
+    name = f"Secret {obj.metadata.namespace}/{secret_name(obj)}"
+    if any((one["kind"], one["name"]) == (obj.KIND.name, obj.metadata.name) for one in owners):
+        raise RequeueAfter(_LOOK_AGAIN, f"Waiting for {name} of an earlier object to be collected")
+    raise ActuatorError(
+        f"{name} exists and is somebody else's; remove it, or give the "
+        f"{obj.KIND.name} another name",
+        codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
+    )
+
+
+def _secret(obj: ExternalDatabase, claim: Claim, server: Server, password: str) -> Raw:
+    there: Endpoint = attrs.evolve(server.endpoint, user=claim.login, password=password)
+    texts = {
+        "host": there.host,
+        "port": str(there.port),
+        "database": claim.database,
+        "username": there.user,
+        "password": there.password,
+        "uri": there.url(server.scheme, claim.database),
+    }
+    owner = {
+        "apiVersion": obj.KIND.api_version,
+        "kind": obj.KIND.name,
+        "name": obj.metadata.name,
+        "uid": obj.metadata.uid,
+        "controller": True,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "Opaque",
+        "metadata": {
+            "name": secret_name(obj),
+            "namespace": obj.metadata.namespace,
+            "ownerReferences": [owner],
+        },
+        "data": {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()},
+    }
+
+
+def _read(secret: Raw, key: str) -> str:
+    """What a key of the Secret says; "" where there is none, or nothing readable."""
+    try:
+        return base64.b64decode((secret.get("data") or {}).get(key, "")).decode()
+    except ValueError:
+        return ""

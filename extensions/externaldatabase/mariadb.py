@@ -1,0 +1,152 @@
+"""Databases on a MariaDB server, 10.5 or later, by PyMySQL.
+
+The mark is the comment of the database: CREATE DATABASE sets it in the same breath (MariaDB
+documentation, "CREATE DATABASE"; MySQL has no such comment, so a MySQL server is refused). The
+login has the object's UID in its name. It is made after its database and dropped before it, so
+that whoever finds a login finds the database whose comment says whose it is. Needs an account
+with all privileges and GRANT OPTION.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import pymysql
+from pymysql.cursors import Cursor
+
+from actuator import ErrorCode
+from extensions.externaldatabase.endpoint import Endpoint
+from extensions.externaldatabase.names import identifier, pattern
+from extensions.externaldatabase.server import (
+    DATABASE,
+    LOGIN,
+    Check,
+    Claim,
+    Found,
+    Holding,
+    Refused,
+    Traffic,
+)
+
+__all__ = ["PORT", "MariaDbServer"]
+
+PORT = 3306
+_CONNECT_SECONDS = 5
+_STATEMENT_SECONDS = 30
+
+_MEANINGS: Mapping[int, ErrorCode] = {
+    **dict.fromkeys((1045, 1698, 4151), ErrorCode.ERR_INFRA_UNAUTHENTICATED),
+    **dict.fromkeys((1044, 1142, 1227, 1290, 1370, 1410), ErrorCode.ERR_INFRA_UNAUTHORIZED),
+    **dict.fromkeys((1021, 1040, 1114, 1203), ErrorCode.ERR_INFRA_RESOURCES_DEPLETED),
+    1226: ErrorCode.ERR_INFRA_QUOTA_EXCEEDED,
+    **dict.fromkeys((2002, 2003, 2005, 2006, 2013), ErrorCode.ERR_INFRA_DEPENDENCIES),
+}
+"""MariaDB documentation, "MariaDB Error Codes"; from 2000 on they are the client's own."""
+_SYNTAX_ERROR = 1064
+"""Its text repeats the statement, and there may be a password in it."""
+
+_LOOK = """
+SELECT (SELECT SCHEMA_COMMENT FROM information_schema.SCHEMATA
+        WHERE BINARY SCHEMA_NAME = BINARY %s),
+       EXISTS (SELECT 1 FROM mysql.user WHERE User = %s)
+"""
+
+
+class MariaDbServer:
+    """See Server."""
+
+    scheme = "mysql"
+
+    def __init__(self, endpoint: Endpoint, traffic: Traffic) -> None:
+        self.endpoint = endpoint
+        self._traffic = traffic
+
+    def look(self, claim: Claim) -> Found:
+        """See Server."""
+        identifier(claim.database)  # what can be no name is none of a database that there is
+        with self._request("look for a database") as cursor:
+            cursor.execute(_LOOK, (claim.database, claim.login))
+            comment, has_login = cursor.fetchall()[0]
+        marked = Claim.marked(claim.database, comment)
+        holder = marked.login if marked else ""
+        return Found(holder=None if comment is None else holder, has_login=bool(has_login))
+
+    def provision(self, claim: Claim, password: str, found: Found, check: Check) -> None:
+        """See Server."""
+        name, granted = identifier(claim.database), pattern(claim.database)
+        if found.holder is None:
+            check()
+            self._run("create a database", "CREATE DATABASE {} COMMENT %s", name, claim.mark)
+        check()
+        account = (claim.login, password)
+        with self._request("set a login") as cursor:
+            cursor.execute("CREATE USER IF NOT EXISTS %s@'%%' IDENTIFIED BY %s", account)
+            cursor.execute("ALTER USER %s@'%%' IDENTIFIED BY %s", account)
+        check()
+        grant = "GRANT ALL PRIVILEGES ON {}.* TO %s@'%%'"
+        self._run("open a database", grant, granted, claim.login)
+
+    def remove(self, claim: Claim, check: Check) -> None:
+        """See Server."""
+        check()
+        self._run("drop a login", "DROP USER IF EXISTS %s@'%%'", "", claim.login)
+        if self.look(claim).holder == claim.login:
+            check()
+            name = identifier(claim.database)
+            self._run("drop a database", "DROP DATABASE IF EXISTS {}", name)
+
+    def holdings(self) -> Sequence[Holding]:
+        """See Server."""
+        with self._request("list") as cursor:
+            cursor.execute("SELECT SCHEMA_NAME, SCHEMA_COMMENT FROM information_schema.SCHEMATA")
+            marked = [Claim.marked(*row) for row in cursor.fetchall()]
+            cursor.execute("SELECT User FROM mysql.user")
+            logins = {row[0] for row in cursor.fetchall()}
+        claims = [claim for claim in marked if claim is not None]
+        databases = [Holding(what=DATABASE, claim=claim) for claim in claims]
+        with_login = [claim for claim in claims if claim.login in logins]
+        return [*databases, *(Holding(what=LOGIN, claim=claim) for claim in with_login)]
+
+    def _run(self, what: str, statement: str, name: str, *values: str) -> None:
+        """`name`, quoted, goes where the statement has {}, and the values where it has %s."""
+        with self._request(what) as cursor:
+            cursor.execute(statement.format(name.replace("%", "%%")), values)
+
+    @contextmanager
+    def _request(self, what: str) -> Iterator[Cursor]:
+        """A connection for one request; nothing is kept open between requests."""
+        there = self.endpoint
+        with self._traffic.request(f"mysql: {what}"):
+            try:
+                with pymysql.connect(
+                    host=there.host,
+                    port=there.port,
+                    user=there.user,
+                    password=there.password,
+                    charset="utf8mb4",
+                    connect_timeout=_CONNECT_SECONDS,
+                    read_timeout=_STATEMENT_SECONDS,
+                    write_timeout=_STATEMENT_SECONDS,
+                    autocommit=True,
+                ) as connection:
+                    self._expect_mariadb(connection.get_server_info())
+                    yield connection.cursor()
+            except pymysql.MySQLError as error:
+                raise self._refused(what, error) from None
+
+    def _expect_mariadb(self, version: str) -> None:
+        if "MariaDB" not in version:
+            code = ErrorCode.ERR_CONFIGURATION_PROBLEM
+            why = f"it is version {version}, which has no comments on databases; use MariaDB"
+            raise Refused(self._name, "serve", why, code)
+
+    def _refused(self, what: str, error: pymysql.MySQLError) -> Refused:
+        number, *rest = error.args or (0,)
+        why = "a syntax error" if number == _SYNTAX_ERROR else " ".join(map(str, rest))
+        retryable = ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES
+        return Refused(self._name, what, why or str(error), _MEANINGS.get(number, retryable))
+
+    @property
+    def _name(self) -> str:
+        return f"MariaDB at {self.endpoint.host}:{self.endpoint.port}"

@@ -1,0 +1,172 @@
+"""Databases on a PostgreSQL server, by psycopg 3.
+
+The mark is the owner: CREATE DATABASE names it in the same breath, so there is no moment in which
+a database of ours is nobody's. The login has the object's UID in its name, and a comment that is
+written in the transaction that makes it. Needs an account with CREATEDB and CREATEROLE; it
+becomes a member of each login, as those must who are no superuser (PostgreSQL documentation,
+"CREATE DATABASE").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from actuator import ErrorCode
+from extensions.externaldatabase.endpoint import Endpoint
+from extensions.externaldatabase.names import checked
+from extensions.externaldatabase.server import (
+    DATABASE,
+    LOGIN,
+    Check,
+    Claim,
+    Found,
+    Holding,
+    Refused,
+    Traffic,
+)
+
+__all__ = ["PORT", "PostgresServer"]
+
+PORT = 5432
+_DATABASE = "postgres"
+"""The one that every server has."""
+_CONNECT_SECONDS = 5
+_STATEMENT_SECONDS = 30
+
+_MEANINGS: Mapping[str, ErrorCode] = {
+    "28": ErrorCode.ERR_INFRA_UNAUTHENTICATED,
+    "42501": ErrorCode.ERR_INFRA_UNAUTHORIZED,
+    "25006": ErrorCode.ERR_INFRA_UNAUTHORIZED,
+    "53": ErrorCode.ERR_INFRA_RESOURCES_DEPLETED,
+}
+"""SQLSTATE, or its class (PostgreSQL documentation, "PostgreSQL Error Codes")."""
+_NOT_LET_IN = ("authentication failed", "not permitted to log in")
+"""A connection that fails has no SQLSTATE, only the server's text."""
+
+_LOOK = """
+SELECT (SELECT r.rolname FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba
+        WHERE d.datname = %s),
+       EXISTS (SELECT FROM pg_roles WHERE rolname = %s)
+"""
+_HOLDINGS = """
+SELECT r.rolname, shobj_description(r.oid, 'pg_authid'), d.datname
+FROM pg_roles r LEFT JOIN pg_database d ON d.datdba = r.oid
+"""
+
+
+class PostgresServer:
+    """See Server."""
+
+    scheme = "postgresql"
+
+    def __init__(self, endpoint: Endpoint, traffic: Traffic) -> None:
+        self.endpoint = endpoint
+        self._traffic = traffic
+
+    def look(self, claim: Claim) -> Found:
+        """See Server."""
+        with self._request("look for a database") as connection:
+            names = (checked(claim.database), claim.login)
+            row = connection.execute(_LOOK, names).fetchone()
+        assert row is not None, "it is no query for rows"
+        return Found(holder=row[0], has_login=row[1])
+
+    def provision(self, claim: Claim, password: str, found: Found, check: Check) -> None:
+        """See Server."""
+        check()
+        self._set_login(claim, password, "ALTER" if found.has_login else "CREATE")
+        if found.holder is None:
+            check()
+            self._run("create a database", "CREATE DATABASE {database} OWNER {login}", claim)
+        check()
+        self._run("close a database", "REVOKE ALL ON DATABASE {database} FROM PUBLIC", claim)
+
+    def remove(self, claim: Claim, check: Check) -> None:
+        """See Server."""
+        if self.look(claim).holder == claim.login:
+            check()
+            self._run("drop a database", "DROP DATABASE IF EXISTS {database} WITH (FORCE)", claim)
+        check()
+        self._run("drop a login", "DROP ROLE IF EXISTS {login}", claim)
+
+    def holdings(self) -> Sequence[Holding]:
+        """See Server."""
+        with self._request("list") as connection:
+            rows = connection.execute(_HOLDINGS).fetchall()
+        found: dict[Holding, None] = {}
+        for role, comment, database in rows:
+            claim = Claim.marked(database or "", comment)
+            if claim is not None and claim.login == role:
+                found[Holding(what=LOGIN, claim=claim)] = None
+                if database is not None:
+                    found[Holding(what=DATABASE, claim=claim)] = None
+        return list(found)
+
+    def _set_login(self, claim: Claim, password: str, verb: str) -> None:
+        """Afterwards the login has that password, and this account is one of its members.
+
+        The server gets what it stores of a password, not the password.
+        """
+        with self._request("set a login") as connection, connection.transaction():
+            login = sql.Identifier(claim.login)
+            stored = connection.pgconn.encrypt_password(
+                password.encode(), claim.login.encode(), b"scram-sha-256"
+            ).decode()
+            connection.execute(
+                sql.SQL("{} ROLE {} LOGIN PASSWORD {}").format(
+                    sql.SQL(verb), login, sql.Literal(stored)
+                )
+            )
+            mark = sql.Literal(claim.mark)
+            connection.execute(sql.SQL("COMMENT ON ROLE {} IS {}").format(login, mark))
+            connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(login))
+
+    def _run(self, what: str, statement: str, claim: Claim) -> None:
+        names = {
+            "database": sql.Identifier(checked(claim.database)),
+            "login": sql.Identifier(claim.login),
+        }
+        with self._request(what) as connection:
+            connection.execute(sql.SQL(statement).format(**names))
+
+    @contextmanager
+    def _request(self, what: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        """A connection for one request; nothing is kept open between requests."""
+        there = self.endpoint
+        with self._traffic.request(f"postgres: {what}"):
+            try:
+                with psycopg.connect(
+                    host=there.host,
+                    port=there.port,
+                    user=there.user,
+                    password=there.password,
+                    dbname=_DATABASE,
+                    connect_timeout=_CONNECT_SECONDS,
+                    options=f"-c statement_timeout={_STATEMENT_SECONDS}s",
+                    autocommit=True,
+                ) as connection:
+                    yield connection
+            except psycopg.Error as error:
+                raise self._refused(what, error) from None
+
+    def _refused(self, what: str, error: psycopg.Error) -> Refused:
+        """Without the statement, and without what the driver knows of it."""
+        server = f"PostgreSQL at {self.endpoint.host}:{self.endpoint.port}"
+        said = error.diag.message_primary or str(error) or type(error).__name__
+        why = said.rpartition("FATAL: ")[2]  # without how the driver got there
+        return Refused(server, what, why, _code(error))
+
+
+def _code(error: psycopg.Error) -> ErrorCode:
+    if error.sqlstate is None:
+        if any(text in str(error) for text in _NOT_LET_IN):
+            return ErrorCode.ERR_INFRA_UNAUTHENTICATED
+        return ErrorCode.ERR_INFRA_DEPENDENCIES
+    known = (error.sqlstate, error.sqlstate[:2])
+    meanings = (_MEANINGS[one] for one in known if one in _MEANINGS)
+    return next(meanings, ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES)

@@ -1,0 +1,135 @@
+"""DatabaseRehearsal: two real servers to break, for `actuator drill`; a shoot has one database on
+each.
+
+Its namespaces are called shoots because drills call them so; nothing in the sample needs Gardener.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from actuator import Actuator, ExternalResource
+from actuator.meta import Raw
+from extensions.externaldatabase.actuator import DatabaseActuator, external
+from extensions.externaldatabase.engines import server_for
+from extensions.externaldatabase.ground import Ground
+from extensions.externaldatabase.kind import Engine, ExternalDatabase
+from extensions.externaldatabase.observing import ObservedTraffic
+from extensions.externaldatabase.server import Traffic
+from generic.envtest.environment import silent
+from generic.rehearsal import RehearsedShoot
+
+__all__ = ["DatabaseRehearsal"]
+
+_REQUESTS_PER_SECOND = 500.0
+_HOSTILE = 'x"; DROP DATABASE `postgres`; --'
+
+
+class DatabaseRehearsal:
+    """The outside world of the ExternalDatabase sample."""
+
+    title = "Databases (a PostgreSQL and a MariaDB)"
+    region = "local"
+    never_migrates: Literal[True] = True
+
+    def __init__(self) -> None:
+        self._ground: Ground | None = None
+        self._urls: Mapping[str, str] = {}
+        self._traffic: Callable[[], Traffic] = partial(Traffic, _REQUESTS_PER_SECOND)
+        self._breaks: dict[str, tuple[str, Callable[[Ground], None]]] = {
+            "credentials-revoked": (
+                "The passwords of the extension's accounts are others now: it has the old ones.",
+                Ground.change_passwords,
+            ),
+            "everything-fails": (
+                "The extension's accounts are locked: neither server lets it in any more.",
+                Ground.lock_out,
+            ),
+            "deletion-denied": (
+                "The extension's accounts may not drop anything any more.",
+                Ground.deny_deletions,
+            ),
+        }
+        self.scenarios: Mapping[str, str] = {name: text for name, (text, _) in self._breaks.items()}
+
+    def start(self, directory: Path) -> None:
+        """Starts both servers, empty; their directories are their own. Raises ServerError."""
+        self._ground = ground = Ground(silent)
+        ground.start()
+        self._urls = {engine: ground.endpoint(engine).url("server") for engine in Engine}
+
+    def stop(self) -> None:
+        """Ends both; safe to call twice, and without start."""
+        if self._ground is not None:
+            self._ground.stop()
+
+    def share(self) -> Mapping[str, str]:
+        """Where the servers are; the passwords in there are as short-lived as they."""
+        return self._urls
+
+    def attach(self, shared: Mapping[str, str]) -> None:
+        """Uses the servers that another process started."""
+        self._urls = shared
+
+    def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
+        """Both hear of each request to a server."""
+        self._traffic = partial(ObservedTraffic, _REQUESTS_PER_SECOND, before, after)
+
+    def crds(self) -> Sequence[Raw]:
+        """Nobody else's."""
+        return []
+
+    def actuators(self) -> Sequence[Actuator[Any]]:
+        """The extension's actuator, with both servers."""
+        servers = {
+            engine: server_for(engine, self._urls[engine], self._traffic()) for engine in Engine
+        }
+        return [DatabaseActuator(servers)]
+
+    def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
+        """One object for each engine."""
+        return [_manifest(shoot, engine) for engine in Engine]
+
+    def spoil(self, manifest: Raw) -> None:
+        """Asks for a name that nobody gets."""
+        manifest["spec"]["name"] = _HOSTILE
+
+    def break_outside(self, scenario: str) -> None:
+        """Brings the scenario about. Raises KeyError for a name not in `scenarios`."""
+        _, bring_about = self._breaks[scenario]
+        bring_about(self._started)
+
+    def mend_outside(self) -> None:
+        """The extension's accounts work again; nothing was lost."""
+        self._started.give_back()
+
+    def left_outside(self) -> Sequence[ExternalResource]:
+        """All that carries the extension's mark on either server."""
+        found = []
+        for engine in Engine:
+            url = self._started.administrator(engine).url("server")
+            there = server_for(engine, url, Traffic(_REQUESTS_PER_SECOND))
+            found += [external(engine, there, holding) for holding in there.holdings()]
+        return found
+
+    @property
+    def _started(self) -> Ground:
+        if self._ground is None:
+            raise RuntimeError("The rehearsal is not started")
+        return self._ground
+
+
+def _manifest(shoot: RehearsedShoot, engine: Engine) -> Raw:
+    return {
+        "apiVersion": ExternalDatabase.KIND.api_version,
+        "kind": ExternalDatabase.KIND.name,
+        "metadata": {
+            "name": f"database-{engine}",
+            "namespace": shoot.technical_id,
+            "labels": shoot.labels,
+        },
+        "spec": {"name": shoot.technical_id, "engine": engine.value},
+    }

@@ -1,0 +1,67 @@
+"""The account that runs a server: this process's own, or `nobody` in place of root.
+
+PostgreSQL refuses to run as root, and a server that listens has no business to (PostgreSQL
+documentation, "The PostgreSQL User Account").
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+
+__all__ = ["Account"]
+
+_DROP = Path(__file__).with_name("drop.py")
+_NOBODY = "nobody"
+
+
+@attrs.frozen(kw_only=True)
+class Account:
+    """A user and a group; `other` where it is not the one of this process."""
+
+    uid: int
+    gid: int
+    other: bool
+
+    @classmethod
+    def ordinary(cls) -> Account:
+        """An account that is not root's. Raises KeyError where there is no `nobody`."""
+        if os.geteuid() != 0:
+            return cls(uid=os.geteuid(), gid=os.getegid(), other=False)
+        nobody = pwd.getpwnam(_NOBODY)
+        return cls(uid=nobody.pw_uid, gid=nobody.pw_gid, other=True)
+
+    def command(self, command: Sequence[str | Path]) -> list[str]:
+        """The command that runs that one under this account."""
+        plain = [str(part) for part in command]
+        if not self.other:
+            return plain
+        return [sys.executable, "-I", "-S", str(_DROP), str(self.uid), str(self.gid), *plain]
+
+    def own(self, path: Path) -> Path:
+        """The same path; it belongs to this account from now on."""
+        if self.other:
+            os.chown(path, self.uid, self.gid)
+        return path
+
+    def reachable(self, folder: Path, near: Path, *parts: str) -> Path:
+        """`folder`, or a copy of these parts of it in `near` where the account may not go there.
+
+        A virtual environment, or a cache, below root's home is closed to everybody else.
+        """
+        if not self.other or all(_is_open(place) for place in (folder, *folder.parents)):
+            return folder
+        for part in parts:
+            shutil.copytree(folder / part, near / part, symlinks=True, dirs_exist_ok=True)
+        return near
+
+
+def _is_open(folder: Path) -> bool:
+    """Whether everybody may read what is in it."""
+    return folder.stat().st_mode & 0o005 == 0o005

@@ -1,0 +1,113 @@
+"""Programs from the packages of the machine's distribution, without root and without installing.
+
+apt's own sources are used, with lists and archives in our cache: apt downloads what of a package
+and of its dependencies the machine lacks, dpkg-deb unpacks it, nothing is installed. Works on
+Debian and what descends from it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from extensions.externaldatabase.servers.daemon import ServerError, found
+from generic.envtest.cache import Progress, cache_directory, locked
+
+__all__ = ["unpacked"]
+
+_SECONDS = 600.0
+_STATUS = "/var/lib/dpkg/status"
+"""What the machine has installed; everybody may read it."""
+
+
+def unpacked(package: str, progress: Progress) -> Path:
+    """The folder in our cache with the package unpacked: `usr` and so on are in there.
+
+    Of several processes that ask at once one fetches and the others wait. Raises ServerError.
+    """
+    cache = cache_directory()
+    folder = cache / f"{package}-{_system()}"
+    if not folder.is_dir():
+        with locked(cache / f"{folder.name}.lock", progress):
+            if not folder.is_dir():
+                _fetch(package, folder, progress)
+    return folder
+
+
+def _system() -> str:
+    """What packages are made for: "debian-12-x86_64"."""
+    try:
+        release = platform.freedesktop_os_release()
+    except OSError:  # no Linux
+        release = {}
+    return f"{release.get('ID', 'unknown')}-{release.get('VERSION_ID', 'x')}-{platform.machine()}"
+
+
+def _fetch(package: str, folder: Path, progress: Progress) -> None:
+    """Unpacks beside the final folder, then renames: it is there whole or not at all."""
+    if not (found("apt-get") and found("dpkg-deb")):
+        raise ServerError(
+            f"There is no MariaDB server, and no apt-get to fetch {package}: install MariaDB"
+        )
+    prefix = f"{folder.name}.fetching-"
+    for stale in folder.parent.glob(f"{prefix}*"):  # of a process that was killed: we hold the lock
+        shutil.rmtree(stale, ignore_errors=True)
+    workspace = Path(tempfile.mkdtemp(prefix=prefix, dir=folder.parent))
+    try:
+        root = workspace / "root"
+        root.mkdir()
+        for archive in _download(package, workspace, progress):
+            _run(package, ["dpkg-deb", "--extract", archive, root])
+        root.rename(folder)
+    finally:
+        shutil.rmtree(workspace, ignore_errors=True)
+
+
+def _download(package: str, workspace: Path, progress: Progress) -> list[Path]:
+    """The archives of the package, and of what the machine lacks for it."""
+    options = _options(workspace)
+    progress(f"fetching {package}: reading the lists of packages")
+    _run(package, ["apt-get", *options, "update"])
+    progress(f"fetching {package}: downloading")
+    only = ["--yes", "--download-only", "--no-install-recommends", "install", package]
+    _run(package, ["apt-get", *options, *only])
+    return sorted((workspace / "cache" / "archives").glob("*.deb"))
+
+
+def _options(workspace: Path) -> list[str]:
+    """apt writes into the workspace only, and as the user that it is run by."""
+    for folder in ("state/lists/partial", "cache/archives/partial"):
+        (workspace / folder).mkdir(parents=True)
+    settings = {
+        "Dir::State": workspace / "state",
+        "Dir::State::status": _STATUS,
+        "Dir::Cache": workspace / "cache",
+        "Debug::NoLocking": "1",
+        "APT::Sandbox::User": "root",
+        "Acquire::Retries": "3",
+    }
+    return ["--quiet", *(f"--option={name}={value}" for name, value in settings.items())]
+
+
+def _run(package: str, command: Sequence[str | Path]) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"},
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ServerError(f"{package} cannot be fetched: {error}; install MariaDB") from error
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+        text = f"{command[0]} ended with status {done.returncode}: {said[0]}"
+        raise ServerError(f"{package} cannot be fetched ({text}); install MariaDB")

