@@ -24,7 +24,7 @@ drill: $(STAMP) ## rehearse a force deletion of ten shoots on the embedded clust
 	@$(BIN)/actuator drill $(ARGS)
 
 test: $(STAMP) ## run all tests, on the embedded cluster; ARGS="-k migrate"
-	@$(BIN)/actuator env build
+	@$(BIN)/python -m hack.prepare
 	@$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
 
 check: lint types layers test-pure ## what the pre-commit hook runs: lint, types, layers, pure tests

@@ -1,0 +1,42 @@
+"""Fetches and builds once what tests run and no package index has: so that no test waits for it.
+
+The embedded cluster's programs, helm and promtool from their Go modules; MariaDB from the packages
+of the machine's distribution. What is there already takes no time.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from extensions.externaldatabase.servers import MariaDb, ServerError
+from generic.charts import find_helm
+from generic.envtest.binaries import find_binaries
+from generic.envtest.errors import EnvtestError
+from hack.observe.programs import find_program
+
+
+def main() -> None:
+    """Exit status 1, and one sentence, where something cannot be had."""
+    try:
+        find_binaries(_say)
+        find_helm(_say)
+        find_program("promtool", _say)
+        _try_mariadb()
+    except (EnvtestError, ServerError) as error:
+        sys.exit(f"Error: {error}")
+
+
+def _try_mariadb() -> None:
+    server = MariaDb(_say)
+    try:
+        server.start()
+    finally:
+        server.close()
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
