@@ -1,0 +1,55 @@
+"""The sample for releases in other clusters, as Cluster API's Helm addon provider has it.
+
+    actuator run extensions.helmreleaseproxy:extension --embedded
+    actuator drill extensions.helmreleaseproxy.rehearsal:HelmReleaseProxyRehearsal \
+        --scenario everything-fails
+
+Read in this order: `kinds` (what users write), `helmchartproxy` and `helmreleaseproxy` (the
+actuators), `order` (what waits for what), `forced` (what is forced with what), `targets` (there,
+gone, or nobody can say), `releases` and `helm` (what is run there), `charts` (the operator's
+folder); `rehearsal` is for drills.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from extensions.helmreleaseproxy.charts import Charts
+from extensions.helmreleaseproxy.helm import Helm
+from extensions.helmreleaseproxy.helmchartproxy import HelmCharts
+from extensions.helmreleaseproxy.helmreleaseproxy import HelmReleases
+from extensions.helmreleaseproxy.kinds import HelmChartProxy, HelmReleaseProxy, Target
+from generic.charts import find_helm
+
+if TYPE_CHECKING:
+    from generic import Manager
+
+__all__ = [
+    "CHARTS",
+    "Charts",
+    "Helm",
+    "HelmChartProxy",
+    "HelmCharts",
+    "HelmReleaseProxy",
+    "HelmReleases",
+    "Target",
+    "extension",
+]
+
+CHARTS = Path(__file__).with_name("library")
+"""The sample's own charts."""
+
+
+def extension(manager: Manager) -> None:
+    """Adds both actuators to a manager.
+
+    The charts are those of the folder that the environment variable HELM_CHARTS names, else the
+    sample's own. Raises HelmNotFound where there is no helm, and none can be built.
+    """
+    charts = Charts(Path(os.environ.get("HELM_CHARTS") or CHARTS))
+    helm = Helm(find_helm(logging.getLogger(__name__).info))
+    manager.add(HelmCharts(charts))
+    manager.add(HelmReleases(helm, charts))

@@ -1,0 +1,94 @@
+"""Far: the second cluster of a rehearsal, and a way to it that can be closed; for drills alone.
+
+Helm comes there as a user with few rights, of which some can be taken away.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from actuator import Resource
+from actuator.errors import Forbidden, NotFound
+from actuator.meta import Raw
+from extensions.helmreleaseproxy.kinds import RELEASE_LABEL
+from generic.client import connect
+from generic.envtest import Environment
+from generic.faults import FaultProxy
+from generic.faults.permission import Revocation, Revoked
+from generic.rbac import role_binding
+
+__all__ = ["Far"]
+
+_RBAC = "rbac.authorization.k8s.io/v1"
+_ROLES = Resource(_RBAC, "clusterroles", namespaced=False)
+_BINDINGS = Resource(_RBAC, "clusterrolebindings", namespaced=False)
+_SECRETS = Resource("v1", "secrets")
+_USER = "helm"
+_DENIED_SECONDS = 20.0
+
+
+class Far:
+    """An embedded cluster with nothing in it; runs from its making on. `directory` is for files."""
+
+    def __init__(self, directory: Path) -> None:
+        with ExitStack() as stack:
+            environment = stack.enter_context(Environment())
+            self._admin = connect(environment.kubeconfig)
+            self._admin.create(_ROLES, _role())
+            self._admin.create(_BINDINGS, role_binding(_USER, user=_USER))
+            kubeconfig = environment.user_kubeconfig(_USER)
+            self._user = connect(kubeconfig)
+            self._way = stack.enter_context(FaultProxy(kubeconfig, directory))
+            self._denial = Revocation(self._admin, _USER, Revoked(verbs=["delete"]))
+            self._open = stack.pop_all()
+
+    def close(self) -> None:
+        """Stops it."""
+        self._open.close()
+
+    @property
+    def kubeconfig(self) -> bytes:
+        """What helm needs to get there."""
+        return self._way.kubeconfig.read_bytes()
+
+    def close_way(self) -> None:
+        """From now on nothing listens where helm would go."""
+        self._way.go_down()
+
+    def deny_deletions(self) -> None:
+        """Returns when the API server has heard of it."""
+        self._denial.take()
+        deadline = time.monotonic() + _DENIED_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                self._user.delete(_SECRETS, "nothing", "default")
+            except Forbidden:
+                return
+            except NotFound:
+                time.sleep(0.1)
+
+    def mend(self) -> None:
+        """The way is open, and helm may do what it needs."""
+        self._denial.give_back()
+        self._way.come_back()
+
+    def releases(self) -> list[Raw]:
+        """Metadata of helm's records of releases that are marked as ours, all revisions."""
+        found = self._admin.list(_SECRETS, label_selector=f"owner=helm,{RELEASE_LABEL}")
+        return [one["metadata"] for one in found]
+
+
+def _role() -> Raw:
+    """What helm needs for charts of ConfigMaps."""
+    verbs = ["get", "list", "create", "update", "patch", "delete"]
+    return {
+        "apiVersion": _RBAC,
+        "kind": "ClusterRole",
+        "metadata": {"name": _USER},
+        "rules": [
+            {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": verbs},
+            {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "create"]},
+        ],
+    }

@@ -1,0 +1,168 @@
+"""Helm as a program: run against one Target, bounded in time, ended when its call ends.
+
+Arguments are a list, values go through a pipe, the kubeconfig is a file that only we can read and
+that is gone afterwards. What helm says is kept from logs and errors: it may quote values, and only
+what is known to come from the way to the Target is repeated (`unreachable_because`). Which
+releases there should be is not decided here.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+
+from actuator import ActuatorError, Context, ErrorCode
+from actuator.errors import Cancelled
+from generic.charts import helm_environment
+
+__all__ = ["SECONDS", "Answer", "Helm", "Unreachable", "unreachable_because"]
+
+SECONDS = 60.0
+"""A helm runs no longer; one whose manager died has no more to do by then."""
+_LOOK = 0.2
+_GRACE = 5.0
+"""Seconds for a helm that was told to end: it notes in its release that it did not finish."""
+
+
+@attrs.frozen
+class Answer:
+    """What helm said."""
+
+    ok: bool
+    output: str = attrs.field(repr=False)
+    errors: str = attrs.field(repr=False)
+
+
+@attrs.frozen
+class Unreachable:
+    """Why a Target gives no answer, or refuses one; `reason` is one CamelCase word."""
+
+    reason: str
+    text: str
+    code: ErrorCode
+
+
+@attrs.frozen
+class Helm:
+    """The program at `path`."""
+
+    path: Path
+
+    def run(
+        self, ctx: Context, kubeconfig: bytes, arguments: Sequence[str], values: str = ""
+    ) -> Answer:
+        """Runs it once, for at most SECONDS or until the call has to end.
+
+        Raises Cancelled, and ActuatorError where it cannot be run or does not come back.
+        """
+        ctx.check()
+        seconds = min(SECONDS, ctx.remaining())
+        with tempfile.TemporaryDirectory(prefix="actuator-helm-") as folder:
+            private = Path(folder, "kubeconfig")
+            private.touch(mode=0o600, exist_ok=False)
+            private.write_bytes(kubeconfig)
+            environment = {**helm_environment(Path(folder)), "KUBECONFIG": str(private)}
+            try:
+                process = _start([str(self.path), *arguments], environment)
+            except OSError as error:
+                raise ActuatorError(f"helm cannot be run: {error.strerror}") from error
+            with process:
+                return _wait(ctx, process, values, ctx.clock.monotonic() + seconds)
+
+
+def _start(command: Sequence[str], environment: dict[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        text=True,
+    )
+
+
+def _wait(ctx: Context, process: subprocess.Popen[str], values: str, deadline: float) -> Answer:
+    """Waits, and looks now and then whether the call has to end."""
+    told: str | None = values
+    while True:
+        try:
+            output, errors = process.communicate(told, timeout=_LOOK)
+            return Answer(process.returncode == 0, output, errors)
+        except subprocess.TimeoutExpired:
+            told = None  # it goes on with what it was told at first
+            try:
+                ctx.check()
+            except Cancelled:
+                _end(process)
+                raise
+            if ctx.clock.monotonic() > deadline:
+                _end(process)
+                return Answer(ok=False, output="", errors=_LATE)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+_LATE = "i/o timeout"
+_REASONS: tuple[tuple[str, Unreachable], ...] = tuple(
+    (pattern, Unreachable(reason, text, code))
+    for pattern, reason, text, code in (
+        (
+            r"provide credentials|Unauthorized",
+            "Unauthenticated",
+            "its API server does not accept the credentials in the kubeconfig",
+            ErrorCode.ERR_INFRA_UNAUTHENTICATED,
+        ),
+        (
+            r"is forbidden: User|Forbidden",
+            "Forbidden",
+            "its API server does not allow it with the credentials in the kubeconfig",
+            ErrorCode.ERR_INFRA_UNAUTHORIZED,
+        ),
+        (
+            r"connection refused|connection reset|no route to host|network is unreachable",
+            "NoAnswer",
+            "its API server cannot be reached",
+            ErrorCode.ERR_INFRA_DEPENDENCIES,
+        ),
+        (
+            r"i/o timeout|deadline exceeded|handshake timeout|Client\.Timeout|: EOF|unexpected EOF",
+            "NoAnswer",
+            "its API server does not answer in time",
+            ErrorCode.ERR_INFRA_DEPENDENCIES,
+        ),
+        (
+            r"no such host|server misbehaving",
+            "NoSuchHost",
+            "the name of its API server is not known; that alone does not mean that it is gone",
+            ErrorCode.ERR_INFRA_DEPENDENCIES,
+        ),
+        (
+            r"x509:|tls:",
+            "NotTrusted",
+            "whoever answers in place of its API server is not to be trusted",
+            ErrorCode.ERR_INFRA_DEPENDENCIES,
+        ),
+        (
+            r"cluster unreachable",
+            "NoAnswer",
+            "its API server cannot be used",
+            ErrorCode.ERR_INFRA_DEPENDENCIES,
+        ),
+    )
+)
+
+
+def unreachable_because(errors: str) -> Unreachable | None:
+    """What helm's errors tell of the way to the Target; None where it is something else."""
+    return next((found for pattern, found in _REASONS if re.search(pattern, errors)), None)

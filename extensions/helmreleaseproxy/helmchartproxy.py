@@ -1,0 +1,247 @@
+"""HelmCharts: the actuator of HelmChartProxies, one HelmReleaseProxy for each Target it means.
+
+It talks to this cluster only. Before the first HelmReleaseProxy of a Target is made, a guard of
+its own is on the Target, and it comes off when the last one is gone: so a Target that somebody
+deletes lives on until its releases are uninstalled. That is the hook that a deletion of the Target
+first would otherwise leave no time for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+
+from actuator import (
+    Actuator,
+    ActuatorError,
+    Cluster,
+    ConfigurationError,
+    Context,
+    ErrorCode,
+    FieldProblem,
+    Permission,
+    RequeueAfter,
+)
+from actuator.codec import decode, encode
+from actuator.conditions import find_condition
+from actuator.errors import AlreadyExists, NotFound
+from actuator.meta import Raw
+from actuator.ownership import is_owned_by, with_owner
+from extensions.helmreleaseproxy.charts import Charts
+from extensions.helmreleaseproxy.forced import force
+from extensions.helmreleaseproxy.kinds import (
+    CHART_LABEL,
+    RELEASES,
+    TARGET_LABEL,
+    TARGETS,
+    HelmChartProxy,
+    HelmReleaseProxy,
+    HelmReleaseProxySpec,
+)
+from extensions.helmreleaseproxy.order import IS_GOING, is_ready
+from extensions.helmreleaseproxy.targets import guard_of, let_go, put_guard
+from generic import owns, watches
+from generic.headers import Event, Header, Request
+from generic.mappers import Target as Known
+from generic.patches import add, test
+from generic.predicates import any_of, conditions_changed, generation_changed
+from generic.status import READY
+
+__all__ = ["HelmCharts"]
+
+_LOOK_AGAIN = 5.0
+_LONGEST_NAME = 53
+_AT_WORK = frozenset({"Reconciling", "Deleting"})
+
+
+def _in_namespace(event: Event[Header], known: Known) -> Iterable[Request]:
+    """From a Target to all HelmChartProxies beside it: any may mean it, or have meant it."""
+    return known.store.requests(event.request.namespace)
+
+
+def _is_news(event: Event[Header]) -> bool:
+    """Of a Target: whether it may be meant by others now, is to go, or lost a guard."""
+    old, new = event.old, event.new
+    if old is None or new is None:
+        return True
+    return (old.labels, old.deletion_timestamp, old.finalizers) != (
+        new.labels,
+        new.deletion_timestamp,
+        new.finalizers,
+    )
+
+
+_CHILD_NEWS = any_of(conditions_changed(READY), generation_changed, IS_GOING)
+
+
+class HelmCharts(Actuator[HelmChartProxy]):
+    """Spreads a chart over Targets."""
+
+    permissions = (
+        Permission(
+            api_version=TARGETS.api_version,
+            resource=TARGETS.plural,
+            verbs=["get", "list", "patch"],
+        ),
+        Permission(
+            api_version=RELEASES.api_version,
+            resource=RELEASES.plural,
+            verbs=["get", "list", "create", "patch", "delete"],
+        ),
+    )
+    watches = (
+        owns(RELEASES, predicates=[_CHILD_NEWS]),
+        watches(TARGETS, _in_namespace, predicates=[_is_news]),
+    )
+
+    def __init__(self, charts: Charts) -> None:
+        self._charts = charts
+
+    def validate(
+        self, ctx: Context, obj: HelmChartProxy, cluster: Cluster
+    ) -> Iterable[FieldProblem]:
+        """What is wrong with the spec."""
+        yield from self._charts.problems(obj.spec, obj.metadata.name)
+        if len(obj.metadata.name) > _LONGEST_NAME:
+            detail = f"guards and labels have room for {_LONGEST_NAME} characters; shorten it"
+            yield FieldProblem(field="metadata.name", detail=detail)
+
+    def reconcile(self, ctx: Context, obj: HelmChartProxy, cluster: Cluster) -> None:
+        """Afterwards every Target that is meant has its release, and no other has one."""
+        targets = ctx.client.list(TARGETS, obj.metadata.namespace)
+        meant = {one["metadata"]["name"]: one for one in targets if _means(obj, one)}
+        children = {child.spec.target: child for child in _children(ctx, obj)}
+        for name, target in meant.items():
+            put_guard(ctx, target, guard_of(obj.metadata.name))
+            children[name] = _ensured(ctx, obj, name, children.get(name))
+        for name in children.keys() - meant.keys():
+            _delete(ctx, children[name])
+        _let_go_of_others(ctx, obj, targets, children)
+        missing = [child for child in children.values() if not is_ready(child)]
+        obj.status.targets = len(meant)
+        obj.status.ready = len(children) - len(missing)
+        _wait_for(missing)
+
+    def delete(self, ctx: Context, obj: HelmChartProxy, cluster: Cluster) -> None:
+        """Afterwards all releases are uninstalled, and no Target is guarded."""
+        children = list(_children(ctx, obj))
+        for child in children:
+            _delete(ctx, child)
+        targets = ctx.client.list(TARGETS, obj.metadata.namespace)
+        _let_go_of_others(ctx, obj, targets, {child.spec.target for child in children})
+        _wait_for(children)
+
+    def force_delete(self, ctx: Context, obj: HelmChartProxy, cluster: Cluster) -> None:
+        """Forces its releases, which record what they leave, and lets all Targets go."""
+        children = list(_children(ctx, obj))
+        for child in children:
+            force(ctx, child)
+            _delete(ctx, child)
+        targets = ctx.client.list(TARGETS, obj.metadata.namespace)
+        _let_go_of_others(ctx, obj, targets, ())
+        if children:
+            raise RequeueAfter(1, f"Waiting for {_listed(children)}, force-deleted too")
+
+
+def _means(obj: HelmChartProxy, target: Raw) -> bool:
+    """Whether the selector means the Target, and it is to stay."""
+    meta = target["metadata"]
+    wanted = obj.spec.target_selector.items() <= (meta.get("labels") or {}).items()
+    return wanted and meta.get("deletionTimestamp") is None
+
+
+def _children(ctx: Context, obj: HelmChartProxy) -> Iterator[HelmReleaseProxy]:
+    """What it made: by owner, since labels are anybody's to change."""
+    for found in ctx.client.list(RELEASES, obj.metadata.namespace):
+        if is_owned_by(found, obj):
+            yield decode(HelmReleaseProxy, found)
+
+
+def _ensured(
+    ctx: Context, obj: HelmChartProxy, target: str, there: HelmReleaseProxy | None
+) -> HelmReleaseProxy:
+    """The HelmReleaseProxy of the Target, as wanted; one that is going has to go first.
+
+    Raises ConfigurationError where its name is taken.
+    """
+    wanted = _wanted(obj, target)
+    if there is None:
+        return decode(HelmReleaseProxy, _created(ctx, obj, wanted))
+    same = (there.spec.chart, there.spec.values) == (obj.spec.chart, obj.spec.values)
+    if same or there.metadata.deletion_timestamp is not None:
+        return there
+    patch = [test("/metadata/uid", there.metadata.uid)]
+    patch += [add(f"/spec/{field}", wanted["spec"][field]) for field in ("chart", "values")]
+    where = (there.metadata.name, there.metadata.namespace)
+    return decode(HelmReleaseProxy, ctx.client.patch(RELEASES, *where, patch))
+
+
+def _created(ctx: Context, obj: HelmChartProxy, wanted: Raw) -> Raw:
+    try:
+        return ctx.client.create(RELEASES, wanted)
+    except AlreadyExists:
+        raise ConfigurationError(
+            f"HelmReleaseProxy {obj.metadata.namespace}/{wanted['metadata']['name']} exists, and "
+            f"is none of HelmChartProxy {obj.metadata.name}; remove it, or rename one of them"
+        ) from None
+
+
+def _wanted(obj: HelmChartProxy, target: str) -> Raw:
+    meta, spec = obj.metadata, obj.spec
+    release = HelmReleaseProxySpec(
+        target=target,
+        chart=spec.chart,
+        namespace=spec.namespace,
+        release_name=spec.release_name or meta.name,
+        depends_on=[_name(other, target) for other in spec.depends_on],
+    )
+    child = {
+        "apiVersion": RELEASES.api_version,
+        "kind": HelmReleaseProxy.KIND.name,
+        "metadata": {
+            "name": _name(meta.name, target),
+            "namespace": meta.namespace,
+            "labels": {**meta.labels, CHART_LABEL: meta.name, TARGET_LABEL: target},
+        },
+        "spec": {**encode(release), "values": spec.values},
+    }
+    return with_owner(child, obj)
+
+
+def _name(chart_proxy: str, target: str) -> str:
+    return f"{chart_proxy}-{target}"
+
+
+def _delete(ctx: Context, child: HelmReleaseProxy) -> None:
+    meta = child.metadata
+    if meta.deletion_timestamp is None:
+        with suppress(NotFound):
+            ctx.client.delete(RELEASES, meta.name, meta.namespace, uid=meta.uid)
+
+
+def _let_go_of_others(
+    ctx: Context, obj: HelmChartProxy, targets: Sequence[Raw], needed: Collection[str]
+) -> None:
+    """Takes the guard off all Targets but those with a release, or about to get one."""
+    for target in targets:
+        if target["metadata"]["name"] not in needed:
+            let_go(ctx, target, guard_of(obj.metadata.name))
+
+
+def _wait_for(children: Sequence[HelmReleaseProxy]) -> None:
+    """Returns where there are none. Raises RequeueAfter, with what one of them complains of."""
+    for child in children:
+        ready = find_condition(child.status.conditions, READY)
+        if ready is not None and ready.status == "False" and ready.reason not in _AT_WORK:
+            text = f"HelmReleaseProxy {child.metadata.name}: {ready.message}"
+            codes = [code for code in ErrorCode if code in ready.codes]
+            cause = ActuatorError(text, codes=codes, reason=ready.reason)
+            raise RequeueAfter(_LOOK_AGAIN, cause=cause)
+    if children:
+        raise RequeueAfter(_LOOK_AGAIN, f"Waiting for {_listed(children)}")
+
+
+def _listed(children: Sequence[HelmReleaseProxy]) -> str:
+    first = ", ".join(child.metadata.name for child in children[:3])
+    more = f" and {len(children) - 3} more" if len(children) > 3 else ""
+    return f"HelmReleaseProxy {first}{more}"

@@ -1,0 +1,161 @@
+"""HelmReleases: the actuator of HelmReleaseProxies, one release in one Target each.
+
+In the order of a life: the uid of the Target is saved, so that it is known that something may be
+there; helm installs; each later change of the spec is an upgrade; helm uninstalls. Of what is
+gone together with its Target there is nothing to clean. A Target that is there and cannot be
+reached keeps the object, until it can be, or the deletion is forced: then no Target is asked for
+anything, and the release is recorded as left behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from actuator import (
+    Actuator,
+    Cluster,
+    Condition,
+    Context,
+    ExternalResource,
+    FieldProblem,
+    Permission,
+    RequeueAfter,
+)
+from actuator.conditions import set_condition
+from extensions.helmreleaseproxy.charts import Charts
+from extensions.helmreleaseproxy.forced import CONTROLLERS, follow_controller
+from extensions.helmreleaseproxy.helm import Helm
+from extensions.helmreleaseproxy.kinds import (
+    CHARTS,
+    RELEASE_LABEL,
+    TARGET_LABEL,
+    TARGET_NAMESPACE_LABEL,
+    TARGETS,
+    HelmReleaseProxy,
+)
+from extensions.helmreleaseproxy.order import (
+    NEIGHBOURS,
+    wait_for_dependants,
+    wait_for_dependencies,
+)
+from extensions.helmreleaseproxy.releases import Release, Releases
+from extensions.helmreleaseproxy.targets import TargetId, TargetUnknown, kubeconfig, uid_of
+
+__all__ = ["RELEASE", "TARGET_REACHABLE", "HelmReleases", "left_behind"]
+
+RELEASE = "Helm::Release"
+"""What a release is called on record."""
+
+TARGET_REACHABLE = "TargetReachable"
+"""Type of the condition that says how the Target answered when it was last asked."""
+
+_LOOK_AGAIN = 5.0
+
+
+class HelmReleases(Actuator[HelmReleaseProxy]):
+    """Installs charts with `helm`."""
+
+    permissions = (
+        Permission(api_version=TARGETS.api_version, resource=TARGETS.plural, verbs=["get"]),
+        Permission(api_version=CHARTS.api_version, resource=CHARTS.plural, verbs=["get"]),
+        Permission(api_version="v1", resource="secrets", verbs=["get"]),
+    )
+    watches = (NEIGHBOURS, CONTROLLERS)
+
+    def __init__(self, helm: Helm, charts: Charts) -> None:
+        self._helm = helm
+        self._charts = charts
+
+    def validate(
+        self, ctx: Context, obj: HelmReleaseProxy, cluster: Cluster
+    ) -> Iterable[FieldProblem]:
+        """What is wrong with the spec."""
+        return self._charts.problems(obj.spec, obj.metadata.name)
+
+    def reconcile(self, ctx: Context, obj: HelmReleaseProxy, cluster: Cluster) -> None:
+        """Afterwards the release is in the Target as `spec` wants it."""
+        target, status = _target(obj), obj.status
+        uid = uid_of(ctx, target)
+        if uid is None:
+            raise RequeueAfter(_LOOK_AGAIN, f"Waiting for Target {target}: there is none")
+        wait_for_dependencies(ctx, obj)
+        if status.target_uid != uid:  # never installed, or in another one of that name
+            status.target_uid, status.applied_generation = uid, 0
+            ctx.save(obj)
+        wanted, generation = self._release(obj), obj.metadata.generation
+        with self._releases(ctx, obj) as releases:
+            there = releases.find(wanted)
+            known = ("deployed", status.revision, status.applied_generation)
+            if there is None or (there.status, there.revision, generation) != known:
+                status.revision = releases.install(wanted, there)
+                status.applied_generation = generation
+
+    def delete(self, ctx: Context, obj: HelmReleaseProxy, cluster: Cluster) -> None:
+        """Afterwards the release is gone, or its Target is."""
+        if not obj.status.target_uid:
+            return  # helm never ran
+        follow_controller(ctx, obj)
+        target = _target(obj)
+        if uid_of(ctx, target) != obj.status.target_uid:
+            ctx.event("TargetGone", f"Target {target} is gone: nothing to clean")
+            ctx.log.info("target is gone, nothing to clean")
+            return
+        wait_for_dependants(ctx, obj)
+        with self._releases(ctx, obj) as releases:
+            ours = self._release(obj)
+            if releases.find(ours) is not None:
+                releases.uninstall(ours)
+
+    def force_delete(self, ctx: Context, obj: HelmReleaseProxy, cluster: Cluster) -> None:
+        """Asks no Target for anything: the release stays, unless its Target is gone."""
+        if obj.status.target_uid and uid_of(ctx, _target(obj)) != obj.status.target_uid:
+            obj.status.target_uid = ""
+            ctx.save(obj)
+
+    def external_resources(self, obj: HelmReleaseProxy) -> Iterable[ExternalResource]:
+        """The release, where helm may have run."""
+        if obj.status.target_uid:
+            where = f"{obj.spec.namespace}/{obj.spec.release_name}"
+            yield left_behind(where, _target(obj), obj.metadata.uid)
+
+    @contextmanager
+    def _releases(self, ctx: Context, obj: HelmReleaseProxy) -> Iterator[Releases]:
+        """The Target's releases; what the Target answers becomes a condition."""
+        target = _target(obj)
+        try:
+            yield Releases(self._helm, ctx, target, kubeconfig(ctx, target))
+            _say(ctx, obj, "True", "Answers", f"Target {target} answers")
+        except TargetUnknown as unknown:
+            _say(ctx, obj, "Unknown", unknown.reason, unknown.message)
+            raise
+
+    def _release(self, obj: HelmReleaseProxy) -> Release:
+        meta, spec = obj.metadata, obj.spec
+        return Release(
+            namespace=spec.namespace,
+            name=spec.release_name,
+            chart=self._charts.path(spec.chart),
+            mark=(RELEASE_LABEL, meta.uid),
+            marks={
+                RELEASE_LABEL: meta.uid,
+                TARGET_LABEL: spec.target,
+                TARGET_NAMESPACE_LABEL: meta.namespace,
+            },
+            values=spec.values,
+        )
+
+
+def left_behind(release: str, target: TargetId, uid: str) -> ExternalResource:
+    """A release as it stands on record; `release` is NAMESPACE/NAME in the Target."""
+    tags = {"target": str(target), "object": uid}
+    return ExternalResource(type=RELEASE, id=f"{release}@{target}", tags=tags)
+
+
+def _target(obj: HelmReleaseProxy) -> TargetId:
+    return TargetId(obj.metadata.namespace, obj.spec.target)
+
+
+def _say(ctx: Context, obj: HelmReleaseProxy, status: str, reason: str, message: str) -> None:
+    said = Condition(type=TARGET_REACHABLE, status=status, reason=reason, message=message)
+    obj.status.conditions = set_condition(obj.status.conditions, said, ctx.clock.now())

@@ -1,0 +1,187 @@
+"""The kinds of the sample: HelmChartProxy, HelmReleaseProxy, and Target.
+
+Target stands in for Cluster API's Cluster: here it is somebody else's object that names a cluster,
+whose kubeconfig lies in the Secret `<name>-kubeconfig` beside it, under the key `value` (Cluster
+API documentation, "Kubeconfig Secret"). What the kinds do is the actuators' business.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import attrs
+
+from actuator import ConditionedStatus, Kind, Object, ReadyReasons, Resource
+from actuator.interface import resource_of
+from actuator.meta import ClusterNeed, Column, ForceSource, Raw, Schema
+
+__all__ = [
+    "CHARTS",
+    "CHART_LABEL",
+    "GROUP",
+    "RELEASES",
+    "RELEASE_LABEL",
+    "TARGETS",
+    "TARGET_LABEL",
+    "TARGET_NAMESPACE_LABEL",
+    "HelmChartProxy",
+    "HelmChartProxySpec",
+    "HelmChartProxyStatus",
+    "HelmReleaseProxy",
+    "HelmReleaseProxySpec",
+    "HelmReleaseProxyStatus",
+    "Target",
+]
+
+GROUP = "addons.actuator.extensions.gardener.cloud"
+
+CHART_LABEL = f"{GROUP}/chart-proxy"
+"""Label of a HelmReleaseProxy: the HelmChartProxy that made it."""
+
+TARGET_LABEL = f"{GROUP}/target"
+"""Label of a HelmReleaseProxy, and of a release in a Target: the Target."""
+
+TARGET_NAMESPACE_LABEL = f"{GROUP}/target-namespace"
+"""Label of a release in a Target: the Target's namespace."""
+
+RELEASE_LABEL = f"{GROUP}/release"
+"""Label of a release in a Target: the uid of its HelmReleaseProxy; nothing else has it."""
+
+
+def _kind(
+    name: str, plural: str, *columns: Column, timeout: float, ready: ReadyReasons | None
+) -> Kind:
+    """A kind outside Gardener: no shoot, no operation annotation, forced by its own annotation."""
+    return Kind(
+        name=name,
+        plural=plural,
+        group=GROUP,
+        finalizer=f"{GROUP}/{name.lower()}" if ready else "",
+        timeout=timeout,
+        cluster=ClusterNeed.NEVER,
+        skips_failed_shoot=False,
+        force_from=ForceSource.OBJECT if ready else ForceSource.NONE,
+        migratable=False,
+        has_operation_annotation=False,
+        ready=ready,
+        columns=(*columns, Column("Age", ".metadata.creationTimestamp", "date")),
+    )
+
+
+_READY = (
+    Column("Ready", ".status.conditions[?(@.type=='Ready')].status"),
+    Column("Reason", ".status.conditions[?(@.type=='Ready')].reason"),
+)
+
+
+@attrs.define(kw_only=True)
+class Target(Object):
+    """A cluster that charts are installed in."""
+
+    KIND: ClassVar[Kind] = _kind("Target", "targets", timeout=0.0, ready=None)
+
+
+TARGETS: Resource = resource_of(Target.KIND)
+
+
+@attrs.frozen(kw_only=True)
+class HelmChartProxySpec:
+    """Which chart goes into which Targets of this namespace.
+
+    `target_selector` are labels; without any, all Targets are meant. `depends_on` are names of
+    HelmChartProxies whose releases have to be ready before, and to stay for as long as these do.
+    """
+
+    target_selector: dict[str, str] = attrs.field(factory=dict)
+    chart: Annotated[str, Schema(required=True, min_length=1)] = ""
+    values: Raw = attrs.field(factory=dict, repr=False)
+    namespace: Annotated[str, Schema(required=True, min_length=1, immutable=True)] = "default"
+    release_name: Annotated[str, Schema(immutable=True)] = ""
+    depends_on: Annotated[list[str], Schema(immutable=True)] = attrs.field(factory=list)
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.define(kw_only=True)
+class HelmChartProxyStatus(ConditionedStatus):
+    """How many Targets the selector means, and how many of them have the release as wanted."""
+
+    targets: int = 0
+    ready: int = 0
+
+
+@attrs.define(kw_only=True)
+class HelmChartProxy(Object):
+    """A chart that is installed in every Target that a selector means."""
+
+    KIND: ClassVar[Kind] = _kind(
+        "HelmChartProxy",
+        "helmchartproxies",
+        Column("Chart", ".spec.chart"),
+        Column("Targets", ".status.targets", "integer"),
+        Column("Installed", ".status.ready", "integer"),
+        *_READY,
+        timeout=60.0,
+        ready=ReadyReasons(succeeded="ReleasesReady"),
+    )
+
+    spec: Annotated[HelmChartProxySpec, Schema(required=True)] = attrs.field(
+        factory=HelmChartProxySpec
+    )
+    status: HelmChartProxyStatus = attrs.field(factory=HelmChartProxyStatus)
+
+
+CHARTS: Resource = resource_of(HelmChartProxy.KIND)
+
+
+@attrs.frozen(kw_only=True)
+class HelmReleaseProxySpec:
+    """One release in one Target; `depends_on` are HelmReleaseProxies of the same Target."""
+
+    target: Annotated[str, Schema(required=True, min_length=1, immutable=True)] = ""
+    chart: Annotated[str, Schema(required=True, min_length=1)] = ""
+    values: Raw = attrs.field(factory=dict, repr=False)
+    namespace: Annotated[str, Schema(required=True, min_length=1, immutable=True)] = "default"
+    release_name: Annotated[str, Schema(required=True, min_length=1, immutable=True)] = ""
+    depends_on: Annotated[list[str], Schema(required=True, immutable=True)] = attrs.field(
+        factory=list
+    )
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.define(kw_only=True)
+class HelmReleaseProxyStatus(ConditionedStatus):
+    """What is installed, as far as this side knows.
+
+    `target_uid` is saved before helm first runs: without it there is nothing in any cluster.
+    `applied_generation` is the generation of the spec that was installed last.
+    """
+
+    target_uid: str = attrs.field(default="", metadata={"wire": "targetUID"})
+    applied_generation: Annotated[int, Schema(format="int64")] = 0
+    revision: int = 0
+
+
+@attrs.define(kw_only=True)
+class HelmReleaseProxy(Object):
+    """A Helm release in a Target."""
+
+    KIND: ClassVar[Kind] = _kind(
+        "HelmReleaseProxy",
+        "helmreleaseproxies",
+        Column("Target", ".spec.target"),
+        Column("Release", ".spec.releaseName"),
+        Column("Revision", ".status.revision", "integer"),
+        *_READY,
+        timeout=120.0,
+        ready=ReadyReasons(
+            succeeded="Installed", failed="InstallFailed", deletion_failed="UninstallFailed"
+        ),
+    )
+
+    spec: Annotated[HelmReleaseProxySpec, Schema(required=True)] = attrs.field(
+        factory=HelmReleaseProxySpec
+    )
+    status: HelmReleaseProxyStatus = attrs.field(factory=HelmReleaseProxyStatus)
+
+
+RELEASES: Resource = resource_of(HelmReleaseProxy.KIND)

@@ -1,0 +1,80 @@
+"""Order: a release is installed after those that it depends on, and they are removed after it.
+
+Dependencies cannot be changed, so no circle can come about between releases that are installed;
+those in a circle from the beginning wait, and say for what. A force deletion knows no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from actuator import Context, RequeueAfter
+from actuator.codec import decode
+from actuator.conditions import find_condition
+from actuator.errors import NotFound
+from extensions.helmreleaseproxy.kinds import RELEASES, TARGET_LABEL, HelmReleaseProxy
+from generic import watches
+from generic.headers import Event, EventType, Header, Request
+from generic.mappers import Target as Known
+from generic.predicates import any_of, conditions_changed, finalizers_changed, for_event_types
+from generic.status import READY
+
+__all__ = ["IS_GOING", "NEIGHBOURS", "is_ready", "wait_for_dependants", "wait_for_dependencies"]
+
+_LOOK_AGAIN = 5.0
+
+
+IS_GOING = any_of(finalizers_changed, for_event_types(EventType.DELETED))
+"""News of something that may be gone: of what this process lets go, the first is all it hears."""
+
+
+def of_same_target(event: Event[Header], known: Known) -> Iterator[Request]:
+    """From a HelmReleaseProxy to the others of its Target: some may wait for it."""
+    state = event.new or event.old
+    target = state.labels.get(TARGET_LABEL) if state else None
+    if target is None:
+        return
+    for request, header in known.store.headers():
+        beside = request.namespace == event.request.namespace and request != event.request
+        if beside and header.labels.get(TARGET_LABEL) == target:
+            yield request
+
+
+NEIGHBOURS = watches(
+    RELEASES,
+    of_same_target,
+    predicates=[any_of(conditions_changed(READY), IS_GOING)],
+)
+"""What somebody who waits wants to hear of; without the label he looks again now and then."""
+
+
+def is_ready(release: HelmReleaseProxy) -> bool:
+    """Whether it is installed as its spec says now, and to stay."""
+    meta, status = release.metadata, release.status
+    ready = find_condition(status.conditions, READY)
+    current = status.observed_generation == meta.generation and meta.deletion_timestamp is None
+    return current and ready is not None and ready.status == "True"
+
+
+def wait_for_dependencies(ctx: Context, obj: HelmReleaseProxy) -> None:
+    """Returns when all that it depends on is ready. Raises RequeueAfter, and ApiError."""
+    for name in obj.spec.depends_on:
+        try:
+            found = ctx.client.get(RELEASES, name, obj.metadata.namespace)
+        except NotFound:
+            raise _waiting(name, "it depends on that, and there is none") from None
+        if not is_ready(decode(HelmReleaseProxy, found)):
+            raise _waiting(name, "it depends on that, which is not ready")
+
+
+def wait_for_dependants(ctx: Context, obj: HelmReleaseProxy) -> None:
+    """Returns when nothing depends on it any more. Raises RequeueAfter, and ApiError."""
+    for found in ctx.client.list(RELEASES, obj.metadata.namespace):
+        other = decode(HelmReleaseProxy, found)
+        depends = obj.metadata.name in other.spec.depends_on
+        if depends and other.status.target_uid == obj.status.target_uid:
+            raise _waiting(other.metadata.name, "that depends on it, and goes first")
+
+
+def _waiting(name: str, why: str) -> RequeueAfter:
+    return RequeueAfter(_LOOK_AGAIN, f"Waiting for HelmReleaseProxy {name}: {why}")

@@ -1,0 +1,193 @@
+"""HelmReleaseProxyRehearsal: a second cluster to install in, for `actuator drill`.
+
+The outside is that cluster: an embedded one, with an API server of its own, which all shoots of a
+drill share as their Target; each installs into a namespace of its own. On the way there is a
+proxy that can be closed (`far`).
+
+The cluster outlives its Targets, which a real one would not. So what no guard protects counts as
+gone when its Target is; what one protects has to be uninstalled before.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+from actuator import Actuator, ConfigurationError, ExternalResource
+from actuator.errors import NotFound
+from actuator.interface import Client
+from actuator.meta import Base64, Raw
+from extensions.helmreleaseproxy import CHARTS
+from extensions.helmreleaseproxy.charts import Charts
+from extensions.helmreleaseproxy.far import Far
+from extensions.helmreleaseproxy.helm import Helm
+from extensions.helmreleaseproxy.helmchartproxy import HelmCharts
+from extensions.helmreleaseproxy.helmreleaseproxy import HelmReleases, left_behind
+from extensions.helmreleaseproxy.kinds import (
+    RELEASE_LABEL,
+    TARGET_LABEL,
+    TARGET_NAMESPACE_LABEL,
+    TARGETS,
+    HelmChartProxy,
+    HelmReleaseProxy,
+    Target,
+)
+from extensions.helmreleaseproxy.observing import ObservedHelm
+from extensions.helmreleaseproxy.targets import TargetId
+from generic.charts import find_helm
+from generic.crds import crd
+from generic.rehearsal import RehearsedShoot
+
+__all__ = ["HelmReleaseProxyRehearsal"]
+
+_NAME = "cluster"
+_ALONE = "alone"
+
+
+class HelmReleaseProxyRehearsal:
+    """The outside world of the sample."""
+
+    title = "Helm releases (in a second embedded cluster)"
+    region = "eu-1"
+    never_migrates: Literal[True] = True
+    makes: Mapping[str, Sequence[str]] = {HelmChartProxy.KIND.name: [HelmReleaseProxy.KIND.name]}
+    scenarios: Mapping[str, str] = {
+        "everything-fails": "Nothing listens any more where the Targets' API servers were.",
+        "deletion-denied": "The Targets' API servers deny deletions to helm.",
+        "target-first": "Somebody deletes the Targets before anything else.",
+    }
+
+    def __init__(self) -> None:
+        self._running: Far | None = None
+        self._seed: Client | None = None
+        self._helm: Callable[[Path], Helm] = Helm
+
+    def start(self, directory: Path) -> None:
+        """Starts the second cluster, with nothing in it, and the way to it."""
+        self._running = Far(directory)
+
+    def stop(self) -> None:
+        """Stops it; safe to call twice, and without start."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.close()
+
+    def share(self) -> Mapping[str, str]:
+        """Nothing: managers learn the way from Secrets in the seed."""
+        return {}
+
+    def attach(self, shared: Mapping[str, str]) -> None:
+        """Needs nothing."""
+
+    def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
+        """Both hear of each helm."""
+        self._helm = lambda path: ObservedHelm(path, before, after)
+
+    def neighbours(self, seed: Client) -> Sequence[Callable[[], None]]:
+        """Nobody; but somebody deletes Targets there."""
+        self._seed = seed
+        return []
+
+    def crds(self) -> Sequence[Raw]:
+        """The stand-in for Cluster API's Cluster."""
+        return [crd(Target)]
+
+    def actuators(self) -> Sequence[Actuator[Any]]:
+        """Both, with the sample's own charts."""
+        charts = Charts(CHARTS)
+        helm = self._helm(find_helm(logging.getLogger(__name__).info))
+        return [HelmCharts(charts), HelmReleases(helm, charts)]
+
+    def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
+        """A Target, a HelmChartProxy that means it, and a HelmReleaseProxy that nobody made."""
+        release = {
+            "chart": "note",
+            "namespace": shoot.technical_id,
+            "values": {"text": "Rehearsed"},
+        }
+        alone = {"target": _NAME, "releaseName": _ALONE, "dependsOn": []}
+        return [
+            _manifest(Target.KIND.name, shoot, _NAME),
+            self._kubeconfig(shoot),
+            _manifest(HelmChartProxy.KIND.name, shoot, "spread", spec=release),
+            _manifest(HelmReleaseProxy.KIND.name, shoot, _ALONE, spec={**release, **alone}),
+        ]
+
+    def spoil(self, manifest: Raw) -> None:
+        """Asks for a chart that there is not."""
+        if manifest["kind"] in (HelmChartProxy.KIND.name, HelmReleaseProxy.KIND.name):
+            manifest["spec"]["chart"] = "nonsense"
+
+    def break_outside(self, scenario: str) -> None:
+        """Brings the scenario about. Raises KeyError for a name not in `scenarios`."""
+        bring_about = {
+            "everything-fails": self._far.close_way,
+            "deletion-denied": self._far.deny_deletions,
+            "target-first": self._delete_targets,
+        }[scenario]
+        bring_about()
+
+    def mend_outside(self) -> None:
+        """Everything works again; Targets that were deleted stay so."""
+        self._far.mend()
+
+    def left_outside(self) -> Sequence[ExternalResource]:
+        """All of helm's releases in the second cluster, but those that went with their Target."""
+        there = [_left(one) for one in self._far.releases() if self._is_left(one)]
+        return list({resource.id: resource for resource in there}.values())
+
+    @property
+    def _far(self) -> Far:
+        if self._running is None:
+            raise RuntimeError("The rehearsal is not started")
+        return self._running
+
+    def _kubeconfig(self, shoot: RehearsedShoot) -> Raw:
+        """As Cluster API leaves it."""
+        content = self._far.kubeconfig
+        secret = _manifest("Secret", shoot, f"{_NAME}-kubeconfig", api_version="v1")
+        return {
+            **secret,
+            "type": "cluster.x-k8s.io/secret",
+            "data": {"value": Base64.encode_bytes(content)},
+        }
+
+    def _delete_targets(self) -> None:
+        if self._seed is None:
+            raise ConfigurationError("scenario target-first is for an embedded cluster only")
+        for target in self._seed.list(TARGETS):
+            with suppress(NotFound):
+                self._seed.delete(
+                    TARGETS, target["metadata"]["name"], target["metadata"]["namespace"]
+                )
+
+    def _is_left(self, release: Raw) -> bool:
+        """Whether a release that no guard protects is still in a cluster."""
+        labels = release["labels"]
+        try:
+            if self._seed is not None and labels["name"] == _ALONE:
+                self._seed.get(TARGETS, labels[TARGET_LABEL], labels[TARGET_NAMESPACE_LABEL])
+        except NotFound:
+            return False
+        return True
+
+
+def _left(release: Raw) -> ExternalResource:
+    labels = release["labels"]
+    target = TargetId(labels[TARGET_NAMESPACE_LABEL], labels[TARGET_LABEL])
+    return left_behind(f"{release['namespace']}/{labels['name']}", target, labels[RELEASE_LABEL])
+
+
+def _manifest(
+    kind: str,
+    shoot: RehearsedShoot,
+    name: str,
+    *,
+    api_version: str = Target.KIND.api_version,
+    **parts: Raw,
+) -> Raw:
+    meta: Raw = {"name": name, "namespace": shoot.technical_id, "labels": dict(shoot.labels)}
+    return {"apiVersion": api_version, "kind": kind, "metadata": meta, **parts}

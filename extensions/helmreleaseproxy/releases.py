@@ -1,0 +1,153 @@
+"""Releases: what helm has installed in one Target, found by our mark, never by name alone.
+
+Each release of ours carries the uid of its HelmReleaseProxy in its labels, from the moment helm
+begins to install it: so it is found again after a crash, and somebody else's release of the same
+name is neither adopted nor removed. Why something is installed is the actuator's business.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import attrs
+
+from actuator import ActuatorError, ConfigurationError, Context, RequeueAfter
+from actuator.meta import Raw
+from extensions.helmreleaseproxy.helm import SECONDS, Answer, Helm, unreachable_because
+from extensions.helmreleaseproxy.targets import TargetId, TargetUnknown
+from generic.charts import said_of_chart
+
+__all__ = ["Found", "Release", "Releases"]
+
+_LOOK_AGAIN = 5.0
+_READY_SECONDS = 45.0
+"""For what a chart brings to become ready; helm has to come back with that in time."""
+_NOT_READY = re.compile(
+    r"(INSTALLATION|UPGRADE) FAILED: (context deadline exceeded|timed out waiting)"
+)
+_HALF_INSTALLED = frozenset({"pending-install", "uninstalling", "uninstalled"})
+"""Nothing to go back to: it has to go before it can be installed."""
+_HALF_CHANGED = frozenset({"pending-upgrade", "pending-rollback"})
+_PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
+
+
+@attrs.frozen(kw_only=True)
+class Release:
+    """A release as it should be; `marks` are its labels, `mark` the one that nothing else has."""
+
+    namespace: str
+    name: str
+    chart: Path
+    mark: tuple[str, str]
+    marks: Mapping[str, str]
+    values: Raw = attrs.field(repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class Found:
+    """A release as it is; `status` is one of helm's words."""
+
+    status: str
+    revision: int
+    updated: datetime
+
+
+@attrs.frozen
+class Releases:
+    """The releases of one Target, for one call. All methods raise TargetUnknown and Cancelled."""
+
+    helm: Helm
+    ctx: Context
+    target: TargetId
+    kubeconfig: bytes = attrs.field(repr=False)
+
+    def find(self, release: Release) -> Found | None:
+        """Our release; None where there is none, whoever else's there may be."""
+        selector = "=".join(release.mark)
+        answer = self._helm("list", "--all", "--output", "json", "--selector", selector, of=release)
+        found: list[Raw] = json.loads(self._checked(answer, release).output)
+        return _found(found[0]) if found else None
+
+    def install(self, release: Release, there: Found | None) -> int:
+        """Afterwards it is there as wanted; its revision. `there` is what `find` found.
+
+        Raises RequeueAfter while another helm is at it, ConfigurationError where the name is
+        taken, ActuatorError where helm refuses.
+        """
+        if there is not None and there.status in _PENDING:
+            self._wait_for_the_other(there, release)
+        if there is None:
+            return self._install(release)
+        if there.status in _HALF_INSTALLED:
+            self.uninstall(release)
+            return self._install(release)
+        if there.status in _HALF_CHANGED:
+            self._checked(self._helm("rollback", release.name, of=release), release)
+        return self._put(release, "upgrade")
+
+    def uninstall(self, release: Release) -> None:
+        """Afterwards it is gone; gone already is success."""
+        options = ("--ignore-not-found", "--debug")  # else helm does not say who refused
+        answer = self._helm("uninstall", release.name, *options, of=release)
+        self._checked(answer, release)
+
+    def _install(self, release: Release) -> int:
+        marks = ",".join(f"{key}={value}" for key, value in release.marks.items())
+        return self._put(release, "install", "--create-namespace", "--labels", marks)
+
+    def _put(self, release: Release, verb: str, *options: str) -> int:
+        seconds = f"{min(_READY_SECONDS, self.ctx.remaining()):.0f}s"
+        bounds = ("--wait", "--timeout", seconds, "--output", "json", "--values", "-")
+        arguments = (verb, release.name, str(release.chart), *options, *bounds)
+        answer = self._helm(*arguments, of=release, values=json.dumps(release.values))
+        return int(json.loads(self._checked(answer, release).output)["version"])
+
+    def _helm(self, *arguments: str, of: Release, values: str = "") -> Answer:
+        everywhere = ("--namespace", of.namespace)
+        return self.helm.run(self.ctx, self.kubeconfig, [*arguments, *everywhere], values)
+
+    def _checked(self, answer: Answer, release: Release) -> Answer:
+        """The answer, if it is a good one."""
+        if answer.ok:
+            return answer
+        if "cannot re-use a name" in answer.errors:
+            raise ConfigurationError(
+                f"Target {self.target} has a release {release.namespace}/{release.name} of "
+                "somebody else; choose another releaseName, or remove it"
+            )
+        if _NOT_READY.search(answer.errors):
+            raise ActuatorError(
+                f"release {release.namespace}/{release.name} is installed in Target "
+                f"{self.target}, and what it brings does not become ready",
+                reason="NotReady",
+            )
+        unreachable = unreachable_because(answer.errors)
+        if unreachable is not None:
+            codes = [unreachable.code]
+            raise TargetUnknown(self.target, unreachable.text, unreachable.reason, codes)
+        said = said_of_chart(answer.errors, release.chart)
+        raise ActuatorError(
+            f"helm refuses release {release.namespace}/{release.name} in Target {self.target}: "
+            f"{said or 'helm itself, run by hand, says why'}"
+        )
+
+    def _wait_for_the_other(self, there: Found, release: Release) -> None:
+        """A helm that was left behind by a manager that died ends in time. Raises RequeueAfter."""
+        if self.ctx.clock.now() - there.updated < timedelta(seconds=SECONDS):
+            name = f"{release.namespace}/{release.name}"
+            raise RequeueAfter(
+                _LOOK_AGAIN, f"Waiting for another helm: release {name} is {there.status}"
+            )
+
+
+def _found(release: Raw) -> Found:
+    date, clock, zone, *_ = str(release["updated"]).split()
+    return Found(
+        status=str(release["status"]),
+        revision=int(release["revision"]),
+        updated=datetime.fromisoformat(f"{date} {clock.partition('.')[0]}{zone}"),
+    )

@@ -1,0 +1,112 @@
+"""Targets as this side sees them: there or gone, their kubeconfigs, and who guards them.
+
+There are three answers to whether a Target is there. It is; it is gone (404: Cluster API's hook,
+the guard, has let it go); and nobody can say: every other error, an unreachable API server, a
+kubeconfig that is missing. Unknown is never taken for gone.
+"""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Iterable
+
+import attrs
+
+from actuator import ActuatorError, Context, ErrorCode, RequeueAfter
+from actuator.errors import NotFound
+from actuator.meta import Base64, Raw
+from extensions.helmreleaseproxy.kinds import GROUP, TARGETS
+from generic.finalizers import Stale, patch_tested, put_on, take_off
+from generic.healthchecks import kubeconfig_problems
+
+__all__ = ["TargetId", "TargetUnknown", "guard_of", "kubeconfig", "let_go", "put_guard", "uid_of"]
+
+_KEY = "value"
+_AGAIN = 1.0
+
+
+@attrs.frozen
+class TargetId:
+    """Which Target."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class TargetUnknown(ActuatorError):
+    """A Target is there, and what is in it is unknown; `reason` is one CamelCase word."""
+
+    def __init__(
+        self, target: TargetId, why: str, reason: str, codes: Iterable[ErrorCode] = ()
+    ) -> None:
+        super().__init__(
+            f"Target {target} is there, but helm cannot work in it: {why}",
+            codes=codes,
+            reason=reason,
+        )
+
+
+def uid_of(ctx: Context, target: TargetId) -> str | None:
+    """The uid of the Target, None where it is gone. Raises ApiError where nobody can say."""
+    try:
+        found = ctx.client.get(TARGETS, target.name, target.namespace)
+    except NotFound:
+        return None
+    return str(found["metadata"]["uid"])
+
+
+def kubeconfig(ctx: Context, target: TargetId) -> bytes:
+    """The kubeconfig of a Target that is there, in the way Cluster API keeps it.
+
+    Of a Secret that is gone, a deletion gets what was last read. Raises TargetUnknown, never with
+    the content in it, and ApiError.
+    """
+    name = f"{target.name}-kubeconfig"
+    try:
+        secret = ctx.secret(name, target.namespace)
+        content = Base64(secret["data"][_KEY]).decode_bytes()
+    except NotFound:
+        raise _unusable(target, f"there is no Secret {name}") from None
+    except (KeyError, TypeError, binascii.Error):
+        raise _unusable(target, f"Secret {name} has no kubeconfig as its {_KEY!r}") from None
+    for problem in kubeconfig_problems(content):
+        raise _unusable(target, f"the kubeconfig in Secret {name} {problem}")
+    return content
+
+
+def guard_of(chart_proxy: str) -> str:
+    """The finalizer by which a HelmChartProxy keeps its Targets."""
+    return f"{GROUP}/chart-{chart_proxy}"
+
+
+def put_guard(ctx: Context, target: Raw, guard: str) -> None:
+    """Afterwards the guard is on it, acknowledged. Raises RequeueAfter where it just changed."""
+    meta = target["metadata"]
+    finalizers = meta.get("finalizers") or []
+    if guard not in finalizers:
+        _patch(ctx, target, put_on(guard, meta["uid"], finalizers))
+
+
+def let_go(ctx: Context, target: Raw, guard: str) -> None:
+    """Afterwards the guard is off; a Target that is gone is fine. Raises RequeueAfter."""
+    meta = target["metadata"]
+    finalizers = meta.get("finalizers") or []
+    if guard in finalizers:
+        _patch(ctx, target, take_off([guard], meta["uid"], finalizers))
+
+
+def _patch(ctx: Context, target: Raw, patch: list[Raw]) -> None:
+    meta = target["metadata"]
+    try:
+        patch_tested(ctx.client, TARGETS, meta["name"], meta["namespace"], patch)
+    except NotFound:
+        ctx.log.info("target is gone", extra={"fields": {"target": meta["name"]}})
+    except Stale as stale:
+        raise RequeueAfter(_AGAIN, str(stale)) from None
+
+
+def _unusable(target: TargetId, why: str) -> TargetUnknown:
+    return TargetUnknown(target, why, "NoKubeconfig", [ErrorCode.ERR_CONFIGURATION_PROBLEM])

@@ -1,0 +1,90 @@
+"""Two clusters: one with our kinds, whose managers run under their Roles, and one to install in."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from harness import BINDINGS, PATIENCE, ROLES
+from helm_objects import Cluster, Way
+
+from extensions.helmreleaseproxy import (
+    CHARTS,
+    Charts,
+    Helm,
+    HelmChartProxy,
+    HelmCharts,
+    HelmReleaseProxy,
+    HelmReleases,
+    Target,
+)
+from generic.charts import find_helm
+from generic.client import connect
+from generic.envtest import Environment
+from generic.faults import FaultProxy
+from generic.manager import Manager
+from generic.options import Options
+from generic.predicates import has_namespace
+from generic.rbac import cluster_role, role_binding
+from generic.seed import install_kinds
+
+
+@pytest.fixture(scope="session")
+def helm() -> Path:
+    """The real one."""
+    return find_helm(logging.getLogger(__name__).info)
+
+
+@pytest.fixture(scope="session")
+def far() -> Iterator[Environment]:
+    """The cluster to install in."""
+    with Environment() as environment:
+        yield environment
+
+
+@pytest.fixture
+def way(far, tmp_path) -> Iterator[Way]:
+    """The way to it, which can be closed."""
+    with FaultProxy(far.kubeconfig, tmp_path) as proxy:
+        yield Way(proxy, connect(far.kubeconfig))
+
+
+@pytest.fixture
+def near(admin, namespace, way) -> Cluster:
+    """The cluster with our kinds, in a namespace of this test."""
+    install_kinds(admin, [Target, HelmChartProxy, HelmReleaseProxy])
+    return Cluster(admin, namespace, way)
+
+
+@pytest.fixture
+def serve(environment, admin, namespace, helm, near) -> Iterator[Callable[..., Manager]]:
+    """Starts a manager of both kinds for the namespace of this test, under its Role."""
+    with ExitStack() as stack:
+
+        def start(
+            *, program: Helm | None = None, of_charts: type[HelmCharts] = HelmCharts, **more: Any
+        ) -> Manager:
+            options = Options(metrics_bind_address="0", health_bind_address="0")
+            manager = Manager(options, **more)
+            charts = Charts(CHARTS)
+            releases = HelmReleases(program or Helm(helm), charts)
+            for actuator in (of_charts(charts), releases):
+                manager.add(actuator, predicates=[has_namespace(namespace)])
+            name = f"{namespace}-{id(manager):x}"
+            admin.create(ROLES, cluster_role(manager, name))
+            admin.create(BINDINGS, role_binding(name, user=name))
+            stack.callback(admin.delete, ROLES, name)
+            stack.callback(admin.delete, BINDINGS, name)
+            user = environment.user_kubeconfig(name)
+            manager.options = attrs.evolve(manager.options, kubeconfig=user)
+            manager.start()
+            stack.callback(manager.stop)
+            assert manager.wait_synced(PATIENCE)
+            return manager
+
+        yield start

@@ -1,0 +1,253 @@
+"""HelmReleaseProxy: installed, upgraded, uninstalled; gone with its Target, kept while unknown."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import timedelta
+
+import pytest
+from harness import eventually
+from helm_objects import RELEASES, SECRETS, TARGETS, with_user
+
+from actuator import ExternalResource
+from extensions.helmreleaseproxy import CHARTS, Charts, Helm, HelmReleaseProxy, HelmReleases
+from extensions.helmreleaseproxy.helm import unreachable_because
+from extensions.helmreleaseproxy.kinds import RELEASE_LABEL
+from generic.clock import SystemClock
+from generic.faults.permission import Revocation, Revoked
+
+FINALIZER = HelmReleaseProxy.KIND.finalizer
+
+
+def run_helm(helm, far, *arguments):
+    """Helm by hand, as the administrator of the far cluster."""
+    command = [helm, *arguments, "--kubeconfig", far.kubeconfig]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+
+
+@pytest.mark.parametrize("lost", ["port", "credentials", "secret", "program"])
+def test_a_target_that_is_there_and_cannot_be_asked_keeps_the_release(
+    near, way, serve, namespace, far, lost, tmp_path
+):
+    manager = serve()
+    near.target()
+    near.release()
+    eventually(lambda: near.is_ready(RELEASES, "alone"))
+    assert near.condition(RELEASES, "alone", "TargetReachable")[:2] == ("True", "Answers")
+    manager.stop()  # and with it what it remembers of the Secret
+    revoked = with_user(far.kubeconfig.read_bytes(), token="x")
+    good, ran = way.proxy.kubeconfig.read_bytes(), tmp_path / "ran"
+    exec_ = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "touch",
+        "args": [str(ran)],
+    }
+    breaks = {
+        "port": (way.proxy.go_down, "NoAnswer"),
+        "credentials": (
+            lambda: near.kubeconfig("t", revoked),
+            "Unauthenticated",
+        ),
+        "secret": (lambda: near.delete(SECRETS, "t-kubeconfig"), "NoKubeconfig"),
+        "program": (lambda: near.kubeconfig("t", with_user(good, exec=exec_)), "NoKubeconfig"),
+    }
+    lose, reason = breaks[lost]
+    lose()
+    near.delete(RELEASES, "alone")
+    serve()
+    eventually(lambda: near.says(RELEASES, "alone", "Target", "is there"))
+    said = near.condition(RELEASES, "alone", "TargetReachable")[:2]
+    assert said == ("Unknown", reason)
+    assert FINALIZER in near.finalizers(RELEASES, "alone")
+    assert not ran.exists()
+    way.proxy.come_back()
+    near.kubeconfig("t", good)
+    eventually(lambda: near.is_gone(RELEASES, "alone"), seconds=120)
+    assert way.revisions(namespace, "alone") == []
+
+
+def test_a_target_that_is_gone_leaves_nothing_to_clean(near, way, serve, namespace):
+    serve()
+    near.target()
+    near.release()
+    eventually(lambda: near.is_ready(RELEASES, "alone"))
+    way.proxy.go_down()
+    near.delete(TARGETS, "t")
+    near.delete(RELEASES, "alone")
+    eventually(lambda: near.is_gone(RELEASES, "alone"))
+    assert len(near.events("TargetGone")) == 1
+    assert way.revisions(namespace, "alone") == ["deployed"], "nobody asked that cluster"
+    assert near.orphans() == []
+
+
+def test_a_target_of_the_same_name_is_another_one(near, way, serve, namespace):
+    serve()
+    near.target()
+    near.release()
+    eventually(lambda: near.is_ready(RELEASES, "alone"))
+    near.delete(TARGETS, "t")
+    near.target(secret=False)
+    near.delete(RELEASES, "alone")
+    eventually(lambda: near.is_gone(RELEASES, "alone"))
+    assert way.revisions(namespace, "alone") == ["deployed"]
+
+
+def test_whoever_may_not_look_for_the_target_does_not_take_it_for_gone(near, serve, admin, way):
+    manager = serve()
+    near.target()
+    near.release()
+    eventually(lambda: near.is_ready(RELEASES, "alone"))
+    role = f"{near.namespace}-{id(manager):x}"
+    revocation = Revocation(admin, role, Revoked(resource="targets", verbs=["get"]))
+    revocation.take()
+    near.delete(RELEASES, "alone")
+    eventually(lambda: near.says(RELEASES, "alone", "forbidden") or near.is_gone(RELEASES, "alone"))
+    assert FINALIZER in near.finalizers(RELEASES, "alone")
+    revocation.give_back()
+    eventually(lambda: near.is_gone(RELEASES, "alone"), seconds=120)
+
+
+def test_a_release_that_was_never_installed_goes_without_a_target(near, serve):
+    serve()
+    near.release(target="nowhere")
+    eventually(lambda: "there is none" in near.condition(RELEASES, "alone")[2])
+    near.delete(RELEASES, "alone")
+    eventually(lambda: near.is_gone(RELEASES, "alone"))
+
+
+def test_somebody_elses_release_is_neither_adopted_nor_removed(
+    near, way, serve, namespace, helm, far
+):
+    where = ("--namespace", namespace, "--create-namespace")
+    run_helm(helm, far, "install", "alone", CHARTS / "note", *where)
+    serve()
+    near.target()
+    near.release()
+    eventually(lambda: near.says(RELEASES, "alone", "somebody else"))
+    assert way.revisions(namespace, "alone") == ["deployed"]
+    near.delete(RELEASES, "alone")
+    eventually(lambda: near.is_gone(RELEASES, "alone"))
+    assert way.revisions(namespace, "alone") == ["deployed"]
+
+
+def test_a_release_is_installed_after_what_it_depends_on_and_removed_before_it(
+    near, way, serve, namespace
+):
+    serve()
+    near.target()
+    near.release("top", dependsOn=["base"])
+    eventually(lambda: "HelmReleaseProxy base" in near.condition(RELEASES, "top")[2])
+    assert way.text(namespace, "top") is None
+    near.release("base")
+    eventually(lambda: near.is_ready(RELEASES, "top"))
+    near.delete(RELEASES, "base")
+    eventually(lambda: "top: that depends on it" in near.condition(RELEASES, "base")[2])
+    assert way.text(namespace, "base") is not None
+    near.delete(RELEASES, "top")
+    eventually(lambda: near.is_gone(RELEASES, "base") and near.is_gone(RELEASES, "top"))
+    assert way.revisions(namespace, "base") == way.revisions(namespace, "top") == []
+
+
+@pytest.mark.parametrize("verb", ["install", "upgrade"])
+def test_what_a_helm_that_died_left_half_done_is_finished_once_no_helm_can_be_at_it(
+    verb, near, way, serve, namespace, helm, far, tmp_path
+):
+    near.target()
+    uid = near.release()["metadata"]["uid"]
+    slow = tmp_path / "slow"
+    (slow / "templates").mkdir(parents=True)
+    (slow / "Chart.yaml").write_text("apiVersion: v2\nname: slow\nversion: 0.1.0\n")
+    service = "apiVersion: v1\nkind: Service\nmetadata: {name: never}\n"
+    ports = "spec: {type: LoadBalancer, ports: [{port: 80}]}\n"  # nobody here gives it an address
+    (slow / "templates" / "service.yaml").write_text(service + ports)
+    options = ["--namespace", namespace, "--labels", f"{RELEASE_LABEL}={uid}"]
+    if verb == "upgrade":
+        run_helm(helm, far, "install", "alone", CHARTS / "note", *options, "--create-namespace")
+    command = [helm, verb, "alone", slow, *options, "--wait", "--kubeconfig", far.kubeconfig]
+    command += ["--create-namespace"] if verb == "install" else []
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        eventually(lambda: way.revisions(namespace, "alone")[-1] == f"pending-{verb}")
+        process.kill()
+    early = serve()
+    eventually(lambda: "another helm" in near.condition(RELEASES, "alone")[2])
+    early.stop()
+
+    class Later(SystemClock):
+        """Two minutes on."""
+
+        def now(self):
+            return super().now() + timedelta(minutes=2)
+
+    serve(clock=Later())
+    eventually(lambda: near.is_ready(RELEASES, "alone"))
+    assert way.revisions(namespace, "alone")[-1] == "deployed"
+    assert way.text(namespace, "alone") == "Hello"
+
+
+def test_helm_hears_of_secrets_through_a_pipe_and_a_private_file_that_is_removed(
+    near, way, serve, namespace, helm, tmp_path
+):
+    noted, wrapper = tmp_path / "noted", tmp_path / "helm"
+    wrapper.write_text(
+        f"#!/bin/sh\n"
+        f'echo "$(/usr/bin/stat -c %a "$KUBECONFIG") $KUBECONFIG $*" >> {noted}\n'
+        f'exec {helm} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    serve(program=Helm(wrapper))
+    near.target()
+    near.release(values={"text": "s3cr3t"})
+    eventually(lambda: near.is_ready(RELEASES, "alone"))
+    near.delete(RELEASES, "alone")
+    eventually(lambda: near.is_gone(RELEASES, "alone"))
+    runs = [line.split(maxsplit=2) for line in noted.read_text().splitlines()]
+    assert [run[2].split()[0] for run in runs] == ["list", "install", "list", "uninstall"]
+    assert {mode for mode, _, _ in runs} == {"600"}
+    assert "s3cr3t" not in noted.read_text()
+    assert not any(tmp_path.joinpath(path).exists() for _, path, _ in runs)
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["there", "gone"])
+def test_a_forced_deletion_asks_no_target_and_records_what_its_target_still_has(
+    near, way, serve, namespace, helm, tmp_path, gone
+):
+    noted, wrapper = tmp_path / "noted", tmp_path / "helm"
+    wrapper.write_text(f'#!/bin/sh\necho "$1" >> {noted}\nexec {helm} "$@"\n')
+    wrapper.chmod(0o755)
+    serve(program=Helm(wrapper))
+    near.target()
+    near.release()
+    eventually(lambda: near.is_ready(RELEASES, "alone"))
+    before = noted.read_text()
+    near.force(RELEASES, "alone")
+    if gone:
+        near.delete(TARGETS, "t")
+    near.delete(RELEASES, "alone")
+    eventually(lambda: near.is_gone(RELEASES, "alone"))
+    left = [("Helm::Release", f"{namespace}/alone@{namespace}/t")]
+    assert near.orphans() == ([] if gone else left)
+    assert set(noted.read_text().removeprefix(before).split()) <= {"list"}
+
+
+def test_what_may_be_left_is_known_from_the_object_alone(helm):
+    actuator = HelmReleases(Helm(helm), Charts(CHARTS))
+    release = HelmReleaseProxy()
+    assert list(actuator.external_resources(release)) == []
+    release.status.target_uid = "1"
+    [left] = actuator.external_resources(release)
+    assert isinstance(left, ExternalResource)
+
+
+@pytest.mark.parametrize(
+    ("errors", "reason"),
+    [
+        ("Error: Kubernetes cluster unreachable: dial tcp: lookup x: no such host", "NoSuchHost"),
+        ("Error: Kubernetes cluster unreachable: x509: unknown authority", "NotTrusted"),
+        ("Error: Kubernetes cluster unreachable: something new", "NoAnswer"),
+        ("Error: query: secrets is forbidden: User x cannot list", "Forbidden"),
+        ("Error: YAML parse error on note/templates/configmap.yaml", None),
+    ],
+)
+def test_no_answer_of_a_target_means_that_it_is_gone(errors, reason):
+    found = unreachable_because(errors)
+    assert (found and found.reason) == reason
