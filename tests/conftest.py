@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import signal
 import subprocess
@@ -85,7 +86,8 @@ def start(environment, admin, namespace, managers) -> Iterator[Callable[..., Man
 @pytest.fixture
 def command(capsys) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
     """Runs `actuator` as the command line does, but in here: loading it anew takes seconds."""
-    before = signal.getsignal(signal.SIGTERM)
+    before, root = signal.getsignal(signal.SIGTERM), logging.getLogger()
+    handlers, level = list(root.handlers), root.level
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         texts, code = [str(argument) for argument in arguments], 0
@@ -97,6 +99,8 @@ def command(capsys) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]
 
     yield run
     signal.signal(signal.SIGTERM, before)
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import builders
 from harness import Seed
 
-from actuator.interface import Client
+from actuator.interface import Client, Resource
 from actuator.meta import Object, Raw
 from generic.crds import crd
 from generic.drill.shoots import ShootManager, Shoots
@@ -21,12 +22,29 @@ __all__ = ["Extended", "shoot_managers"]
 
 
 @contextmanager
-def shoot_managers(admin: Client) -> Iterator[Shoots]:
-    """The shoots, with a resource manager for each."""
+def shoot_managers(admin: Client, namespace: str) -> Iterator[Shoots]:
+    """The shoots, with a resource manager for the one of this namespace."""
     install_crds(admin, [crd(ManagedResource)])
     found = Shoots()
-    with looking(ShootManager(admin, found).look, "shoot-manager"):
+    with looking(ShootManager(OneShoot(admin, namespace), found).look, "shoot-manager"):
         yield found
+
+
+class OneShoot:
+    """A seed as one shoot's resource manager sees it; the others' are tests of their own."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client = client
+        self._namespace = namespace
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def list(self, resource: Resource) -> list[Raw]:
+        if resource.namespaced:
+            return self._client.list(resource, self._namespace)
+        found = self._client.list(resource)
+        return [one for one in found if one["metadata"]["name"] == self._namespace]
 
 
 class Extended(Seed):

@@ -42,10 +42,10 @@ def config(**fields) -> dict:
 
 
 @pytest.fixture
-def shoots(admin) -> Iterator[Shoots]:
+def shoots(admin, namespace) -> Iterator[Shoots]:
     install_crds(admin, [crd(PublicIPAddress), crd(VirtualMachine)])
     with (
-        shoot_managers(admin) as found,
+        shoot_managers(admin, namespace) as found,
         looking(ResourceManager(admin).look, "resource-manager"),
     ):
         yield found

@@ -34,9 +34,9 @@ def config(*issuers, **fields) -> dict:
 
 
 @pytest.fixture
-def shoots(admin) -> Iterator[Shoots]:
+def shoots(admin, namespace) -> Iterator[Shoots]:
     install_crds(admin, [crd(Issuer)])
-    with shoot_managers(admin) as found:
+    with shoot_managers(admin, namespace) as found:
         yield found
 
 

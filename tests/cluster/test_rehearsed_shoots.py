@@ -38,7 +38,7 @@ FACTS = {"drill": "abc", "title": "T", "scenario": "s", "scenario_text": "t", "s
 
 @pytest.fixture
 def shoot(admin, seed):
-    with shoot_managers(admin) as shoots:
+    with shoot_managers(admin, seed.namespace) as shoots:
         yield Extended(seed, shoots, Extension)
 
 

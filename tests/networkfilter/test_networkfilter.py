@@ -29,8 +29,8 @@ def config(**fields) -> dict:
 
 
 @pytest.fixture
-def shoots(admin) -> Iterator[Shoots]:
-    with shoot_managers(admin) as found:
+def shoots(admin, namespace) -> Iterator[Shoots]:
+    with shoot_managers(admin, namespace) as found:
         yield found
 
 

@@ -64,10 +64,18 @@ def deleting(admin, maps, name):
 
 def test_orphaned_children_stay_and_forget_it(team, maps):
     blue = team("blue", settings={"colour": "blue"}, shared="everybody")
+    be_seen_by_the_collector(team, maps)
     blue.delete("Orphan")
     blue.is_gone()
     assert maps.owners(f"team-{blue.name}") == maps.owners("everybody") == {}
     assert maps.data(f"team-{blue.name}") == {"colour": "blue"}
+
+
+def be_seen_by_the_collector(team, maps):
+    """Of a child that it has not seen yet, it would not know that it is to be orphaned."""
+    last = team("last", settings={"seen": "after all others"})
+    last.delete("Background")
+    maps.goes(f"team-{last.name}")
 
 
 def test_forced_it_goes_as_well_and_the_collector_does_the_rest(team, maps):
