@@ -15,7 +15,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help drill test check lint types layers test-pure bench env-up env-down soak wheel lock clean
+.PHONY: help drill test check lint types layers test-pure bench env-up env-down soak wheel lock clean dashboards mutants observe
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,15 @@ bench: $(STAMP) ## measure us beside controller-runtime; ARGS="--quick"
 
 soak: $(STAMP) ## 15 minutes of random faults around one manager; ARGS="--minutes 4 --seed 7"
 	@$(BIN)/python -m hack.soak $(ARGS)
+
+dashboards: $(STAMP) ## write the dashboards anew, from hack/dashboards
+	@$(BIN)/python -m hack.dashboards
+
+mutants: $(STAMP) ## break each alert and recording rule in turn: do their tests notice?
+	@$(BIN)/python -m hack.observe.check
+
+observe: $(STAMP) ## every panel and alert, asked of a real Prometheus that watched deletions
+	@$(BIN)/python -m hack.observe
 
 env-up: $(STAMP) ## start the embedded cluster and leave it running
 	@$(BIN)/actuator env up $(ARGS)

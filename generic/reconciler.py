@@ -244,12 +244,14 @@ class Reconciler:
         """Afterwards our finalizer is off."""
         if deletion is not None:
             report.ends(deletion)
+        forced = None  # asked now: the watch may tell of the end before the answer does
+        if attempt.operation is Operation.FORCE_DELETE:
+            forced = self.forcing.budgets.of(attempt.request, attempt.uid)
         self._bypasses.letting_go(attempt.request, attempt.uid)
         attempt.release()
         self._bypasses.let_go(attempt.request)
         self._cleaned.pop(attempt.request, None)
-        if attempt.operation is Operation.FORCE_DELETE:
-            forced = self.forcing.budgets.of(attempt.request, attempt.uid)
+        if forced is not None:
             seconds = self._m.clock.monotonic() - forced.since
             self._m.metrics.forced(seconds, over_budget=forced.over)
         self.forcing.budgets.forget(attempt.request)

@@ -170,11 +170,12 @@ class Wiring:
             bound,
             serves=serves,
         )
-        shared.metrics.describe(
+        shared.metrics.controllers.describe(
             registration.name,
             registration.kind.name,
             registration.types,
             registration.kind.finalizer,
+            (str(group.resource) for group in registration.actuator.seed_objects),
             shared.options.force_delete_budget,
         )
         served = Served(controller, reconciler)

@@ -74,7 +74,7 @@ def full():
     """Metrics of a manager in which everything happened once."""
     metrics = Metrics()
     controller = metrics.controller(CONTROLLER, KIND, 5)
-    metrics.describe(CONTROLLER, KIND, ("aws",), "finalizer", 90.0)
+    metrics.controllers.describe(CONTROLLER, KIND, ("aws",), "finalizer", (), 90.0)
     metrics.show_terminating(CONTROLLER, KIND, lambda: [stuck()])
     metrics.show_streams(lambda: [("infrastructures", True, 1.0)])
     controller.stripped("machines.machine.sapcloud.io")

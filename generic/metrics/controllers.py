@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import attrs
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -199,9 +199,20 @@ class ControllerFamilies:
         )
 
     def describe(
-        self, name: str, kind: str, types: Sequence[str], finalizer: str, budget: float | None
+        self,
+        name: str,
+        kind: str,
+        types: Sequence[str],
+        finalizer: str,
+        strips: Iterable[str],
+        budget: float | None,
     ) -> None:
-        """What the controller serves, and how long its force deletions may take, in seconds."""
+        """What the controller serves, what its force deletions strip, and how long they may take.
+
+        `strips` are plural.group, `budget` is in seconds.
+        """
+        for resource in strips:
+            self._stripped.labels(name, resource)
         for type in types or ("",):
             self._info.labels(name, kind, type, finalizer).set(1)
         if budget is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 
 from prometheus_client import (
@@ -46,7 +46,7 @@ class Metrics:
         self.registry = registry or CollectorRegistry(auto_describe=True)
         self._clock = clock or SystemClock()
         ProcessCollector(registry=self.registry)
-        self._controllers = ControllerFamilies(self.registry)
+        self.controllers = ControllerFamilies(self.registry)
         self._queues = QueueFamilies(self.registry)
         self._requests = Counter(
             "rest_client_requests_total",
@@ -94,13 +94,7 @@ class Metrics:
 
     def controller(self, name: str, kind: str, workers: int) -> ControllerMetrics:
         """Registers a controller: everything known of it exists from now on, at 0."""
-        return self._controllers.bind(name, kind, workers, self._queues.bind(name))
-
-    def describe(
-        self, name: str, kind: str, types: Sequence[str], finalizer: str, budget: float | None
-    ) -> None:
-        """What a controller serves, and how long its force deletions may take, in seconds."""
-        self._controllers.describe(name, kind, types, finalizer, budget)
+        return self.controllers.bind(name, kind, workers, self._queues.bind(name))
 
     def show_terminating(self, name: str, kind: str, source: Source) -> None:
         """From now on the objects of that controller are asked for at every scrape."""

@@ -101,6 +101,7 @@ _LONGEST = "workqueue_longest_running_processor_seconds"
 _PANICS = "controller_runtime_reconcile_panics_total"
 _RENEWED = 'actuator_heartbeat_last_renewal_timestamp_seconds{job="ext"}'
 _AGE = 'actuator_informer_stream_age_seconds{job="ext", kind="infrastructures"}'
+_ORPHANED = f'actuator_orphaned_resources_reported_total{{{_C}, resource_type="vpc"}}'
 _COLLECTOR = 'actuator_collector_errors_total{job="ext", collector="terminating"}'
 
 ALERTED: Mapping[str, tuple[Situation, Sequence[Situation]]] = {
@@ -136,8 +137,9 @@ ALERTED: Mapping[str, tuple[Situation, Sequence[Situation]]] = {
             Situation(_terminating(foreign_finalizer="1x300", failing="0x300"), 150),
         ],
     ),
-    "ActuatorResourcesOrphaned": _counter(
-        "actuator_orphaned_resources_reported_total", f'{_C}, resource_type="vpc"'
+    "ActuatorResourcesOrphaned": (
+        Situation({_ORPHANED: "_x10 1x100"}, 15),
+        [Situation({_ORPHANED: "_x10 1x100"}, 90)],
     ),
     "ActuatorDeletionBypassed": _counter("actuator_deletions_bypassed_total", _CK),
     "ActuatorForceDeletionsFrequent": (

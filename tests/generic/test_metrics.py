@@ -77,6 +77,13 @@ def test_everything_known_of_a_controller_is_there_at_zero_once_it_registers():
     } <= {s.name.removesuffix("_bucket") for s in samples}
 
 
+def test_what_a_force_deletion_will_strip_is_there_at_zero():
+    metrics = Metrics()
+    metrics.controllers.describe(CONTROLLER, KIND, ("aws",), "finalizer", ["machines.x"], None)
+    mine = {"controller": CONTROLLER, "resource": "machines.x"}
+    assert value(metrics, "actuator_seed_finalizers_stripped_total", **mine) == 0
+
+
 def test_the_reconcile_histogram_has_controller_runtimes_forty_bounds():
     metrics = Metrics()
     metrics.controller(CONTROLLER, KIND, 5)
@@ -183,7 +190,7 @@ def test_ten_controllers_stay_under_three_thousand_series():
     for number in range(10):
         name = f"{CONTROLLER}-{number}"
         metrics.controller(name, KIND, 5)
-        metrics.describe(name, KIND, ("aws",), "finalizer", 90.0)
+        metrics.controllers.describe(name, KIND, ("aws",), "finalizer", (), 90.0)
         metrics.show_terminating(name, KIND, lambda: [stuck()])
     assert sum(len(family.samples) for family in families(metrics).values()) < 3000
 

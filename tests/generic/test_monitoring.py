@@ -43,10 +43,11 @@ def recorded():
 
 
 def selectors(node, ranged=False):
-    """Each vector selector below, and whether it has a range."""
+    """Each vector selector below, and whether it has a range or only has to be there."""
     if isinstance(node, promql.VectorSelector):
         yield node, ranged
-    ranged = isinstance(node, promql.MatrixSelector)
+    presence = isinstance(node, promql.BinaryExpr) and str(node.op) == "unless"
+    ranged = presence or isinstance(node, promql.MatrixSelector)
     for field in ("expr", "lhs", "rhs", "args", "vector_selector", "param"):
         below = getattr(node, field, None)
         for one in below if isinstance(below, list) else [below]:

@@ -1,0 +1,213 @@
+"""`make observe`: every panel and every alert, asked of a real Prometheus that watched deletions.
+
+An embedded cluster, a manager behind a fault proxy, deletions of every outcome, a Prometheus that
+scrapes it all; in the end a table. Exit status 1 where a query returned nothing, a rule is not
+healthy, or the counts do not add up.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import attrs
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from actuator.errors import ActuatorError, ApiError
+from actuator.meta import Raw
+from actuator.v1alpha1 import KINDS
+from actuator.v1alpha1 import Cluster as ClusterKind
+from generic.client import connect
+from generic.envtest import Environment, EnvtestError
+from generic.faults import FaultProxy
+from generic.machines import MACHINE_KINDS
+from generic.manager import Manager
+from generic.metrics import Outcome
+from generic.options import Options
+from generic.orphans import Orphan
+from generic.seed import install
+from hack.dashboards.controllers import CONTROLLERS
+from hack.dashboards.deletions import DELETIONS
+from hack.observe import play
+from hack.observe.programs import find_program
+from hack.observe.server import Prometheus, prometheus
+
+_BUDGET = 5.0
+_SCRAPES = 12.0
+"""Seconds in which Prometheus sees how things stand."""
+_GRAFANA = {
+    "$__rate_interval": "2m",
+    "$__interval": "5m",
+    "$__range": "10m",
+    "$job": ".+",
+    "$controller": ".+",
+    "$kind": ".+",
+}
+_AT_ONCE = frozenset(
+    {
+        "ActuatorResourcesOrphaned",
+        "ActuatorDeletionBypassed",
+        "ActuatorForceDeletionsOverBudget",
+        "ActuatorSeedFinalizersStripped",
+    }
+)
+"""Alerts that wait for nothing, and have to fire here; the others are promtool's (`check`)."""
+
+
+@attrs.frozen
+class Row:
+    """A line of the table."""
+
+    where: str
+    what: str
+    query: str
+    said: str
+    good: bool
+
+
+@attrs.frozen
+class _Scene:
+    """What the deletions are played on; the manager can be started anew."""
+
+    environment: Environment
+    way: FaultProxy
+    port: int
+
+    @contextmanager
+    def manager(self) -> Iterator[Manager]:
+        """A manager, while it is open."""
+        options = Options(
+            kubeconfig=self.way.kubeconfig,
+            metrics_bind_address=f"127.0.0.1:{self.port}",
+            health_bind_address="0",
+            leader_election=True,
+            heartbeat_namespace="default",
+            heartbeat_renew_interval_seconds=5,
+            force_delete_budget=_BUDGET,
+            metrics_oldest_terminating=5,
+            shutdown_timeout=2.0,
+        )
+        manager = Manager(options)
+        manager.add(play.Plays(), type=play.TYPE, escalations=[play.GIVES_UP])
+        manager.start()
+        try:
+            if not manager.wait_synced():
+                raise ActuatorError("the caches of the manager are not filled")
+            yield manager
+        finally:
+            manager.stop()
+
+
+def main() -> None:
+    """Plays, asks, prints."""
+    say = Console(stderr=True).print
+    try:
+        rows = _observe(say)
+    except (ActuatorError, ApiError, EnvtestError) as error:
+        say(f"Error: {error}")
+        sys.exit(1)
+    Console(width=170).print(_table(rows))
+    bad = [row for row in rows if not row.good]
+    print(f"{len(rows) - len(bad)} of {len(rows)} are as they should be")
+    sys.exit(1 if bad else 0)
+
+
+def _observe(say: Callable[[str], None]) -> list[Row]:
+    program = find_program("prometheus", say)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="observe-")))
+        say("Starting the embedded cluster")
+        environment = stack.enter_context(Environment(say))
+        install(environment, [*KINDS, ClusterKind, Orphan, *MACHINE_KINDS])
+        way = stack.enter_context(FaultProxy(environment.kubeconfig, folder))
+        scene = _Scene(environment, way, _free_port())
+        say("Starting Prometheus")
+        server = stack.enter_context(
+            prometheus(program, folder, _free_port(), f"127.0.0.1:{scene.port}")
+        )
+        counts = _play(scene, say)
+        with scene.manager():  # anew: the Orphans are counted as it starts
+            time.sleep(_SCRAPES)
+            return [*_panels(server), *_alerts(server), counts]
+
+
+def _play(scene: _Scene, say: Callable[[str], None]) -> Row:
+    admin = connect(scene.environment.kubeconfig)
+    with scene.manager() as manager:
+        time.sleep(_SCRAPES)  # that all is at 0 has to be seen
+        play.delete(admin, scene.way, say)
+        time.sleep(_SCRAPES)
+        say("Force-deleting what is stuck")
+        play.force(admin)
+        time.sleep(_SCRAPES)
+        return _sums(manager)
+
+
+def _sums(manager: Manager) -> Row:
+    """Final outcomes and bypassed ones are the objects that went, and the one that was let go."""
+    ended = manager.metrics.total("actuator_deletions_total", "outcome")
+    final = sum(ended[outcome.value] for outcome in Outcome if outcome.final)
+    bypassed = sum(manager.metrics.total("actuator_deletions_bypassed_total", "kind").values())
+    said = f"{final} final outcomes and {bypassed} bypassed, of {len(play.NAMES)} objects"
+    return Row("sum", "Objects that went", "", said, final + bypassed == len(play.NAMES))
+
+
+def _panels(server: Prometheus) -> Iterator[Row]:
+    for board in (DELETIONS, CONTROLLERS):
+        for panel in (panel for row in board.rows for panel in row.panels):
+            for query in panel.queries:
+                expr = query.expr
+                for variable, value in _GRAFANA.items():
+                    expr = expr.replace(variable, value)
+                found = server.query(expr)
+                yield Row(board.title, panel.title, query.expr, _said(found), bool(found))
+
+
+def _said(found: Sequence[Raw]) -> str:
+    if not found:
+        return "nothing"
+    values = ", ".join(str(one["value"][1])[:7] for one in found[:3])
+    return f"{len(found)} series: {values}{', …' if len(found) > 3 else ''}"
+
+
+def _alerts(server: Prometheus) -> Iterator[Row]:
+    """Each has to be healthy; those that wait for nothing have to fire."""
+    for rule in server.rules():
+        if rule["type"] != "alerting":
+            yield Row("recorded", rule["name"], rule["query"], rule["health"], _healthy(rule))
+            continue
+        fires = rule["state"] == "firing" or rule["name"] not in _AT_ONCE
+        said = f"{rule['state']}, {rule['health']}"
+        yield Row("alert", rule["name"], rule["query"], said, fires and _healthy(rule))
+
+
+def _healthy(rule: Raw) -> bool:
+    return bool(rule["health"] == "ok")
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    table = Table("where", "what", "query", "returned", "")
+    table.columns[2].overflow = "ellipsis"
+    table.columns[2].no_wrap = True
+    table.columns[2].max_width = 70
+    for row in rows:
+        verdict = Text("ok", style="green") if row.good else Text("FAILS", style="bold red")
+        table.add_row(row.where, row.what, Text(row.query), row.said, verdict)
+    return table
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        return port
+
+
+if __name__ == "__main__":
+    main()

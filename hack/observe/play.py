@@ -1,0 +1,178 @@
+"""Deletions of every outcome, played on one manager and an embedded cluster.
+
+Each object is called after what becomes of it. What is broken is broken in the actuator, in the
+watch (one 410), or by hand (a finalizer that somebody takes off); nothing of the manager is.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from actuator import (
+    Actuator,
+    ActuatorError,
+    Cluster,
+    Context,
+    ErrorCode,
+    ExternalResource,
+    RequeueAfter,
+    SeedObjects,
+)
+from actuator.cluster import FORCE_DELETION
+from actuator.errors import NotFound
+from actuator.interface import Resource, resource_of
+from actuator.meta import Raw
+from actuator.v1alpha1 import Infrastructure
+from generic.blocked import DELETION_BLOCKED
+from generic.client import HttpClient
+from generic.clusters import CLUSTERS
+from generic.escalation import Escalation, Then
+from generic.faults import Effect, Fault, FaultProxy
+from generic.garden import not_ready_because
+from generic.machines import MACHINES
+
+__all__ = ["GIVES_UP", "NAMES", "TYPE", "Plays", "delete", "force"]
+
+TYPE = "observed"
+NAMESPACE = "shoot--observed--one"
+NAMES = (
+    *("deleted", "pending", "failed", "gave-up", "skipped", "foreign", "bypassed"),
+    *("forced", "hangs"),
+)
+"""One object each."""
+
+_STUCK = ("failed", "gave-up", "bypassed", "forced", "hangs")
+_OTHERS = "example.org/controller"
+_INFRASTRUCTURES = resource_of(Infrastructure.KIND)
+_NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+_PATIENCE = 90.0
+
+GIVES_UP = Escalation(after=0, then=Then.GIVE_UP, code=ErrorCode.ERR_INFRA_QUOTA_EXCEEDED)
+"""What object "gave-up" runs into."""
+
+
+class Plays(Actuator[Infrastructure]):
+    """Does for an object what its name says."""
+
+    seed_objects = [SeedObjects(MACHINES.api_version, MACHINES.plural, [_OTHERS])]
+
+    def reconcile(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:
+        """See Actuator."""
+
+    def delete(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:
+        """See Actuator."""
+        if obj.metadata.name == "pending":
+            raise RequeueAfter(2, "Waiting for the network")
+        if obj.metadata.name == "gave-up":
+            raise ActuatorError("the quota is used up", codes=[ErrorCode.ERR_INFRA_QUOTA_EXCEEDED])
+        if obj.metadata.name in _STUCK:
+            raise ActuatorError("access revoked", codes=[ErrorCode.ERR_INFRA_UNAUTHORIZED])
+
+    def force_delete(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:
+        """See Actuator."""
+        if obj.metadata.name == "hangs":
+            threading.Event().wait(3600)
+        ctx.delete_seed_objects(self.seed_objects)
+
+    def external_resources(self, obj: Infrastructure) -> Iterable[ExternalResource]:
+        """See Actuator."""
+        if obj.metadata.name != "forced":
+            yield ExternalResource(type="network", id=obj.metadata.uid)
+
+
+def delete(admin: HttpClient, way: FaultProxy, say: Callable[[str], None]) -> None:
+    """Creates the objects and deletes them; what is stuck then stays so. Raises ActuatorError."""
+    _create(admin)
+    _wait("all are ready", lambda: all(_is_ready(admin, name) for name in NAMES))
+    say("A 410 in the watch")
+    way.inject(Fault(effect=Effect.STREAM_ERROR, status=410, resource="infrastructures.*", times=1))
+    _annotate(admin, "failed", "example.org/seen", "yes")
+    say("Deletions: one goes, one waits, the others are stuck")
+    _annotate(admin, "skipped", "gardener.cloud/operation", "wait-for-state")
+    for name in NAMES:
+        admin.delete(_INFRASTRUCTURES, name, NAMESPACE)
+    _wait("deleted is gone", lambda: _is_gone(admin, "deleted"))
+    _wait("the stuck say why", lambda: all(_is_blocked(admin, name) for name in _STUCK))
+    say("Somebody takes a finalizer off")
+    admin.patch(_INFRASTRUCTURES, "bypassed", NAMESPACE, {"metadata": {"finalizers": None}})
+
+
+def force(admin: HttpClient) -> None:
+    """The user forces the deletion: all go but one that others hold. Raises ActuatorError."""
+    _annotate(admin, "skipped", "gardener.cloud/operation", None)
+    spec = _cluster({FORCE_DELETION: "true"})["spec"]
+    admin.patch(CLUSTERS, NAMESPACE, "", {"spec": spec})
+    gone = [name for name in NAMES if name != "foreign"]
+    _wait("the forced are gone", lambda: all(_is_gone(admin, name) for name in gone))
+
+
+def _annotate(admin: HttpClient, name: str, key: str, value: str | None) -> None:
+    patch = {"metadata": {"annotations": {key: value}}}
+    admin.patch(_INFRASTRUCTURES, name, NAMESPACE, patch)
+
+
+def _is_ready(admin: HttpClient, name: str) -> bool:
+    return not_ready_because(admin.get(_INFRASTRUCTURES, name, NAMESPACE)) is None
+
+
+def _is_gone(admin: HttpClient, name: str) -> bool:
+    try:
+        admin.get(_INFRASTRUCTURES, name, NAMESPACE)
+    except NotFound:
+        return True
+    return False
+
+
+def _is_blocked(admin: HttpClient, name: str) -> bool:
+    status = admin.get(_INFRASTRUCTURES, name, NAMESPACE).get("status") or {}
+    return any(one["type"] == DELETION_BLOCKED for one in status.get("conditions") or [])
+
+
+def _wait(what: str, reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not reached():
+        if time.monotonic() > deadline:
+            raise ActuatorError(f"after {_PATIENCE:.0f} s it does not hold that {what}")
+        time.sleep(0.2)
+
+
+def _create(admin: HttpClient) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    admin.create(_NAMESPACES, namespace)
+    admin.create(CLUSTERS, _cluster({}))
+    machine = {"name": "machine", "namespace": NAMESPACE, "finalizers": [_OTHERS]}
+    typed = _typed(MACHINES.api_version, "Machine")
+    admin.create(MACHINES, {**typed, "metadata": machine, "spec": {"class": {"name": "one"}}})
+    for name in NAMES:
+        meta: Raw = {"name": name, "namespace": NAMESPACE}
+        if name == "foreign":
+            meta["finalizers"] = [_OTHERS]
+        admin.create(
+            _INFRASTRUCTURES,
+            {
+                **_typed(Infrastructure.KIND.api_version, "Infrastructure"),
+                "metadata": meta,
+                "spec": {"type": TYPE, "region": "eu-1", "secretRef": {"name": "cloudprovider"}},
+            },
+        )
+
+
+def _typed(api_version: str, kind: str) -> Raw:
+    return {"apiVersion": api_version, "kind": kind}
+
+
+def _cluster(annotations: dict[str, str]) -> Raw:
+    shoot = {
+        **_typed("core.gardener.cloud/v1beta1", "Shoot"),
+        "metadata": {"name": "one", "namespace": "garden-observed", "annotations": annotations},
+        "spec": {"region": "eu-1"},
+        "status": {"technicalID": NAMESPACE},
+    }
+    parts = {"cloudProfile": {}, "seed": {}, "shoot": shoot}
+    return {
+        **_typed(Infrastructure.KIND.api_version, "Cluster"),
+        "metadata": {"name": NAMESPACE},
+        "spec": parts,
+    }
