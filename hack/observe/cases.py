@@ -146,6 +146,7 @@ ALERTED: Mapping[str, tuple[Situation, Sequence[Situation]]] = {
         Situation(_deletions(orphaned="0+0.2x60", force_deleted="0+0.2x60"), 45),
         [
             Situation(_deletions(orphaned="0x10 3x60", force_deleted="0x70"), 45),
+            Situation(_deletions(orphaned="0x10 9x60", force_deleted="0x70"), 13),
             Situation(_deletions(deleted="0+1x60", orphaned="0x60"), 45),
         ],
     ),
@@ -289,17 +290,25 @@ RECORDED: Mapping[str, Recorded] = {
         120.0,
     ),
     "job_controller:controller_runtime_reconcile_errors:ratio_rate5m": Recorded(
-        _BUILD | _reconciles(_C, "0+1x120", "0+3x120") | _reconciles(_STRANGER, "0+1x9", "0+1x9"),
+        _BUILD
+        | _reconciles(_C, "0+1x120", "0+3x120")
+        | _reconciles(_STRANGER, "0+1x120", "0+1x120"),
         _C,
         0.25,
     ),
     "job:rest_client_requests_failed:ratio_rate5m": Recorded(
-        _BUILD | _requests("ext", _500="0+1x120", none="0+1x120", _200="0+6x120"),
+        _BUILD
+        | _requests("ext", _500="0+1x120", none="0+1x120", _200="0+6x120")
+        | _requests("stranger", _500="0+1x120", _200="0+1x120"),
         'job="ext"',
         0.25,
     ),
     "job_controller:workqueue_queue_duration_seconds:p99_rate5m": Recorded(
-        _BUILD | _waits(_C, _30="0x120", _60="0+60x120", Inf="0+60x120"), _C, 59.7
+        _BUILD
+        | _waits(_C, _30="0x120", _60="0+60x120", Inf="0+60x120")
+        | _waits(_STRANGER, _30="0x120", _60="0+60x120", Inf="0+60x120"),
+        _C,
+        59.7,
     ),
 }
 """Of each recorded series an example."""

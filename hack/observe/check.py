@@ -27,12 +27,17 @@ _GROUP = "actuator"
 _SECONDS = 120.0
 
 
-def problems(promtool: Path, rules: Sequence[Rule], folder: Path) -> str | None:
-    """What promtool has to say against the rules; None where all hold."""
+def problems(
+    promtool: Path, rules: Sequence[Rule], folder: Path, about: Sequence[Rule] | None = None
+) -> str | None:
+    """What promtool has to say against the rules; None where all hold.
+
+    Each is tried in its own situations, or only those that it is `about`.
+    """
     written = folder / "rules.json"  # JSON is YAML
     written.write_text(json.dumps(rule_file([Group(_GROUP, rules)], "docs/runbooks")))
     cases = folder / "cases.json"
-    cases.write_text(json.dumps(_cases(rules)))
+    cases.write_text(json.dumps(_cases(rules if about is None else about)))
     checked = ["check", "rules", "--lint=all", "--lint-fatal", str(written)]
     for command in (checked, ["test", "rules", str(cases)]):
         done = subprocess.run(
@@ -92,11 +97,22 @@ def _test(
     }
 
 
-def mutants() -> Iterator[tuple[str, Sequence[Rule]]]:
-    """The rules, each time with one of them broken, and what is broken about it."""
+@attrs.frozen
+class Mutant:
+    """The rules with one of them broken, and what is broken about it."""
+
+    text: str
+    rule: Rule
+    """As it should be."""
+    rules: Sequence[Rule]
+
+
+def mutants() -> Iterator[Mutant]:
+    """Each rule broken in each way that applies to it."""
     for number, rule in enumerate(RULES):
         for text, broken in _broken(rule):
-            yield f"{rule.name} {text}", (*RULES[:number], broken, *RULES[number + 1 :])
+            rules = (*RULES[:number], broken, *RULES[number + 1 :])
+            yield Mutant(f"{rule.name} {text}", rule, rules)
 
 
 def _broken(rule: Rule) -> Iterator[tuple[str, Rule]]:
@@ -116,16 +132,16 @@ def _broken(rule: Rule) -> Iterator[tuple[str, Rule]]:
 def unnoticed(promtool: Path) -> tuple[int, list[str]]:
     """How many mutants there are, and those that no test notices."""
 
-    def survives(mutant: tuple[str, Sequence[Rule]]) -> bool:
+    def survives(mutant: Mutant) -> bool:
         with tempfile.TemporaryDirectory() as folder:
-            return problems(promtool, mutant[1], Path(folder)) is None
+            found = problems(promtool, mutant.rules, Path(folder), about=[mutant.rule])
+            return found is None
 
     made = list(mutants())
     with ThreadPoolExecutor(2) as pool:
         survivors = list(pool.map(survives, made))
-    return len(made), [
-        text for (text, _), survived in zip(made, survivors, strict=True) if survived
-    ]
+    left = [one.text for one, survived in zip(made, survivors, strict=True) if survived]
+    return len(made), left
 
 
 def main() -> None:

@@ -143,9 +143,9 @@ def test_delete_keeps_the_finalizer_while_the_actuator_fails(seed, start, script
     del script.on["delete"]
     seed.annotate(**{TIMESTAMP: "2026-01-02T00:00:00Z"})
     eventually(seed.is_gone)
-    body = manager.metrics.expose()[0].decode()
     labels = 'controller="infrastructure",kind="Infrastructure"'
-    assert f'actuator_deletions_total{{{labels},outcome="deleted"}} 1.0' in body
+    counted = f'actuator_deletions_total{{{labels},outcome="deleted"}} 1.0'
+    eventually(lambda: counted in manager.metrics.expose()[0].decode())
 
 
 @pytest.mark.parametrize("raised", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), OSError()])
