@@ -1,5 +1,7 @@
 """The generic ControlPlane: which parts are deployed, in which order they go, and what stays."""
 
+from contextlib import suppress
+
 import builders
 import pytest
 from harness import Seed, eventually
@@ -129,9 +131,11 @@ def hold(cp, *names):
 
 
 def release(cp, *names):
+    """What has gone meanwhile needs nobody to let go of it."""
     for name in names:
         patch = {"metadata": {"finalizers": None}}
-        cp.client.patch(MANAGED_RESOURCES, name, cp.namespace, patch)
+        with suppress(NotFound):
+            cp.client.patch(MANAGED_RESOURCES, name, cp.namespace, patch)
 
 
 @pytest.mark.parametrize(
