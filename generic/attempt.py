@@ -22,8 +22,9 @@ from actuator.errors import Invalid
 from actuator.interface import Clock
 from actuator.meta import Kind, LastOperationState, Object, Raw, format_time
 from generic import finalizers, status
-from generic.blocked import DELETION_BLOCKED, blocking
+from generic.blocked import blocking
 from generic.finalizers import Stale
+from generic.headers import DELETION_BLOCKED
 from generic.operation import Operation
 from generic.patches import escape, remove, test
 from generic.predicates import OPERATION, TIMESTAMP

@@ -19,12 +19,10 @@ from actuator.errors import (
     Unavailable,
 )
 from actuator.meta import Raw
+from generic.headers import DELETION_BLOCKED
 from generic.status import condition
 
-__all__ = ["DELETION_BLOCKED", "blocking", "reason_of", "said"]
-
-DELETION_BLOCKED = "DeletionBlocked"
-"""Type of the condition; True while a deletion cannot go on."""
+__all__ = ["blocking", "reason_of", "said"]
 
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied")
 _WEBHOOK = re.compile(r'admission webhook "[^"]+" denied|failed calling webhook "[^"]+"')

@@ -21,6 +21,7 @@ from actuator.errors import DecodeError
 from actuator.meta import Raw
 
 __all__ = [
+    "DELETION_BLOCKED",
     "ClusterHeader",
     "Event",
     "EventType",
@@ -34,7 +35,9 @@ __all__ = [
 ]
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_SAYS_FAILING = frozenset({("DeletionBlocked", "True")})
+DELETION_BLOCKED = "DeletionBlocked"
+"""Type of the condition that is True while a deletion cannot go on."""
+_SAYS_FAILING = frozenset({(DELETION_BLOCKED, "True")})
 _NONE: Mapping[str, str] = MappingProxyType({})
 H = TypeVar("H")
 

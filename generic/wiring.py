@@ -179,7 +179,7 @@ class Wiring:
             shared.options.force_delete_budget,
         )
         served = Served(controller, reconciler)
-        shared.metrics.show_terminating(
+        shared.metrics.terminating.add(
             registration.name, registration.kind.name, partial(served.terminating, watched.store)
         )
         reconciler.invoker.replace_worker = controller.replace_worker

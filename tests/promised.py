@@ -75,7 +75,7 @@ def full():
     metrics = Metrics()
     controller = metrics.controller(CONTROLLER, KIND, 5)
     metrics.controllers.describe(CONTROLLER, KIND, ("aws",), "finalizer", (), 90.0)
-    metrics.show_terminating(CONTROLLER, KIND, lambda: [stuck()])
+    metrics.terminating.add(CONTROLLER, KIND, lambda: [stuck()])
     metrics.show_streams(lambda: [("infrastructures", True, 1.0)])
     controller.stripped("machines.machine.sapcloud.io")
     controller.orphaned("AWS::EC2::VPC")

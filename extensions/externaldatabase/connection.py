@@ -14,6 +14,7 @@ import attrs
 from actuator import ActuatorError, Context, ErrorCode, Permission, RequeueAfter, Resource
 from actuator.errors import NotFound
 from actuator.meta import Raw
+from actuator.ownership import is_owned_by
 from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import ExternalDatabase
 from extensions.externaldatabase.server import Claim, Server
@@ -53,9 +54,9 @@ def ensure_connection(ctx: Context, obj: ExternalDatabase, claim: Claim, server:
 
 
 def _refuse_foreign(obj: ExternalDatabase, secret: Raw) -> None:
-    owners = secret["metadata"].get("ownerReferences") or []
-    if any(owner["uid"] == obj.metadata.uid for owner in owners):
+    if is_owned_by(secret, obj):
         return
+    owners = secret["metadata"].get("ownerReferences") or []
     name = f"Secret {obj.metadata.namespace}/{secret_name(obj)}"
     if any((one["kind"], one["name"]) == (obj.KIND.name, obj.metadata.name) for one in owners):
         raise RequeueAfter(_LOOK_AGAIN, f"Waiting for {name} of an earlier object to be collected")

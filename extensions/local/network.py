@@ -14,9 +14,10 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from actuator import Actuator, Cluster, Context, ExternalResource, FieldProblem
 from actuator.meta import Raw
+from actuator.provider_config import config_problems, read_config
 from actuator.v1alpha1 import IPFamily, Network, NetworkSpec
 from extensions.local import shoot
-from extensions.local.config import NetworkConfig, check, read
+from extensions.local.config import NetworkConfig
 from extensions.local.holding import hold, recorded, release
 from extensions.local.managed import deploy, withdraw
 from extensions.local.outside import Outside
@@ -41,14 +42,14 @@ class LocalNetwork(Actuator[Network]):
     def validate(self, ctx: Context, obj: Network, cluster: Cluster) -> Iterable[FieldProblem]:
         """What is wrong with the ranges, the families, providerConfig."""
         yield from _problems(obj.spec)
-        yield from check(NetworkConfig, obj.spec)
+        yield from config_problems(NetworkConfig, obj.spec)
 
     def reconcile(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
         """Afterwards the ranges are reserved and the network is on its way into the shoot."""
         spec = obj.spec
         ranges = {"podCIDR": spec.pod_cidr, "serviceCIDR": spec.service_cidr}
         hold(ctx, self._outside, obj, cluster, type=RESERVATION, properties=ranges)
-        deploy(ctx, obj, _MANAGED_NAME, _manifests(read(NetworkConfig, spec), ranges))
+        deploy(ctx, obj, _MANAGED_NAME, _manifests(read_config(NetworkConfig, spec), ranges))
         obj.status.ip_families = _families(spec)
 
     def delete(self, ctx: Context, obj: Network, cluster: Cluster) -> None:

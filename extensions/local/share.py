@@ -24,10 +24,11 @@ from actuator import (
 )
 from actuator.errors import NotFound, RequeueAfter
 from actuator.meta import NamedResourceReference, Raw, ResourceReference
+from actuator.provider_config import config_problems, read_config
 from actuator.references import locate_referenced
 from actuator.v1alpha1 import Extension
 from extensions.local import seed
-from extensions.local.config import ShareConfig, check, read
+from extensions.local.config import ShareConfig
 from extensions.local.holding import hold, recorded, release
 from extensions.local.mounts import MOUNTS, Mount
 from extensions.local.outside import Outside
@@ -55,11 +56,11 @@ class LocalExtension(Actuator[Extension]):
 
     def validate(self, ctx: Context, obj: Extension, cluster: Cluster) -> Iterable[FieldProblem]:
         """What is wrong with providerConfig."""
-        return check(ShareConfig, obj.spec)
+        return config_problems(ShareConfig, obj.spec)
 
     def reconcile(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Afterwards the share exists outside and is mounted."""
-        config = read(ShareConfig, obj.spec)
+        config = read_config(ShareConfig, obj.spec)
         secret_name = _credentials(ctx, obj, cluster, config.credentials)
         properties = {"capacity": config.capacity}
         hold(ctx, self._outside, obj, cluster, type=SHARE, properties=properties)

@@ -153,6 +153,13 @@ def reserve_port() -> socket.socket:
     return reserved
 
 
+def free_port() -> int:
+    """A port of the loopback address that was free just now: for servers that are told one."""
+    with reserve_port() as reserved:
+        port: int = reserved.getsockname()[1]
+        return port
+
+
 def write_credentials(access: Access) -> None:
     """Make the authority, the serving certificate, the token and the administrator's kubeconfig."""
     from generic.envtest.certificates import Authority, new_private_key, save_private  # optional

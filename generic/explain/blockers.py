@@ -13,13 +13,12 @@ from actuator.meta import (
     parse_time,
 )
 from generic.explain.facts import Deleting, Standing
+from generic.headers import DELETION_BLOCKED
 from generic.operation import Nothing
 from generic.status import READY
 
-__all__ = ["BLOCKED", "blockers"]
+__all__ = ["blockers"]
 
-BLOCKED = "DeletionBlocked"
-"""The condition by which a manager says what blocks a deletion."""
 _QUIET_SECONDS = 30.0
 """A manager that is alive has written something by then."""
 _STANDING_STILL = frozenset({Nothing.WAITS_FOR_STATE.value, Nothing.SHOOT_FAILED.value})
@@ -43,7 +42,7 @@ def blockers(kind: Kind, standing: Standing) -> Iterator[str]:
 
 def _reported(standing: Standing) -> Iterator[str]:
     for condition in standing.conditions:
-        if (condition.type, condition.status) in ((BLOCKED, "True"), (READY, "False")):
+        if (condition.type, condition.status) in ((DELETION_BLOCKED, "True"), (READY, "False")):
             yield f"{condition.type}: {condition.message or condition.reason}"
     last = standing.last_operation
     if standing.last_error is not None:

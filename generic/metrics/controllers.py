@@ -8,7 +8,7 @@ import attrs
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from actuator.errors import ErrorCode
-from generic.metrics.exposition import bounded
+from generic.metrics.exposition import Bounded
 from generic.metrics.queues import QueueMetrics
 from generic.metrics.values import (
     CALL_SECONDS,
@@ -222,6 +222,7 @@ class ControllerFamilies:
         """Those of one controller, all that is known of it at 0."""
         self._workers.labels(name).set(workers)
         self._terminal.labels(name)
+        types = Bounded()
         return ControllerMetrics(
             queue=queue,
             results={r: self._reconciles.labels(name, r.value) for r in ReconcileResult},
@@ -243,5 +244,5 @@ class ControllerFamilies:
             over_budget=self._over_budget.labels(name, kind),
             bypassed=self._bypassed.labels(name, kind),
             stripped=lambda resource: self._stripped.labels(name, resource),
-            orphaned=bounded(lambda value: self._orphaned.labels(name, value)),
+            orphaned=lambda value: self._orphaned.labels(name, types(value)),
         )

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 from prometheus_client import CollectorRegistry, Counter, Metric
 from prometheus_client.registry import Collector
 
-__all__ = ["Guarded", "WithoutCreated", "bounded", "never_raising"]
+__all__ = ["MANY", "TOO_MANY", "Bounded", "Guarded", "WithoutCreated", "never_raising"]
 
 logger = logging.getLogger(__name__)
 
-_LABEL_VALUES = 25
-"""Of a label whose values authors make up."""
-_FURTHER = "exceeded_cardinality_limit"
+MANY = 25
+"""So many values of a label that authors make up have series of their own."""
+TOO_MANY = "exceeded_cardinality_limit"
 """The value of all further ones, as the Kubernetes components call it."""
 
 
@@ -54,17 +54,18 @@ class Guarded(Collector):
             return []
 
 
-def bounded(labelled: Callable[[str], Counter]) -> Callable[[str], Counter]:
-    """The same for the first label values; what comes after those shares one."""
-    known: set[str] = set()
+class Bounded:
+    """The values of a label that authors make up: the first `MANY` as they are, the rest as one."""
 
-    def of(value: str) -> Counter:
-        if value not in known and len(known) >= _LABEL_VALUES:
-            return labelled(_FURTHER)
-        known.add(value)
-        return labelled(value)
+    def __init__(self) -> None:
+        self._known: set[str] = set()
 
-    return of
+    def __call__(self, value: str) -> str:
+        """What the label says for it."""
+        if value not in self._known and len(self._known) >= MANY:
+            return TOO_MANY
+        self._known.add(value)
+        return value
 
 
 def never_raising(function: Callable[[], float]) -> Callable[[], float]:

@@ -22,7 +22,7 @@ from generic.clock import SystemClock
 from generic.metrics.controllers import ControllerFamilies, ControllerMetrics
 from generic.metrics.exposition import Guarded, WithoutCreated
 from generic.metrics.queues import QueueFamilies
-from generic.metrics.terminating import Source, TerminatingObjects
+from generic.metrics.terminating import TerminatingObjects
 from generic.metrics.values import RelistReason
 
 __all__ = ["Metrics", "Stream"]
@@ -95,10 +95,6 @@ class Metrics:
     def controller(self, name: str, kind: str, workers: int) -> ControllerMetrics:
         """Registers a controller: everything known of it exists from now on, at 0."""
         return self.controllers.bind(name, kind, workers, self._queues.bind(name))
-
-    def show_terminating(self, name: str, kind: str, source: Source) -> None:
-        """From now on the objects of that controller are asked for at every scrape."""
-        self.terminating.add(name, kind, source)
 
     def show_streams(self, streams: Callable[[], Iterable[Stream]]) -> None:
         """From now on the informers are asked at every scrape how they are; once."""

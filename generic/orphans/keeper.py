@@ -21,20 +21,16 @@ from actuator.errors import ApiError, Conflict, LeaseLost, NotFound
 from actuator.interface import Client, Clock, Permission
 from actuator.meta import parse_time
 from generic.clock import SystemClock
+from generic.metrics.exposition import Bounded
 from generic.orphans.kind import KIND_LABEL, ORPHANS, Orphan, OrphanState
 from generic.orphans.ledger import read_orphans
 from generic.orphans.served import Serving, serving
 
-__all__ = ["MANY", "RETENTION", "TOO_MANY", "Keeper"]
+__all__ = ["RETENTION", "Keeper"]
 
 logger = logging.getLogger(__name__)
 
 RETENTION = timedelta(days=30)
-MANY = 25
-"""So many resource types have series of their own."""
-
-TOO_MANY = "exceeded_cardinality_limit"
-"""The label value of all further ones, as the Kubernetes components call it."""
 
 _Labels = tuple[str, str, str]
 
@@ -107,14 +103,16 @@ class _Gauge(Collector):
     """How many there are, at every scrape as they were counted last: never half a count."""
 
     def __init__(self) -> None:
-        self._types: set[str] = set()
+        self._type = Bounded()
         self._counts: Mapping[_Labels, int] = {}
 
     def count(self, orphans: Iterable[Orphan]) -> None:
         """Shows these and no others."""
         counted: Counter[_Labels] = Counter()
         for orphan in sorted(orphans, key=lambda one: one.spec.resource_type):
-            counted[orphan.spec.object.kind, self._type(orphan), orphan.state.value] += 1
+            counted[
+                orphan.spec.object.kind, self._type(orphan.spec.resource_type), orphan.state.value
+            ] += 1
         self.show(counted)
 
     def show(self, counts: Mapping[_Labels, int]) -> None:
@@ -131,13 +129,6 @@ class _Gauge(Collector):
         for labels, number in self._counts.items():
             family.add_metric(labels, number)
         yield family
-
-    def _type(self, orphan: Orphan) -> str:
-        name = orphan.spec.resource_type
-        if name not in self._types and len(self._types) >= MANY:
-            return TOO_MANY
-        self._types.add(name)
-        return name
 
 
 def _settled_at(orphan: Orphan) -> datetime | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from pathlib import Path
 import attrs
 
 from generic.envtest.golang import GoModule, cached_programs
+from generic.envtest.servers import free_port
 
 HERE = Path(__file__).parent
 WORKERS = 16
@@ -61,7 +61,7 @@ class Side:
     @contextmanager
     def running(self, kubeconfig: Path, log: Path) -> Iterator[Process]:
         """Runs it, from when it is ready until the end of the `with` block."""
-        address = f"127.0.0.1:{_free_port()}"
+        address = f"127.0.0.1:{free_port()}"
         with log.open("wb") as output:
             process = subprocess.Popen(
                 self.command(kubeconfig, address), stdout=output, stderr=subprocess.STDOUT
@@ -125,10 +125,3 @@ def _peer_command(program: Path, kubeconfig: Path, address: str) -> list[str]:
 
 def _tail(log: Path) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-15:])
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port

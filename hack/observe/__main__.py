@@ -7,7 +7,6 @@ healthy, or the counts do not add up.
 
 from __future__ import annotations
 
-import socket
 import sys
 import tempfile
 import time
@@ -26,6 +25,7 @@ from actuator.v1alpha1 import KINDS
 from actuator.v1alpha1 import Cluster as ClusterKind
 from generic.client import connect
 from generic.envtest import Environment, EnvtestError
+from generic.envtest.servers import free_port
 from generic.faults import FaultProxy
 from generic.machines import MACHINE_KINDS
 from generic.manager import Manager
@@ -127,10 +127,10 @@ def _observe(say: Callable[[str], None]) -> list[Row]:
         environment = stack.enter_context(Environment(say))
         install(environment, [*KINDS, ClusterKind, Orphan, *MACHINE_KINDS])
         way = stack.enter_context(FaultProxy(environment.kubeconfig, folder))
-        scene = _Scene(environment, way, _free_port())
+        scene = _Scene(environment, way, free_port())
         say("Starting Prometheus")
         server = stack.enter_context(
-            prometheus(program, folder, _free_port(), f"127.0.0.1:{scene.port}")
+            prometheus(program, folder, free_port(), f"127.0.0.1:{scene.port}")
         )
         counts = _play(scene, say)
         with scene.manager():  # anew: the Orphans are counted as it starts
@@ -201,12 +201,6 @@ def _table(rows: Sequence[Row]) -> Table:
         verdict = Text("ok", style="green") if row.good else Text("FAILS", style="bold red")
         table.add_row(row.where, row.what, Text(row.query), row.said, verdict)
     return table
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-        return port
 
 
 if __name__ == "__main__":

@@ -25,12 +25,12 @@ from actuator.errors import NotFound
 from actuator.interface import Resource, resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import Infrastructure
-from generic.blocked import DELETION_BLOCKED
 from generic.client import HttpClient
 from generic.clusters import CLUSTERS
 from generic.escalation import Escalation, Then
 from generic.faults import Effect, Fault, FaultProxy
 from generic.garden import not_ready_because
+from generic.headers import DELETION_BLOCKED
 from generic.machines import MACHINES
 
 __all__ = ["GIVES_UP", "NAMES", "TYPE", "Plays", "delete", "force"]

@@ -9,8 +9,7 @@ from harness import FINALIZER, Script, eventually
 
 from actuator import ActuatorError, Permission, Resource
 from actuator.errors import NotFound
-from generic.blocked import DELETION_BLOCKED
-from generic.headers import Request
+from generic.headers import DELETION_BLOCKED, Request
 from generic.known_secrets import KnownSecrets
 from generic.orphans import ORPHANS
 

@@ -14,9 +14,10 @@ from actuator.meta import format_time
 from actuator.v1alpha1 import Worker
 from generic.client import connect
 from generic.manager import Manager
+from generic.metrics.exposition import MANY, TOO_MANY
 from generic.options import Options
 from generic.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
-from generic.orphans.keeper import MANY, RETENTION, TOO_MANY, Keeper
+from generic.orphans.keeper import RETENTION, Keeper
 from generic.rbac import role_binding
 from generic.seed import install
 

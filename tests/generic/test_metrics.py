@@ -191,13 +191,13 @@ def test_ten_controllers_stay_under_three_thousand_series():
         name = f"{CONTROLLER}-{number}"
         metrics.controller(name, KIND, 5)
         metrics.controllers.describe(name, KIND, ("aws",), "finalizer", (), 90.0)
-        metrics.show_terminating(name, KIND, lambda: [stuck()])
+        metrics.terminating.add(name, KIND, lambda: [stuck()])
     assert sum(len(family.samples) for family in families(metrics).values()) < 3000
 
 
 def terminating(metrics, *found):
     shown = list(found)
-    metrics.show_terminating(CONTROLLER, KIND, lambda: shown)
+    metrics.terminating.add(CONTROLLER, KIND, lambda: shown)
     return shown
 
 
@@ -241,7 +241,7 @@ def test_single_objects_are_shown_where_that_is_asked_for_and_only_the_oldest():
 
 def test_a_cache_that_raises_is_counted_and_costs_no_other_metric():
     metrics = Metrics()
-    metrics.show_terminating(CONTROLLER, KIND, lambda: 1 // 0)
+    metrics.terminating.add(CONTROLLER, KIND, lambda: 1 // 0)
     read = families(metrics)
     assert "actuator_terminating_objects" not in read
     assert "actuator_build_info" in read

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from actuator import ActuatorError
 from extensions.externaldatabase.servers.account import Account
 from generic.envtest.processes import Process, ProcessGroup, kill
+from generic.envtest.servers import free_port
 
 __all__ = ["HOST", "Daemon", "ServerError", "found"]
 
@@ -41,7 +41,7 @@ class Daemon:
         self.name = name
         self._stop_signal = stop_signal
         self.account = Account.ordinary()
-        self.port = _free_port()
+        self.port = free_port()
         self._group = ProcessGroup(Path(tempfile.mkdtemp(prefix=f"actuator-{name}-")))
         self.directory = self.account.own(self._group.directory)
         self.libraries: list[Path] = []
@@ -124,9 +124,3 @@ def found(*programs: str) -> Path | None:
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
     paths = (shutil.which(program, path=path) for program in programs)
     return next((Path(one).resolve() for one in paths if one), None)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
