@@ -1,5 +1,6 @@
 """How long a deletion is tried, as data; and what an object that is stuck says of itself."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -82,9 +83,9 @@ def test_a_force_deletion_is_never_given_up(seed, start):
 
 
 def test_a_stuck_object_says_what_blocks_it_how_often_it_was_tried_and_when_again(seed, start):
-    actuator = Script(delete=unauthorized)
-    stuck(seed, start, actuator)
-    found = eventually(lambda: (c := condition(seed)) and "tried 3 times" in c["message"] and c)
+    several = re.compile(r"tried ([3-9]|\d\d+) times")
+    stuck(seed, start, Script(delete=unauthorized))
+    found = eventually(lambda: (c := condition(seed)) and several.search(c["message"]) and c)
     assert (found["status"], found["reason"]) == ("True", "ActuatorError")
     assert found["codes"] == ["ERR_INFRA_UNAUTHORIZED"]
     assert "revoked" in found["message"]
