@@ -1,6 +1,6 @@
 """The benchmark: our manager beside controller-runtime making the Go library's calls.
 
-    python hack/bench/run.py [--quick] [--only speed|memory]
+    python hack/bench/run.py [--quick] [--only speed|metrics|memory]
 
 docs/bench.md says what is measured and why. Exit status 1 when a figure is out of bounds.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import operator
+import re
 import statistics
 import sys
 import tempfile
@@ -17,7 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import attrs
-from sides import WORKERS, Side, SideError, ours, peer
+from counting import CALLS, FAMILY, seconds_per_call
+from sides import WORKERS, Process, Side, SideError, ours, peer
 from world import Key, Watch, World
 
 from generic.client import connect
@@ -25,7 +27,7 @@ from generic.envtest import Environment, EnvtestError
 
 _NAMESPACES = 10
 _SETTLE = 1.0
-_CACHED = 10_000
+_SCRAPES = 9
 
 
 @attrs.frozen(kw_only=True)
@@ -57,6 +59,21 @@ class Gate:
         return kept
 
 
+@attrs.frozen(kw_only=True)
+class Size:
+    """How much of it."""
+
+    runs: int
+    objects: int
+    cached: int
+
+
+_QUICK, _WHOLE = (
+    Size(runs=1, objects=100, cached=500),
+    Size(runs=5, objects=500, cached=10_000),
+)
+
+
 @attrs.frozen
 class Bench:
     """One embedded cluster, shared by all runs."""
@@ -67,40 +84,81 @@ class Bench:
     logs: Path
 
     def measure(self, side: Side, run: int, objects: int) -> Figures:
+        """One life of fresh objects, by a process of its own."""
+        name = f"{side.name}-{run}"
+        with side.running(self.kubeconfig, self.logs / f"{name}.log") as process:
+            return self.live(process, name, objects)
+
+    def live(self, process: Process, run: str, objects: int) -> Figures:
         """One life of fresh objects: created, reconciled, force-deleted."""
-        shoots = [f"shoot--{side.name}-{run}--{number}" for number in range(_NAMESPACES)]
+        shoots = [f"shoot--{run}--{number}" for number in range(_NAMESPACES)]
         keys = [(shoots[n % _NAMESPACES], f"bench-{n}") for n in range(objects)]
         self.world.create_shoots(shoots)
-        log = self.logs / f"{side.name}-{run}.log"
-        with side.running(self.kubeconfig, log) as process:
-            time.sleep(_SETTLE)
-            requests, cpu = self.world.requests(), process.cpu_seconds()
-            reconciled = _clock(lambda: self.world.create(keys), self.watch.wait_succeeded, keys)
-            self.world.confirm(keys)
-            self.world.force(shoots)
-            time.sleep(_SETTLE)
-            forced = _clock(lambda: self.world.delete(keys), self.watch.wait_gone, keys)
-            time.sleep(_SETTLE)
-            driver = 3 * objects  # create, confirm, delete
-            return Figures(
-                reconciles=objects / reconciled,
-                forced=objects / forced,
-                requests=(self.world.requests() - requests - driver) / objects,
-                cpu=process.cpu_seconds() - cpu,
-                memory=process.resident_mib(),
-            )
+        time.sleep(_SETTLE)
+        requests, cpu = self.world.requests(), process.cpu_seconds()
+        reconciled = _clock(lambda: self.world.create(keys), self.watch.wait_succeeded, keys)
+        self.world.confirm(keys)
+        self.world.force(shoots)
+        time.sleep(_SETTLE)
+        forced = _clock(lambda: self.world.delete(keys), self.watch.wait_gone, keys)
+        time.sleep(_SETTLE)
+        driver = 3 * objects  # create, confirm, delete
+        return Figures(
+            reconciles=objects / reconciled,
+            forced=objects / forced,
+            requests=(self.world.requests() - requests - driver) / objects,
+            cpu=process.cpu_seconds() - cpu,
+            memory=process.resident_mib(),
+        )
 
-    def measure_memory(self, side: Side, objects: int) -> tuple[float, float]:
-        """Resident and peak MiB of a side that found this many objects, and reconciled them."""
+    def count_metric_calls(self, objects: int) -> tuple[dict[str, float], float]:
+        """Calls of metrics while so many objects live once, by what was called; and passes."""
+        with ours("counting").running(self.kubeconfig, self.logs / "counting.log") as process:
+            self.live(process, "counting", objects)
+            text = process.scrape()
+        calls = {name: _sum(text, f'{FAMILY}_total{{call="{name}"}}') for name in CALLS}
+        return calls, _sum(text, "controller_runtime_reconcile_total{.*}")
+
+    def fill(self, objects: int) -> list[Key]:
+        """Makes so many shoots, an object in each."""
         keys = [(f"shoot--memory--{number}", "bench") for number in range(objects)]
         started = time.monotonic()
         self.world.create_shoots([namespace for namespace, _ in keys])
         self.world.create(keys)
         print(f"created {objects} shoots in {time.monotonic() - started:.0f} s", flush=True)
-        with side.running(self.kubeconfig, self.logs / "memory.log") as process:
+        return keys
+
+    def measure_memory(self, keys: Sequence[Key]) -> tuple[float, float, float]:
+        """Resident and peak MiB of our side that found these, and reconciled them; and ms of a
+        scrape then."""
+        with ours().running(self.kubeconfig, self.logs / "memory.log") as process:
             self.watch.wait_succeeded(keys)
             time.sleep(_SETTLE)
-            return process.resident_mib(), process.resident_mib(peak=True)
+            return process.resident_mib(), process.resident_mib(peak=True), _scrape_ms(process)
+
+    def measure_deleting(self, keys: Sequence[Key]) -> float:
+        """Milliseconds of a scrape while all these are under deletion, and wait."""
+        self.world.delete(keys)
+        with ours("pending").running(self.kubeconfig, self.logs / "pending.log") as process:
+            pending = 'actuator_operations_total{.*operation="delete",result="pending"}'
+            while _sum(process.scrape(), pending) < len(keys):
+                time.sleep(_SETTLE)
+            return _scrape_ms(process)
+
+
+def _sum(text: str, pattern: str) -> float:
+    """The sum of all samples of an exposition whose name and labels match."""
+    return sum(float(value) for value in re.findall(rf"^{pattern} (\S+)$", text, re.MULTILINE))
+
+
+def _scrape_ms(process: Process) -> float:
+    """Median milliseconds of some scrapes."""
+    times = []
+    for _ in range(_SCRAPES):
+        started = time.monotonic()
+        process.scrape()
+        times.append(time.monotonic() - started)
+    return statistics.median(times) * 1000
 
 
 def _clock(
@@ -137,7 +195,8 @@ def _speed_gates(medians: Mapping[str, Figures]) -> list[Gate]:
     ]
 
 
-def _run_speed(bench: Bench, runs: int, objects: int) -> list[Gate]:
+def _run_speed(bench: Bench, size: Size) -> list[Gate]:
+    runs, objects = size.runs, size.objects
     sides = (ours(), peer(_progress))
     figures: dict[str, list[Figures]] = {side.name: [] for side in sides}
     for run in range(runs):
@@ -149,10 +208,39 @@ def _run_speed(bench: Bench, runs: int, objects: int) -> list[Gate]:
     return _speed_gates(medians)
 
 
-def _run_memory(bench: Bench, objects: int) -> list[Gate]:
-    resident, peak = bench.measure_memory(ours(), objects)
+def _run_metrics(bench: Bench, size: Size) -> list[Gate]:
+    """What metrics cost of a pass: calls per pass, times what one takes, beside all its CPU."""
+    objects = size.objects
+    runs = [bench.measure(ours(), -1 - run, objects) for run in range(size.runs)]
+    cpu = _median(runs).cpu
+    calls, passes = bench.count_metric_calls(objects)
+    takes = seconds_per_call()
+    print(f"\n{objects} Infrastructures, {passes:.0f} passes")
+    for name, count in calls.items():
+        print(f"{name:<22}{count / passes:>8.2f} a pass, {takes[name] * 1e6:.2f} µs each")
+    spent = sum(count * takes[name] for name, count in calls.items())
+    print(f"{spent / passes * 1e6:.1f} µs of {cpu / passes * 1e6:.0f} µs CPU a pass")
+    return [Gate("metrics, % of the CPU", 100 * spent / cpu, operator.le, 3.0)]
+
+
+def _run_memory(bench: Bench, size: Size) -> list[Gate]:
+    objects = size.cached
+    keys = bench.fill(objects)
+    resident, peak, scrape = bench.measure_memory(keys)
     print(f"\n{objects} Infrastructures and Clusters of 3 KB: {resident:.0f} MiB, peak {peak:.0f}")
-    return [Gate(f"peak MiB with {objects} shoots", peak, operator.le, 250.0)]
+    deleting = bench.measure_deleting(keys)
+    return [
+        Gate(f"peak MiB with {objects} shoots", peak, operator.le, 250.0),
+        Gate(f"ms a scrape with {objects} objects", scrape, operator.le, 100.0),
+        Gate("ms a scrape, all of them under deletion", deleting, operator.le, 100.0),
+    ]
+
+
+_PARTS: dict[str, Callable[[Bench, Size], list[Gate]]] = {
+    "speed": _run_speed,
+    "metrics": _run_metrics,
+    "memory": _run_memory,
+}
 
 
 def _describe(figures: Figures) -> str:
@@ -169,23 +257,21 @@ def _progress(line: str) -> None:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="one run of few objects: a smoke test")
-    parser.add_argument("--only", choices=["speed", "memory"], help="one part of it")
+    parser.add_argument("--only", choices=list(_PARTS), help="one part of it")
     return parser.parse_args()
 
 
 def main() -> int:
     """Runs what was asked for; the exit status."""
     args = _parse()
-    runs, objects, cached = (1, 100, 500) if args.quick else (5, 500, _CACHED)
+    size = _QUICK if args.quick else _WHOLE
     gates: list[Gate] = []
     with Environment(_progress) as environment, tempfile.TemporaryDirectory() as logs:
         world = World(connect(environment.kubeconfig))
         world.install()
         bench = Bench(world, world.watch(), environment.kubeconfig, Path(logs))
-        if args.only != "memory":
-            gates += _run_speed(bench, runs, objects)
-        if args.only != "speed":
-            gates += _run_memory(bench, cached)
+        for part in [args.only] if args.only else _PARTS:
+            gates += _PARTS[part](bench, size)
     print()
     missed = [gate for gate in gates if not gate.report()]
     return 1 if missed else 0

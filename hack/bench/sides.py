@@ -1,6 +1,6 @@
-"""The two sides of the benchmark as processes: how they are built, started, measured, stopped.
+"""The sides of the benchmark as processes: how they are built, started, measured, stopped.
 
-A side is measured from outside only (/proc), so that both are measured the same way.
+A side is measured from outside only (/proc), so that all are measured the same way.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -36,6 +37,14 @@ class Process:
     """A running side."""
 
     pid: int
+    metrics: str = ""
+    """Where its metrics are; "" for nowhere."""
+
+    def scrape(self) -> str:
+        """What it tells Prometheus."""
+        with urllib.request.urlopen(self.metrics, timeout=60) as answer:  # noqa: S310 - loopback
+            text: bytes = answer.read()
+        return text.decode()
 
     def cpu_seconds(self) -> float:
         """Seconds of CPU so far, user and system (proc(5), stat, fields 14 and 15)."""
@@ -53,22 +62,27 @@ class Process:
 
 @attrs.frozen
 class Side:
-    """A program to measure; `command` takes the kubeconfig and the address for /readyz."""
+    """A program to measure; `command` takes the kubeconfig and the address for /readyz.
+
+    `flag` is what takes an address for metrics, where it has any.
+    """
 
     name: str
     command: Callable[[Path, str], list[str]]
+    flag: str = ""
 
     @contextmanager
     def running(self, kubeconfig: Path, log: Path) -> Iterator[Process]:
         """Runs it, from when it is ready until the end of the `with` block."""
-        address = f"127.0.0.1:{free_port()}"
+        address, metrics = (f"127.0.0.1:{free_port()}" for _ in range(2))
+        command = self.command(kubeconfig, address)
+        if self.flag:
+            command += [self.flag, metrics]
         with log.open("wb") as output:
-            process = subprocess.Popen(
-                self.command(kubeconfig, address), stdout=output, stderr=subprocess.STDOUT
-            )
+            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         try:
             self._wait_ready(process, address, log)
-            yield Process(process.pid)
+            yield Process(process.pid, f"http://{metrics}/metrics" if self.flag else "")
         except TimeoutError as error:
             raise SideError(f"{self.name}: {error}; its log ends with:\n{_tail(log)}") from error
         finally:
@@ -90,9 +104,9 @@ class Side:
         raise SideError(f"{self.name} did not become ready; its log ends with:\n{_tail(log)}")
 
 
-def ours() -> Side:
-    """A manager of ours."""
-    return Side("ours", _our_command)
+def ours(program: str = "ours") -> Side:
+    """A manager of ours; `program` is a file here."""
+    return Side(program, partial(_our_command, program), "--metrics-bind-address")
 
 
 def peer(progress: Callable[[str], None]) -> Side:
@@ -104,12 +118,11 @@ def peer(progress: Callable[[str], None]) -> Side:
     return Side("peer", lambda kubeconfig, address: _peer_command(program, kubeconfig, address))
 
 
-def _our_command(kubeconfig: Path, address: str) -> list[str]:
+def _our_command(program: str, kubeconfig: Path, address: str) -> list[str]:
     return [
-        *(sys.executable, str(HERE / "ours.py")),
+        *(sys.executable, str(HERE / f"{program}.py")),
         *("--kubeconfig", str(kubeconfig)),
         *("--health-bind-address", address),
-        *("--metrics-bind-address", "0"),
         *("--max-concurrent-reconciles", str(WORKERS)),
     ]
 

@@ -1,0 +1,104 @@
+"""The reports in a real browser: whole at any width, by day and by night, and for everybody."""
+
+import pytest
+from browser import DESK, PHONE, chromium, faults, view
+from reports import evidence, life, migration
+
+from generic.drill.judge import judge
+from generic.drill.migration.page import page as migration_page
+from generic.drill.migration.rules import judge as judge_migration
+from generic.drill.page import page
+from generic.drill.report import write_html
+
+LONG = "arn:aws:iam::000000000000:role/" + "x" * 300
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def shown(tmp_path):
+    """Writes a page."""
+
+    def write(text):
+        write_html(tmp_path / "report.html", text)
+        return tmp_path / "report.html"
+
+    return write
+
+
+def force_deletion(**more):
+    seen = evidence(**more)
+    return page(seen, judge(seen))
+
+
+def moved(**more):
+    seen = migration(**more)
+    return migration_page(seen, judge_migration(seen))
+
+
+MANY = [life(kind, shoot=f"shoot--{n}") for n in range(60) for kind in ("A", "B")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(force_deletion(), id="passed"),
+        pytest.param(force_deletion(records=[]), id="failed"),
+        pytest.param(force_deletion(lives=MANY), id="many objects"),
+        pytest.param(force_deletion(lives=[life(error=LONG, gone=None)]), id="a long error"),
+        pytest.param(moved(), id="a migration"),
+        pytest.param(moved(kills=[]), id="a failed migration"),
+    ],
+)
+def test_a_report_is_whole_and_readable_in_each_view(browser, shown, text):
+    assert faults(browser, shown(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        pytest.param(f"<pre>{'x' * 999}</pre>", "pixels wide", id="too wide"),
+        pytest.param("<p><font color='#999'>pale</font></p>", "color-contrast", id="pale"),
+        pytest.param("<img src='https://example.invalid/x.png' alt='x'>", "it loads", id="loads"),
+        pytest.param("<script>nothing()</script>", "a script failed", id="a script"),
+    ],
+)
+def test_what_is_wrong_with_a_page_is_noticed(browser, shown, broken, says):
+    text = force_deletion().replace("</main>", f"{broken}</main>")
+    assert any(says in fault for fault in faults(browser, shown(text)))
+
+
+def bars(tab):
+    """The boxes of the bars."""
+    drawn = tab.locator("svg[role=img] rect")
+    return [drawn.nth(number).bounding_box() for number in range(drawn.count())]
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_the_bars_of_an_object_follow_each_other_and_are_as_long_as_its_times(
+    browser, shown, width
+):
+    lives = [life(created=0.0, ready=1.0, deleted=2.0, stuck=4.0, forced=8.0, gone=16.0)]
+    with view(browser, shown(force_deletion(lives=lives)), width, "light") as (tab, _):
+        boxes = bars(tab)
+    made, well, deleting, stuck, _ = boxes
+    assert made["x"] + made["width"] == pytest.approx(well["x"], abs=1)
+    assert deleting["width"] == pytest.approx(2 * well["width"], rel=0.05)
+    assert stuck["width"] == pytest.approx(4 * well["width"], rel=0.05)
+    assert len({box["y"] for box in boxes}) == 1
+
+
+def test_by_night_the_page_is_dark_and_its_bars_have_other_colours(browser, shown):
+    colours = """() => [document.body, ...document.querySelectorAll('svg[role=img] rect')]
+        .map(one => getComputedStyle(one)).map(style => style.fill + style.backgroundColor)"""
+    path, found = shown(force_deletion()), []
+    for scheme in ("light", "dark"):
+        with view(browser, path, DESK, scheme) as (tab, _):
+            found.append(tab.evaluate(colours))
+    light, dark = found
+    assert len(light) > 5
+    assert all(one != other for one, other in zip(light, dark, strict=True))
