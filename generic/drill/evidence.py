@@ -6,7 +6,10 @@ import attrs
 
 from actuator.interface import ExternalResource
 
-__all__ = ["Bystander", "Evidence", "Life", "Record", "Strip"]
+__all__ = ["BYPASSED", "Bystander", "Evidence", "Life", "Record", "Strip"]
+
+BYPASSED = "bypassed"
+"""Objects that went before we let go: actuator_deletions_bypassed_total; no outcome is theirs."""
 
 
 @attrs.define(kw_only=True)
@@ -95,7 +98,7 @@ class Evidence:
     leftovers: list[str] = attrs.field(factory=list)
     """Objects of ours still in the seed at the end."""
     counted: dict[str, int] = attrs.field(factory=dict)
-    """actuator_deletions_total by outcome, at the end."""
+    """actuator_deletions_total by outcome, at the end, and BYPASSED."""
     failed_while_stuck: dict[str, int] = attrs.field(factory=dict)
     """actuator_deletions_total{outcome="failed"} by kind, while the objects were stuck."""
     requests: dict[str, int] = attrs.field(factory=dict)

@@ -12,7 +12,7 @@ from actuator.meta import Kind, Raw, format_time
 from generic.clock import SystemClock
 from generic.drill import bystanders
 from generic.drill.crowd import for_each
-from generic.drill.evidence import Evidence, Life
+from generic.drill.evidence import BYPASSED, Evidence, Life
 from generic.drill.foreign import foreign_world
 from generic.drill.observe import (
     Observer,
@@ -138,7 +138,9 @@ class _Run:
             self._wait("stuck", lives, lambda life: bool(life.stuck or life.released))
             if any(life.released is None for life in lives):
                 break
-        self.evidence.failed_while_stuck = self._counted("failed", "kind")
+        self.evidence.failed_while_stuck = self._counted(
+            "actuator_deletions_total", "kind", outcome="failed"
+        )
         self._watcher.stuck([life for life in self._lives() if life.stuck is not None])
 
     def force(self) -> None:
@@ -173,7 +175,9 @@ class _Run:
             life.outcomes = self._outcomes.claimed.get(life.uid, [])
             life.said = [outcome for by_uid in told for outcome in by_uid.get(life.uid, [])]
         evidence.leftovers = list(leftovers(world, self._shoots))
-        evidence.counted = self._counted(None, "outcome")
+        evidence.counted = self._counted("actuator_deletions_total", "outcome")
+        bypassed = self._counted("actuator_deletions_bypassed_total", "kind")
+        evidence.counted[BYPASSED] = sum(bypassed.values())
         evidence.requests = world.manager.metrics.total("rest_client_requests_total", "method")
         evidence.outside_after = list(self._rehearsal.left_outside())
         evidence.leftovers += clear(
@@ -254,10 +258,8 @@ class _Run:
                 return
             time.sleep(0.1)
 
-    def _counted(self, outcome: str | None, by: str) -> dict[str, int]:
-        return self._world.manager.metrics.total(
-            "actuator_deletions_total", by, **({"outcome": outcome} if outcome else {})
-        )
+    def _counted(self, counter: str, by: str, **labels: str) -> dict[str, int]:
+        return self._world.manager.metrics.total(counter, by, **labels)
 
     def _place_bystander(self, shoot: Shoot) -> None:
         bystanders.place(self._world.admin, shoot.technical_id, shoot.labels)

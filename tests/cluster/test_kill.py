@@ -18,6 +18,8 @@ from generic.rbac import cluster_role, role_binding
 VICTIM = Path(__file__).with_name("victim.py")
 NAMES = [f"infra-{number}" for number in range(8)]
 KILLS = 2
+MANY = [f"many-{number}" for number in range(40)]
+WORKERS = 3
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ class Victims:
     @contextmanager
     def one(self):
         command = [sys.executable, str(VICTIM), str(self.kubeconfig)]
-        command += [self.seed.namespace, str(self.folder)]
+        command += [self.seed.namespace, str(self.folder), str(WORKERS)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
         try:
             assert process.stdout.readline() == b"working\n"
@@ -69,6 +71,9 @@ class Victims:
         lines = (self.folder / "calls").read_text().splitlines()
         return {name for what, name in map(str.split, lines) if what == operation}
 
+    def counted(self):
+        return (self.folder / "counted").read_text().split()
+
     def things(self):
         return sorted(self.folder.glob("thing-*"))
 
@@ -79,9 +84,9 @@ def victims(environment, admin, seed, tmp_path):
     return Victims(environment, admin, seed, tmp_path)
 
 
-def create(seed, **annotations):
+def create(seed, names=NAMES, **annotations):
     asked = {OPERATION: "reconcile", TIMESTAMP: "2026-01-01T00:00:00Z", **annotations}
-    for name in NAMES:
+    for name in names:
         seed.create(infrastructure(seed.namespace, seed.namespace, name, annotations=asked))
 
 
@@ -129,6 +134,26 @@ def test_deletion_survives(seed, victims, dice, forced):
     assert len(victims.things()) == (len(NAMES) if forced else 0)
     recorded = {event["involvedObject"]["name"] for event in seed.events("LeftOutside")}
     assert recorded == (set(NAMES) if forced else set()), "each is on record, or none"
+
+
+def gone(seed):
+    return [name for name in MANY if seed.is_gone(name)]
+
+
+def test_a_kill_costs_the_count_of_final_outcomes_one_for_each_worker_at_most(seed, victims, dice):
+    with victims.one():
+        create(seed, MANY)
+        eventually(lambda: all(seed.is_ready(name) for name in MANY))
+    with victims.one():
+        for name in MANY:
+            seed.delete(name)
+        eventually(lambda: gone(seed))
+        time.sleep(dice.uniform(0, 0.5))
+    with victims.one():
+        eventually(lambda: len(gone(seed)) == len(MANY), seconds=100)
+        eventually(lambda: len(victims.counted()) >= len(MANY) - WORKERS)
+    assert set(victims.counted()) == {"deleted"}
+    assert len(victims.counted()) <= len(MANY)
 
 
 def test_migration_survives(seed, victims, dice):

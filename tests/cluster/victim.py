@@ -1,6 +1,6 @@
 """A manager that gets killed, and an outside that outlives it: a folder with a file per thing.
 
-    victim.py KUBECONFIG TYPE FOLDER
+    victim.py KUBECONFIG TYPE FOLDER WORKERS
 
 Each thing carries the uid it was made for; making one takes a while, so that there is something
 to interrupt.
@@ -15,8 +15,10 @@ from pathlib import Path
 from actuator import Actuator
 from actuator.v1alpha1 import Infrastructure
 from generic.manager import Manager
+from generic.metrics.controllers import ControllerMetrics
 from generic.options import Options
 
+WORKERS = int(sys.argv[4])
 FOLDER = Path(sys.argv[3])
 
 
@@ -65,13 +67,25 @@ class Victim(Actuator[Infrastructure]):
         note("force_delete", obj)
 
 
+def noted(released):
+    """Counts a final outcome, and notes so where a kill does not reach it."""
+
+    def release(metrics, outcome, seconds):
+        released(metrics, outcome, seconds)
+        with (FOLDER / "counted").open("a") as counted:
+            counted.write(f"{outcome.value}\n")
+
+    return release
+
+
 if __name__ == "__main__":
+    ControllerMetrics.released = noted(ControllerMetrics.released)
     manager = Manager(
         Options(
             kubeconfig=Path(sys.argv[1]),
             metrics_bind_address="0",
             health_bind_address="0",
-            max_concurrent_reconciles=3,
+            max_concurrent_reconciles=WORKERS,
         )
     )
     manager.add(Victim(), type=sys.argv[2])
