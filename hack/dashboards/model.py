@@ -182,7 +182,7 @@ def _panel(panel: Panel) -> Json:
         "title": panel.title,
         "description": panel.description,
         "datasource": _SOURCE,
-        "interval": "5m" if panel.form in (Form.BARS, Form.HEATMAP) else None,
+        **({"interval": "5m"} if panel.form in (Form.BARS, Form.HEATMAP) else {}),
         "targets": [_target(panel, number, query) for number, query in enumerate(panel.queries)],
         "fieldConfig": {"defaults": _defaults(panel), "overrides": _overrides(panel)},
         "options": _options(panel),
