@@ -6,6 +6,7 @@ page` puts it into the report.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
@@ -13,7 +14,7 @@ from generic.drill.evidence import Life
 
 __all__ = ["HEAD", "rows", "short", "summed_up", "svg"]
 
-HEAD = ("Object", "Created", "Ready", "Deleted", "Stuck", "Forced", "Gone")
+HEAD = ("Object", "Created", "Ready", "Deleted", "Stuck", "Forced", "Gone", "Outcome")
 """The titles of the columns of `rows`."""
 _MOMENTS = ("created", "ready", "deleted", "stuck", "forced", "gone")
 _PHASES = (
@@ -40,6 +41,7 @@ def summed_up(lives: Sequence[Life]) -> list[Life]:
 def _sum(lives: Sequence[Life]) -> Life:
     """A shoot as one: ready and gone when all are, deleted and stuck when the first is."""
     first, last = min, max
+    ended = Counter(outcome for life in lives for outcome in life.outcomes)
     return Life(
         kind=f"({len(lives)} objects)",
         shoot=lives[0].shoot,
@@ -52,6 +54,7 @@ def _sum(lives: Sequence[Life]) -> Life:
         stuck=first(_all(lives, "stuck"), default=None),
         forced=first(_all(lives, "forced"), default=None),
         gone=None if any(life.gone is None for life in lives) else last(_all(lives, "gone")),
+        outcomes=[f"{n} {outcome}" for outcome, n in ended.items()],
     )
 
 
@@ -60,10 +63,11 @@ def _all(lives: Iterable[Life], name: str) -> list[float]:
 
 
 def rows(lives: Iterable[Life]) -> Iterator[Sequence[str]]:
-    """When what happened, in seconds; cells of HTML."""
+    """When what happened, in seconds, and how it ended; cells of HTML."""
     for life in lives:
         moments = [getattr(life, name) for name in _MOMENTS]
-        yield escape(_name(life)), *("-" if m is None else f"{m:.1f}" for m in moments)
+        times = ["-" if moment is None else f"{moment:.1f}" for moment in moments]
+        yield escape(_name(life)), *times, escape(", ".join(life.outcomes) or "-")
 
 
 def svg(lives: Sequence[Life]) -> str:

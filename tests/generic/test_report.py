@@ -247,7 +247,7 @@ def test_a_bar_says_stuck_only_where_the_status_said_so():
 
 def test_the_table_below_the_bars_says_the_same_in_words():
     (row,) = rows([life(stuck=None)])
-    assert row == ("a Infrastructure", "0.0", "1.0", "2.0", "-", "5.0", "6.5")
+    assert row == ("a Infrastructure", "0.0", "1.0", "2.0", "-", "5.0", "6.5", "orphaned")
 
 
 def test_of_many_objects_each_shoot_is_one_line():
@@ -256,6 +256,7 @@ def test_of_many_objects_each_shoot_is_one_line():
     lines = summed_up(many)
     assert len(lines) == 60
     assert [line.shoot for line in lines if line.gone is None] == ["shoot--0"]
+    assert {tuple(line.outcomes) for line in lines} == {("2 orphaned",)}
 
 
 def test_the_verdict_counts_only_shoots_that_were_stuck():
