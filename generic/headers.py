@@ -34,9 +34,10 @@ __all__ = [
     "request_of",
 ]
 
-_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 DELETION_BLOCKED = "DeletionBlocked"
 """Type of the condition that is True while a deletion cannot go on."""
+
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SAYS_FAILING = frozenset({(DELETION_BLOCKED, "True")})
 _NONE: Mapping[str, str] = MappingProxyType({})
 H = TypeVar("H")

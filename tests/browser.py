@@ -1,15 +1,13 @@
 """A page as people see it: opened in a real Chromium, narrow and wide, light and dark.
 
-The browser is the machine's (Debian's package `chromium`). Where there is none, a test that needs
-it fails in CI, and is skipped elsewhere with a word on what to install.
+The browser is the machine's: Debian's package `chromium`.
 """
 
-import os
 import shutil
 from contextlib import contextmanager
 
-import pytest
 from axe_playwright_python.sync_playwright import Axe
+from harness import missing
 from playwright.sync_api import sync_playwright
 
 PHONE, DESK = 390, 1280
@@ -17,36 +15,27 @@ GRAVE = {"serious", "critical"}
 VIEWS = [(width, scheme) for width in (PHONE, DESK) for scheme in ("light", "dark")]
 
 
-def find_chromium():
-    """Its path."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        say = pytest.fail if os.environ.get("CI") else pytest.skip
-        say("no Chromium on PATH: install the package `chromium`")
-    return found
-
-
 @contextmanager
 def chromium():
-    """A running browser."""
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=find_chromium())
-        yield running
-        running.close()
+    """A running browser; without one the test ends here."""
+    path = shutil.which("chromium") or missing("no Chromium on PATH: install the package chromium")
+    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=path) as it:
+        yield it
 
 
 @contextmanager
 def view(browser, path, width, scheme):
-    """The page in a tab, and a list of what it did wrong meanwhile."""
-    tab = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    wrong = []
-    tab.on("pageerror", lambda error: wrong.append(f"a script failed: {error}"))
-    tab.on("console", lambda line: wrong.append(f"the console says: {line.text}"))
-    tab.on("request", lambda asked: wrong.append(f"it loads {asked.url}"))
-    tab.goto(path.as_uri())
-    wrong.remove(f"it loads {path.as_uri()}")
-    yield tab, wrong
-    tab.close()
+    """The page in a tab, all its details open, and a list of what it did wrong meanwhile."""
+    shape = {"width": width, "height": 800}
+    with browser.new_page(viewport=shape, color_scheme=scheme) as tab:
+        wrong = []
+        tab.on("pageerror", lambda error: wrong.append(f"a script failed: {error}"))
+        tab.on("console", lambda line: wrong.append(f"the console says: {line.text}"))
+        tab.on("request", lambda asked: wrong.append(f"it loads {asked.url}"))
+        tab.goto(path.as_uri())
+        wrong.remove(f"it loads {path.as_uri()}")
+        tab.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true })")
+        yield tab, wrong
 
 
 def faults(browser, path):

@@ -26,8 +26,14 @@ from generic.manager import Manager
 from generic.orphans import Orphan
 from generic.seed import install
 
-# How long an example takes says something of the machine, not of what holds.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes says something of the machine, not of what holds. Hypothesis's own
+# profile for CI would try the same examples for ever.
+settings.register_profile(
+    "suite",
+    settings.get_profile("default"),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("suite")
 
 

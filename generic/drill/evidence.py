@@ -6,10 +6,7 @@ import attrs
 
 from actuator.interface import ExternalResource
 
-__all__ = ["BYPASSED", "Bystander", "Evidence", "Life", "Record", "Strip"]
-
-BYPASSED = "bypassed"
-"""Objects that went before we let go: actuator_deletions_bypassed_total; no outcome is theirs."""
+__all__ = ["Bystander", "Evidence", "Life", "Record", "Strip"]
 
 
 @attrs.define(kw_only=True)
@@ -98,7 +95,9 @@ class Evidence:
     leftovers: list[str] = attrs.field(factory=list)
     """Objects of ours still in the seed at the end."""
     counted: dict[str, int] = attrs.field(factory=dict)
-    """actuator_deletions_total by outcome, at the end, and BYPASSED."""
+    """actuator_deletions_total by outcome, at the end."""
+    bypassed: int = 0
+    """Objects that went before we let go, and so have no outcome."""
     failed_while_stuck: dict[str, int] = attrs.field(factory=dict)
     """actuator_deletions_total{outcome="failed"} by kind, while the objects were stuck."""
     requests: dict[str, int] = attrs.field(factory=dict)

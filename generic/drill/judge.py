@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 import attrs
 
 from actuator.interface import ExternalResource
-from generic.drill.evidence import BYPASSED, Evidence, Life
+from generic.drill.evidence import Evidence, Life
 from generic.forcing import UNKNOWN
 from generic.metrics import Outcome
 
@@ -85,7 +85,7 @@ def _one_outcome_each(evidence: Evidence) -> Iterable[str]:
         elif life.said != life.outcomes:
             told = ", ".join(life.said) or "nothing"
             yield f"{life.key}: events tell {told}, not {life.outcomes[0]}"
-    counted = sum(evidence.counted.get(outcome, 0) for outcome in (*_FINAL, BYPASSED))
+    counted = sum(evidence.counted.get(outcome, 0) for outcome in _FINAL) + evidence.bypassed
     released = sum(life.released is not None for life in evidence.lives)
     if counted != released:
         yield (

@@ -63,9 +63,9 @@ def _went(evidence: Evidence) -> str:
 
 def _timeline(evidence: Evidence) -> str:
     lives = timeline.summed_up(evidence.lives)
-    same = table(timeline.HEAD, timeline.rows(lives))
-    words = f"<details><summary>The same as a table, in seconds</summary>{same}</details>"
-    return f"{timeline.svg(lives)}{words}"
+    words = "<summary>As a table: when, in seconds, and how it ended</summary>"
+    cells = table(timeline.HEAD, timeline.rows(lives))
+    return f"{timeline.svg(lives)}<details>{words}{cells}</details>"
 
 
 def _why(evidence: Evidence) -> Iterator[Sequence[str]]:
@@ -103,7 +103,7 @@ def _facts(evidence: Evidence) -> Iterator[Sequence[str]]:
         "Drill": evidence.drill,
         "Started": evidence.started,
         "Took": f"{evidence.seconds:.1f} s",
-        "Outcomes": _pairs(evidence.counted),
+        "Outcomes": _pairs({**evidence.counted, "bypassed": evidence.bypassed}),
         "The manager's requests": _pairs(evidence.requests),
     }
     for name, value in facts.items():

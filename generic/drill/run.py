@@ -12,7 +12,7 @@ from actuator.meta import Kind, Raw, format_time
 from generic.clock import SystemClock
 from generic.drill import bystanders
 from generic.drill.crowd import for_each
-from generic.drill.evidence import BYPASSED, Evidence, Life
+from generic.drill.evidence import Evidence, Life
 from generic.drill.foreign import foreign_world
 from generic.drill.observe import (
     Observer,
@@ -31,6 +31,7 @@ from generic.rehearsal import Together
 
 __all__ = ["drill"]
 
+_DELETIONS = "actuator_deletions_total"
 _LAST_WORD = 5.0
 """Seconds that a manager has to say how a deletion ended, once the object is released."""
 
@@ -138,8 +139,8 @@ class _Run:
             self._wait("stuck", lives, lambda life: bool(life.stuck or life.released))
             if any(life.released is None for life in lives):
                 break
-        self.evidence.failed_while_stuck = self._counted(
-            "actuator_deletions_total", "kind", outcome="failed"
+        self.evidence.failed_while_stuck = self._world.manager.metrics.total(
+            _DELETIONS, "kind", outcome="failed"
         )
         self._watcher.stuck([life for life in self._lives() if life.stuck is not None])
 
@@ -175,10 +176,10 @@ class _Run:
             life.outcomes = self._outcomes.claimed.get(life.uid, [])
             life.said = [outcome for by_uid in told for outcome in by_uid.get(life.uid, [])]
         evidence.leftovers = list(leftovers(world, self._shoots))
-        evidence.counted = self._counted("actuator_deletions_total", "outcome")
-        bypassed = self._counted("actuator_deletions_bypassed_total", "kind")
-        evidence.counted[BYPASSED] = sum(bypassed.values())
-        evidence.requests = world.manager.metrics.total("rest_client_requests_total", "method")
+        total = world.manager.metrics.total
+        evidence.counted = total(_DELETIONS, "outcome")
+        evidence.bypassed = sum(total("actuator_deletions_bypassed_total", "kind").values())
+        evidence.requests = total("rest_client_requests_total", "method")
         evidence.outside_after = list(self._rehearsal.left_outside())
         evidence.leftovers += clear(
             world, [*self._shoots, self._bad], patience=self._settings.patience
@@ -257,9 +258,6 @@ class _Run:
             if done == len(lives):
                 return
             time.sleep(0.1)
-
-    def _counted(self, counter: str, by: str, **labels: str) -> dict[str, int]:
-        return self._world.manager.metrics.total(counter, by, **labels)
 
     def _place_bystander(self, shoot: Shoot) -> None:
         bystanders.place(self._world.admin, shoot.technical_id, shoot.labels)

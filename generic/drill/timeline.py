@@ -41,7 +41,6 @@ def summed_up(lives: Sequence[Life]) -> list[Life]:
 def _sum(lives: Sequence[Life]) -> Life:
     """A shoot as one: ready and gone when all are, deleted and stuck when the first is."""
     first, last = min, max
-    ended = Counter(outcome for life in lives for outcome in life.outcomes)
     return Life(
         kind=f"({len(lives)} objects)",
         shoot=lives[0].shoot,
@@ -54,7 +53,7 @@ def _sum(lives: Sequence[Life]) -> Life:
         stuck=first(_all(lives, "stuck"), default=None),
         forced=first(_all(lives, "forced"), default=None),
         gone=None if any(life.gone is None for life in lives) else last(_all(lives, "gone")),
-        outcomes=[f"{n} {outcome}" for outcome, n in ended.items()],
+        outcomes=[outcome for life in lives for outcome in life.outcomes],
     )
 
 
@@ -67,7 +66,12 @@ def rows(lives: Iterable[Life]) -> Iterator[Sequence[str]]:
     for life in lives:
         moments = [getattr(life, name) for name in _MOMENTS]
         times = ["-" if moment is None else f"{moment:.1f}" for moment in moments]
-        yield escape(_name(life)), *times, escape(", ".join(life.outcomes) or "-")
+        yield escape(_name(life)), *times, escape(_ended(life))
+
+
+def _ended(life: Life) -> str:
+    counts = Counter(life.outcomes)
+    return ", ".join(f"{n} {one}" if n > 1 else one for one, n in counts.items()) or "-"
 
 
 def svg(lives: Sequence[Life]) -> str:

@@ -103,7 +103,7 @@ class _Gauge(Collector):
     """How many there are, at every scrape as they were counted last: never half a count."""
 
     def __init__(self) -> None:
-        self._type = Bounded()
+        self._bounded = Bounded()
         self._counts: Mapping[_Labels, int] = {}
 
     def count(self, orphans: Iterable[Orphan]) -> None:
@@ -111,7 +111,9 @@ class _Gauge(Collector):
         counted: Counter[_Labels] = Counter()
         for orphan in sorted(orphans, key=lambda one: one.spec.resource_type):
             counted[
-                orphan.spec.object.kind, self._type(orphan.spec.resource_type), orphan.state.value
+                orphan.spec.object.kind,
+                self._bounded(orphan.spec.resource_type),
+                orphan.state.value,
             ] += 1
         self.show(counted)
 

@@ -1,4 +1,4 @@
-"""Our side, counting how often it touches a metric: on /metrics, beside what it counts with them.
+"""Our manager with prometheus-client's methods wrapped: /metrics says how often each was called.
 
 `seconds_per_call` measures what each of these calls takes.
 """
@@ -16,56 +16,56 @@ from prometheus_client.metrics import MetricWrapperBase
 from generic import Manager
 from generic.metrics.values import RECONCILE_SECONDS
 
-__all__ = ["CALLS", "FAMILY", "seconds_per_call"]
+__all__ = ["FAMILY", "WRAPPED", "seconds_per_call"]
 
 FAMILY = "bench_metric_calls"
-CALLS: dict[str, tuple[type[MetricWrapperBase], str]] = {
-    "labels": (MetricWrapperBase, "labels"),
-    "inc of a counter": (Counter, "inc"),
-    "inc of a gauge": (Gauge, "inc"),
-    "set of a gauge": (Gauge, "set"),
-    "observe": (Histogram, "observe"),
+WRAPPED: dict[str, tuple[type[MetricWrapperBase], str, tuple[object, ...]]] = {
+    "labels": (MetricWrapperBase, "labels", ("x", "y")),
+    "inc of a counter": (Counter, "inc", ()),
+    "inc of a gauge": (Gauge, "inc", ()),
+    "set of a gauge": (Gauge, "set", (1,)),
+    "observe": (Histogram, "observe", (0.2,)),
 }
-"""What a program does with prometheus-client's metrics, by name."""
+"""What is done with metrics, by name: class, method, and arguments to measure it with."""
+_NUMBER, _ROUNDS = 20_000, 9
 
 
 def seconds_per_call() -> dict[str, float]:
-    """The median of nine rounds."""
+    """The median of some rounds."""
     registry = CollectorRegistry()
-    counter = Counter("c", "-", ("a", "b"), registry=registry)
-    gauge = Gauge("g", "-", registry=registry)
-    histogram = Histogram("h", "-", buckets=RECONCILE_SECONDS, registry=registry)
-    child = counter.labels("x", "y")
-    calls: dict[str, Callable[[], object]] = {
-        "labels": lambda: counter.labels("x", "y"),
-        "inc of a counter": child.inc,
-        "inc of a gauge": gauge.inc,
-        "set of a gauge": lambda: gauge.set(1),
-        "observe": lambda: histogram.observe(0.2),
+    family = Counter("c", "-", ("a", "b"), registry=registry)
+    metrics = {
+        MetricWrapperBase: family,
+        Counter: family.labels("x", "y"),
+        Gauge: Gauge("g", "-", registry=registry),
+        Histogram: Histogram("h", "-", buckets=RECONCILE_SECONDS, registry=registry),
     }
-    number = 20_000
     return {
-        name: statistics.median(timeit.repeat(call, number=number, repeat=9)) / number
-        for name, call in calls.items()
+        name: _seconds(getattr(metrics[cls], method), arguments)
+        for name, (cls, method, arguments) in WRAPPED.items()
     }
+
+
+def _seconds(call: Callable[..., object], arguments: tuple[object, ...]) -> float:
+    rounds = timeit.repeat(lambda: call(*arguments), number=_NUMBER, repeat=_ROUNDS)
+    return statistics.median(rounds) / _NUMBER
 
 
 def _count(registry: CollectorRegistry) -> None:
     """From now on the registry says how often each was called."""
     total = Counter(FAMILY, "Calls, by what was called.", ("call",), registry=registry)
-    for name, (cls, method) in CALLS.items():
-        uncounted = total.labels(name)._value.inc  # noqa: SLF001 - below what is wrapped here
-        _wrap(cls, method, uncounted)
+    children = {name: total.labels(name) for name in WRAPPED}
+    for name, (cls, method, _) in WRAPPED.items():
+        count = children[name]._value.inc  # noqa: SLF001 - below what is wrapped
+        setattr(cls, method, _counted(getattr(cls, method), count))
 
 
-def _wrap(cls: type[MetricWrapperBase], method: str, count: Callable[[float], None]) -> None:
-    original = getattr(cls, method)
-
-    def counted(self: MetricWrapperBase, *args: object, **kwargs: object) -> object:
+def _counted(call: Callable[..., object], count: Callable[[float], None]) -> Callable[..., object]:
+    def counted(*args: object, **kwargs: object) -> object:
         count(1)
-        return original(self, *args, **kwargs)
+        return call(*args, **kwargs)
 
-    setattr(cls, method, counted)
+    return counted
 
 
 if __name__ == "__main__":

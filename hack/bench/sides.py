@@ -1,6 +1,6 @@
 """The sides of the benchmark as processes: how they are built, started, measured, stopped.
 
-A side is measured from outside only (/proc), so that all are measured the same way.
+CPU and memory are read from outside (/proc), so that all are measured the same way.
 """
 
 from __future__ import annotations
@@ -37,13 +37,16 @@ class Process:
     """A running side."""
 
     pid: int
-    metrics: str = ""
-    """Where its metrics are; "" for nowhere."""
+    metrics: str
+    """The address of its metrics, if it has any."""
 
     def scrape(self) -> str:
-        """What it tells Prometheus."""
-        with urllib.request.urlopen(self.metrics, timeout=60) as answer:  # noqa: S310 - loopback
-            text: bytes = answer.read()
+        """What it tells Prometheus. Raises SideError."""
+        try:
+            with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=60) as answer:
+                text: bytes = answer.read()
+        except OSError as error:
+            raise SideError(f"process {self.pid} shows no metrics: {error}") from error
         return text.decode()
 
     def cpu_seconds(self) -> float:
@@ -62,27 +65,21 @@ class Process:
 
 @attrs.frozen
 class Side:
-    """A program to measure; `command` takes the kubeconfig and the address for /readyz.
-
-    `flag` is what takes an address for metrics, where it has any.
-    """
+    """A program to measure; `command` takes the kubeconfig and addresses for /readyz, /metrics."""
 
     name: str
-    command: Callable[[Path, str], list[str]]
-    flag: str = ""
+    command: Callable[[Path, str, str], list[str]]
 
     @contextmanager
     def running(self, kubeconfig: Path, log: Path) -> Iterator[Process]:
         """Runs it, from when it is ready until the end of the `with` block."""
         address, metrics = (f"127.0.0.1:{free_port()}" for _ in range(2))
-        command = self.command(kubeconfig, address)
-        if self.flag:
-            command += [self.flag, metrics]
+        command = self.command(kubeconfig, address, metrics)
         with log.open("wb") as output:
             process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         try:
             self._wait_ready(process, address, log)
-            yield Process(process.pid, f"http://{metrics}/metrics" if self.flag else "")
+            yield Process(process.pid, metrics)
         except TimeoutError as error:
             raise SideError(f"{self.name}: {error}; its log ends with:\n{_tail(log)}") from error
         finally:
@@ -106,7 +103,7 @@ class Side:
 
 def ours(program: str = "ours") -> Side:
     """A manager of ours; `program` is a file here."""
-    return Side(program, partial(_our_command, program), "--metrics-bind-address")
+    return Side(program, partial(_our_command, program))
 
 
 def peer(progress: Callable[[str], None]) -> Side:
@@ -115,14 +112,15 @@ def peer(progress: Callable[[str], None]) -> Side:
     sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.go")))
     name = f"bench-peer-{hashlib.sha256(sources).hexdigest()[:8]}"
     program = cached_programs(GoModule(name, folder, {"peer": "."}), progress) / "peer"
-    return Side("peer", lambda kubeconfig, address: _peer_command(program, kubeconfig, address))
+    return Side("peer", lambda kubeconfig, address, _: _peer_command(program, kubeconfig, address))
 
 
-def _our_command(program: str, kubeconfig: Path, address: str) -> list[str]:
+def _our_command(program: str, kubeconfig: Path, address: str, metrics: str) -> list[str]:
     return [
         *(sys.executable, str(HERE / f"{program}.py")),
         *("--kubeconfig", str(kubeconfig)),
         *("--health-bind-address", address),
+        *("--metrics-bind-address", metrics),
         *("--max-concurrent-reconciles", str(WORKERS)),
     ]
 

@@ -17,6 +17,7 @@ import attrs
 __all__ = ["NpmFailed", "Types", "installed"]
 
 _SCHEMA = Path(__file__).parent / "schema"
+_SECONDS = 300.0
 _OPTIONS = (
     *("--noEmit", "--strict", "--skipLibCheck", "--pretty", "false"),
     *("--target", "es2022", "--module", "preserve", "--moduleResolution", "bundler"),
@@ -24,7 +25,7 @@ _OPTIONS = (
 
 
 class NpmFailed(Exception):
-    """npm is missing, or did not install what is locked; the text says so."""
+    """npm is missing, did not install what is locked, or does not end; the text says so."""
 
 
 @attrs.frozen
@@ -34,7 +35,7 @@ class Types:
     folder: Path
 
     def problems(self, dashboards: Mapping[str, str]) -> list[str]:
-        """What is wrong with dashboards, JSON by name: a line each."""
+        """What is wrong with dashboards, JSON by name: a line each. Raises NpmFailed."""
         sources = []
         for name, text in dashboards.items():
             source = self.folder / f"{name}.ts"
@@ -42,8 +43,9 @@ class Types:
             source.write_text(f"{head}{text};\n")
             sources.append(source.name)
         command = [str(self.folder / "node_modules" / ".bin" / "tsc"), *_OPTIONS, *sources]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
-        return (done.stdout + done.stderr).splitlines()
+        done = _run(command, self.folder)
+        said = (done.stdout + done.stderr).splitlines()
+        return said or ([f"tsc ended with {done.returncode}"] if done.returncode else [])
 
 
 @contextmanager
@@ -56,7 +58,16 @@ def installed() -> Iterator[Types]:
         folder = Path(directory, "schema")
         shutil.copytree(_SCHEMA, folder)
         command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        done = _run(command, folder)
         if done.returncode != 0:
             raise NpmFailed(f"npm ci failed: {done.stderr.strip()[-500:]}")
         yield Types(folder)
+
+
+def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=False, timeout=_SECONDS
+        )
+    except subprocess.TimeoutExpired as error:
+        raise NpmFailed(f"{command[0]} did not end within {_SECONDS:.0f} s") from error

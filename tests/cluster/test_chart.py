@@ -4,7 +4,6 @@ import base64
 import io
 import json
 import signal
-import socket
 import subprocess
 import sys
 import tarfile
@@ -24,6 +23,7 @@ from generic import flags
 from generic.charts import find_helm
 from generic.cli.chart import chart
 from generic.client import path_of
+from generic.envtest.servers import free_port
 from generic.garden import not_ready_because
 from generic.healthchecks import Check, HealthChecks, HealthResult
 from generic.manager import Manager
@@ -247,12 +247,6 @@ def test_the_account_may_do_what_the_manager_does_and_nothing_else(admin, instal
     assert not may("list", "controlplanes", extensions)
     assert not may("create", "pods", where=namespace)
     assert not may("*", "*", "*")
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def test_the_rendered_command_runs_with_the_rendered_rights(

@@ -18,7 +18,7 @@ from generic.rbac import cluster_role, role_binding
 VICTIM = Path(__file__).with_name("victim.py")
 NAMES = [f"infra-{number}" for number in range(8)]
 KILLS = 2
-MANY = [f"many-{number}" for number in range(40)]
+MANY = [f"many-{number}" for number in range(100)]
 WORKERS = 3
 
 
@@ -72,7 +72,7 @@ class Victims:
         return {name for what, name in map(str.split, lines) if what == operation}
 
     def counted(self):
-        return (self.folder / "counted").read_text().split()
+        return (self.folder / "counted").read_text().splitlines()
 
     def things(self):
         return sorted(self.folder.glob("thing-*"))
@@ -80,7 +80,8 @@ class Victims:
 
 @pytest.fixture
 def victims(environment, admin, seed, tmp_path):
-    (tmp_path / "calls").touch()
+    for notes in ("calls", "counted"):
+        (tmp_path / notes).touch()
     return Victims(environment, admin, seed, tmp_path)
 
 
@@ -136,24 +137,22 @@ def test_deletion_survives(seed, victims, dice, forced):
     assert recorded == (set(NAMES) if forced else set()), "each is on record, or none"
 
 
-def gone(seed):
-    return [name for name in MANY if seed.is_gone(name)]
-
-
 def test_a_kill_costs_the_count_of_final_outcomes_one_for_each_worker_at_most(seed, victims, dice):
     with victims.one():
         create(seed, MANY)
         eventually(lambda: all(seed.is_ready(name) for name in MANY))
+    kill_after = dice.randint(1, len(MANY) // 4)
+    for name in MANY:  # while nobody runs, who might be done before the last of them
+        seed.delete(name)
     with victims.one():
-        for name in MANY:
-            seed.delete(name)
-        eventually(lambda: gone(seed))
-        time.sleep(dice.uniform(0, 0.5))
+        eventually(lambda: len(victims.counted()) >= kill_after)
+    assert not all(seed.is_gone(name) for name in MANY), "it was killed amid its work"
     with victims.one():
-        eventually(lambda: len(gone(seed)) == len(MANY), seconds=100)
+        eventually(lambda: all(seed.is_gone(name) for name in MANY), seconds=100)
         eventually(lambda: len(victims.counted()) >= len(MANY) - WORKERS)
-    assert set(victims.counted()) == {"deleted"}
-    assert len(victims.counted()) <= len(MANY)
+    counted = victims.counted()
+    assert len(counted) == len(set(counted)), "nothing is counted twice"
+    assert set(counted) <= {f"deleted {name}" for name in MANY}
 
 
 def test_migration_survives(seed, victims, dice):

@@ -15,8 +15,8 @@ from pathlib import Path
 from actuator import Actuator
 from actuator.v1alpha1 import Infrastructure
 from generic.manager import Manager
-from generic.metrics.controllers import ControllerMetrics
 from generic.options import Options
+from generic.reporter import Reporter
 
 WORKERS = int(sys.argv[4])
 FOLDER = Path(sys.argv[3])
@@ -70,16 +70,16 @@ class Victim(Actuator[Infrastructure]):
 def noted(released):
     """Counts a final outcome, and notes so where a kill does not reach it."""
 
-    def release(metrics, outcome, seconds):
-        released(metrics, outcome, seconds)
+    def release(report, outcome, *args):
+        released(report, outcome, *args)
         with (FOLDER / "counted").open("a") as counted:
-            counted.write(f"{outcome.value}\n")
+            counted.write(f"{outcome.value} {report.about.name}\n")
 
     return release
 
 
 if __name__ == "__main__":
-    ControllerMetrics.released = noted(ControllerMetrics.released)
+    Reporter.released = noted(Reporter.released)
     manager = Manager(
         Options(
             kubeconfig=Path(sys.argv[1]),

@@ -72,6 +72,12 @@ def test_what_is_wrong_with_a_page_is_noticed(browser, shown, broken, says):
     assert any(says in fault for fault in faults(browser, shown(text)))
 
 
+def test_what_can_be_unfolded_is_looked_at_too(browser, shown):
+    pale = "<p><font color='#999'>pale</font></p>"
+    text = force_deletion().replace("</details>", f"{pale}</details>")
+    assert any("color-contrast" in fault for fault in faults(browser, shown(text)))
+
+
 def bars(tab):
     """The boxes of the bars."""
     drawn = tab.locator("svg[role=img] rect")
