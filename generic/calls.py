@@ -156,11 +156,15 @@ class Call:
         assert self._services is not None, "a call is connected before an actuator sees it"
         return self._services
 
-    def cancel(self, reason: str, *, grace: float = SET_ASIDE_AFTER) -> None:
-        """Asks the call to stop: every use of it raises SetAside; it has `grace` seconds."""
+    def cancel(self, reason: str, *, grace: float | None = None) -> None:
+        """Asks the call to stop: every use of it raises SetAside.
+
+        It has `grace` seconds for that, SET_ASIDE_AFTER if None.
+        """
         if self._cancelled is None:
             self._cancelled = SetAside(reason)
-        self.limit = min(self.limit, self.clock.monotonic() + grace)
+        seconds = SET_ASIDE_AFTER if grace is None else grace
+        self.limit = min(self.limit, self.clock.monotonic() + seconds)
 
     @property
     def cancelled(self) -> bool:

@@ -91,11 +91,12 @@ class Forcing:
 
     def _call(self, attempt: Attempt, forced: Forced, report: Reporter) -> OrphanReason:
         """The actuator's turn; says why what is left is left."""
-        if forced.over:
+        left = forced.remaining(self.invoker.clock.monotonic())
+        if left <= 0:
+            forced.over = True  # we may be here before `end_budgets` looks
             report.log.error("the budget is over: this force deletion ends without its actuator")
             return OrphanReason.BUDGET
         obj = attempt.open(self.cls)
-        left = forced.remaining(self.invoker.clock.monotonic())
         seconds = min(self.invoker.kind.timeout, left)
         call = self.invoker.new_call(Operation.FORCE_DELETE, report, attempt.save, seconds)
         if not self.invoker.calls.start_reserved(attempt.request, call):

@@ -31,7 +31,6 @@ from generic.seed import install
 __all__ = ["Figures", "measure"]
 
 _INFRASTRUCTURES = resource_of(Infrastructure.KIND)
-_TYPE = "hanging"
 _DRIVERS = 8
 
 
@@ -111,7 +110,7 @@ def measure(kubeconfig: Path, objects: int, *, workers: int, budget: float, mute
             shutdown_timeout=1.0,
         )
     )
-    manager.add(Hanging(gate, mute=mute), type=_TYPE)
+    manager.add(Hanging(gate, mute=mute), type=shoot.technical_id)
     manager.start()
     try:
         return _measure(admin, garden, shoot, objects)
@@ -151,7 +150,7 @@ def _manifest(namespace: str, name: str) -> Raw:
         "apiVersion": Infrastructure.KIND.api_version,
         "kind": "Infrastructure",
         "metadata": {"namespace": namespace, "name": name},
-        "spec": {"type": _TYPE, "region": "c", "secretRef": {"name": "none"}},
+        "spec": {"type": namespace, "region": "c", "secretRef": {"name": "none"}},
     }
 
 

@@ -75,4 +75,4 @@ if __name__ == "__main__":
     running = manager(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[1]))
     running.start()
     print("started", flush=True)
-    time.sleep(110)
+    time.sleep(500)

@@ -13,7 +13,7 @@ import click
 import pytest
 import yaml
 from builders import infrastructure
-from harness import eventually
+from harness import PATIENCE, eventually
 
 from actuator import Actuator, Resource
 from actuator.errors import ConfigurationError, NotFound
@@ -23,7 +23,6 @@ from generic import flags
 from generic.charts import find_helm
 from generic.cli.chart import chart
 from generic.client import path_of
-from generic.envtest.servers import free_port
 from generic.garden import not_ready_because
 from generic.healthchecks import Check, HealthChecks, HealthResult
 from generic.manager import Manager
@@ -231,16 +230,19 @@ def test_the_account_may_do_what_the_manager_does_and_nothing_else(admin, instal
     def may(*arguments, **more):
         return allowed(admin, namespace, *arguments, **more)
 
-    extensions = "extensions.gardener.cloud"
+    def is_granted(*arguments, **more):  # the API server hears of a role a moment later
+        return eventually(lambda: may(*arguments, **more))
+
+    extensions, coordination = "extensions.gardener.cloud", "coordination.k8s.io"
     for verb in ("get", "list", "watch", "patch"):
-        assert may(verb, "infrastructures", extensions)
-    assert may("patch", "infrastructures/status", extensions)
-    assert may("watch", "clusters", extensions)
-    assert may("create", "events", where=namespace)
+        assert is_granted(verb, "infrastructures", extensions)
+    assert is_granted("patch", "infrastructures/status", extensions)
+    assert is_granted("watch", "clusters", extensions)
+    assert is_granted("create", "events", where=namespace)
     for name in ("mine-leader-election", "gardener-extension-heartbeat"):
-        assert may("patch", "leases", "coordination.k8s.io", where=namespace, name=name)
-    assert may("create", "leases", "coordination.k8s.io", where=namespace)
-    assert not may("patch", "leases", "coordination.k8s.io", where="kube-system")
+        assert is_granted("patch", "leases", coordination, where=namespace, name=name)
+    assert is_granted("create", "leases", coordination, where=namespace)
+    assert not may("patch", "leases", coordination, where="kube-system")
     assert not may("list", "secrets")
     assert not may("get", "secrets", where=namespace)
     assert not may("delete", "infrastructures", extensions)
@@ -253,7 +255,7 @@ def test_the_rendered_command_runs_with_the_rendered_rights(
     admin, seed, installed, write, render, namespace, tmp_path
 ):
     """What stands in the Deployment, as a process: it reconciles, reports health, and lives."""
-    objects = render(write(), metricsPort=free_port(), healthPort=free_port())
+    objects = render(write(), metricsPort=0, healthPort=0)  # any that is free
     (container,) = of_kind(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
     assert container["command"] == ["actuator", "run"]
     process = subprocess.Popen(
@@ -273,7 +275,7 @@ def test_the_rendered_command_runs_with_the_rendered_rights(
         heartbeat = eventually(lambda: lease(admin, namespace))
         assert heartbeat["spec"]["leaseDurationSeconds"] == 30
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0
     finally:
         process.kill()
         process.communicate()

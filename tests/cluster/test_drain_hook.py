@@ -54,7 +54,7 @@ def run_helm(helm, environment, namespace):
     def call(verb, *arguments):
         command = [helm, verb, "release", *arguments, "--namespace", namespace]
         command += ["--kubeconfig", environment.kubeconfig]
-        return subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
 
     return call
 
@@ -128,7 +128,7 @@ def job_controller(admin, environment, namespace):
             [*command, "--kubeconfig", kubeconfig],
             capture_output=True,
             text=True,
-            timeout=150,
+            timeout=200,
             check=False,
         )
         answers.append(done)
@@ -166,7 +166,7 @@ def test_helm_removes_nothing_while_something_needs_the_extension(
     seed.create(infrastructure(namespace, namespace, finalizers=[FINALIZER]))
     seed.create(infrastructure(namespace, namespace, "other", finalizers=[FINALIZER]))
     seed.delete("other")
-    done = run_helm("uninstall", "--timeout", "60s")
+    done = run_helm("uninstall", "--timeout", "200s")
     assert done.returncode != 0
     (answer,) = job_controller
     assert answer.returncode == 1
@@ -177,7 +177,7 @@ def test_helm_removes_nothing_while_something_needs_the_extension(
 
     for name in ("infra", "other"):
         seed.patch({"metadata": {"finalizers": None}}, name)
-    done = run_helm("uninstall", "--timeout", "60s")
+    done = run_helm("uninstall", "--timeout", "200s")
     assert done.returncode == 0, done.stderr
     assert job_controller[-1].returncode == 0, job_controller[-1].stderr
     for resource, name in ((DEPLOYMENTS, "mine"), (JOBS, "mine-drain")):

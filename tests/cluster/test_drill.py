@@ -141,7 +141,7 @@ def test_an_interrupted_drill_leaves_nothing(foreign, tmp_path):
     before, known = everything(admin), drilled(admin)
     command = [*ACTUATOR, "drill", "--output", str(tmp_path), "--shoots", "2", *target(foreign)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    eventually(lambda: len(drilled(admin) - known) > 2)
+    eventually(lambda: len(drilled(admin) - known) > 2, seconds=240)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=300)

@@ -11,7 +11,7 @@ from functools import partial
 import fenced
 import pytest
 from builders import infrastructure
-from harness import BINDINGS, ROLES, Script, eventually, running
+from harness import BINDINGS, PATIENCE, ROLES, Script, eventually, running
 
 from actuator.errors import LeaseLost
 from generic.clock import SystemClock
@@ -23,7 +23,7 @@ from generic.options import Options
 from generic.rbac import cluster_role, role_binding
 
 WRITES = ["create", "update", "patch", "delete", "deletecollection"]
-SHORT = Timing(lease_duration=4.0, renew_deadline=2.5, retry_period=0.4)
+SHORT = Timing(lease_duration=8.0, renew_deadline=6.0, retry_period=0.4)
 LEASE = Options().leader_election_id
 NAMES = [f"infra-{number}" for number in range(4)]
 
@@ -76,6 +76,11 @@ def called(folder):
     return [name for name in NAMES if notes(folder, name)]
 
 
+def are_processing(seed, names):
+    """Whether their calls have published all that they ever do before they return."""
+    return all(seed.last_operation(name)[1] == "Processing" for name in names)
+
+
 def holder(client, namespace):
     return client.get(LEASES, LEASE, namespace)["spec"]["holderIdentity"]
 
@@ -89,9 +94,9 @@ def test_who_sleeps_until_another_leads_writes_nothing_when_it_wakes(
         eventually(lambda: len(called(tmp_path)) == 2)
         in_flight = called(tmp_path)
         first = holder(admin, namespace)
-        time.sleep(2)  # Processing is published; from here on it only renews the lease
+        eventually(lambda: are_processing(seed, in_flight))  # now it only renews the lease
         process.send_signal(signal.SIGSTOP)
-        script = Script(delete=lambda *_: gate.wait(60))
+        script = Script(delete=lambda *_: gate.wait(200))
         election = {"leader_election": True, "max_concurrent_reconciles": 4}
         with running(environment, admin, namespace, script, **election):
             eventually(lambda: all(seed.is_ready(name) for name in NAMES))
@@ -122,11 +127,17 @@ def test_who_cannot_renew_stops_before_another_leads(
     for name in NAMES[:2]:
         seed.create(infrastructure(namespace, namespace, name))
     leads, stop = threading.Event(), threading.Event()
+    was_fenced = []
+
+    def lead():
+        was_fenced.append(_is_fenced(manager))
+        leads.set()
+
     other = LeaderElector(
         admin,
         namespace,
         LEASE,
-        on_started=leads.set,
+        on_started=lead,
         on_lost=lambda: None,
         clock=SystemClock(),
         metrics=Metrics(),
@@ -136,15 +147,15 @@ def test_who_cannot_renew_stops_before_another_leads(
     manager.start()
     try:
         eventually(lambda: len(called(tmp_path)) == 2)
-        time.sleep(1.5)  # Processing is published
+        eventually(lambda: are_processing(seed, NAMES[:2]))
         threading.Thread(target=other.run, args=[stop], daemon=True).start()
         blocked = proxy.inject(Fault(effect=Effect.STALL, resource="leases.*"))
         rest = proxy.inject(Fault(effect=Effect.DELAY, verbs=WRITES))
         eventually(lambda: _is_fenced(manager))
-        assert not leads.is_set()
         (tmp_path / "go").touch()
         eventually(lambda: all(notes(tmp_path, name)[-1] == "returned" for name in NAMES[:2]))
-        assert leads.wait(20)
+        assert leads.wait(PATIENCE)
+        assert was_fenced == [True]
         for name in NAMES[:2]:
             seed.ask("reconcile", name)
         time.sleep(1)
@@ -163,7 +174,10 @@ def test_who_cannot_renew_stops_before_another_leads(
 def test_an_actuator_that_asks_nobody_is_not_called_without_the_lease(
     seed, namespace, start, script, monkeypatch
 ):
+    asked = threading.Event()
+
     def closed():
+        asked.set()
         raise LeaseLost("another leads")
 
     manager = start(script)
@@ -173,7 +187,8 @@ def test_an_actuator_that_asks_nobody_is_not_called_without_the_lease(
     [(controller, reconciler)] = watched.controllers
     monkeypatch.setattr(reconciler.invoker, "gate", closed)
     seed.delete()
-    time.sleep(1)
+    eventually(asked.is_set)
+    eventually(lambda: not controller.queue.is_active(Request(namespace, seed.name)))
     assert script.operations() == ["reconcile"]
     monkeypatch.undo()
     controller.queue.add(Request(namespace, seed.name))

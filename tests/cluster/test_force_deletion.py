@@ -120,7 +120,7 @@ def test_a_delete_that_hangs_is_set_aside_and_its_object_force_deleted(
 
     def hang(ctx, obj, cluster):
         contexts.append(ctx)
-        gate.wait(30)
+        gate.wait(200)
         contexts.append("came back")
 
     script.on["delete"] = hang
@@ -166,7 +166,7 @@ def test_forcing_in_the_moment_between_decision_and_call_still_ends_the_call(
 
     def force_then_hang(ctx, obj, cluster_):
         seed.update_cluster(cluster(seed.namespace, force="true"))
-        gate.wait(30)
+        gate.wait(200)
 
     script.on["delete"] = force_then_hang
     start(script)

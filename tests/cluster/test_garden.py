@@ -74,10 +74,29 @@ NEEDED = {
 OTHERWISE = {"region": "eu-1", "secretRef": {"name": "cloudprovider"}}
 
 
+PATIENT = 240.0
+"""Seconds for a shoot to come or go: its namespace alone takes a hundred requests."""
+IN_VAIN = 5.0
+"""Seconds of a wait that is in vain: enough for what has to happen meanwhile."""
+
+
+class Told(Garden):
+    """Waits until the manager has heard of a force deletion: watches have no order."""
+
+    def __init__(self, client, manager):
+        super().__init__(client)
+        self.manager = manager
+
+    def force(self, shoot, value="true"):
+        super().force(shoot, value)
+        eventually(lambda: self.manager.verdict(shoot.technical_id).forced)
+
+
 class Diary:
     """Who was called for what, over all kinds."""
 
-    def __init__(self):
+    def __init__(self, manager):
+        self.manager = manager
         self.lines = []
         self.states = {}
         self.fails = set()
@@ -167,7 +186,6 @@ def shoot():
 @pytest.fixture
 def diary(environment, admin, shoot, all_kinds):
     """A manager for every kind, whose calls are noted; as administrator."""
-    diary = Diary()
     manager = Manager(
         Options(
             kubeconfig=environment.kubeconfig,
@@ -176,6 +194,7 @@ def diary(environment, admin, shoot, all_kinds):
             shutdown_timeout=5.0,
         )
     )
+    diary = Diary(manager)
     for cls in KINDS:
         manager.add(Noted(diary, cls), type=shoot.technical_id)
     manager.start()
@@ -185,8 +204,8 @@ def diary(environment, admin, shoot, all_kinds):
 
 
 @pytest.fixture
-def flow(admin, shoot):
-    return Flow(Garden(admin), shoot, [cls.KIND for cls in KINDS], patience=60.0)
+def flow(admin, shoot, diary):
+    return Flow(Told(admin, diary.manager), shoot, [cls.KIND for cls in KINDS], patience=PATIENT)
 
 
 def objects(admin, shoot, kinds=KINDS):
@@ -244,16 +263,16 @@ def test_a_forced_deletion_hits_bastions_first_then_all_at_once_and_no_backup(
 
 
 def test_case_59_a_forced_deletion_lets_go_of_machines_and_of_what_is_in_the_shoot_only(
-    admin, shoot, flow, diary
+    admin, shoot, flow, monkeypatch
 ):
     flow.create(manifests(shoot))
     admin.create(MACHINES, held("Machine", shoot, {}))
     for name, spec in (("shoots", {}), ("seeds", {"class": "seed"})):
         spec |= {"keepObjects": True, "secretRefs": []}
         admin.create(MANAGED_RESOURCES, held("ManagedResource", shoot, spec, name))
-    impatient = Flow(Garden(admin), shoot, [cls.KIND for cls in KINDS], patience=4.0)
+    monkeypatch.setattr("generic.garden.flows._CLEARED", IN_VAIN)
     with pytest.raises(ActuatorError, match="waiting for ManagedResource seeds"):
-        impatient.force_delete()
+        flow.force_delete()
     assert is_gone(admin, MACHINES, "machine", shoot.technical_id)
     assert is_gone(admin, MANAGED_RESOURCES, "shoots", shoot.technical_id)
     left = admin.get(MANAGED_RESOURCES, "seeds", shoot.technical_id)
@@ -263,7 +282,7 @@ def test_case_59_a_forced_deletion_lets_go_of_machines_and_of_what_is_in_the_sho
     patch = {"metadata": {"finalizers": None}}
     admin.patch(MANAGED_RESOURCES, "seeds", shoot.technical_id, patch)
     flow.clear()
-    eventually(lambda: is_gone(admin, NAMESPACES, shoot.technical_id))
+    eventually(lambda: is_gone(admin, NAMESPACES, shoot.technical_id), seconds=PATIENT)
 
 
 def test_a_shoot_moves_with_its_state_and_what_its_extensions_refer_to(admin, shoot, flow, diary):
@@ -328,21 +347,21 @@ def test_case_58_a_state_that_gardenlet_could_not_take_is_refused(
 
 def test_a_wait_that_is_in_vain_says_for_what(admin, shoot, diary):
     kinds = [v1alpha1.Infrastructure.KIND]
-    flow = Flow(Garden(admin), shoot, kinds, patience=1.0)
+    flow = Flow(Garden(admin), shoot, kinds, patience=IN_VAIN)
     diary.fails.add("reconcile")
     with pytest.raises(ActuatorError, match=r"Infrastructure .* error: .*no luck"):
         flow.create(manifests(shoot, [v1alpha1.Infrastructure]))
     diary.fails.clear()
-    Flow(Garden(admin), shoot, kinds, patience=60.0).delete()
+    Flow(Garden(admin), shoot, kinds, patience=PATIENT).delete()
 
 
 def test_case_57_a_deletion_that_fails_surfaces_with_its_codes(admin, shoot, diary):
     kinds = [v1alpha1.Infrastructure.KIND]
-    flow = Flow(Garden(admin), shoot, kinds, patience=60.0)
+    flow = Flow(Garden(admin), shoot, kinds, patience=PATIENT)
     flow.create(manifests(shoot, [v1alpha1.Infrastructure]))
     diary.fails.add("delete")
     diary.codes = [ErrorCode.ERR_INFRA_UNAUTHORIZED]
-    impatient = Flow(Garden(admin), shoot, kinds, patience=2.0)
+    impatient = Flow(Garden(admin), shoot, kinds, patience=IN_VAIN)
     stuck = r"Infrastructure .*no luck.*\(ERR_INFRA_UNAUTHORIZED\)"
     with pytest.raises(ActuatorError, match=stuck):
         impatient.delete()
@@ -354,7 +373,7 @@ def test_case_57_a_kind_that_the_seed_does_not_have_counts_as_deleted(admin, sho
     unknown = attrs.evolve(v1alpha1.Infrastructure.KIND, name="Nowhere", plural="nowheres")
     garden = Garden(admin)
     garden.create_namespace(shoot)
-    flow = Flow(garden, shoot, [unknown], patience=60.0)
+    flow = Flow(garden, shoot, [unknown], patience=PATIENT)
     flow.delete()
     assert is_gone(admin, NAMESPACES, shoot.technical_id)
 
@@ -375,11 +394,12 @@ def test_case_58_a_state_that_is_there_is_not_overwritten_on_restore(
 def test_case_59_one_that_is_stuck_fails_the_wait_and_is_named(admin, shoot, diary):
     classes = [v1alpha1.Infrastructure, v1alpha1.Network]
     kinds = [cls.KIND for cls in classes]
-    flow = Flow(Garden(admin), shoot, kinds, patience=60.0)
+    garden = Told(admin, diary.manager)
+    flow = Flow(garden, shoot, kinds, patience=PATIENT)
     flow.create(manifests(shoot, classes))
     diary.fails.add("force_delete")
     diary.stuck = {"Network"}
-    impatient = Flow(Garden(admin), shoot, kinds, patience=2.0)
+    impatient = Flow(garden, shoot, kinds, patience=IN_VAIN)
     with pytest.raises(ActuatorError, match=r"Network .*no luck") as error:
         impatient.force_delete()
     assert "Infrastructure" not in str(error.value)
@@ -417,7 +437,7 @@ def test_case_60_a_force_deletion_cannot_be_taken_back(before, after, back):
 
 def test_case_60_a_bastion_is_told_itself(admin, shoot, diary):
     kind = v1alpha1.Bastion.KIND
-    flow = Flow(Garden(admin), shoot, [kind], patience=60.0)
+    flow = Flow(Garden(admin), shoot, [kind], patience=PATIENT)
     flow.create(manifests(shoot, [v1alpha1.Bastion]))
     diary.fails.add("force_delete")
     Garden(admin).delete(kind, shoot.technical_id, shoot.technical_id, force=True)

@@ -4,7 +4,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from harness import eventually
+from harness import PATIENCE, eventually
 
 from actuator import Resource
 from actuator.errors import NotFound
@@ -43,7 +43,7 @@ def beating(admin):
     yield start
     stop.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 import attrs
 from builders import cluster
-from harness import Script, Seed, eventually
+from harness import Script, eventually
 
 from actuator.meta import Column, DefaultSpec, DefaultStatus, Kind, Object, Schema
 from generic.seed import install_kinds
@@ -54,7 +54,7 @@ def test_a_new_kind_goes_through_all_five_operations(admin, seed, start):
         obj.status.address = f"10.0.0.1:{obj.spec.port}"
 
     install_kinds(admin, [Gateway])
-    looking_at = Seed(seed.client, seed.namespace, Gateway)
+    looking_at = seed.of(Gateway, "moves")
     script = Script(Gateway, reconcile=reconcile)
     start(script)
     for name in ("moves", "goes", "forced"):
@@ -64,6 +64,7 @@ def test_a_new_kind_goes_through_all_five_operations(admin, seed, start):
         assert looking_at.get(name)["metadata"]["finalizers"] == [Gateway.KIND.finalizer]
     looking_at.ask("migrate", "moves")
     eventually(lambda: looking_at.last_operation("moves") == ("Migrate", "Succeeded"))
+    eventually(lambda: "finalizers" not in looking_at.get("moves")["metadata"])
     looking_at.ask("restore", "moves")
     eventually(lambda: looking_at.last_operation("moves") == ("Restore", "Succeeded"))
     looking_at.delete("goes")

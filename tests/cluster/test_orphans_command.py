@@ -403,6 +403,7 @@ def test_who_may_only_read_them_is_told_of_each_that_cannot_be_written(
     admin.create(BINDINGS, role_binding(user, user=user))
     try:
         reader = environment.user_kubeconfig(user)
+        eventually(lambda: not call("list", kubeconfig=reader)[2])  # the Role counts soon
         out, _, error = call("verify", extension, "-o", "json", kubeconfig=reader)
         problems = {one["name"]: one["problem"] for one in json.loads(out)["orphans"]}
         assert all("cannot patch" in problem for problem in problems.values())

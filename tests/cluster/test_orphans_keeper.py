@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
-from harness import BINDINGS, ROLES, Script, eventually
+from harness import BINDINGS, PATIENCE, ROLES, Script, eventually
 from prometheus_client import CollectorRegistry, generate_latest
 
 from actuator import ExternalResource
@@ -222,7 +222,7 @@ def test_it_goes_on_after_an_error_and_shows_nothing_once_it_stopped(keep, added
     thread.start()
     eventually(lambda: series(registry))
     stop.set()
-    thread.join(5)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert series(registry) == {}, "whoever leads next counts them"
 

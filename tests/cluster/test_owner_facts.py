@@ -95,7 +95,7 @@ def test_an_owner_in_another_namespace_is_accepted_and_its_child_collected(
     assert elsewhere.owned("child", reference(family.create("parent"))).status == 201
     elsewhere.goes("child")
     assert family.get("parent").status == 200
-    eventually(lambda: warned(admin, elsewhere.namespace, "child"))
+    eventually(lambda: warned(admin, elsewhere.namespace, "child"), COLLECTED)
 
 
 def test_a_child_without_namespace_of_an_owner_with_one_is_never_collected(
@@ -200,7 +200,7 @@ def test_a_child_that_does_not_block_keeps_nobody(family, more):
     family.collects()
     family.delete("parent", propagationPolicy="Foreground")
     family.goes("parent")
-    assert family.is_deleting("child")
+    eventually(lambda: family.is_deleting("child"), COLLECTED)  # it may go after its owner
     family.let_go("child")
 
 

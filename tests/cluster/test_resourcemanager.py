@@ -6,6 +6,7 @@ import json
 import pytest
 import yaml
 from harness import eventually
+from shootside import OneShoot
 
 from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import Resource
@@ -25,6 +26,7 @@ class Managed:
     def __init__(self, admin, namespace):
         self.admin = admin
         self.namespace = namespace
+        self.manager = ResourceManager(OneShoot(admin, namespace))
 
     def create(self, names=("a",), **spec):
         self.write(self.manifests(names))
@@ -86,8 +88,9 @@ class Managed:
 @pytest.fixture
 def managed(admin, namespace):
     install_kinds(admin, [ManagedResource])
-    with looking(ResourceManager(admin).look, "resource-manager"):
-        yield Managed(admin, namespace)
+    found = Managed(admin, namespace)
+    with looking(found.manager.look, "resource-manager"):
+        yield found
 
 
 def test_what_its_secrets_hold_is_applied_and_said(managed):
@@ -130,9 +133,8 @@ def test_nothing_is_written_while_nothing_changes(managed):
         lambda: managed.get() if len(managed.get()["status"]["resources"]) == 2 else None
     )
     assert told["metadata"]["resourceVersion"] != version
-    manager = ResourceManager(managed.admin)
-    manager.look()
-    manager.look()
+    managed.manager.look()
+    managed.manager.look()
     assert managed.get() == told
 
 
@@ -197,16 +199,14 @@ def test_what_cannot_be_applied_is_said(managed, text, words):
 
 def test_another_class_and_what_is_to_be_ignored_are_left_alone(managed):
     managed.create(**{"class": None})
-    other = Managed(managed.admin, managed.namespace)
-    manager = ResourceManager(managed.admin)
-    manager.look()
-    assert "finalizers" not in other.get()["metadata"]
+    managed.manager.look()
+    assert "finalizers" not in managed.get()["metadata"]
     managed.patch(
         {
             "spec": {"class": "seed"},
             "metadata": {"annotations": {"resources.gardener.cloud/ignore": "true"}},
         }
     )
-    manager.look()
-    assert "finalizers" not in other.get()["metadata"]
+    managed.manager.look()
+    assert "finalizers" not in managed.get()["metadata"]
     assert managed.there() == set()

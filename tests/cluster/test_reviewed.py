@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from datetime import datetime
 
 from builders import cluster, infrastructure
-from harness import OPERATION, TIMESTAMP, Script, eventually, running
+from harness import OPERATION, PATIENCE, TIMESTAMP, Script, eventually, running
 
 from actuator import RequeueAfter
 from actuator.interface import resource_of
@@ -17,7 +17,7 @@ CONTROL_PLANES = resource_of(ControlPlane.KIND)
 def hold(gate, calls):
     def act(ctx, obj, cluster):
         calls.append(obj.metadata.name)
-        gate.wait(60)
+        gate.wait(3 * PATIENCE)
 
     return act
 
@@ -65,6 +65,7 @@ def test_a_migration_of_a_forced_object_is_called_once(seed, start, script):
     seed.annotate(**{OPERATION: "migrate"})
     seed.delete()
     eventually(lambda: seed.last_operation() == ("Migrate", "Succeeded"))
+    eventually(lambda: seed.get()["metadata"]["finalizers"] == hold_it)
     assert script.operations().count("migrate") <= 2
     seed.patch([{"op": "remove", "path": "/metadata/finalizers"}])
 
@@ -88,7 +89,8 @@ def test_waiting_keeps_what_the_actuator_put_into_the_status(seed, start, script
     script.on["reconcile"] = reconcile
     start(script)
     seed.create(infrastructure(seed.namespace, seed.namespace))
-    eventually(lambda: seed.last_operation() == ("Create", "Processing"))
+    eventually(lambda: seed.status()["lastOperation"]["description"] == "not there yet")
+    assert seed.last_operation() == ("Create", "Processing")
     assert seed.status()["providerStatus"] == {"vpc": "vpc-1"}
 
 
@@ -124,12 +126,12 @@ def test_a_call_that_was_set_aside_does_not_hold_up_the_end(seed, start, script,
     monkeypatch.setattr("generic.calls.SET_ASIDE_AFTER", 0.2)
     hung = []
     script.on["delete"] = hold(gate, hung)
-    manager = start(script, max_concurrent_reconciles=2)
+    manager = start(script, max_concurrent_reconciles=2, shutdown_timeout=PATIENCE)
     seed.create(infrastructure(seed.namespace, seed.namespace))
     eventually(seed.is_ready)
     seed.delete()
     eventually(lambda: hung)
     seed.update_cluster(cluster(seed.namespace, force="true"))
     eventually(seed.is_gone)
-    assert manager.check_health()["workers"]() is None
+    eventually(lambda: manager.check_health()["workers"]() is None)
     assert manager.stop() is True

@@ -58,7 +58,7 @@ def deleted():
 
 
 @pytest.fixture
-def serve(environment, admin, namespace):
+def serve(environment, admin, namespace, managers):
     """Starts a manager that guards the Secrets of what these actuators serve, under its Role."""
     started = []
 
@@ -79,6 +79,7 @@ def serve(environment, admin, namespace):
         manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
         started.append((manager, name))
         manager.start()
+        managers.append(manager)  # the seed waits for it where it has to know a Cluster
         assert manager.wait_synced(PATIENCE)
         return manager
 
@@ -133,7 +134,7 @@ def test_the_guard_comes_off_with_the_last_object_that_needs_the_secret(serve, r
 
 def test_of_those_that_go_at_the_same_moment_the_last_lets_go(serve, records):
     together = threading.Barrier(len(RECORDS))
-    serve(Script(DNSRecord, delete=lambda ctx, obj, cluster: together.wait(20)))
+    serve(Script(DNSRecord, delete=lambda ctx, obj, cluster: together.wait(PATIENCE)))
     create(records)
     for name in RECORDS:
         records.delete(name)
@@ -178,7 +179,7 @@ def test_a_namespace_can_be_deleted_in_whatever_order(serve, records, deleted, d
             records.client.delete(resource, name, records.namespace)
         except NotFound:
             pass  # its namespace's deletion was faster
-    eventually(lambda: _is_gone(records.client, records.namespace))
+    eventually(lambda: _is_gone(records.client, records.namespace), 2 * PATIENCE)
     assert sorted({name for _, name in deleted}) == sorted(["infra", *RECORDS])
 
 

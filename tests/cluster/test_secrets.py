@@ -10,7 +10,7 @@ import pytest
 from builders import API
 from builders import cluster as cluster_manifest
 from cryptography import x509
-from harness import eventually
+from harness import PATIENCE, eventually
 
 from actuator.codec import decode
 from actuator.errors import ActuatorError, ApiError, ConfigurationError, Invalid, RequeueAfter
@@ -271,7 +271,7 @@ def test_managers_that_ensure_at_once_end_with_one_secret_each(admin, namespace,
         clock = Clock()
         clock.time += timedelta(seconds=apart * number)
         manager = SecretsManager(admin, namespace, "provider-test", clock)
-        start.wait(10)
+        start.wait(PATIENCE)
         for _ in range(20):
             try:
                 return manager.ensure(CONFIGS)

@@ -9,10 +9,9 @@ import attrs
 import pytest
 
 from actuator.interface import ExternalResource
-from generic.drill.evidence import BYPASSED
 from generic.faults import Script
 from hack.soak.figures import Sample
-from hack.soak.judge import Seen, judge, outcomes_in
+from hack.soak.judge import BYPASSED, Seen, judge, outcomes_in
 from hack.soak.lives import Ending, Life
 from hack.soak.outside import TYPE
 

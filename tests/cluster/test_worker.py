@@ -3,7 +3,7 @@
 import base64
 import gzip
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import attrs
 import pytest
@@ -13,6 +13,7 @@ from harness import eventually
 from actuator.codec import decode
 from actuator.errors import NotFound
 from actuator.interface import Resource
+from actuator.meta import parse_time
 from actuator.v1alpha1 import Cluster, Worker, WorkerPool
 from generic.looking import looking
 from generic.machinecontroller import MachineController
@@ -208,9 +209,9 @@ def test_the_status_names_deployments_before_there_are_machines(
     start(Machines())
     workers.create(manifest(namespace, pool()))
     eventually(lambda: workers.status().get("machineDeployments"))
-    eventually(lambda: workers.last_operation() == ("Create", "Processing"))
-    said = eventually(lambda: workers.status()["lastOperation"]["description"])
-    assert "machine-controller-manager has not seen the change yet" in said
+    waits = "machine-controller-manager has not seen the change yet"
+    eventually(lambda: waits in said_by(workers))
+    assert workers.last_operation() == ("Create", "Processing")
     controller.enabled = True
     eventually(workers.is_ready)
 
@@ -342,17 +343,18 @@ def test_case_52_an_unhealthy_deployment_is_waited_for(
 
 
 class Later:
-    """The time that a stuck machine-controller-manager is given, and a bit."""
+    """So many seconds after the youngest deployment or class was made, however long that is ago."""
 
-    def __init__(self, seconds):
-        self.seconds = seconds
+    def __init__(self, seconds, found):
+        made = [obj.metadata.creation_timestamp for obj in (*found.deployments, *found.classes)]
+        self.time = max(map(parse_time, made)) + timedelta(seconds=seconds)
 
     @property
     def clock(self):
         return self
 
     def now(self):
-        return datetime.now(UTC) + timedelta(seconds=self.seconds)
+        return self.time
 
 
 def test_case_53_a_controller_is_stuck_that_knows_of_a_deployment_and_made_no_set(
@@ -363,16 +365,17 @@ def test_case_53_a_controller_is_stuck_that_knows_of_a_deployment_and_made_no_se
     worker, shoot = decode(Worker, workers.get()), Cluster()
     [group] = Machines().machine_deployments(None, worker, shoot)
     found = look(admin, namespace)
+    early, late = Later(119, found), Later(121, found)
     without = attrs.evolve(found, sets=[])
-    assert is_stuck(Later(130), group, without)
-    assert not is_stuck(Later(60), group, without), "it is too early to say"
-    assert not is_stuck(Later(130), group, found), "there is the set"
+    assert is_stuck(late, group, without)
+    assert not is_stuck(early, group, without), "it is too early to say"
+    assert not is_stuck(late, group, found), "there is the set"
     other = attrs.evolve(group, class_name="another")
-    assert not is_stuck(Later(130), other, found), "there is no such class"
+    assert not is_stuck(late, other, found), "there is no such class"
     release = {"metadata": {"finalizers": None}}
     admin.patch(MACHINE_DEPLOYMENTS, group.name, namespace, release)
     unknown = attrs.evolve(look(admin, namespace), sets=[])
-    assert not is_stuck(Later(130), group, unknown), "it has not seen the deployment"
+    assert not is_stuck(late, group, unknown), "it has not seen the deployment"
 
 
 def test_case_53_a_stuck_controller_is_restarted(
@@ -414,15 +417,10 @@ def test_machines_go_without_being_drained(workers, admin, start, controller, na
     created(workers, start, pool())
     controller.enabled = False
     workers.delete()
-
     eventually(lambda: force_deletion_labels(admin, namespace) == {"True"})
-    said = eventually(
-        lambda: (
-            workers.last_operation() == ("Delete", "Processing")
-            and workers.status()["lastOperation"]["description"]
-        )
-    )
-    assert "Waiting for the deletion of 2 machines, 1 machine sets" in said
+    waits = "Waiting for the deletion of 2 machines, 1 machine sets"
+    eventually(lambda: waits in said_by(workers))
+    assert workers.last_operation() == ("Delete", "Processing")
     controller.enabled = True
     eventually(workers.is_gone)
 
