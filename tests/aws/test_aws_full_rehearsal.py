@@ -53,7 +53,7 @@ def flow(rehearsal, environment, admin, namespace, garden, shoot) -> Iterator[Fl
             stack.enter_context(running(environment, admin, namespace, actuator))
         controller = MachineController(admin, shoot.technical_id)
         stack.enter_context(looking(controller.look, "machine-controller"))
-        made = Flow(garden, shoot, [kind_of(one) for one in actuators], patience=60)
+        made = Flow(garden, shoot, [kind_of(one) for one in actuators], patience=180)
         made.create(rehearsal.manifests(rehearsed(shoot, namespace)))
         yield made
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 from harness import eventually
-from shootside import Extended, shoot_managers
+from shootside import Extended, OneShoot, shoot_managers
 
 from actuator.errors import NotFound
 from actuator.interface import Resource, resource_of
@@ -46,7 +46,7 @@ def shoots(admin, namespace) -> Iterator[Shoots]:
     install_crds(admin, [crd(PublicIPAddress), crd(VirtualMachine)])
     with (
         shoot_managers(admin, namespace) as found,
-        looking(ResourceManager(admin).look, "resource-manager"),
+        looking(ResourceManager(OneShoot(admin, namespace)).look, "resource-manager"),
     ):
         yield found
 
@@ -200,7 +200,6 @@ def test_what_is_wrong_in_the_configuration_is_named(cp, given, words):
     eventually(cp.is_gone)
 
 
-@pytest.mark.timeout(300)
 def test_force_deletions_are_rehearsed_and_every_rule_holds(command, tmp_path):
     rehearsal = "extensions.azurecontrolplane.rehearsal:AzureRehearsal"
     options = ["--shoots", "2", "--scenario", "deletion-denied", "--output", tmp_path]

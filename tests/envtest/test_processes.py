@@ -40,7 +40,7 @@ def test_a_killed_parent_leaves_no_child_grandchild_or_directory(
     with subprocess.Popen([*python, code], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         directory = Path(parent.stdout.readline().strip())
-        wait_until(lambda: len(processes_of(directory)) >= 3, 5)  # reaper, shell, sleep
+        wait_until(lambda: len(processes_of(directory)) >= 3, 60)  # reaper, shell, sleep
         parent.send_signal(signal.SIGKILL)
         wait_until(lambda: not processes_of(directory) and not directory.exists(), 60)
 
@@ -72,7 +72,7 @@ def test_closing_works_although_the_reaper_was_killed(
     processes_of: Callable[[Path], list[int]],
     wait_until: Callable[[Callable[[], bool], float], None],
 ) -> None:
-    wait_until(lambda: bool(processes_of(group.directory)), 5)  # empty while it is being loaded
+    wait_until(lambda: bool(processes_of(group.directory)), 60)  # empty while it is being loaded
     (reaper,) = processes_of(group.directory)
     group.start(["sleep", "60"], subprocess.DEVNULL, os.environ)
     os.kill(reaper, signal.SIGKILL)
@@ -90,7 +90,7 @@ def test_stopping_is_bounded(group: ProcessGroup) -> None:
     stop(process, 0.2)
     process.stdout.close()
     assert process.returncode == -signal.SIGKILL
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
 
 
 def test_a_program_that_cannot_run_is_one_clear_error(group: ProcessGroup) -> None:

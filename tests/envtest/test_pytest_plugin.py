@@ -74,7 +74,7 @@ class Run:
 
     def output(self) -> str:
         """Wait for the end."""
-        return self.process.communicate(timeout=150)[0]
+        return self.process.communicate(timeout=400)[0]
 
     @property
     def recorded(self) -> list[str]:
@@ -128,7 +128,7 @@ def test_a_killed_session_leaves_no_cluster(
     wait_until(lambda: len(run.recorded) == 2, 100)
     (directory,) = map(Path, run.directories)
     run.process.send_signal(signal.SIGKILL)
-    run.process.communicate(timeout=150)
+    run.process.communicate(timeout=400)
     wait_until(lambda: not directory.exists() and not processes_of(directory), 60)
 
 

@@ -20,7 +20,7 @@ from extensions.externaldatabase.connection import SECRETS
 from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.ground import Ground
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
-from generic.orphans import ORPHANS, Orphan
+from generic.orphans import ORPHANS, SHOOT_LABEL, Orphan
 
 
 @contextmanager
@@ -28,10 +28,11 @@ def connected(engine: Engine, there: Endpoint, database: str = "") -> Iterator[A
     """A cursor on a server."""
     if engine is Engine.POSTGRES:
         url = there.url("postgresql", database or "postgres")
-        with psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
+        with psycopg.connect(url, autocommit=True, connect_timeout=60) as connection:
             yield connection.cursor()
         return
     login = {"user": there.user, "password": there.password, "autocommit": True}
+    login["connect_timeout"] = 60
     with pymysql.connect(
         host=there.host, port=there.port, database=database or None, **login
     ) as connection:
@@ -138,6 +139,6 @@ class Databases(Seed):
 
     def orphans(self) -> dict[str, str]:
         """What is on record as left outside: type and id."""
-        specs = [decode(Orphan, raw).spec for raw in self.client.list(ORPHANS)]
-        mine = [one.resource for one in specs if one.object.namespace == self.namespace]
+        found = self.client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={self.namespace}")
+        mine = [decode(Orphan, raw).spec.resource for raw in found]
         return {one.type: one.id for one in mine}

@@ -2,12 +2,9 @@
 
 import json
 
-import pytest
-
 REHEARSAL = "extensions.externaldatabase.rehearsal:DatabaseRehearsal"
 
 
-@pytest.mark.timeout(400)
 def test_a_drill_leaves_databases_and_says_so(command, tmp_path):
     done = command("drill", REHEARSAL, "--shoots", 2, "--output", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -36,7 +36,6 @@ def enter(ground, engine, claim, database, password="secret"):
     return run(engine, there, "SELECT 1", database)
 
 
-@pytest.mark.timeout(300)
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(name=HOSTILE)
 def test_a_hostile_name_is_one_database_of_that_name_or_an_error(server, ground, engine, name):

@@ -67,7 +67,7 @@ def test_deletion_drops_database_and_login_and_the_secret_is_collected(
             return True
         return False
 
-    eventually(collected)
+    eventually(collected, 180)  # the collector looks for new kinds every half a minute
     assert databases.orphans() == {}
 
 
@@ -189,7 +189,7 @@ def test_a_deletion_that_was_tried_for_long_enough_waits_for_a_change(
     ground.give_back()
     databases.patch({"spec": {"deletionPolicy": "Retain"}})
     eventually(databases.is_gone)
-    assert outcomes(manager)["deleted"] == 1
+    eventually(lambda: outcomes(manager)["deleted"] == 1)
 
 
 def test_a_login_that_is_gone_comes_back_and_that_is_said(databases, serve, login):

@@ -181,8 +181,8 @@ def every_call(client, namespace):
     ("answer", "cls"),
     [
         (DROP, Unavailable),
-        (status(429, "TooManyRequests", Retry_After="1"), TooManyRequests),
-        (status(503, "ServiceUnavailable", Retry_After="1"), Unavailable),
+        (status(429, "TooManyRequests", Retry_After="60"), TooManyRequests),
+        (status(503, "ServiceUnavailable", Retry_After="60"), Unavailable),
         (Answer(302, headers={"Location": "/version"}), ApiError),
     ],
     ids=["dropped", "429", "503", "302"],
@@ -194,7 +194,7 @@ def test_no_request_is_ever_repeated_or_redirected(through, http, namespace, ans
         with pytest.raises(cls):
             call()
         assert (len(http.requests), http.requests[-1][0]) == (number, method)
-    assert time.monotonic() - began < 1, "something waited"
+    assert time.monotonic() - began < 30, "something waited"
 
 
 def test_a_connection_that_died_while_idle_is_no_reason_to_repeat_either(across, tcp, namespace):
@@ -233,7 +233,7 @@ def test_an_answer_that_does_not_come_is_a_silence(across, tcp):
     began = time.monotonic()
     with pytest.raises(Silence) as caught:
         across.send("GET", "/api/v1/namespaces", timeout=0.3)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20, "30 s are the default"
     assert caught.value.status == 0
     assert "GET /api/v1/namespaces" in caught.value.message
 
@@ -306,7 +306,7 @@ def test_a_stream_yields_whole_lines_however_they_arrive(through, admin, namespa
         0.1, lambda: admin.create(CONFIG_MAPS, config_map(namespace, "big", text=text))
     )
     timer.start()
-    with through.stream(path_of(CONFIG_MAPS, namespace), query, read_timeout=10) as lines:
+    with through.stream(path_of(CONFIG_MAPS, namespace), query, read_timeout=60) as lines:
         event = json.loads(next(lines))
     assert (event["type"], event["object"]["data"]["text"]) == ("ADDED", text)
 
@@ -315,11 +315,11 @@ def test_a_stream_that_falls_silent_says_so(through, namespace):
     query = {"watch": "true", "resourceVersion": "0", "fieldSelector": "metadata.name=none"}
     began = time.monotonic()
     with (
-        through.stream(path_of(CONFIG_MAPS, namespace), query, read_timeout=0.3) as lines,
+        through.stream(path_of(CONFIG_MAPS, namespace), query, read_timeout=2) as lines,
         pytest.raises(Silence),
     ):
         next(lines)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
 
 
 def test_a_stream_that_is_refused_raises_before_the_first_line(through, http, namespace):

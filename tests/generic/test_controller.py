@@ -45,7 +45,7 @@ class Held:
     def runs_after_release(self, wanted):
         self.go.set()
         deadline = threading.Event()
-        for _ in range(100):
+        for _ in range(3000):
             if len(self.runs) >= wanted and not deadline.wait(0.05):
                 break
             deadline.wait(0.02)

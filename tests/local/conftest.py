@@ -19,6 +19,7 @@ from generic.garden import NAMESPACES
 from generic.managedresources import ManagedResource
 from generic.manager import Manager
 from generic.options import Options
+from generic.predicates import has_namespace
 from generic.rbac import cluster_role, role_binding
 from generic.seed import install_crds
 
@@ -69,11 +70,12 @@ def other_seed(seed, admin) -> Iterator[Seed]:
 
 
 @pytest.fixture
-def serve_mounts(environment, admin) -> Iterator[Callable[[], None]]:
-    """Switches the storage vendor's controller on."""
+def serve_mounts(environment, admin, namespace) -> Iterator[Callable[[], None]]:
+    """Switches the storage vendor's controller on, for the Mounts of this test alone."""
     options = Options(metrics_bind_address="0", health_bind_address="0")
     manager = Manager(attrs.evolve(options, leader_election=False))
-    manager.add(MountController())
+    ours = has_namespace(namespace, f"{namespace}-moved")
+    manager.add(MountController(), predicates=[ours])
     name = f"mounts-{id(manager):x}"
     admin.create(ROLES, cluster_role(manager, name))
     admin.create(BINDINGS, role_binding(name, user=name))

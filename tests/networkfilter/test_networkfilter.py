@@ -139,7 +139,6 @@ def test_what_is_wrong_in_the_configuration_is_named(filtered, given, words):
     eventually(filtered.is_gone)
 
 
-@pytest.mark.timeout(300)
 def test_force_deletions_are_rehearsed_and_every_rule_holds(command, tmp_path):
     rehearsal = "extensions.networkfilter.rehearsal:NetworkFilterRehearsal"
     options = ["--shoots", "2", "--scenario", "deletion-denied", "--output", tmp_path]

@@ -17,7 +17,7 @@ from typing import Any
 
 import attrs
 from builders import cluster, infrastructure
-from harness import FINALIZER, INFRASTRUCTURES, Seed, eventually
+from harness import FINALIZER, INFRASTRUCTURES, PATIENCE, Seed, eventually
 
 from actuator import Actuator, ActuatorError, ExternalResource
 from actuator.interface import WrappedActuator
@@ -29,8 +29,8 @@ __all__ = ["BUGS", "CHECKS", "Bug", "Recorder", "Seen", "Things", "rehearse"]
 
 FOREIGN = "example.org/foreign"
 BAD, GOOD = "bad", "good"
-_PATIENCE = 4.0
-"""Seconds for what is broken on purpose: it is not waited for any longer."""
+_SHORT = 4.0
+"""Seconds for what may be broken on purpose: with a bug it is not waited for any longer."""
 
 
 class Things(Actuator[Infrastructure]):
@@ -185,6 +185,7 @@ CHECKS: dict[str, Callable[[Seen], bool]] = {
 
 def rehearse(seed: Seed, start: Callable[..., Any], bug: Bug | None) -> Seen:
     """Two objects, ready, deleted, one of them stuck until it is forced; what was seen."""
+    patience = PATIENCE if bug is None else _SHORT
     things = Things()
     seen, bug = Seen(things), bug or Bug(rule="", text="")
     manager = start(
@@ -196,14 +197,14 @@ def rehearse(seed: Seed, start: Callable[..., Any], bug: Bug | None) -> Seen:
         eventually(lambda name=name: seed.is_ready(name))
     seen.made = list(things.outside)
     seed.delete(BAD)
-    seen.said_why = _comes(lambda: seed.status(BAD).get("lastError"))
+    seen.said_why = _comes(lambda: seed.status(BAD).get("lastError"), patience)
     seed.delete(GOOD)
-    seen.good_in_time = _comes(partial(_is_released, seed, GOOD))
+    seen.good_in_time = _comes(partial(_is_released, seed, GOOD), patience)
     seed.update_cluster(cluster(seed.namespace, force="true"))
     for name in (BAD, GOOD):
-        _comes(partial(_is_released, seed, name))
+        _comes(partial(_is_released, seed, name), PATIENCE)  # whichever bug there is
     seen.gone = sum(_is_released(seed, name) for name in (BAD, GOOD))
-    _comes(lambda: _final(manager) == seen.gone)
+    _comes(lambda: _final(manager) == seen.gone, patience)
     seen.outcomes = _final(manager)
     for name in (BAD, GOOD):
         if not seed.is_gone(name):
@@ -218,9 +219,9 @@ def _is_released(seed: Seed, name: str) -> bool:
     return FINALIZER not in (seed.get(name)["metadata"].get("finalizers") or [])
 
 
-def _comes(check: Callable[[], Any]) -> bool:
+def _comes(check: Callable[[], Any], seconds: float) -> bool:
     try:
-        eventually(check, _PATIENCE)
+        eventually(check, seconds)
     except AssertionError:
         return False
     return True

@@ -22,7 +22,8 @@ from generic.orphans import ORPHANS, SHOOT_LABEL
 
 MANY = 60
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
-SHORT = Timing(lease_duration=1.5, renew_deadline=1.0, retry_period=0.2)
+STEADY = Timing(lease_duration=5, renew_deadline=4, retry_period=0.4)
+"""Long enough that a machine that is only busy loses no lease."""
 
 
 # --- 41
@@ -68,7 +69,7 @@ def test_scenario_41_a_forced_deletion_goes_ahead_of_many_that_are_throttled(
     eventually(lambda: other_shoot.is_gone("forced"))
     assert len(seed.client.list(seed.resource, seed.namespace)) == MANY
     throttled.clear()
-    eventually(lambda: not seed.client.list(seed.resource, seed.namespace), 120)
+    eventually(lambda: not seed.client.list(seed.resource, seed.namespace), 240)
 
 
 # --- 17
@@ -88,7 +89,7 @@ class Candidate:
             on_lost=self.lost.set,
             clock=SystemClock(),
             metrics=Metrics(),
-            timing=SHORT,
+            timing=STEADY,
         )
         self.thread = threading.Thread(target=self.elector.run, args=(self.stop,), daemon=True)
         self.thread.start()
@@ -104,7 +105,7 @@ def test_scenario_17_after_an_election_on_a_slow_etcd_somebody_leads_again(
 ):
     """Who lost the lease ends its process; who waited, or is started anew, takes over."""
     with FaultProxy(kubeconfig, tmp_path) as proxy:
-        client = connect(proxy.kubeconfig).within(0.5)
+        client = connect(proxy.kubeconfig).within(2)
         first = Candidate(client, namespace)
         eventually(first.elector.is_leading)
         standby = Candidate(client, namespace)
@@ -157,10 +158,10 @@ def test_scenario_19_a_wrong_clock_stretches_no_budget_and_makes_no_age_negative
     )
     assert 0 <= explained.standing.deleting.seconds < 600
     eventually(seed.is_gone)
-    assert 4.5 < time.monotonic() - began < 60, "not the five minutes that the clock is wrong"
+    assert 4.5 < time.monotonic() - began < 200, "not the five minutes that the clock is wrong"
     (orphan,) = seed.client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={seed.namespace}")
     skew = parse_time(orphan["spec"]["recordedAt"]) - SystemClock().now()
-    assert abs(skew.total_seconds() + minutes * 60) < 30, "the record says what the clock said"
+    assert abs(skew.total_seconds() + minutes * 60) < 120, "the record says what the clock said"
 
 
 def test_scenario_19_a_wrong_clock_holds_no_operation_up(seed, start, script):
