@@ -34,6 +34,7 @@ EVENTS = Resource("v1", "events")
 RBAC = "rbac.authorization.k8s.io/v1"
 ROLES = Resource(RBAC, "clusterroles", namespaced=False)
 BINDINGS = Resource(RBAC, "clusterrolebindings", namespaced=False)
+_REVIEWS = Resource("authorization.k8s.io/v1", "subjectaccessreviews", namespaced=False)
 FINALIZER = Infrastructure.KIND.finalizer
 OPERATION = "gardener.cloud/operation"
 TIMESTAMP = "gardener.cloud/timestamp"
@@ -62,6 +63,25 @@ def eventually(check: Callable[[], Any], seconds: float = PATIENCE) -> Any:
         if time.monotonic() > deadline:
             raise AssertionError(f"still {answer!r} after {seconds} s: {check}")
         time.sleep(0.05)
+
+
+def is_allowed(
+    admin: Client, user: str, verb: str, resource: str, group: str = "", **attributes: str
+) -> bool:
+    """Whether RBAC lets a user do that, as the API server knows it now: it hears of roles late.
+
+    `resource` may have a subresource; attributes are namespace and name.
+    """
+    plural, _, subresource = resource.partition("/")
+    asked = {"verb": verb, "group": group, "resource": plural, "subresource": subresource}
+    review = {
+        "apiVersion": _REVIEWS.api_version,
+        "kind": "SubjectAccessReview",
+        "metadata": {},
+        "spec": {"user": user, "resourceAttributes": {**asked, **attributes}},
+    }
+    answer: bool = admin.create(_REVIEWS, review)["status"]["allowed"]
+    return answer
 
 
 def missing(what: str) -> Never:

@@ -13,7 +13,7 @@ import click
 import pytest
 import yaml
 from builders import infrastructure
-from harness import PATIENCE, eventually
+from harness import PATIENCE, eventually, is_allowed
 
 from actuator import Actuator, Resource
 from actuator.errors import ConfigurationError, NotFound
@@ -63,7 +63,6 @@ RESOURCES = {
     ),
 }
 LEASES = Resource("coordination.k8s.io/v1", "leases")
-REVIEWS = Resource("authorization.k8s.io/v1", "subjectaccessreviews", namespaced=False)
 INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 
 
@@ -211,26 +210,12 @@ def installed(admin, write, render, environment, namespace):
         admin.delete(RESOURCES[obj["kind"]], meta["name"], meta.get("namespace", ""))
 
 
-def allowed(admin, namespace, verb, resource, group="", where="", name=""):
-    wanted = {"verb": verb, "group": group, "namespace": where, "name": name}
-    wanted["resource"], _, wanted["subresource"] = resource.partition("/")
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "metadata": {},
-        "spec": {
-            "user": f"system:serviceaccount:{namespace}:mine",
-            "resourceAttributes": wanted,
-        },
-    }
-    return admin.create(REVIEWS, review)["status"]["allowed"]
-
-
 def test_the_account_may_do_what_the_manager_does_and_nothing_else(admin, installed, namespace):
     def may(*arguments, **more):
-        return allowed(admin, namespace, *arguments, **more)
+        user = f"system:serviceaccount:{namespace}:mine"
+        return is_allowed(admin, user, *arguments, **more)
 
-    def is_granted(*arguments, **more):  # the API server hears of a role a moment later
+    def is_granted(*arguments, **more):
         return eventually(lambda: may(*arguments, **more))
 
     extensions, coordination = "extensions.gardener.cloud", "coordination.k8s.io"
@@ -238,16 +223,16 @@ def test_the_account_may_do_what_the_manager_does_and_nothing_else(admin, instal
         assert is_granted(verb, "infrastructures", extensions)
     assert is_granted("patch", "infrastructures/status", extensions)
     assert is_granted("watch", "clusters", extensions)
-    assert is_granted("create", "events", where=namespace)
+    assert is_granted("create", "events", namespace=namespace)
     for name in ("mine-leader-election", "gardener-extension-heartbeat"):
-        assert is_granted("patch", "leases", coordination, where=namespace, name=name)
-    assert is_granted("create", "leases", coordination, where=namespace)
-    assert not may("patch", "leases", coordination, where="kube-system")
+        assert is_granted("patch", "leases", coordination, namespace=namespace, name=name)
+    assert is_granted("create", "leases", coordination, namespace=namespace)
+    assert not may("patch", "leases", coordination, namespace="kube-system")
     assert not may("list", "secrets")
-    assert not may("get", "secrets", where=namespace)
+    assert not may("get", "secrets", namespace=namespace)
     assert not may("delete", "infrastructures", extensions)
     assert not may("list", "controlplanes", extensions)
-    assert not may("create", "pods", where=namespace)
+    assert not may("create", "pods", namespace=namespace)
     assert not may("*", "*", "*")
 
 

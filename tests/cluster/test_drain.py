@@ -8,7 +8,7 @@ import time
 import click
 import pytest
 from builders import API, infrastructure
-from harness import BINDINGS, FINALIZER, ROLES, Script, eventually
+from harness import BINDINGS, FINALIZER, ROLES, Script, eventually, is_allowed
 
 from actuator import Resource
 from actuator.errors import ActuatorError, NotFound, Unavailable
@@ -28,7 +28,6 @@ from generic.seed import install
 ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
 FOREIGN = "example.org/foreign"
 SECRETS = Resource("v1", "secrets")
-REVIEWS = Resource("authorization.k8s.io/v1", "subjectaccessreviews", namespaced=False)
 ENTRIES = resource_of(BackupEntry.KIND)
 GUARD = BackupEntry.KIND.finalizer
 MODULE = """
@@ -272,22 +271,15 @@ def user(admin, environment, namespace):
     name = f"{namespace}-drain"
     made = []
 
-    def is_granted(rule):
-        """Whether the API server has heard of the role by now."""
-        asked = {"verb": rule["verbs"][0], "group": rule["apiGroups"][0]}
-        asked["resource"], _, asked["subresource"] = rule["resources"][0].partition("/")
-        spec = {"user": name, "resourceAttributes": asked}
-        review = {"apiVersion": REVIEWS.api_version, "kind": "SubjectAccessReview"}
-        return admin.create(REVIEWS, {**review, "metadata": {}, "spec": spec})["status"]["allowed"]
-
     def make(rules):
         role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
         admin.create(ROLES, {**role, "metadata": {"name": name}, "rules": rules})
         made.append(ROLES)
         admin.create(BINDINGS, role_binding(name, user=name))
         made.append(BINDINGS)
-        if rules:
-            eventually(lambda: is_granted(rules[0]))
+        for rule in rules[:1]:
+            first = (rule["verbs"][0], rule["resources"][0], rule["apiGroups"][0])
+            eventually(lambda: is_allowed(admin, name, *first))
         return environment.user_kubeconfig(name)
 
     yield make

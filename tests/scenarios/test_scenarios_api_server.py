@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from builders import API, infrastructure
-from harness import FINALIZER, eventually
+from harness import FINALIZER, eventually, is_allowed
 
 from actuator import Resource
 from actuator.errors import ApiError
@@ -61,7 +61,8 @@ def test_scenario_30_a_permission_revoked_in_a_deletion_is_named_until_it_is_bac
     eventually(lambda: "delete" in script.operations())
     revocation = Revocation(admin, stage.role, Revoked(resource="infrastructures", verbs=["patch"]))
     revocation.take()
-    eventually(lambda: not allowed(admin, stage.role, seed.namespace))
+    patch = ("patch", "infrastructures", API.partition("/")[0])
+    eventually(lambda: not is_allowed(admin, stage.role, *patch, namespace=seed.namespace))
     gate.set()
     condition = eventually(lambda: blocked(seed))
     assert condition["reason"] == "Forbidden"
@@ -69,19 +70,6 @@ def test_scenario_30_a_permission_revoked_in_a_deletion_is_named_until_it_is_bac
     revocation.give_back()
     eventually(seed.is_gone)
     assert script.operations() == ["reconcile", "delete"]
-
-
-def allowed(admin, user, namespace):
-    """Whether RBAC lets the user patch Infrastructures, as the API server sees it now."""
-    attributes = {"verb": "patch", "group": API.partition("/")[0], "resource": "infrastructures"}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "metadata": {},
-        "spec": {"user": user, "resourceAttributes": {**attributes, "namespace": namespace}},
-    }
-    reviews = Resource("authorization.k8s.io/v1", "subjectaccessreviews", namespaced=False)
-    return admin.create(reviews, review)["status"]["allowed"]
 
 
 @pytest.fixture
