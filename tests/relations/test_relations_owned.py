@@ -49,6 +49,7 @@ def test_in_the_background_children_go_after_it_and_shared_ones_with_the_last(te
 def test_in_the_foreground_it_waits_for_the_child_that_it_controls(team, maps, admin):
     blue, red = team("blue", shared="everybody"), team("red", shared="everybody")
     maps.patch(f"team-{blue.name}", {"metadata": {"finalizers": [HELD]}})
+    be_seen_by_the_collector(team, maps)
     blue.delete("Foreground")
     eventually(lambda: blue.get()["metadata"]["finalizers"] == ["foregroundDeletion"])
     eventually(lambda: deleting(admin, maps, f"team-{blue.name}"), COLLECTED)
@@ -72,7 +73,7 @@ def test_orphaned_children_stay_and_forget_it(team, maps):
 
 
 def be_seen_by_the_collector(team, maps):
-    """Of a child that it has not seen yet, it would not know that it is to be orphaned."""
+    """A child that it sees only after its owner's deletion it neither orphans nor lets go of."""
     last = team("last", settings={"seen": "after all others"})
     last.delete("Background")
     maps.goes(f"team-{last.name}")
