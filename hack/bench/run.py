@@ -244,7 +244,7 @@ def _run_memory(bench: Bench, size: Size) -> list[Gate]:
     return [
         Gate(f"peak MiB with {objects} shoots", cached.peak, operator.le, 250.0),
         Gate(f"ms a scrape with {objects} objects", cached.scrape, operator.le, 100.0),
-        Gate("ms a scrape, all of them under deletion", deleting, operator.le, 100.0),
+        Gate("ms a scrape, all of them under deletion", deleting, operator.le, 200.0),
     ]
 
 
