@@ -38,10 +38,10 @@ def view(browser, path, width, scheme):
         yield tab, wrong
 
 
-def faults(browser, path):
-    """What is wrong with a page, in all views: a line each."""
+def faults(browser, path, views=VIEWS):
+    """What is wrong with a page, in these views: a line each."""
     found = []
-    for width, scheme in VIEWS:
+    for width, scheme in views:
         with view(browser, path, width, scheme) as (tab, wrong):
             needs = tab.evaluate("document.documentElement.scrollWidth")
             if needs > width:

@@ -10,6 +10,7 @@ from generic.drill.migration.rules import judge as judge_migration
 from generic.drill.page import page
 from generic.drill.report import write_html
 
+ONE = [(PHONE, "light")]
 LONG = "arn:aws:iam::000000000000:role/" + "x" * 300
 
 
@@ -69,13 +70,13 @@ def test_a_report_is_whole_and_readable_in_each_view(browser, shown, text):
 )
 def test_what_is_wrong_with_a_page_is_noticed(browser, shown, broken, says):
     text = force_deletion().replace("</main>", f"{broken}</main>")
-    assert any(says in fault for fault in faults(browser, shown(text)))
+    assert any(says in fault for fault in faults(browser, shown(text), ONE))
 
 
 def test_what_can_be_unfolded_is_looked_at_too(browser, shown):
     pale = "<p><font color='#999'>pale</font></p>"
     text = force_deletion().replace("</details>", f"{pale}</details>")
-    assert any("color-contrast" in fault for fault in faults(browser, shown(text)))
+    assert any("color-contrast" in fault for fault in faults(browser, shown(text), ONE))
 
 
 def bars(tab):
