@@ -36,6 +36,10 @@ settings.register_profile(
 )
 settings.load_profile("suite")
 
+# In the background of a shell Ctrl-C is ignored, and would be by the programs that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long begins first, so that nobody waits for it in the end."""
