@@ -20,6 +20,7 @@ from pathlib import Path
 import attrs
 
 from generic.envtest.golang import GoModule, cached_programs
+from generic.envtest.processes import stop
 from generic.envtest.servers import free_port
 
 HERE = Path(__file__).parent
@@ -83,12 +84,7 @@ class Side:
         except TimeoutError as error:
             raise SideError(f"{self.name}: {error}; its log ends with:\n{_tail(log)}") from error
         finally:
-            process.terminate()
-            try:
-                process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            stop(process, _STOP_SECONDS)
 
     def _wait_ready(self, process: subprocess.Popen[bytes], address: str, log: Path) -> None:
         end = time.monotonic() + _READY_SECONDS

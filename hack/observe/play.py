@@ -20,23 +20,20 @@ from actuator import (
     RequeueAfter,
     SeedObjects,
 )
-from actuator.cluster import FORCE_DELETION
 from actuator.errors import NotFound
-from actuator.interface import Resource, resource_of
+from actuator.interface import resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import Infrastructure
 from generic.client import HttpClient
-from generic.clusters import CLUSTERS
 from generic.escalation import Escalation, Then
 from generic.faults import Effect, Fault, FaultProxy
-from generic.garden import not_ready_because
+from generic.garden import Garden, Shoot, not_ready_because
 from generic.headers import DELETION_BLOCKED
 from generic.machines import MACHINES
 
 __all__ = ["GIVES_UP", "NAMES", "TYPE", "Plays", "delete", "force"]
 
 TYPE = "observed"
-NAMESPACE = "shoot--observed--one"
 NAMES = (
     *("deleted", "pending", "failed", "gave-up", "skipped", "foreign", "bypassed"),
     *("forced", "hangs"),
@@ -45,8 +42,9 @@ NAMES = (
 
 _STUCK = ("failed", "gave-up", "bypassed", "forced", "hangs")
 _OTHERS = "example.org/controller"
+_NAMESPACE = "shoot--observed--one"
+_SHOOT = Shoot(technical_id=_NAMESPACE, name="one", project="observed", region="eu-1")
 _INFRASTRUCTURES = resource_of(Infrastructure.KIND)
-_NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 _PATIENCE = 90.0
 
 GIVES_UP = Escalation(after=0, then=Then.GIVE_UP, code=ErrorCode.ERR_INFRA_QUOTA_EXCEEDED)
@@ -84,49 +82,50 @@ class Plays(Actuator[Infrastructure]):
 
 def delete(admin: HttpClient, way: FaultProxy, say: Callable[[str], None]) -> None:
     """Creates the objects and deletes them; what is stuck then stays so. Raises ActuatorError."""
-    _create(admin)
+    garden = Garden(admin)
+    _create(garden)
     _wait("all are ready", lambda: all(_is_ready(admin, name) for name in NAMES))
     say("A 410 in the watch")
     way.inject(Fault(effect=Effect.STREAM_ERROR, status=410, resource="infrastructures.*", times=1))
     _annotate(admin, "failed", "example.org/seen", "yes")
     say("Deletions: one goes, one waits, the others are stuck")
     _annotate(admin, "skipped", "gardener.cloud/operation", "wait-for-state")
+    garden.mark_deleted(_SHOOT)
     for name in NAMES:
-        admin.delete(_INFRASTRUCTURES, name, NAMESPACE)
+        garden.delete(Infrastructure.KIND, _NAMESPACE, name)
     _wait("deleted is gone", lambda: _is_gone(admin, "deleted"))
     _wait("the stuck say why", lambda: all(_is_blocked(admin, name) for name in _STUCK))
     say("Somebody takes a finalizer off")
-    admin.patch(_INFRASTRUCTURES, "bypassed", NAMESPACE, {"metadata": {"finalizers": None}})
+    admin.patch(_INFRASTRUCTURES, "bypassed", _NAMESPACE, {"metadata": {"finalizers": None}})
 
 
 def force(admin: HttpClient) -> None:
     """The user forces the deletion: all go but one that others hold. Raises ActuatorError."""
     _annotate(admin, "skipped", "gardener.cloud/operation", None)
-    spec = _cluster({FORCE_DELETION: "true"})["spec"]
-    admin.patch(CLUSTERS, NAMESPACE, "", {"spec": spec})
+    Garden(admin).force(_SHOOT)
     gone = [name for name in NAMES if name != "foreign"]
     _wait("the forced are gone", lambda: all(_is_gone(admin, name) for name in gone))
 
 
 def _annotate(admin: HttpClient, name: str, key: str, value: str | None) -> None:
     patch = {"metadata": {"annotations": {key: value}}}
-    admin.patch(_INFRASTRUCTURES, name, NAMESPACE, patch)
+    admin.patch(_INFRASTRUCTURES, name, _NAMESPACE, patch)
 
 
 def _is_ready(admin: HttpClient, name: str) -> bool:
-    return not_ready_because(admin.get(_INFRASTRUCTURES, name, NAMESPACE)) is None
+    return not_ready_because(admin.get(_INFRASTRUCTURES, name, _NAMESPACE)) is None
 
 
 def _is_gone(admin: HttpClient, name: str) -> bool:
     try:
-        admin.get(_INFRASTRUCTURES, name, NAMESPACE)
+        admin.get(_INFRASTRUCTURES, name, _NAMESPACE)
     except NotFound:
         return True
     return False
 
 
 def _is_blocked(admin: HttpClient, name: str) -> bool:
-    status = admin.get(_INFRASTRUCTURES, name, NAMESPACE).get("status") or {}
+    status = admin.get(_INFRASTRUCTURES, name, _NAMESPACE).get("status") or {}
     return any(one["type"] == DELETION_BLOCKED for one in status.get("conditions") or [])
 
 
@@ -138,41 +137,20 @@ def _wait(what: str, reached: Callable[[], bool]) -> None:
         time.sleep(0.2)
 
 
-def _create(admin: HttpClient) -> None:
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-    admin.create(_NAMESPACES, namespace)
-    admin.create(CLUSTERS, _cluster({}))
-    machine = {"name": "machine", "namespace": NAMESPACE, "finalizers": [_OTHERS]}
-    typed = _typed(MACHINES.api_version, "Machine")
-    admin.create(MACHINES, {**typed, "metadata": machine, "spec": {"class": {"name": "one"}}})
+def _create(garden: Garden) -> None:
+    garden.create_namespace(_SHOOT)
+    machine = {"name": "machine", "namespace": _NAMESPACE, "finalizers": [_OTHERS]}
+    typed = {"apiVersion": MACHINES.api_version, "kind": "Machine"}
+    garden.deploy({**typed, "metadata": machine, "spec": {"class": {"name": "one"}}})
     for name in NAMES:
-        meta: Raw = {"name": name, "namespace": NAMESPACE}
+        meta: Raw = {"name": name, "namespace": _NAMESPACE}
         if name == "foreign":
             meta["finalizers"] = [_OTHERS]
-        admin.create(
-            _INFRASTRUCTURES,
+        garden.deploy(
             {
-                **_typed(Infrastructure.KIND.api_version, "Infrastructure"),
+                "apiVersion": Infrastructure.KIND.api_version,
+                "kind": "Infrastructure",
                 "metadata": meta,
                 "spec": {"type": TYPE, "region": "eu-1", "secretRef": {"name": "cloudprovider"}},
-            },
+            }
         )
-
-
-def _typed(api_version: str, kind: str) -> Raw:
-    return {"apiVersion": api_version, "kind": kind}
-
-
-def _cluster(annotations: dict[str, str]) -> Raw:
-    shoot = {
-        **_typed("core.gardener.cloud/v1beta1", "Shoot"),
-        "metadata": {"name": "one", "namespace": "garden-observed", "annotations": annotations},
-        "spec": {"region": "eu-1"},
-        "status": {"technicalID": NAMESPACE},
-    }
-    parts = {"cloudProfile": {}, "seed": {}, "shoot": shoot}
-    return {
-        **_typed(Infrastructure.KIND.api_version, "Cluster"),
-        "metadata": {"name": NAMESPACE},
-        "spec": parts,
-    }

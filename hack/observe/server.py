@@ -14,6 +14,7 @@ import attrs
 import urllib3
 
 from actuator.errors import ActuatorError
+from generic.envtest.processes import stop
 from generic.monitoring import GROUPS, rule_file
 
 __all__ = ["Prometheus", "prometheus"]
@@ -75,11 +76,7 @@ def prometheus(program: Path, folder: Path, port: int, target: str) -> Iterator[
         _wait_ready(server, process, log)
         yield server
     finally:
-        process.terminate()
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        stop(process, _STOP_SECONDS)
 
 
 def _wait_ready(server: Prometheus, process: subprocess.Popen[bytes], log: Path) -> None:
