@@ -10,13 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Never
 
 import attrs
 import pytest
 
 from actuator import Actuator, Resource
-from actuator.cluster import Verdict
 from actuator.errors import NotFound
 from actuator.interface import Client, resource_of
 from actuator.meta import Object, Raw
@@ -27,7 +27,7 @@ from generic.garden import Garden, not_ready_because
 from generic.manager import Manager
 from generic.options import Options
 from generic.rbac import cluster_role, role_binding
-from generic.store import cluster_header
+from generic.store import Request, cluster_header
 
 INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 EVENTS = Resource("v1", "events")
@@ -184,17 +184,25 @@ class Seed:
         """What is written afterwards meets managers that have seen this: watches have no order."""
         patch = [{"op": "replace", "path": "/spec", "value": manifest["spec"]}]
         written = self.client.patch(CLUSTERS, self.namespace, "", patch)
-        self._wait_until_seen(cluster_header(written).verdict)
+        self._wait_until_seen(cluster_header(written).resource_version)
 
     def delete_cluster(self) -> None:
         """As `update_cluster`: afterwards no manager has it any more."""
         self.client.delete(CLUSTERS, self.namespace)
-        self._wait_until_seen(Verdict())
+        self._wait_until_seen(None)
 
-    def _wait_until_seen(self, verdict: Verdict) -> None:
+    def _wait_until_seen(self, version: int | None) -> None:
+        """None: that there is no Cluster any more."""
+
+        def has_seen(manager: Manager) -> bool:
+            entry = manager._clusters.get(Request("", self.namespace))
+            if entry is None or version is None:
+                return entry is None and version is None
+            return entry.header.resource_version >= version
+
         for manager in self.managers:
             if not manager._stop.is_set():
-                eventually(lambda manager=manager: manager.verdict(self.namespace) == verdict)
+                eventually(partial(has_seen, manager))
 
     def is_gone(self, name: str = "") -> bool:
         try:
