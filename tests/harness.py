@@ -19,7 +19,7 @@ import pytest
 from actuator import Actuator, Resource
 from actuator.errors import NotFound
 from actuator.interface import Client, resource_of
-from actuator.meta import Object, Raw
+from actuator.meta import ClusterNeed, Object, Raw
 from actuator.v1alpha1 import Infrastructure
 from generic.client import HttpClient
 from generic.clusters import CLUSTERS
@@ -157,8 +157,11 @@ class Seed:
         return Seed(self.client, namespace or self.namespace, cls, name, self.managers)
 
     def create(self, manifest: Raw) -> Raw:
-        resource = CLUSTERS if manifest["kind"] == "Cluster" else self.resource
-        return self.client.create(resource, manifest)
+        if manifest["kind"] != "Cluster":
+            return self.client.create(self.resource, manifest)
+        written = self.client.create(CLUSTERS, manifest)
+        self._wait_until_seen(cluster_header(written).resource_version)
+        return written
 
     def get(self, name: str = "") -> Raw:
         return self.client.get(self.resource, name or self.name, self.where)
@@ -201,7 +204,8 @@ class Seed:
             return entry.header.resource_version >= version
 
         for manager in self.managers:
-            if not manager._stop.is_set():
+            needs = {one.kind.cluster for one in manager.registrations}
+            if not manager._stop.is_set() and needs != {ClusterNeed.NEVER}:
                 eventually(partial(has_seen, manager))
 
     def is_gone(self, name: str = "") -> bool:
