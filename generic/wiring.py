@@ -240,19 +240,22 @@ class Wiring:
 
     def _on_cluster(self, event: Event[ClusterHeader]) -> None:
         """A Cluster that appears, or says something new, is news for all of its namespace."""
-        if not self._clusters.on_event(event):
-            return
+        is_news = self._clusters.on_event(event)
         for watched in self.ours.values():
             for request in watched.store.requests(event.request.name):
-                self._renew(watched, request)
+                entry = watched.store.get(request)
+                if entry is None:
+                    continue
+                if is_news:
+                    self._renew(watched, request, entry.header)
+                if _came_late(event, entry.header):
+                    for controller, _ in watched.controllers:
+                        controller.look_at(request)
 
-    def _renew(self, watched: Watched, request: Request) -> None:
+    def _renew(self, watched: Watched, request: Request, seen: Header) -> None:
         """Puts an object that has something to do ahead of the queue, its backoff forgotten."""
-        entry = watched.store.get(request)
-        if entry is None:
-            return
         for controller, reconciler in watched.controllers:
-            if controller.started and controller.wants(request, entry.header):
+            if controller.started and controller.wants(request, seen):
                 controller.queue.add(request, urgent=True)
                 reconciler.notice_forced(request)
 
@@ -276,3 +279,14 @@ class Wiring:
         for watched in self.ours.values():
             for _, reconciler in watched.controllers:
                 reconciler.sweep()
+
+
+def _came_late(event: Event[ClusterHeader], seen: Header) -> bool:
+    """Whether a Cluster was changed before the object was, and we are told only now.
+
+    Watches have no order among each other: what gardenlet asked for after it wrote the Cluster
+    may have been done with the one of before. One that is new is news anyway.
+    """
+    if event.old is None or event.new is None:
+        return False
+    return event.new.resource_version < seen.resource_version

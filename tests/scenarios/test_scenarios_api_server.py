@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from builders import API, infrastructure
+from builders import API, cluster, infrastructure
 from harness import FINALIZER, eventually, is_allowed
 
 from actuator import Resource
@@ -224,3 +224,25 @@ def test_scenario_50_a_repeated_foreground_deletion_meets_no_finalizer_of_ours_a
     admin.patch(seed.resource, seed.name, seed.namespace, patch)
     eventually(seed.is_gone)
     assert script.operations() == ["reconcile", "delete"]
+
+
+def test_what_was_done_with_a_cluster_of_before_is_done_again_with_that_of_now(
+    seed, script, behind
+):
+    """gardenlet writes the Cluster, then asks; watches have no order, and Go's library has it so
+    that a shoot is not hibernated and nobody says so."""
+    asleep = []
+    script.on["reconcile"] = lambda ctx, obj, cluster: asleep.append(cluster.hibernation_enabled)
+    stage = behind(script)
+    ready(seed)
+    late = stage.proxy.inject(
+        Fault(effect=Effect.DELAY_LINE, seconds=60, resource="clusters.*", times=1)
+    )
+    manifest = cluster(seed.namespace)
+    manifest["spec"]["shoot"]["spec"]["hibernation"] = {"enabled": True}
+    seed.update_cluster(manifest)
+    seed.ask("reconcile")
+    eventually(lambda: len(asleep) == 2 and seed.is_ready())
+    late.remove()
+    eventually(lambda: len(asleep) == 3)
+    assert asleep == [False, False, True]
