@@ -113,7 +113,7 @@ class EventType(StrEnum):
 
 @attrs.frozen
 class Event(Generic[H]):
-    """Something happened to an object; `own` when it is the effect of a write of ours."""
+    """Something happened to an object; `own` when an answer to a write of ours said so before."""
 
     type: EventType
     request: Request

@@ -165,6 +165,8 @@ class Reconciler:
 
         Called for every event, where it comes in: must not wait.
         """
+        if event.own and event.new is None:
+            return False  # what we knew, and did what there was to do about it
         entry = self._m.writer.store.get(event.request)
         if event.new is not None and event.new.deletion_timestamp is not None:
             self.notice_forced(event.request)

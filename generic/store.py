@@ -74,14 +74,30 @@ class Entry(Generic[H]):
     """Empty in a store of headers alone."""
 
 
+def _gone(request: Request, last: Entry[H], *, own: bool = False) -> Event[H]:
+    return Event(EventType.DELETED, request, last.header, None, own, last=last.raw)
+
+
 def _same(one: AnyHeader, other: AnyHeader) -> bool:
     return one.resource_version == other.resource_version and one.uid == other.uid
 
 
-def _is_over(dead: tuple[str, int, float], list_version: int) -> bool:
-    """Whether no older news of a dead object can come any more."""
-    _, version, since = dead
-    return version < list_version or time.monotonic() - since > _DEAD_SECONDS
+@attrs.frozen
+class _Dead(Generic[H]):
+    """An object that we know is gone before the watch does."""
+
+    last: Entry[H]
+    version: int
+    """At which it can have died at the earliest."""
+    since: float
+
+    @property
+    def uid(self) -> str:
+        return self.last.header.uid
+
+    def is_over(self, list_version: int) -> bool:
+        """Whether no older news of it can come any more."""
+        return self.version <= list_version or time.monotonic() - self.since > _DEAD_SECONDS
 
 
 class Store(Generic[H]):
@@ -98,7 +114,7 @@ class Store(Generic[H]):
         self._entries: dict[Request, Entry[H]] = {}
         self._by_namespace: defaultdict[str, set[Request]] = defaultdict(set)
         self._own: dict[Request, dict[int, float]] = {}  # versions, and when they were written
-        self._dead: dict[Request, tuple[str, int, float]] = {}  # uid, version, since when
+        self._dead: dict[Request, _Dead[H]] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -146,31 +162,36 @@ class Store(Generic[H]):
         return Event(EventType.MODIFIED, request, old.header, entry.header, own, late)
 
     def observe_deleted(self, obj: Raw) -> Event[H] | None:
-        """Takes in a DELETED watch event; None when that object is not in the store."""
+        """Takes in a DELETED watch event; None when that object was not in the store.
+
+        One that we knew of is told of here too, as our own doing: others may wait for it.
+        """
         request = request_of(obj)
         uid = str(as_dict(obj.get("metadata")).get("uid") or "")
         with self._lock:
             if self._is_dead(request, uid):
-                del self._dead[request]
+                return _gone(request, self._dead.pop(request).last, own=True)
             old = self._entries.get(request)
             if old is None or (uid and old.header.uid != uid):
                 return None
             self._drop(request)
-        return Event(EventType.DELETED, request, old.header, None, last=old.raw)
+        return _gone(request, old)
 
     def prune(self, listed: Iterable[Request], list_version: int) -> list[Event[H]]:
         """Drops what a complete list did not contain: deletions that no watch told us of."""
         kept = set(listed)
         events: list[Event[H]] = []
         with self._lock:
-            self._dead = {
-                r: dead for r, dead in self._dead.items() if not _is_over(dead, list_version)
-            }
+            for request, dead in list(self._dead.items()):
+                if dead.is_over(list_version):
+                    del self._dead[request]
+                    here = self._entries.get(request)
+                    if here is None or here.header.uid != dead.uid:
+                        events.append(_gone(request, dead.last, own=True))
             for request, entry in list(self._entries.items()):
                 if request not in kept and not self._wrote_lately(request, entry, list_version):
                     self._drop(request)
-                    gone = Event(EventType.DELETED, request, entry.header, None, last=entry.raw)
-                    events.append(gone)
+                    events.append(_gone(request, entry))
         return events
 
     def written(self, obj: Raw) -> tuple[Entry[H], Event[H]]:
@@ -185,7 +206,7 @@ class Store(Generic[H]):
             self._own.setdefault(request, {})[version] = time.monotonic()
             same = old is not None and old.header.uid == entry.header.uid
             if gone and same:
-                self._bury(request, entry.header.uid, version)
+                self._bury(request, entry, version)
             elif old is not None and old.header.resource_version < version:
                 self._put(request, entry)
         before = old.header if old is not None and same else None
@@ -196,7 +217,7 @@ class Store(Generic[H]):
         with self._lock:
             old = self._entries.get(request)
             if old is not None and old.header.uid == uid:
-                self._bury(request, uid, old.header.resource_version)
+                self._bury(request, old, old.header.resource_version + 1)
 
     def _entry(self, obj: Raw) -> Entry[H]:
         if self._headers_only:
@@ -211,14 +232,14 @@ class Store(Generic[H]):
         self._entries[request] = entry
         self._by_namespace[request.namespace].add(request)
 
-    def _bury(self, request: Request, uid: str, version: int) -> None:
+    def _bury(self, request: Request, last: Entry[H], version: int) -> None:
         """Drops the object, and remembers that older news of it may still come."""
         self._drop(request)
-        self._dead[request] = (uid, version, time.monotonic())
+        self._dead[request] = _Dead(last, version, time.monotonic())
 
     def _is_dead(self, request: Request, uid: str) -> bool:
         dead = self._dead.get(request)
-        return dead is not None and dead[0] == uid and not _is_over(dead, 0)
+        return dead is not None and dead.uid == uid and not dead.is_over(0)
 
     def _drop(self, request: Request) -> None:
         self._entries.pop(request, None)

@@ -13,7 +13,7 @@ from actuator.cluster import FORCE_DELETION, parse_bool
 from actuator.errors import NotFound
 from actuator.meta import Raw
 from extensions.helmreleaseproxy.kinds import CHARTS, RELEASES, HelmReleaseProxy
-from extensions.helmreleaseproxy.order import IS_GOING
+from extensions.helmreleaseproxy.order import IS_GONE
 from generic import watches
 from generic.headers import Event, Header, Request
 from generic.mappers import Target as Known
@@ -35,7 +35,7 @@ def _controlled(event: Event[Header], known: Known) -> Iterator[Request]:
 CONTROLLERS = watches(
     CHARTS,
     _controlled,
-    predicates=[any_of(force_annotation_changed, IS_GOING)],
+    predicates=[any_of(force_annotation_changed, IS_GONE)],
 )
 """What the releases want to hear of."""
 

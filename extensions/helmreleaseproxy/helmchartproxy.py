@@ -38,7 +38,7 @@ from extensions.helmreleaseproxy.kinds import (
     HelmReleaseProxy,
     HelmReleaseProxySpec,
 )
-from extensions.helmreleaseproxy.order import IS_GOING, is_ready
+from extensions.helmreleaseproxy.order import IS_GONE, is_ready
 from extensions.helmreleaseproxy.targets import guard_of, let_go, put_guard
 from generic import owns, watches
 from generic.headers import Event, Header, Request
@@ -71,7 +71,7 @@ def _is_news(event: Event[Header]) -> bool:
     )
 
 
-_CHILD_NEWS = any_of(conditions_changed(READY), generation_changed, IS_GOING)
+_CHILD_NEWS = any_of(conditions_changed(READY), generation_changed, IS_GONE)
 
 
 class HelmCharts(Actuator[HelmChartProxy]):

@@ -16,16 +16,15 @@ from extensions.helmreleaseproxy.kinds import RELEASES, TARGET_LABEL, HelmReleas
 from generic import watches
 from generic.headers import Event, EventType, Header, Request
 from generic.mappers import Target as Known
-from generic.predicates import any_of, conditions_changed, finalizers_changed, for_event_types
+from generic.predicates import any_of, conditions_changed, for_event_types
 from generic.status import READY
 
-__all__ = ["IS_GOING", "NEIGHBOURS", "is_ready", "wait_for_dependants", "wait_for_dependencies"]
+__all__ = ["IS_GONE", "NEIGHBOURS", "is_ready", "wait_for_dependants", "wait_for_dependencies"]
 
 _LOOK_AGAIN = 5.0
 
 
-IS_GOING = any_of(finalizers_changed, for_event_types(EventType.DELETED))
-"""News of something that may be gone: of what this process lets go, the first is all it hears."""
+IS_GONE = for_event_types(EventType.DELETED)
 
 
 def of_same_target(event: Event[Header], known: Known) -> Iterator[Request]:
@@ -43,7 +42,7 @@ def of_same_target(event: Event[Header], known: Known) -> Iterator[Request]:
 NEIGHBOURS = watches(
     RELEASES,
     of_same_target,
-    predicates=[any_of(conditions_changed(READY), IS_GOING)],
+    predicates=[any_of(conditions_changed(READY), IS_GONE)],
 )
 """What somebody who waits wants to hear of; without the label he looks again now and then."""
 

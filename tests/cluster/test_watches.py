@@ -6,11 +6,12 @@ from contextlib import contextmanager
 import attrs
 import pytest
 from builders import cluster, infrastructure
-from harness import BINDINGS, OPERATION, PATIENCE, ROLES, Script, eventually
+from harness import BINDINGS, INFRASTRUCTURES, OPERATION, PATIENCE, ROLES, Script, eventually
 
 from actuator import Permission, Resource
 from actuator.errors import Forbidden, NotFound
 from actuator.v1alpha1 import BackupBucket, BackupEntry, Infrastructure
+from generic.headers import EventType, Request
 from generic.healthchecks import Check, HealthChecks, HealthResult
 from generic.manager import Manager
 from generic.mappers import by_label, by_secret_reference
@@ -18,6 +19,7 @@ from generic.options import Options
 from generic.predicates import (
     all_of,
     any_of,
+    for_event_types,
     has_name,
     has_namespace,
     is_deleting,
@@ -135,6 +137,25 @@ def test_a_mapped_event_reaches_only_objects_that_are_served(managed, seed, scri
         settles_at(script, before + 1)
         assert other.operations("others") == ["reconcile"]
         assert not script.operations("unwanted")
+
+
+def test_the_end_of_what_the_same_manager_lets_go_of_is_told(managed, seed, script, quiet):
+    """Our own writes trigger nobody who made them; who watches has to hear of them."""
+    watcher, others = Script(), f"{seed.namespace}-watcher"
+    ends = all_of(for_event_types(EventType.DELETED), has_name("infra"))
+    about = Request(seed.namespace, "watcher")
+    watch = watches(INFRASTRUCTURES, lambda event, target: [about], predicates=[ends])
+
+    def add(manager):
+        manager.add(script, type=seed.namespace)
+        manager.add(watcher, type=others, watches=[watch])
+
+    with managed(add):
+        before = quiet(watcher, "watcher", others)
+        quiet(script)
+        seed.delete()
+        settles_at(watcher, before + 1, "watcher")
+        assert seed.is_gone()
 
 
 def test_events_that_a_combination_of_predicates_passes(managed, seed, script, quiet, admin):

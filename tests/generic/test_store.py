@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from actuator import Resource
-from generic.store import EventType, Request, Store, header
+from generic.store import Event, EventType, Request, Store, header
 
 NAMES = st.sampled_from(["a", "b", "c"])
 Versioned = dict[str, tuple[str, int]]
@@ -29,6 +29,9 @@ class ServerAndStore(RuleBasedStateMachine):
         """The newest version of each object that the store showed since the last list."""
         self.read: dict[str, str] = {}
         self.known_dead: set[str] = set()
+        self.shown: dict[str, str] = {}
+        """The names of the uids that were told of as new, but for those replaced since."""
+        self.told_gone: list[str] = []
 
     def next_version(self) -> int:
         self.version += 1
@@ -65,7 +68,9 @@ class ServerAndStore(RuleBasedStateMachine):
 
     @rule(name=NAMES)
     def we_write(self, name: str) -> None:
-        if name in self.live and self.store.get(Request("n", name)):
+        entry = self.store.get(Request("n", name))
+        live = self.live.get(name)
+        if live is not None and entry and entry.header.uid == live["metadata"]["uid"]:
             obj = self.put(name, EventType.MODIFIED)
             self.ours.add(self.version)
             entry, event = self.store.written(copied(obj))
@@ -107,11 +112,13 @@ class ServerAndStore(RuleBasedStateMachine):
         known = self.store.get(request)
         if kind is EventType.DELETED:
             event = self.store.observe_deleted(copied(obj))
+            self.keep_what_is_told(event)
             if known is not None and known.header.uid == obj["metadata"]["uid"]:
                 assert event is not None
                 assert event.type is EventType.DELETED
             return
         event = self.store.observe(copied(obj))
+        self.keep_what_is_told(event)
         if event is not None:
             assert event.own == (version in self.ours)
             assert event.new is not None
@@ -126,14 +133,29 @@ class ServerAndStore(RuleBasedStateMachine):
         if write:  # after the list was made, before it is read
             self.we_write(name)
         for obj in listed:
-            self.store.observe(obj, relisted=True)
+            self.keep_what_is_told(self.store.observe(obj, relisted=True))
         events = self.store.prune(
             [Request("n", obj["metadata"]["name"]) for obj in listed], version
         )
         assert all(event.type is EventType.DELETED for event in events)
+        for event in events:
+            self.keep_what_is_told(event)
         self.highest.clear()
         if not self.watch:
             self.assert_equal()
+
+    def keep_what_is_told(self, event: Event[Any] | None) -> None:
+        if event is None:
+            return
+        if event.type is EventType.DELETED:
+            assert event.old is not None
+            assert event.own == (event.old.uid in self.known_dead)
+            self.told_gone.append(event.old.uid)
+        elif event.type is EventType.ADDED:
+            assert event.new is not None
+            name, gone = event.request.name, self.told_gone
+            self.shown = {u: n for u, n in self.shown.items() if n != name or u in gone}
+            self.shown[event.new.uid] = name
 
     @invariant()
     def no_object_is_replaced_by_an_older_version_of_itself(self) -> None:
@@ -155,6 +177,11 @@ class ServerAndStore(RuleBasedStateMachine):
         while self.watch:
             self.the_watch_goes_on()
         self.assert_equal()
+        live = {obj["metadata"]["uid"] for obj in self.live.values()}
+        told = [uid for uid in self.told_gone if uid in self.shown]
+        assert sorted(told) == sorted(self.shown.keys() - live), (
+            "each that is gone is told of, once"
+        )
 
     def assert_equal(self) -> None:
         live = {name: (o["metadata"]["uid"], version_of(o)) for name, o in self.live.items()}
