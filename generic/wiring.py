@@ -239,7 +239,10 @@ class Wiring:
         return self._others.setdefault(str(resource), watched)
 
     def _on_cluster(self, event: Event[ClusterHeader]) -> None:
-        """A Cluster that appears, or says something new, is news for all of its namespace."""
+        """A Cluster that appears, or says something new, is news for all of its namespace.
+
+        One that we are told of late is news for what may have missed it.
+        """
         is_news = self._clusters.on_event(event)
         for watched in self.ours.values():
             for request in watched.store.requests(event.request.name):

@@ -58,7 +58,7 @@ class Far:
         self._way.go_down()
 
     def deny_deletions(self) -> None:
-        """Returns when the API server has heard of it."""
+        """Returns when the API server has heard of it. Raises TimeoutError if it does not."""
         self._denial.take()
         deadline = time.monotonic() + _DENIED_SECONDS
         while time.monotonic() < deadline:
@@ -68,6 +68,7 @@ class Far:
                 return
             except NotFound:
                 time.sleep(0.1)
+        raise TimeoutError("the second cluster's API server still lets helm delete")
 
     def mend(self) -> None:
         """The way is open, and helm may do what it needs."""

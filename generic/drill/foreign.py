@@ -14,7 +14,7 @@ from pathlib import Path
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ApiError, Conflict, NotFound
-from actuator.interface import Resource, resource_of
+from actuator.interface import Client, Resource, resource_of
 from actuator.meta import Raw
 from generic.client import connect
 from generic.clusters import CLUSTERS
@@ -23,6 +23,7 @@ from generic.drill.names import Names
 from generic.drill.world import World, manager_for, outside
 from generic.force_delete import CONFIRM_DELETION
 from generic.garden import NAMESPACES, Garden
+from generic.machines import MACHINES
 from generic.options import Options
 from generic.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.rehearsal import Together
@@ -43,6 +44,7 @@ def foreign_world(
     with outside(rehearsal, say):
         actuators = rehearsal.actuators()
         admin = connect(kubeconfig, context, connections=40)
+        _refuse_who_needs_company(rehearsal, admin)
         options = Options(kubeconfig=kubeconfig, context=context)
         manager = manager_for(actuators, names, options, Break(text=""))
         world = World(names=names, admin=admin, manager=manager, actuators=actuators)
@@ -55,6 +57,20 @@ def foreign_world(
                 manager.stop()
             finally:
                 _clean_up(world)
+
+
+def _refuse_who_needs_company(rehearsal: Together, admin: Client) -> None:
+    """Raises ActuatorError where a drill would have to play controllers that each shoot has.
+
+    On its own cluster it plays them; on others' nobody serves the drill's shoots.
+    """
+    machines = any(crd["metadata"]["name"] == str(MACHINES) for crd in rehearsal.crds())
+    if machines or rehearsal.neighbours(admin):
+        who = "machine-controller-manager" if machines else "resource manager"
+        raise ActuatorError(
+            f"{rehearsal.title}: nobody runs the {who} of a drill's shoots on a cluster that is "
+            "not the drill's own; leave out --kubeconfig and --context"
+        )
 
 
 def _check_kinds(world: World, rehearsal: Together) -> None:

@@ -179,6 +179,17 @@ def test_it_refuses_where_another_controller_reacts_to_its_type(foreign, drill):
     assert everything(admin) == before
 
 
+def test_it_refuses_where_nobody_would_serve_its_shoots(foreign, drill):
+    _, admin = foreign
+    before = everything(admin)
+    inside = "extensions.networkfilter.rehearsal:NetworkFilterRehearsal"
+    done, report = drill("--scenario", "everything-fails", inside, *target(foreign))
+    assert done.returncode == 1
+    assert "nobody runs the resource manager of a drill's shoots" in done.stderr
+    assert report is None
+    assert everything(admin) == before
+
+
 def test_it_refuses_a_seed_without_the_kinds(drill):
     with Environment() as environment:
         done, report = drill(*target((environment, None)))
