@@ -105,7 +105,9 @@ def drill(
     else:
         rehearsal = _together(rehearsals)
         _check_scenario(rehearsal, scenario)
-        holds = all(finding.holds for finding in _hold(settings, rehearsal, output))
+        findings = _hold(settings, rehearsal, output)
+        _say_unnoticed(break_rule, findings)
+        holds = all(finding.holds for finding in findings)
     if not holds:
         raise SystemExit(1)
 
@@ -138,6 +140,16 @@ def _hold_one(one: Round, settings: Settings, rehearsal: Together, output: Path)
 def _hold(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:
     act = _migrate if settings.scenario == SCENARIO else _force_delete
     return act(settings, rehearsal, output)
+
+
+def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
+    """That a rule was broken on purpose, and its check saw nothing of it."""
+    if break_rule in {finding.rule for finding in findings if finding.holds}:
+        click.echo(
+            f"--break {break_rule} was in force, and {break_rule} held all the same: this "
+            "rehearsal has nothing that can be broken in that way",
+            err=True,
+        )
 
 
 def _force_delete(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:

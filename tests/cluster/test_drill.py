@@ -67,6 +67,15 @@ def test_each_check_fails_where_its_rule_is_broken(drill, rule):
     assert rule in broken_rules(report)
 
 
+def test_where_a_rehearsal_has_nothing_to_break_the_drill_says_so(drill):
+    """Who makes a release twice is refused by the Target of the first."""
+    helm = "extensions.helmreleaseproxy.rehearsal:HelmReleaseProxyRehearsal"
+    flags = ["--shoots", "2", "--scenario", "everything-fails", "--break", "I4"]
+    done, report = drill(helm, *flags)
+    assert (done.returncode, broken_rules(report)) == (0, set())
+    assert "--break I4 was in force, and I4 held all the same" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
