@@ -6,7 +6,8 @@ machine-controller-manager's business (Gardener documentation, "Worker"; extensi
 `worker/genericactuator`).
 
 Read in this order: `group` (what an author says), `actuator` (the whole flow), `rollout` (what is
-applied), `availability` (what is waited for), `state` (control plane migration), `removal`.
+applied), `availability` (what is waited for), `inplace` (how far such updates are), `state`
+(control plane migration), `removal`.
 
 Guarantees:
 - The machine objects in a shoot's namespace belong to its Worker, all of them, by Gardener's

@@ -13,6 +13,7 @@ from actuator.v1alpha1 import Worker
 from generic.machines import MACHINE_OBJECTS
 from generic.worker.availability import check_available, refuse_failed
 from generic.worker.group import MachineGroup
+from generic.worker.inplace import note_in_place_updates
 from generic.worker.objects import (
     PERMISSIONS,
     MachineObjects,
@@ -114,7 +115,9 @@ class GenericWorker(Actuator[Worker]):
             label_for_force_deletion(ctx.client, found.machines)
         apply_deployments(ctx.client, worker, cluster, groups, found, restored or {})
         _report(ctx, worker, groups)
-        check_available(ctx, cluster, groups, look(ctx.client, namespace))
+        found = look(ctx.client, namespace)
+        check_available(ctx, cluster, groups, found)
+        note_in_place_updates(worker, cluster, found)
         remove_unwanted(ctx, namespace, groups)
         if cluster.hibernation_enabled:
             scale_manager(ctx.client, namespace, 0)

@@ -28,14 +28,16 @@ from generic.machines import (
 )
 from generic.worker.zones import share_of_zone
 
-__all__ = ["MANUAL_IN_PLACE", "PURPOSE", "WORKER", "MachineGroup", "in_zone"]
+__all__ = ["IN_PLACE", "MANUAL_IN_PLACE", "POOL", "PURPOSE", "WORKER", "MachineGroup", "in_zone"]
 
 PURPOSE = ("gardener.cloud/purpose", "machineclass")
 """Label of the Secrets of machine classes."""
 
 WORKER = "worker.gardener.cloud/name"
+POOL = "worker.gardener.cloud/pool"
 MANUAL_IN_PLACE = "ManualInPlaceUpdate"
-_AUTO_IN_PLACE = "AutoInPlaceUpdate"
+IN_PLACE = (MANUAL_IN_PLACE, "AutoInPlaceUpdate")
+"""Strategies of pools whose machines keep their names when they are updated."""
 _READY_SECONDS = 500
 """As Gardener's extension library has it."""
 
@@ -132,7 +134,7 @@ class MachineGroup:
 
     @property
     def _in_place(self) -> bool:
-        return self.pool.update_strategy in (MANUAL_IN_PLACE, _AUTO_IN_PLACE)
+        return self.pool.update_strategy in IN_PLACE
 
     @property
     def _preserved(self) -> int | None:

@@ -20,12 +20,11 @@ from generic.machines import (
     MachineDeploymentSpec,
 )
 from generic.patches import add, test
-from generic.worker.group import PURPOSE, MachineGroup
+from generic.worker.group import POOL, PURPOSE, MachineGroup
 from generic.worker.objects import SECRETS, MachineObjects
 
 __all__ = ["apply_classes", "apply_deployments", "replicas"]
 
-_POOL = "worker.gardener.cloud/pool"
 _CHANGED = 1.0
 
 
@@ -107,7 +106,7 @@ def _refuse_foreign(client: Client, namespace: str, name: str) -> None:
 
 
 def _labels(group: MachineGroup) -> dict[str, str]:
-    return {_POOL: group.pool.name}
+    return {POOL: group.pool.name}
 
 
 def _create(

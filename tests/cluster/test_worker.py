@@ -30,6 +30,7 @@ from generic.seed import install_crds
 from generic.worker import GenericWorker, in_zone, pool_hash
 from generic.worker.availability import is_stuck
 from generic.worker.objects import look
+from generic.worker.poolhash import in_place_hash
 
 SECRETS = Resource("v1", "secrets")
 PODS = Resource("v1", "pods")
@@ -174,6 +175,14 @@ def say(client, namespace, status):
 
 def said_by(workers):
     return (workers.status().get("lastOperation") or {}).get("description", "")
+
+
+def reached(workers):
+    return (workers.status().get("inPlaceUpdates") or {}).get("workerPoolToHashMap") or {}
+
+
+def hash_in_place(pool):
+    return in_place_hash(decode(WorkerPool, pool), Cluster())
 
 
 def force_deletion_labels(client, namespace):
@@ -325,6 +334,41 @@ def test_case_52_a_rolling_update_is_waited_for(workers, admin, start, controlle
     eventually(lambda: "has not seen the change yet" in said_by(workers))
     controller.enabled = True
     is_done(workers)
+
+
+def test_a_pool_that_updates_itself_in_place_says_what_it_has_reached(
+    workers, admin, start, controller, namespace
+):
+    plain, here = pool("plain"), {"kubernetesVersion": "1.31.0"}
+    in_place = pool("here", updateStrategy="AutoInPlaceUpdate", **here)
+    created(workers, start, plain, in_place)
+    assert reached(workers) == {"here": hash_in_place(in_place)}
+    strategy = admin.get(MACHINE_DEPLOYMENTS, f"{namespace}-here-z1", namespace)["spec"]["strategy"]
+    assert (strategy["type"], strategy["inPlaceUpdate"]["orchestrationType"]) == (
+        "InPlaceUpdate",
+        "Auto",
+    )
+    newer = in_place | {"kubernetesVersion": "1.32.0"}
+    ask(workers, plain, newer)
+    assert reached(workers) == {"here": hash_in_place(newer)} != {"here": hash_in_place(in_place)}
+    ask(workers, plain)
+    assert reached(workers) == {}
+
+
+def test_a_pool_that_somebody_updates_in_place_stays_at_what_it_was_until_its_last_machine_is(
+    workers, admin, start, controller, namespace
+):
+    before = pool(updateStrategy="ManualInPlaceUpdate", kubernetesVersion="1.31.0")
+    created(workers, start, before)
+    assert reached(workers) == {"pool": hash_in_place(before)}
+    controller.enabled = False
+    say(admin, namespace, {"updatedReplicas": 1})
+    newer = before | {"kubernetesVersion": "1.32.0"}
+    ask(workers, newer)
+    assert reached(workers) == {"pool": hash_in_place(before)}
+    say(admin, namespace, {"updatedReplicas": 2})
+    ask(workers, newer)
+    assert reached(workers) == {"pool": hash_in_place(newer)}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
-"""Secrets without a cluster: phases, checksums, certificates, the pool hash and shares of zones."""
+"""Secrets without a cluster: phases, checksums, certificates."""
 
-import hashlib
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 
@@ -10,11 +9,10 @@ from cryptography.x509 import verification
 
 from actuator.codec import decode
 from actuator.errors import ConfigurationError
-from actuator.v1alpha1 import Cluster, WorkerPool
+from actuator.v1alpha1 import Cluster
 from generic.secrets import Authority, Certificate, RotationPhase, Usage, rotation_of
 from generic.secrets.certificates import new_authority, sign, validity
 from generic.secrets.config import checksum_of
-from generic.worker import hash_of, pool_hash, share_of_zone
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CA = Authority(name="ca-provider")
@@ -122,60 +120,3 @@ def test_a_key_shows_in_no_repr():
     pair = new_authority(CA, "ca", NOW)
     assert "PRIVATE" not in repr(pair)
     assert Usage.BOTH == "both"
-
-
-def sha256(text):
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def pool(**more):
-    given = {"name": "p", "machineType": "small", "machineImage": {"name": "os", "version": "1"}}
-    return decode(WorkerPool, given | more)
-
-
-def test_the_pool_hash_is_that_of_gardeners_library():
-    assert hash_of(["a", "b"]) == sha256(sha256("a") + sha256("b"))[:5]
-    assert pool_hash(pool(nodeAgentSecretName="agent"), Cluster()) == hash_of(["agent"])
-    named = pool_hash(
-        pool(nodeAgentSecretName="agent"),
-        Cluster(),
-        additional=["ignored"],
-        additional_with_node_agent=["x"],
-    )
-    assert named == hash_of(["agent", "x"])
-
-
-def test_without_a_node_agent_the_pool_hash_is_of_all_that_makes_a_machine():
-    spec = {
-        "kubernetes": {"version": "1.31.2"},
-        "provider": {"workers": [{"name": "p", "cri": {"name": "containerd"}}]},
-        "systemComponents": {"nodeLocalDNS": {"enabled": True}},
-    }
-    rotation = {
-        "certificateAuthorities": {"lastInitiationTime": "2026-01-01T00:00:00Z"},
-        "serviceAccountKey": {
-            "lastInitiationTime": "2026-02-01T00:00:00Z",
-            "pendingWorkersRollouts": [{"name": "p", "lastInitiationTime": "2025-01-01T00:00:00Z"}],
-        },
-    }
-    status = {"credentials": {"rotation": rotation}}
-    cluster = decode(Cluster, {"spec": {"shoot": {"spec": spec, "status": status}}})
-    volume = {"type": "fast", "size": "50Gi"}
-    found = pool_hash(
-        pool(volume=volume, providerConfig={"b": "<", "a": 1}), cluster, additional=["more"]
-    )
-    config = '{"a":1,"b":"\\u003c"}'
-    moments = ["2026-01-01 00:00:00 +0000 UTC", "2025-01-01 00:00:00 +0000 UTC"]
-    machine = ["1.31", "small", "os1", "50Gi", "fast", config, "more"]
-    assert found == hash_of([*machine, "containerd", *moments, "node-local-dns"])
-
-
-def test_a_pool_without_a_kubernetes_version_is_named():
-    with pytest.raises(ConfigurationError, match="pool p: '' is no Kubernetes version"):
-        pool_hash(pool(), Cluster())
-
-
-def test_zones_share_a_number_and_the_first_get_what_is_left():
-    assert [share_of_zone(5, index, 3, 5) for index in range(3)] == [2, 2, 1]
-    assert [share_of_zone("10%", index, 2, 4) for index in range(2)] == ["10%", "10%"]
-    assert [share_of_zone("25%", index, 2, 3) for index in range(2)] == ["34%", "17%"]

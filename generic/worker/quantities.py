@@ -1,0 +1,43 @@
+"""Sums of quantities, in the words of Kubernetes: "80m" and "20m" are "100m", "512Mi" twice "1Gi".
+
+As `resource.Quantity` of Go's API machinery adds and writes them ("canonical form"), since such a
+text is part of a hash that Gardener computes too. Parsing is the Kubernetes client's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from decimal import ROUND_CEILING, Decimal
+
+from kubernetes.utils.quantity import parse_quantity
+
+__all__ = ["total"]
+
+_BINARY = [(Decimal(1024) ** (6 - n), f"{letter}i") for n, letter in enumerate("EPTGMK")]
+_DECIMAL = [(Decimal(10) ** (18 - 3 * n), unit) for n, unit in enumerate([*"EPTGMk", "", *"mun"])]
+_ONE = (Decimal(1), "")
+_NONE = "<nil>"
+_parse: Callable[[str], Decimal] = parse_quantity
+
+
+def total(quantities: Iterable[str | int | None]) -> str:
+    """The sum, "<nil>" of none at all. Raises ValueError."""
+    given = [str(quantity) for quantity in quantities if quantity is not None]
+    if not given:
+        return _NONE
+    numbers = [_parse(text) for text in given]
+    format = next((text for text, number in zip(given, numbers, strict=True) if number), "")
+    return _canonical(sum(numbers, Decimal()), binary=format.endswith("i"))
+
+
+def _canonical(number: Decimal, *, binary: bool) -> str:
+    """With the largest unit of which it is a whole number, nothing being smaller than 1n.
+
+    Below 1024, and where it is no whole number, there is no binary unit.
+    """
+    if not number:
+        return "0"
+    whole = number == number.to_integral_value()
+    units = [*_BINARY, _ONE] if binary and whole and abs(number) >= 1024 else _DECIMAL
+    factor, suffix = next((unit for unit in units if number % unit[0] == 0), units[-1])
+    return f"{int((number / factor).to_integral_value(ROUND_CEILING))}{suffix}"
