@@ -1,9 +1,10 @@
 """Bypass: somebody took our finalizer off, and the object is gone though cleanup was unfinished.
 
 That is noticed (the last we knew of the object had our finalizer, and we did not take it off),
-counted, said, and recorded as Orphans; then cleanup is made up for, from the object as it was last
-known, for as long as that may help. An object that has taken the name since is never touched: what
-is outside might be its own by now.
+counted, said, and recorded as Orphans, however many tries that takes: nobody else knows of it any
+more. Then cleanup is made up for, from the object as it was last known, for as long as that may
+help. An object that has taken the name since waits for the record, and is never touched by the
+cleanup: what is outside might be its own by now.
 
 Assumption: this process knew the object. What vanished while nobody ran is not seen.
 """
@@ -29,7 +30,8 @@ from generic.store import Entry, Event, Header, Request
 
 __all__ = ["Bypasses"]
 
-_TRIES = 10
+_TRIES = 20
+"""Of late cleanup, with the queue's backoff: about seven minutes."""
 _CAP = 60.0
 """Seconds at most between two tries."""
 _MESSAGE = "our finalizer was taken off before cleanup was finished"
@@ -110,8 +112,10 @@ class Bypasses:
         except LeaseLost:
             return Done()
         except (CallFailed, ApiError) as error:
-            vanished.tries += 1
-            report.log.warning("late cleanup failed", extra={"fields": {"error": _said(error)}})
+            is_recorded = vanished.orphans is not None
+            what = "late cleanup failed" if is_recorded else "a bypass could not be recorded"
+            report.log.warning(what, extra={"fields": {"error": _said(error)}})
+            vanished.tries += is_recorded
             if vanished.tries < _TRIES:
                 return Failed(cap=_CAP)
         self._vanished.pop(request, None)

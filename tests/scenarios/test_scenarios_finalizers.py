@@ -7,6 +7,7 @@ from harness import FINALIZER, INFRASTRUCTURES, Script, eventually
 
 from actuator import ActuatorError, ExternalResource
 from actuator.errors import NotFound
+from generic.faults import Effect, Fault
 from generic.orphans import ORPHANS, SHOOT_LABEL
 
 OTHER, GOES = "example.org/other", "example.org/goes"
@@ -103,6 +104,25 @@ def test_scenario_35_what_was_forced_and_stripped_by_hand_stays_on_record(seed, 
     assert all("state" not in (one.get("status") or {}) for one in found), "the VPC may be there"
     counted = manager.metrics.total("actuator_deletions_total", "outcome")
     assert counted["orphaned"] == counted["force_deleted"] == counted["deleted"] == 0
+
+
+def test_scenario_35_what_was_stripped_by_hand_is_on_record_however_many_tries_that_takes(
+    seed, behind, recorded, monkeypatch
+):
+    monkeypatch.setattr("generic.bypass._TRIES", 3)
+    script = OneVpc(delete=stuck)
+    stage = behind(script)
+    ready(seed)
+    seed.delete()
+    eventually(lambda: seed.last_operation() == ("Delete", "Error"))
+    refused = stage.proxy.inject(
+        Fault(effect=Effect.ANSWER, verbs=["create"], resource="orphans.*", status=503)
+    )
+    seed.patch({"metadata": {"finalizers": None}})
+    eventually(lambda: refused.hits > 6)
+    assert recorded(seed) == set()
+    refused.remove()
+    eventually(lambda: recorded(seed) == {("VPC", "vpc-infra", "Bypassed")})
 
 
 def test_scenario_56_beside_one_who_waits_to_be_last_we_go_first_and_say_who_is_left(
