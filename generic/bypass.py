@@ -3,8 +3,8 @@
 That is noticed (the last we knew of the object had our finalizer, and we did not take it off),
 counted, said, and recorded as Orphans, however many tries that takes: nobody else knows of it any
 more. Then cleanup is made up for, from the object as it was last known, for as long as that may
-help. An object that has taken the name since waits for the record, and is never touched by the
-cleanup: what is outside might be its own by now.
+help. An object that has taken the name since waits some minutes for the record, and is never
+touched by the cleanup: what is outside might be its own by now.
 
 Assumption: this process knew the object. What vanished while nobody ran is not seen.
 """
@@ -31,7 +31,7 @@ from generic.store import Entry, Event, Header, Request
 __all__ = ["Bypasses"]
 
 _TRIES = 20
-"""Of late cleanup, with the queue's backoff: about seven minutes."""
+"""With the queue's backoff, about six minutes."""
 _CAP = 60.0
 """Seconds at most between two tries."""
 _MESSAGE = "our finalizer was taken off before cleanup was finished"
@@ -105,6 +105,7 @@ class Bypasses:
         try:
             if vanished.orphans is None:
                 vanished.orphans = self._record(obj, report)
+                vanished.tries = 0
             if obj is None or (entry is not None and entry.header.uid != vanished.uid):
                 report.log.warning("no late cleanup: nobody could say whose it is by now")
             else:
@@ -115,8 +116,9 @@ class Bypasses:
             is_recorded = vanished.orphans is not None
             what = "late cleanup failed" if is_recorded else "a bypass could not be recorded"
             report.log.warning(what, extra={"fields": {"error": _said(error)}})
-            vanished.tries += is_recorded
-            if vanished.tries < _TRIES:
+            vanished.tries += 1
+            nobody_waits = not is_recorded and entry is None
+            if nobody_waits or vanished.tries < _TRIES:
                 return Failed(cap=_CAP)
         self._vanished.pop(request, None)
         return Done() if entry is None else Again(0)

@@ -23,7 +23,7 @@ import attrs
 
 from actuator.errors import ActuatorError, ApiError, ErrorCode, LeaseLost, RequeueAfter, SetAside
 from actuator.interface import Actuator, Client, Clock, Result, kind_of, object_class
-from actuator.meta import Kind, parse_time
+from actuator.meta import ClusterNeed, Kind, parse_time
 from generic.attempt import Attempt
 from generic.blocked import reason_of, said
 from generic.budget import Budgets
@@ -111,6 +111,7 @@ class Reconciler:
         self._bypasses = Bypasses(self.invoker, self._cls, clusters, self._is_forced)
         self._cleaned: dict[Request, _Cleaned] = {}
         self._given_up: dict[Request, str] = {}
+        self._began: dict[Request, int] = {}  # the version from which the last call began
         self.failures: Callable[[Request], int] = lambda _request: 0
         """How often in a row an object failed; the controller knows."""
 
@@ -165,8 +166,10 @@ class Reconciler:
 
         Called for every event, where it comes in: must not wait.
         """
-        if event.own and event.new is None:
-            return False  # what we knew, and did what there was to do about it
+        if event.new is None:
+            self._began.pop(event.request, None)
+            if event.own:
+                return False  # what we knew, and did what there was to do about it
         entry = self._m.writer.store.get(event.request)
         if event.new is not None and event.new.deletion_timestamp is not None:
             self.notice_forced(event.request)
@@ -177,6 +180,11 @@ class Reconciler:
         if event.new is None and event.old is not None and not bypassed:
             self.invoker.known.forget(event.request, event.old.uid)
         return bypassed
+
+    def began_after(self, request: Request, cluster_version: int) -> bool:
+        """Whether the object's last call began from a state newer than that of a Cluster."""
+        needed = self.kind.cluster is not ClusterNeed.NEVER
+        return needed and self._began.get(request, 0) > cluster_version
 
     def notice_forced(self, request: Request) -> None:
         """If deletion is forced by now, its budget runs, and a call in its way ends."""
@@ -286,6 +294,7 @@ class Reconciler:
         self.invoker.refuse_while_one_hangs(request, attempt.uid)
         obj = attempt.open(self._cls)
         call = self.invoker.new_call(attempt.operation, report, attempt.save)
+        self._began[request] = attempt.start.resource_version
         cluster = self._m.clusters.cluster(request.namespace)
         self.invoker.calls.start(request, call)
         self.notice_forced(request)  # what was forced between the decision and now

@@ -183,9 +183,10 @@ class Store(Generic[H]):
         events: list[Event[H]] = []
         with self._lock:
             for request, dead in list(self._dead.items()):
-                if dead.is_over(list_version):
+                here = self._entries.get(request)
+                is_older = here is None and request in kept  # than the object's end: it is in it
+                if dead.is_over(list_version) and not is_older:
                     del self._dead[request]
-                    here = self._entries.get(request)
                     if here is None or here.header.uid != dead.uid:
                         events.append(_gone(request, dead.last, own=True))
             for request, entry in list(self._entries.items()):

@@ -67,7 +67,7 @@ class Served(NamedTuple):
         if not self.controller.started or header is None:
             return
         if self.controller.serves(event.request, header) and self.reconciler.notice(event):
-            self.controller.queue.add(event.request)
+            self.controller.queue.add(event.request, urgent=True)
 
     def terminating(self, store: Store[Header]) -> Iterator[Terminating]:
         """What of it is under deletion, as the store has it; nothing before the start."""
@@ -194,9 +194,9 @@ class Wiring:
         """A controller beside those of the kind's actuators; to it their writes are news."""
         shared, checks = self._s, added.checks
         watched = self._watched(checks.cls.KIND)
-        reconciler = HealthReconciler(
-            checks, self._writer(watched), self._clusters, shared.client, shared.clock
-        )
+        # How an object ended is for its actuator's controller to find out.
+        writer = attrs.evolve(self._writer(watched), forgets=False)
+        reconciler = HealthReconciler(checks, writer, self._clusters, shared.client, shared.clock)
         controller = Controller(
             added.name,
             reconciler.reconcile,
@@ -251,9 +251,8 @@ class Wiring:
                     continue
                 if is_news:
                     self._renew(watched, request, entry.header)
-                if _came_late(event, entry.header):
-                    for controller, _ in watched.controllers:
-                        controller.look_at(request)
+                if event.old is not None and event.new is not None:
+                    self._repeat(watched, request, event.new.resource_version)
 
     def _renew(self, watched: Watched, request: Request, seen: Header) -> None:
         """Puts an object that has something to do ahead of the queue, its backoff forgotten."""
@@ -261,6 +260,16 @@ class Wiring:
             if controller.started and controller.wants(request, seen):
                 controller.queue.add(request, urgent=True)
                 reconciler.notice_forced(request)
+
+    def _repeat(self, watched: Watched, request: Request, cluster_version: int) -> None:
+        """Looks again at what was begun without a Cluster that had been written before.
+
+        Watches have no order among each other: what gardenlet asked for after it wrote the Cluster
+        may have been done with the one of before.
+        """
+        for controller, reconciler in watched.controllers:
+            if reconciler.began_after(request, cluster_version):
+                controller.look_at(request)
 
     def is_synced(self, controller: Controller) -> bool:
         """Whether the Clusters and the objects of the controller are known."""
@@ -282,14 +291,3 @@ class Wiring:
         for watched in self.ours.values():
             for _, reconciler in watched.controllers:
                 reconciler.sweep()
-
-
-def _came_late(event: Event[ClusterHeader], seen: Header) -> bool:
-    """Whether a Cluster was changed before the object was, and we are told only now.
-
-    Watches have no order among each other: what gardenlet asked for after it wrote the Cluster
-    may have been done with the one of before. One that is new is news anyway.
-    """
-    if event.old is None or event.new is None:
-        return False
-    return event.new.resource_version < seen.resource_version

@@ -30,6 +30,8 @@ class Writer:
     client: Client
     store: Store[Header]
     notify: Callable[[Event[Header]], None]
+    forgets: bool = True
+    """Whether an object that is gone is forgotten at once; else the watch tells of it."""
 
     def patch(
         self, request: Request, uid: str, patch: Sequence[Raw], *, subresource: str = ""
@@ -46,7 +48,8 @@ class Writer:
                 self.notify(event)
             raise
         except NotFound as error:
-            self.store.forget(request, uid)
+            if self.forgets:
+                self.store.forget(request, uid)
             raise Vanished(str(request)) from error
         entry, event = self.store.written(answer)
         self.notify(event)

@@ -39,6 +39,7 @@ from extensions.helmreleaseproxy.observing import ObservedHelm
 from extensions.helmreleaseproxy.targets import TargetId
 from generic.charts import find_helm
 from generic.crds import crd
+from generic.drill.names import LABEL
 from generic.rehearsal import RehearsedShoot
 
 __all__ = ["HelmReleaseProxyRehearsal"]
@@ -158,7 +159,7 @@ class HelmReleaseProxyRehearsal:
     def _delete_targets(self) -> None:
         if self._seed is None:
             raise ConfigurationError("scenario target-first is for an embedded cluster only")
-        for target in self._seed.list(TARGETS):
+        for target in self._seed.list(TARGETS, label_selector=LABEL):
             with suppress(NotFound):
                 self._seed.delete(
                     TARGETS, target["metadata"]["name"], target["metadata"]["namespace"]

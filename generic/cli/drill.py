@@ -146,8 +146,8 @@ def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
     """That a rule was broken on purpose, and its check saw nothing of it."""
     if break_rule in {finding.rule for finding in findings if finding.holds}:
         click.echo(
-            f"--break {break_rule} was in force, and {break_rule} held all the same: this "
-            "rehearsal has nothing that can be broken in that way",
+            f"--break {break_rule} was in force, and {break_rule} held all the same: nothing in "
+            "this drill showed it",
             err=True,
         )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ApiError, Conflict, NotFound
-from actuator.interface import Client, Resource, resource_of
+from actuator.interface import Resource, resource_of
 from actuator.meta import Raw
 from generic.client import connect
 from generic.clusters import CLUSTERS
@@ -26,7 +26,7 @@ from generic.garden import NAMESPACES, Garden
 from generic.machines import MACHINES
 from generic.options import Options
 from generic.orphans import ORPHANS, SHOOT_LABEL, Orphan
-from generic.rehearsal import Together
+from generic.rehearsal import ShootsOnly, Together
 from generic.seed import CRDS
 
 __all__ = ["foreign_world"]
@@ -40,11 +40,11 @@ def foreign_world(
     rehearsal: Together, kubeconfig: Path, context: str | None, say: Callable[[str], None]
 ) -> Iterator[World]:
     """A world with a manager that is about to start. Raises ActuatorError or ApiError."""
+    _refuse_who_needs_company(rehearsal)
     names = Names()
     with outside(rehearsal, say):
         actuators = rehearsal.actuators()
         admin = connect(kubeconfig, context, connections=40)
-        _refuse_who_needs_company(rehearsal, admin)
         options = Options(kubeconfig=kubeconfig, context=context)
         manager = manager_for(actuators, names, options, Break(text=""))
         world = World(names=names, admin=admin, manager=manager, actuators=actuators)
@@ -59,17 +59,20 @@ def foreign_world(
                 _clean_up(world)
 
 
-def _refuse_who_needs_company(rehearsal: Together, admin: Client) -> None:
+def _refuse_who_needs_company(rehearsal: Together) -> None:
     """Raises ActuatorError where a drill would have to play controllers that each shoot has.
 
     On its own cluster it plays them; on others' nobody serves the drill's shoots.
     """
-    machines = any(crd["metadata"]["name"] == str(MACHINES) for crd in rehearsal.crds())
-    if machines or rehearsal.neighbours(admin):
-        who = "machine-controller-manager" if machines else "resource manager"
+    missing = []
+    if any(crd["metadata"]["name"] == str(MACHINES) for crd in rehearsal.crds()):
+        missing.append("machine-controller-manager")
+    if any(isinstance(part, ShootsOnly) for part in rehearsal.parts):
+        missing.append("resource manager")
+    if missing:
         raise ActuatorError(
-            f"{rehearsal.title}: nobody runs the {who} of a drill's shoots on a cluster that is "
-            "not the drill's own; leave out --kubeconfig and --context"
+            f"{rehearsal.title}: nobody runs the {' and the '.join(missing)} of a drill's shoots "
+            "on a cluster that is not the drill's own; leave out --kubeconfig and --context"
         )
 
 

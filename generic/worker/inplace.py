@@ -19,8 +19,8 @@ def note_in_place_updates(worker: Worker, cluster: Cluster, found: MachineObject
     """Afterwards the Worker's status says it, of each such pool, and of no other.
 
     For a time at which everything that updates itself is up to date. Where somebody else says when
-    each machine is updated, the pool stays at what it had reached until the last one is.
-    Raises ConfigurationError.
+    each machine is updated, the pool stays at what it had reached until the last one is; that is
+    seen at the next look (`generic.watch.MACHINES` brings one). Raises ConfigurationError.
     """
     before = worker.status.in_place_updates
     known = before.worker_pool_to_hash_map if before is not None else {}

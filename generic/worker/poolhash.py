@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC
 
@@ -22,7 +23,9 @@ from generic.worker.quantities import total
 
 __all__ = ["hash_of", "in_place_hash", "pool_hash"]
 
+_MAJOR_MINOR = re.compile(r"v?(\d+\.\d+)(?:\.\d|$)", re.ASCII)
 _DIGITS, _IN_PLACE_DIGITS = 5, 16
+_KUBELET = ("kubeReserved", "systemReserved", "evictionHard")
 _RESERVED = ("cpu", "memory", "pid", "ephemeralStorage")
 _EVICTION = (
     "imageFSAvailable",
@@ -73,10 +76,10 @@ def _sha256(text: str) -> str:
 
 def _version(pool: WorkerPool, cluster: Cluster) -> str:
     version = pool.kubernetes_version or cluster.kubernetes_version
-    parts = version.removeprefix("v").split(".")
-    if len(parts) < 2:
+    parts = _MAJOR_MINOR.match(version)
+    if parts is None:
         raise ConfigurationError(f"pool {pool.name}: {version!r} is no Kubernetes version")
-    return ".".join(parts[:2])
+    return parts[1]
 
 
 def _machine(pool: WorkerPool, cluster: Cluster) -> Iterator[str]:
@@ -122,20 +125,25 @@ def _initiated(pool: str, rotation: Raw) -> str:
 def _kubelet(pool: WorkerPool) -> Iterator[str]:
     """What of the kubelet's configuration drains a node when it changes."""
     config = pool.kubelet_config or {}
-    reserved = [
-        config[of] for of in ("kubeReserved", "systemReserved") if config.get(of) is not None
-    ]
-    if reserved:
+    parts = {name: _object(pool, name) for name in _KUBELET if config.get(name) is not None}
+    eviction = parts.pop("evictionHard", None)
+    if parts:
         try:
-            yield "-".join(total([one.get(name) for one in reserved]) for name in _RESERVED)
-        except ValueError as error:
+            yield "-".join(total(one.get(name) for one in parts.values()) for name in _RESERVED)
+        except (ValueError, ArithmeticError) as error:
             raise ConfigurationError(f"pool {pool.name}: kubeletConfig: {error}") from None
-    eviction = config.get("evictionHard")
     if eviction is not None:
         yield "-".join(str(eviction.get(name) or "") for name in _EVICTION)
     policy = config.get("cpuManagerPolicy")
     if policy is not None:
         yield str(policy)
+
+
+def _object(pool: WorkerPool, name: str) -> Raw:
+    value = (pool.kubelet_config or {})[name]
+    if not isinstance(value, dict):
+        raise ConfigurationError(f"pool {pool.name}: kubeletConfig.{name} is no object")
+    return value
 
 
 def _as_go_writes(config: Raw) -> str:

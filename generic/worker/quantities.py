@@ -6,6 +6,7 @@ text is part of a hash that Gardener computes too. Parsing is the Kubernetes cli
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from decimal import ROUND_CEILING, Decimal
 
@@ -18,16 +19,23 @@ _DECIMAL = [(Decimal(10) ** (18 - 3 * n), unit) for n, unit in enumerate([*"EPTG
 _ONE = (Decimal(1), "")
 _NONE = "<nil>"
 _parse: Callable[[str], Decimal] = parse_quantity
+_QUANTITY = re.compile(r"[+-]?[\d.]{1,40}(?:[numkMGTPE]|[KMGTPE]i|[eE]-?\d{1,2})?", re.ASCII)
 
 
 def total(quantities: Iterable[str | int | None]) -> str:
-    """The sum, "<nil>" of none at all. Raises ValueError."""
+    """The sum, "<nil>" of none at all. Raises ValueError, or ArithmeticError beyond all bounds."""
     given = [str(quantity) for quantity in quantities if quantity is not None]
     if not given:
         return _NONE
-    numbers = [_parse(text) for text in given]
+    numbers = [_number(text) for text in given]
     format = next((text for text, number in zip(given, numbers, strict=True) if number), "")
     return _canonical(sum(numbers, Decimal()), binary=format.endswith("i"))
+
+
+def _number(text: str) -> Decimal:
+    if not _QUANTITY.fullmatch(text):
+        raise ValueError(f"{text!r} is no quantity, such as 100m or 1Gi")
+    return _parse(text)
 
 
 def _canonical(number: Decimal, *, binary: bool) -> str:

@@ -142,7 +142,8 @@ def test_a_mapped_event_reaches_only_objects_that_are_served(managed, seed, scri
 def test_the_end_of_what_the_same_manager_lets_go_of_is_told(managed, seed, script, quiet):
     """Our own writes trigger nobody who made them; who watches has to hear of them."""
     watcher, others = Script(), f"{seed.namespace}-watcher"
-    ends = all_of(for_event_types(EventType.DELETED), has_name("infra"))
+    ours = all_of(has_namespace(seed.namespace), has_name("infra"))
+    ends = all_of(for_event_types(EventType.DELETED), ours)
     about = Request(seed.namespace, "watcher")
     watch = watches(INFRASTRUCTURES, lambda event, target: [about], predicates=[ends])
 

@@ -103,10 +103,28 @@ def test_the_hash_of_an_update_in_place_is_of_what_such_an_update_changes():
     assert in_place_hash(given, cluster) == expected
 
 
-def test_a_quantity_that_is_none_is_named():
-    given = pool(kubernetesVersion="1.31.2", kubeletConfig={"kubeReserved": {"cpu": "much"}})
-    with pytest.raises(ConfigurationError, match=r"pool p: kubeletConfig: .*much"):
+@pytest.mark.parametrize(
+    ("kubelet", "words"),
+    [
+        ({"kubeReserved": {"cpu": "much"}}, "kubeletConfig: 'much' is no quantity"),
+        ({"kubeReserved": {"cpu": "Infinity"}}, "'Infinity' is no quantity"),
+        ({"kubeReserved": {"cpu": "1e999999999"}}, "is no quantity"),
+        ({"kubeReserved": {"cpu": ["1"]}}, "is no quantity"),
+        ({"kubeReserved": "1"}, "kubeletConfig.kubeReserved is no object"),
+        ({"systemReserved": ["1"]}, "kubeletConfig.systemReserved is no object"),
+        ({"evictionHard": 5}, "kubeletConfig.evictionHard is no object"),
+    ],
+)
+def test_a_kubelet_configuration_that_is_none_is_named(kubelet, words):
+    given = pool(kubernetesVersion="1.31.2", kubeletConfig=kubelet)
+    with pytest.raises(ConfigurationError, match=rf"pool p: .*{words}"):
         in_place_hash(given, Cluster())
+
+
+@pytest.mark.parametrize("version", ["1", "1.", "1.x.3", "abc.def", "1.31x"])
+def test_a_version_that_is_none_is_named(version):
+    with pytest.raises(ConfigurationError, match="is no Kubernetes version"):
+        in_place_hash(pool(kubernetesVersion=version), Cluster())
 
 
 @pytest.mark.parametrize(

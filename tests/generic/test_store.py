@@ -126,12 +126,17 @@ class ServerAndStore(RuleBasedStateMachine):
         elif version not in self.ours and known is not None:
             assert version_of_entry(known) == (obj["metadata"]["uid"], version)
 
-    @rule(name=NAMES, write=st.booleans())
-    def the_watch_is_lost_and_everything_listed(self, name: str, write: bool) -> None:
+    @rule(name=NAMES, write=st.booleans(), gone=st.booleans())
+    def the_watch_is_lost_and_everything_listed(self, name: str, write: bool, gone: bool) -> None:
         listed, version = [copied(obj) for obj in self.live.values()], self.version
         self.watch.clear()
         if write:  # after the list was made, before it is read
             self.we_write(name)
+        if gone:
+            self.we_read(name)
+            self.others_write(name)
+            self.others_delete(name)
+            self.we_are_told_that_what_we_read_is_gone(name)
         for obj in listed:
             self.keep_what_is_told(self.store.observe(obj, relisted=True))
         events = self.store.prune(
