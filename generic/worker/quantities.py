@@ -1,7 +1,8 @@
 """Sums of quantities, in the words of Kubernetes: "80m" and "20m" are "100m", "512Mi" twice "1Gi".
 
 As `resource.Quantity` of Go's API machinery adds and writes them ("canonical form"), since such a
-text is part of a hash that Gardener computes too. Parsing is the Kubernetes client's.
+text is part of a hash that Gardener computes too. Parsing is the Kubernetes client's. Not told
+apart: exponents ("12e6"), and a lone number such as "1.250", both of which Go keeps as written.
 """
 
 from __future__ import annotations
