@@ -170,11 +170,10 @@ class Reconciler:
             self._began.pop(event.request, None)
             if event.own:
                 return False  # what we knew, and did what there was to do about it
-        entry = self._m.writer.store.get(event.request)
-        if event.new is not None and event.new.deletion_timestamp is not None:
-            self.notice_forced(event.request)
-        if event.new is None:
             self.forcing.budgets.forget(event.request)
+        elif event.new.deletion_timestamp is not None:
+            self.notice_forced(event.request)
+        entry = self._m.writer.store.get(event.request)
         last = event.last if entry is None else entry.raw
         bypassed = self._bypasses.notice(event, last)
         if event.new is None and event.old is not None and not bypassed:

@@ -178,7 +178,10 @@ class Store(Generic[H]):
         return _gone(request, old)
 
     def prune(self, listed: Iterable[Request], list_version: int) -> list[Event[H]]:
-        """Drops what a complete list did not contain: deletions that no watch told us of."""
+        """Drops what a complete list did not contain: deletions that no watch told us of.
+
+        Also tells of those that we knew of, and no watch will tell of any more.
+        """
         kept = set(listed)
         events: list[Event[H]] = []
         with self._lock:

@@ -244,20 +244,21 @@ class Wiring:
         One that we are told of late is news for what may have missed it.
         """
         is_news = self._clusters.on_event(event)
+        changed = None if event.old is None else event.new
         for watched in self.ours.values():
             for request in watched.store.requests(event.request.name):
-                entry = watched.store.get(request)
-                if entry is None:
-                    continue
                 if is_news:
-                    self._renew(watched, request, entry.header)
-                if event.old is not None and event.new is not None:
-                    self._repeat(watched, request, event.new.resource_version)
+                    self._renew(watched, request)
+                if changed is not None:
+                    self._repeat(watched, request, changed.resource_version)
 
-    def _renew(self, watched: Watched, request: Request, seen: Header) -> None:
+    def _renew(self, watched: Watched, request: Request) -> None:
         """Puts an object that has something to do ahead of the queue, its backoff forgotten."""
+        entry = watched.store.get(request)
+        if entry is None:
+            return
         for controller, reconciler in watched.controllers:
-            if controller.started and controller.wants(request, seen):
+            if controller.started and controller.wants(request, entry.header):
                 controller.queue.add(request, urgent=True)
                 reconciler.notice_forced(request)
 

@@ -9,7 +9,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from actuator import Resource
+from actuator import ActuatorError, Resource
 from actuator.errors import Forbidden, NotFound
 from actuator.meta import Raw
 from extensions.helmreleaseproxy.kinds import RELEASE_LABEL
@@ -58,7 +58,7 @@ class Far:
         self._way.go_down()
 
     def deny_deletions(self) -> None:
-        """Returns when the API server has heard of it. Raises TimeoutError if it does not."""
+        """Returns when the API server has heard of it. Raises ActuatorError if it does not."""
         self._denial.take()
         deadline = time.monotonic() + _DENIED_SECONDS
         while time.monotonic() < deadline:
@@ -68,7 +68,10 @@ class Far:
                 return
             except NotFound:
                 time.sleep(0.1)
-        raise TimeoutError("the second cluster's API server still lets helm delete")
+        raise ActuatorError(
+            f"the second cluster's API server let helm delete Secrets for {_DENIED_SECONDS:.0f} s "
+            "after that was denied; the machine may be too busy, try again"
+        )
 
     def mend(self) -> None:
         """The way is open, and helm may do what it needs."""

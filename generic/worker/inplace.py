@@ -22,12 +22,11 @@ def note_in_place_updates(worker: Worker, cluster: Cluster, found: MachineObject
     each machine is updated, the pool stays at what it had reached until the last one is; that is
     seen at the next look (`generic.watch.MACHINES` brings one). Raises ConfigurationError.
     """
-    before = worker.status.in_place_updates
-    known = before.worker_pool_to_hash_map if before is not None else {}
+    before = worker.status.in_place_updates or InPlaceUpdatesWorkerStatus()
+    known = before.worker_pool_to_hash_map
     reached = dict(_reached(worker, cluster, found, known))
     if reached != known:
-        status = before or InPlaceUpdatesWorkerStatus()
-        worker.status.in_place_updates = attrs.evolve(status, worker_pool_to_hash_map=reached)
+        worker.status.in_place_updates = attrs.evolve(before, worker_pool_to_hash_map=reached)
 
 
 def _reached(

@@ -125,7 +125,8 @@ def _initiated(pool: str, rotation: Raw) -> str:
 def _kubelet(pool: WorkerPool) -> Iterator[str]:
     """What of the kubelet's configuration drains a node when it changes."""
     config = pool.kubelet_config or {}
-    parts = {name: _object(pool, name) for name in _KUBELET if config.get(name) is not None}
+    given = {name: config[name] for name in _KUBELET if config.get(name) is not None}
+    parts = {name: _object(pool, name, value) for name, value in given.items()}
     eviction = parts.pop("evictionHard", None)
     if parts:
         try:
@@ -139,8 +140,7 @@ def _kubelet(pool: WorkerPool) -> Iterator[str]:
         yield str(policy)
 
 
-def _object(pool: WorkerPool, name: str) -> Raw:
-    value = (pool.kubelet_config or {})[name]
+def _object(pool: WorkerPool, name: str, value: object) -> Raw:
     if not isinstance(value, dict):
         raise ConfigurationError(f"pool {pool.name}: kubeletConfig.{name} is no object")
     return value
