@@ -25,9 +25,27 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, overrid
 from actuator.errors import DecodeError
 from actuator.meta import Base64, Raw, schema_of, wire_name
 
-__all__ = ["decode", "decode_json", "decode_strictly", "encode"]
+__all__ = [
+    "CUT",
+    "MAX_DEPTH",
+    "decode",
+    "decode_json",
+    "decode_strictly",
+    "encode",
+    "plain_json",
+    "read_json",
+]
+
+MAX_DEPTH = 200
+"""Levels of objects and lists that are read; the API server stores nearly 10,000."""
+CUT = f"(not read: nested deeper than {MAX_DEPTH} levels)"
+"""Stands in place of a value that lies deeper. An object that contains it counts as unreadable."""
 
 T = TypeVar("T")
+_CUT = CUT.encode()
+_AROUND = 10
+"""Levels, at most, of what is around a field: its object, the event or the list that has it."""
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
 _PATH = re.compile(r"@ \$\S+")
 _SNAKE = re.compile(r"_([a-z])")
 
@@ -43,12 +61,88 @@ def decode_strictly(cls: type[T], data: object) -> T:
 
 
 def decode_json(cls: type[T], text: bytes) -> T:
-    """An instance of `cls` from JSON text. Raises DecodeError."""
+    """An instance of `cls` from JSON text. Raises DecodeError, also where the text has a CUT."""
     try:
-        data = json.loads(text)
+        data, cut = _read(text)
     except ValueError as error:
         raise DecodeError(f"not JSON: {error}") from error
+    if cut or _CUT in text:
+        raise DecodeError(depth_problem(data))
     return decode(cls, data)
+
+
+def read_json(text: bytes) -> Any:
+    """The value of JSON text from outside, with CUT in place of what lies below MAX_DEPTH.
+
+    No input exhausts the stack, here or in code that walks the value by recursion. Raises
+    ValueError for text that is not JSON.
+    """
+    return _read(text)[0]
+
+
+def plain_json(value: object) -> tuple[Any, int]:
+    """A copy of a value in plain JSON, and how many bytes of text that is.
+
+    Raises ValueError, TypeError or RecursionError for what the API server could not keep: NaN, an
+    integer of more than 64 bits, what is no JSON, and what would make its object unreadable.
+    """
+    text = json.dumps(value, allow_nan=False).encode()
+    if _is_deep(copied := json.loads(text, parse_int=_int64), MAX_DEPTH - _AROUND):
+        raise RecursionError
+    return copied, len(text)
+
+
+def _int64(digits: str) -> int:
+    if len(digits) > 20 or not -(2**63) <= (number := int(digits)) < 2**63:
+        raise ValueError("an integer of more than 64 bits, which the API server would round")
+    return number
+
+
+def _read(text: bytes) -> tuple[Any, bool]:
+    """The value, and whether something was left out."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        return json.loads(_shallow(text)), True
+    brackets = text.count(b"{") + text.count(b"[")  # far cheaper than a walk, and mostly enough
+    if brackets <= MAX_DEPTH or not _is_deep(value):
+        return value, False
+    return json.loads(_shallow(text)), True
+
+
+def depth_problem(obj: Raw) -> str:
+    """Which field of an object that was read has a CUT, for people; "" where none has."""
+    for part in ("spec", "status"):
+        fields = obj.get(part)
+        for name, value in fields.items() if isinstance(fields, dict) else ():
+            if CUT in json.dumps(value):
+                return f"{part}.{name} is nested deeper than {MAX_DEPTH} levels; flatten it"
+    return f"it is nested deeper than {MAX_DEPTH} levels" if CUT in json.dumps(obj) else ""
+
+
+def _is_deep(value: object, limit: int = MAX_DEPTH) -> bool:
+    """Whether a JSON value has more than `limit` levels; without recursion."""
+    level, depth = [value], 0
+    while level := [one for one in level if isinstance(one, (dict, list))]:
+        depth += 1
+        level = [child for one in level for child in (one.values() if type(one) is dict else one)]
+    return depth > limit
+
+
+def _shallow(text: bytes) -> bytes:
+    """The same JSON text with CUT in place of what lies too deep; without recursion."""
+    kept: list[bytes] = []
+    depth, start = 0, 0
+    for token in _TOKEN.finditer(text):
+        if token.group() in (b"{", b"["):
+            depth += 1
+            if depth == MAX_DEPTH + 1:
+                kept += (text[start : token.start()], json.dumps(CUT).encode())
+        elif token.group() in (b"}", b"]"):
+            if depth == MAX_DEPTH + 1:
+                start = token.end()
+            depth -= 1
+    return b"".join((*kept, text[start:]))
 
 
 def encode(obj: object) -> Raw:

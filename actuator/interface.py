@@ -344,7 +344,10 @@ class Actuator(ABC, Generic[K]):
 
 
 class WrappedActuator(Actuator[Any]):
-    """Does what the inner one does: for those who change one thing about any actuator."""
+    """Does what the inner one does: for those who change one thing about any actuator.
+
+    It returns what the inner one returns, also where that is wrong: the framework checks it once.
+    """
 
     def __init__(self, inner: Actuator[Any]) -> None:
         self.inner = inner
@@ -364,7 +367,7 @@ class WrappedActuator(Actuator[Any]):
 
     def delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
         """See Actuator."""
-        self.inner.delete(ctx, obj, cluster)
+        return self.inner.delete(ctx, obj, cluster)
 
     def restore(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
         """See Actuator."""
@@ -372,11 +375,11 @@ class WrappedActuator(Actuator[Any]):
 
     def migrate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
         """See Actuator."""
-        self.inner.migrate(ctx, obj, cluster)
+        return self.inner.migrate(ctx, obj, cluster)
 
     def force_delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
         """See Actuator."""
-        self.inner.force_delete(ctx, obj, cluster)
+        return self.inner.force_delete(ctx, obj, cluster)
 
     def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
         """See Actuator."""

@@ -17,12 +17,24 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from actuator.codec import decode_json, encode
-from actuator.errors import Invalid
+import attrs
+
+from actuator.codec import decode_json, encode, plain_json
+from actuator.errors import (
+    ActuatorError,
+    ApiError,
+    Conflict,
+    ErrorCode,
+    Forbidden,
+    NotFound,
+    TooManyRequests,
+    Unauthorized,
+)
 from actuator.interface import Clock
 from actuator.meta import Kind, LastOperationState, Object, Raw, format_time
 from generic import finalizers, status
 from generic.blocked import blocking
+from generic.errorinfo import describe, shorten
 from generic.finalizers import Stale
 from generic.headers import DELETION_BLOCKED
 from generic.operation import Operation
@@ -43,6 +55,22 @@ _GERUNDS = {
     Operation.FORCE_DELETE: "force-deleting",
     Operation.LET_GO: "letting go of",
 }
+
+
+_MAX_STATUS = 2**20
+"""Bytes of JSON of one field of a status: etcd takes 1.5 MiB for a whole object."""
+_SHORT = 1024
+"""Bytes of an error's text in a status that the API server refused before."""
+
+
+class StatusUnwritable(ActuatorError):
+    """An actuator put something into the status that no status can hold."""
+
+    def __init__(self, field: str, why: str) -> None:
+        super().__init__(
+            f"{field} cannot be written: {why}; the extension has to put plain JSON there",
+            codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],  # so that the shoot may be force-deleted
+        )
 
 
 class Attempt:
@@ -68,6 +96,9 @@ class Attempt:
         self._type = operation.last_operation_type(entry.header)
         self._obj: Object | None = None
         self._before: Raw = {}
+        self._changed: Raw = {}  # by the actuator, as plain JSON
+        self.unwritable: StatusUnwritable | None = None
+        """What is wrong with the status that the actuator left."""
         self._request_is_off = False
 
     @property
@@ -87,14 +118,15 @@ class Attempt:
 
     def open(self, cls: type[Object]) -> Any:
         """The object for the actuator, as last written. Raises DecodeError."""
-        self._obj = decode_json(cls, self._entry.raw)
+        self._obj, self._changed = decode_json(cls, self._entry.raw), {}
         self._before = json.loads(self._entry.raw).get("status") or {}
         return self._obj
 
-    def guard(self) -> None:
+    def guard(self, cls: type[Object]) -> None:
         """Afterwards our finalizer is on the object; a request is off where that is safe.
 
-        Raises Stale, Vanished, or ApiError.
+        An object that cannot be read gets no finalizer, so that nothing blocks its deletion.
+        Raises DecodeError, Stale, Vanished, or ApiError.
         """
         header = self._entry.header
         requested = self.operation is Operation.RECONCILE and self._asks_for("reconcile")
@@ -103,6 +135,7 @@ class Attempt:
             self.publish()
         patch: list[Raw] = []
         if self._kind.finalizer not in header.finalizers:
+            decode_json(cls, self._entry.raw)
             patch = finalizers.put_on(self._kind.finalizer, self.uid, header.finalizers)
         if requested and not (header.succeeded and repeatable):
             patch = [*(patch or [test("/metadata/uid", self.uid)]), *self._take_request_off()]
@@ -124,35 +157,64 @@ class Attempt:
 
         With it goes what the actuator changed: an id in there must not get lost.
         """
-        self._show(LastOperationState.PROCESSING, description, self._changed())
+        self._show(LastOperationState.PROCESSING, description, self._checked())
 
     @property
     def others_finalizers(self) -> list[str]:
         """Finalizers of others that are on the object, as far as we know."""
         return [name for name in self._entry.header.finalizers if name != self._kind.finalizer]
 
+    def capture(self) -> None:
+        """Takes what the actuator changed, as plain JSON. Raises nothing.
+
+        Called in the guarded call, since the values of an author may be anything.
+        """
+        self._changed, self.unwritable = {}, None
+        try:
+            after = encode(self._obj).get("status") or {}
+            changed = status.changes(self._before, after)
+            self._changed = {name: _plain(name, value) for name, value in changed.items()}
+        except StatusUnwritable as error:
+            self.unwritable = error
+        except BaseException as error:  # what an object of the author's raises when it is read
+            self.unwritable = StatusUnwritable("status", describe(error))
+
     def save(self) -> None:
         """Afterwards what the actuator changed so far is in the status."""
-        changed = self._changed()
+        self.capture()
+        changed = self._checked()
         if changed:
             self._write_status(changed, status.saved)
-            copied = json.loads(json.dumps(changed))  # the actuator goes on changing its own
-            self._before = {**self._before, **copied}
+            self._before = {**self._before, **changed}
 
     def succeed(self) -> None:
-        """Afterwards the status says Succeeded."""
+        """Afterwards the status says Succeeded. Raises StatusUnwritable."""
         text = f"Successfully finished {self.doing}"
-        self._show(LastOperationState.SUCCEEDED, text, self._changed())
+        self._show(LastOperationState.SUCCEEDED, text, self._checked())
 
     def fail(self, failure: Failure) -> None:
         """Afterwards the status says what went wrong.
 
-        Where the API server does not take what the actuator changed, the error goes alone.
+        What the API server refuses is reduced until it takes it: first what the actuator changed
+        is left out and the text is shortened, then the condition of a blocked deletion too.
         """
-        try:
-            self._show_failure(failure, self._changed())
-        except (Invalid, TypeError, ValueError, AttributeError):
-            self._show_failure(failure, {})
+        short = attrs.evolve(failure, text=shorten(failure.text, _SHORT))
+        if failure.blocked is not None:
+            reason, message = failure.blocked
+            short = attrs.evolve(short, blocked=(reason, shorten(message, _SHORT)))
+        bare = attrs.evolve(short, blocked=None)
+        for less, changed in ((failure, self._changed), (short, {}), (bare, {})):
+            try:
+                self._show_failure(less, changed)
+                return
+            except ApiError as error:
+                if less is bare or not _is_refused(error):
+                    raise
+
+    def _checked(self) -> Raw:
+        if self.unwritable is not None:
+            raise self.unwritable
+        return self._changed
 
     def _show_failure(self, failure: Failure, changed: Raw) -> None:
         text = f"Error {self.doing}: {failure.text}"
@@ -212,11 +274,6 @@ class Attempt:
             remove(path),
         ]
 
-    def _changed(self) -> Raw:
-        if self._obj is None:
-            return {}
-        return status.changes(self._before, encode(self._obj).get("status") or {})
-
     def _show(
         self,
         state: LastOperationState,
@@ -260,6 +317,27 @@ class Attempt:
 
     def _refresh(self) -> None:
         self._entry = self._writer.latest(self.request, self.uid)
+
+
+def _plain(field: str, value: Any) -> Any:
+    """A copy of plain JSON. Raises StatusUnwritable for what the API server could not keep."""
+    try:
+        copied, size = plain_json(value)
+    except RecursionError:
+        raise StatusUnwritable(f"status.{field}", "it is nested too deeply") from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise StatusUnwritable(f"status.{field}", str(error)) from None
+    if size > _MAX_STATUS:
+        why = f"it has {size} bytes of JSON, and at most {_MAX_STATUS} fit"
+        raise StatusUnwritable(f"status.{field}", why)
+    return copied
+
+
+def _is_refused(error: ApiError) -> bool:
+    """Whether the API server said no to what was written, and not to who or when."""
+    return error.status >= 400 and not isinstance(
+        error, (Unauthorized, Forbidden, NotFound, Conflict, TooManyRequests)
+    )
 
 
 def _with_blocked(raw: Raw, changed: Raw, failure: Failure, now: str) -> Raw:

@@ -6,53 +6,14 @@ stands in the way, how often it was tried, and when it is tried again.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
-from actuator.errors import (
-    ActuatorError,
-    ApiError,
-    DeadlineExceeded,
-    ErrorCode,
-    Forbidden,
-    NotFound,
-    Unavailable,
-)
+from actuator.errors import ErrorCode
 from actuator.meta import Raw
 from generic.headers import DELETION_BLOCKED
 from generic.status import condition
 
-__all__ = ["blocking", "reason_of", "said"]
-
-_POLICY = re.compile(r"ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied")
-_WEBHOOK = re.compile(r'admission webhook "[^"]+" denied|failed calling webhook "[^"]+"')
-
-
-def reason_of(error: BaseException) -> str:
-    """What kind of thing stands in the way, in one CamelCase word."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ApiError) and (said := _of_api_error(cause)):
-            return said
-        cause = cause.__cause__
-    if isinstance(error, ActuatorError) and error.reason:
-        return error.reason
-    if isinstance(error, (ActuatorError, DeadlineExceeded)):
-        return type(error).__name__
-    return "Error"
-
-
-def _of_api_error(error: ApiError) -> str | None:
-    text = str(error)
-    if _WEBHOOK.search(text):
-        return "WebhookDenied"
-    if _POLICY.search(text):
-        return "PolicyDenied"
-    if isinstance(error, NotFound):
-        return "SecretMissing" if "/secrets/" in text else None
-    if isinstance(error, Forbidden):
-        return "Forbidden"
-    return "APIServerUnavailable" if isinstance(error, Unavailable) else None
+__all__ = ["blocking", "said"]
 
 
 def said(text: str, tries: int, deleting_since: str | None, *, gives_up: bool) -> str:

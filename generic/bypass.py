@@ -21,11 +21,12 @@ from actuator.errors import ApiError, DecodeError, LeaseLost
 from actuator.interface import ExternalResource
 from actuator.meta import Object
 from generic.controller import Again, Done, Failed, Outcome
-from generic.forcing import UNKNOWN, left_outside
+from generic.errorinfo import describe
+from generic.forcing import left_outside
 from generic.invoker import CallFailed, Invoker
 from generic.operation import Operation
-from generic.orphans import Orphan, OrphanReason, mark_gone, record
-from generic.reporter import Reporter, describe
+from generic.orphans import UNKNOWN, Orphan, OrphanReason, mark_gone, record
+from generic.reporter import Reporter
 from generic.store import Entry, Event, Header, Request
 
 __all__ = ["Bypasses"]
@@ -152,4 +153,4 @@ class Bypasses:
 
 
 def _said(error: Exception) -> str:
-    return describe(error.error if isinstance(error, CallFailed) else error)
+    return error.error.text if isinstance(error, CallFailed) else describe(error)

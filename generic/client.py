@@ -10,6 +10,7 @@ Addresses, TLS and credentials are kubeconfig.py's business, watching is informe
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -21,6 +22,7 @@ import urllib3
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 from urllib3.response import BaseHTTPResponse
 
+from actuator.codec import read_json
 from actuator.errors import ApiError, Unavailable, api_error
 from actuator.interface import Propagation, Resource
 from actuator.meta import Raw
@@ -228,7 +230,7 @@ class HttpClient:
         content_type: str,
         query: Mapping[str, str] | None = None,
     ) -> bytes:
-        encoded = json.dumps(body, separators=(",", ":")).encode()
+        encoded = _as_go_writes(body)
         managed = {"fieldManager": FIELD_MANAGER} if query is None else query
         return self.send(method, path, query=managed, body=encoded, content_type=content_type)
 
@@ -291,9 +293,23 @@ def _body(response: BaseHTTPResponse, path: str) -> bytes:
         raise _broken("GET", path, error) from error
 
 
+_ESCAPED_BY_GO = re.compile("[&<>\u2028\u2029]")
+
+
+def _as_go_writes(body: object) -> bytes:
+    """JSON with the escapes of Go's encoding/json, and no others.
+
+    The `test` of a JSON patch compares strings as they are encoded, not what they mean. Raises
+    ValueError or TypeError for what is not JSON, NaN and Infinity included.
+    """
+    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = _ESCAPED_BY_GO.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return text.encode(errors="replace")  # a lone surrogate, which no UTF-8 can hold
+
+
 def _object(body: bytes) -> Raw:
     try:
-        obj = json.loads(body)
+        obj = read_json(body)
     except ValueError as error:
         raise Unavailable(0, f"the API server's answer is no JSON: {error}") from error
     if not isinstance(obj, dict):
@@ -305,7 +321,7 @@ def _error(
     method: str, path: str, status: int, body: bytes, headers: Mapping[str, str]
 ) -> ApiError:
     try:
-        parsed: Any = json.loads(body)
+        parsed: Any = read_json(body)
     except ValueError:
         parsed = {"message": body[:200].decode("utf-8", "replace").strip()}
     answer: Raw = parsed if isinstance(parsed, dict) else {}

@@ -16,22 +16,22 @@ from typing import Any
 import attrs
 
 from actuator.cluster import Cluster
-from actuator.errors import ActuatorError, ApiError, DeadlineExceeded, DecodeError
+from actuator.errors import ActuatorError, ApiError, DecodeError, LeaseLost, SetAside
 from actuator.interface import ExternalResource
 from actuator.meta import Object
 from generic.attempt import Attempt
 from generic.budget import Budgets, Forced
+from generic.errorinfo import describe
 from generic.force_delete import SeedObjectsHeld
 from generic.invoker import CallFailed, Invoker
 from generic.metrics import Outcome
 from generic.operation import Operation
-from generic.orphans import OrphanReason, record
-from generic.reporter import Reporter, describe
+from generic.orphans import UNKNOWN, OrphanReason, record, recordable
+from generic.reporter import Reporter
 from generic.store import Request
 
-__all__ = ["IN_SEED", "UNKNOWN", "Forcing", "NotRecorded", "left_outside"]
+__all__ = ["IN_SEED", "Forcing", "NotRecorded", "left_outside"]
 
-UNKNOWN = ExternalResource(type="unknown")
 IN_SEED = "seed/"
 """What the resource type of an Orphan begins with that is no thing outside, but in the seed."""
 
@@ -78,8 +78,15 @@ class Forcing:
     def run(self, attempt: Attempt, report: Reporter) -> Outcome:
         """Force-deletes; says how that ends. Raises CallFailed, NotRecorded, WorkerReplaced."""
         forced = self.budgets.of(attempt.request, attempt.uid)
-        reason = self._call(attempt, forced, report)
-        left = self._left(attempt, forced, report)
+        try:
+            reason = self._call(attempt, forced, report)
+            left = self._left(attempt, forced, report)
+        except DecodeError as error:  # nothing but its metadata is needed to strip and to record
+            self.failed(attempt, describe(error))
+            report.log.error(
+                "the object is force-deleted unread", extra={"fields": {"error": describe(error)}}
+            )
+            reason, left = OrphanReason.UNREADABLE, [UNKNOWN]
         if reason is not OrphanReason.FORCED:
             left = [*(left or [UNKNOWN]), *self._strip(attempt, report)]
         self._record(left, reason, forced, report)
@@ -103,17 +110,14 @@ class Forcing:
             report.log.error("too many calls hang: this force deletion goes without its actuator")
             return OrphanReason.HANGING
         cluster = self.clusters(attempt.request.namespace)
-        self.invoker.operate(call, attempt.request, obj, cluster)
+        self.invoker.operate(call, attempt.request, obj, cluster, attempt.capture)
         return OrphanReason.FORCED
 
     def _left(self, attempt: Attempt, forced: Forced, report: Reporter) -> list[ExternalResource]:
         """What may remain outside, as far as the actuator can say."""
-        try:
-            obj = attempt.open(self.cls)
-        except DecodeError:
-            return [UNKNOWN]
         if forced.mute:
             return [UNKNOWN]
+        obj = attempt.open(self.cls)
         forced.mute = True  # unless it comes back
         left = left_outside(self.invoker, report, obj)
         forced.mute = False
@@ -127,7 +131,9 @@ class Forcing:
             call.delete_seed_objects(groups)
         except SeedObjectsHeld as error:
             return [_in_seed(held.resource, held.name) for held in error.held]
-        except (ApiError, DeadlineExceeded) as error:
+        except (LeaseLost, SetAside):
+            raise
+        except Exception as error:  # also what the author declared and cannot be listed
             report.log.error("stripping ended early", extra={"fields": {"error": describe(error)}})
             return [_in_seed(str(group.resource)) for group in groups]
         return []
@@ -159,9 +165,9 @@ def left_outside(invoker: Invoker, report: Reporter, obj: Any) -> list[ExternalR
     if not invoker.calls.start_reserved(report.request, call):
         return [UNKNOWN]
     try:
-        return invoker.run(call, report.request, lambda: _listed(invoker, obj))
+        return invoker.run(call, report.request, lambda: _listed(invoker, report, obj))
     except CallFailed as failed:
-        fields = {"error": describe(failed.error)}
+        fields = {"error": failed.error.text}
         report.log.error("external_resources failed", extra={"fields": fields})
         return [UNKNOWN]
 
@@ -170,8 +176,8 @@ def _in_seed(resource: str, name: str = "") -> ExternalResource:
     return ExternalResource(type=f"{IN_SEED}{resource}", id=name)
 
 
-def _listed(invoker: Invoker, obj: Any) -> list[ExternalResource]:
-    found = list(invoker.actuator.external_resources(obj))
-    if not all(isinstance(resource, ExternalResource) for resource in found):
-        raise TypeError("external_resources yields something that is no ExternalResource")
+def _listed(invoker: Invoker, report: Reporter, obj: Any) -> list[ExternalResource]:
+    found, problem = recordable(invoker.actuator, obj)
+    if problem:
+        report.log.error("external_resources failed", extra={"fields": {"error": problem}})
     return found

@@ -29,6 +29,7 @@ __all__ = [
     "Owner",
     "Request",
     "as_dict",
+    "as_unreadable",
     "cluster_header",
     "header",
     "request_of",
@@ -84,6 +85,8 @@ class Header:
     owner: Owner | None = None
     conditions: tuple[tuple[str, str], ...] = ()
     """Type and status of each condition."""
+    unreadable: bool = False
+    """Whether parts of the object lie too deep to be read (`actuator.codec.CUT`)."""
 
     @property
     def succeeded(self) -> bool:
@@ -146,23 +149,31 @@ def cluster_header(obj: Raw) -> ClusterHeader:
     return ClusterHeader(**_fields(obj), verdict=verdict)
 
 
+def as_unreadable(header: H) -> H:
+    """The header of an object of which parts could not be read; a Cluster can still force."""
+    changes: dict[str, Any] = {"unreadable": True}
+    if isinstance(header, ClusterHeader):
+        changes["verdict"] = attrs.evolve(header.verdict, state=ClusterState.UNREADABLE)
+    return attrs.evolve(header, **changes)  # type: ignore[misc]
+
+
 def _fields(obj: Raw) -> dict[str, Any]:
     meta = as_dict(obj.get("metadata"))
     spec = as_dict(obj.get("spec"))
     status = as_dict(obj.get("status"))
     return {
-        "uid": str(meta.get("uid") or ""),
+        "uid": _text(meta.get("uid")),
         "resource_version": _version(meta),
         "generation": _int(meta.get("generation")),
         "deletion_timestamp": meta.get("deletionTimestamp"),
         "finalizers": tuple(intern(f) for f in meta.get("finalizers") or ()),
         "annotations": _texts(meta.get("annotations")),
-        "type": intern(str(spec.get("type") or "")),
-        "class_": intern(str(spec.get("class") or "")),
+        "type": intern(_text(spec.get("type"))),
+        "class_": intern(_text(spec.get("class"))),
         "last_operation": _operation(status.get("lastOperation")),
         "has_error": status.get("lastError") is not None,
         "labels": _texts(meta.get("labels")),
-        "secret": _secret(spec, str(meta.get("namespace") or "")),
+        "secret": _secret(spec, _text(meta.get("namespace"))),
         "owner": _owner(meta.get("ownerReferences")),
         "conditions": _conditions(status.get("conditions")),
     }
@@ -176,15 +187,15 @@ def _texts(found: object) -> Mapping[str, str]:
 def _operation(found: object) -> tuple[str, str] | None:
     if not isinstance(found, dict):
         return None
-    return intern(str(found.get("type"))), intern(str(found.get("state")))
+    return intern(_text(found.get("type"))), intern(_text(found.get("state")))
 
 
 def _secret(spec: dict[str, Any], namespace: str) -> Request | None:
     found = as_dict(spec.get("secretRef") or spec.get("credentialsRef"))
-    name = str(found.get("name") or "")
+    name = _text(found.get("name"))
     if not name or found.get("kind", "Secret") != "Secret":
         return None
-    return Request(intern(str(found.get("namespace") or namespace)), intern(name))
+    return Request(intern(_text(found.get("namespace")) or namespace), intern(name))
 
 
 def _owner(references: object) -> Owner | None:
@@ -198,12 +209,16 @@ def _owner(references: object) -> Owner | None:
 
 def _conditions(found: object) -> tuple[tuple[str, str], ...]:
     dicts = (c for c in found if isinstance(c, dict)) if isinstance(found, list) else ()
-    return tuple((intern(str(c.get("type"))), intern(str(c.get("status")))) for c in dicts)
+    return tuple((intern(_text(c.get("type"))), intern(_text(c.get("status")))) for c in dicts)
 
 
 def as_dict(value: object) -> dict[str, Any]:
     """The value if it is a JSON object, else an empty one: what others wrote may be anything."""
     return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _int(value: object) -> int:

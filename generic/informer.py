@@ -17,7 +17,6 @@ least once, deletions while nobody watched included. Errors: none leave `run`; t
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import random
@@ -26,6 +25,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from actuator.codec import read_json
 from actuator.errors import ApiError, Gone, NotFound, Unavailable, api_error
 from actuator.interface import Clock
 from actuator.meta import Raw
@@ -85,7 +85,7 @@ class Informer:
         self._streams_lists = True
         self._failures = 0
         self._opened_at = math.inf
-        self._alive_at = self._clock.monotonic()
+        self._alive_at = self._steady_at = self._clock.monotonic()
         self.problem: str | None = None
         """Why there is no stream right now."""
 
@@ -99,9 +99,22 @@ class Informer:
         """The plural alone, as metrics call it."""
         return self._store.resource.plural
 
+    @property
+    def unreadable(self) -> int:
+        """How many objects have parts that could not be read."""
+        return sum(header.unreadable for _, header in self._store.headers())
+
     def age(self) -> float:
         """Seconds since the API server last gave a sign of life on the stream."""
         return self._clock.monotonic() - self._alive_at
+
+    def failing(self) -> float:
+        """Seconds since a stream last lived for a while; 0 while one does.
+
+        A list that is read again and again, and breaks each time, makes no progress either.
+        """
+        now = self._clock.monotonic()
+        return 0.0 if now - self._opened_at >= _STEADY else now - self._steady_at
 
     @property
     def synced(self) -> bool:
@@ -241,6 +254,7 @@ class Informer:
         """Decides whether to list again, and waits as long as the trouble has lasted."""
         if self._clock.monotonic() - self._opened_at >= _STEADY:
             self._failures = 0
+            self._steady_at = self._clock.monotonic()
             if error is None:  # the server ends every watch after some minutes
                 return
         if error is not None:
@@ -280,7 +294,7 @@ class Informer:
 def _parse(line: bytes) -> tuple[str, Raw]:
     """The type and the object of a line. Raises _StreamError, or the ApiError it tells of."""
     try:
-        event = json.loads(line)
+        event = read_json(line)
         kind, obj = event["type"], event["object"]
         if kind == "ERROR":
             raise api_error(int(obj.get("code") or 500), obj)

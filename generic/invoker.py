@@ -8,25 +8,36 @@ and what becomes of the result, is not decided here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from itertools import islice
 from typing import Any, TypeVar
 
 import attrs
 
 from actuator.cluster import Cluster
-from actuator.errors import ActuatorError, NotFound
-from actuator.interface import Actuator, Client, Clock, Resource, Result, invalid
+from actuator.errors import ActuatorError, ErrorCode, NotFound
+from actuator.interface import (
+    Actuator,
+    Client,
+    Clock,
+    FieldProblem,
+    Resource,
+    Result,
+    WrappedActuator,
+    invalid,
+)
 from actuator.meta import Kind, Raw
 from generic import logs
 from generic.calls import Aside, Call, Calls, Services
 from generic.controller import WorkerReplaced
+from generic.errorinfo import ErrorInfo, read_error
 from generic.force_delete import delete_seed_objects
 from generic.known_secrets import KnownSecrets
 from generic.operation import Operation
 from generic.reporter import Reporter
 from generic.store import Request
 
-__all__ = ["CallFailed", "CallHangs", "Invoker"]
+__all__ = ["CallFailed", "CallHangs", "Invoker", "WrongResult"]
 
 logger = logging.getLogger(__name__)
 
@@ -34,12 +45,23 @@ T = TypeVar("T")
 _SECRETS = Resource("v1", "secrets")
 
 
+_MAX_PROBLEMS = 100
+
+
 class CallFailed(Exception):
     """What an actuator raised, whatever it was, kept apart from errors of our own."""
 
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(str(error))
+    def __init__(self, error: ErrorInfo) -> None:
+        super().__init__(error.text)
         self.error = error
+
+
+class WrongResult(ActuatorError):
+    """An actuator returned what the contract does not allow."""
+
+    def __init__(self, what: str, got: object, wanted: str) -> None:
+        codes = [ErrorCode.ERR_CONFIGURATION_PROBLEM]  # so that the shoot may be force-deleted
+        super().__init__(f"{what} returned {type(got).__name__}; it has to {wanted}", codes=codes)
 
 
 class CallHangs(ActuatorError):
@@ -102,36 +124,49 @@ class Invoker:
         )
         return call
 
-    def operate(self, call: Call, request: Request, obj: Any, cluster: Cluster) -> Result:
+    def operate(
+        self,
+        call: Call,
+        request: Request,
+        obj: Any,
+        cluster: Cluster,
+        capture: Callable[[], None] = lambda: None,
+    ) -> Result:
         """Does the operation. Raises CallFailed, and WorkerReplaced where the call was set aside.
 
-        The call has been started (`calls`), so that it could be cancelled before.
+        The call has been started (`calls`), so that it could be cancelled before. `capture` reads
+        what the actuator left in `obj`, under the same time limit, also after an error.
         """
-        result = self.run(call, request, lambda: self._operate(call, obj, cluster))
-        return result if isinstance(result, Result) else Result()
+
+        def work() -> Result:
+            try:
+                return self._operate(call, obj, cluster)
+            finally:
+                capture()
+
+        return self.run(call, request, work)
 
     def run(self, call: Call, request: Request, work: Callable[[], T]) -> T:
         """What `work` returns, a call that has been started. Raises as `operate` does."""
-        failure: BaseException | None = None
+        failure: ErrorInfo | None = None
         try:
             result = work()
         except BaseException as error:  # SystemExit included: an actuator ends no process
-            failure = error
+            failure = read_error(error)  # before the call is over: it runs the error's own code
         if not self.calls.finish(request, call):
             raise WorkerReplaced
         if failure is not None:
-            raise CallFailed(failure) from failure
+            raise CallFailed(failure)
         return result
 
     def refuse_while_one_hangs(self, request: Request, uid: str) -> None:
         """Raises CallFailed where a call for that very object is still out: never two at a time."""
         if self.calls.hangs(request, uid):
-            raise CallFailed(
-                CallHangs(
-                    "an earlier call of the actuator does not return; nothing is called for this "
-                    "object before it does, or the extension is restarted, or deletion is forced"
-                )
+            hangs = CallHangs(
+                "an earlier call of the actuator does not return; nothing is called for this "
+                "object before it does, or the extension is restarted, or deletion is forced"
             )
+            raise CallFailed(read_error(hangs))
 
     def set_overdue_aside(self) -> None:
         """Gives up on every call that had to be back by now."""
@@ -159,14 +194,41 @@ class Invoker:
         self.known.remember(report.request, report.uid, found)
         return found
 
-    def _operate(self, call: Call, obj: Any, cluster: Cluster) -> object:
+    def _operate(self, call: Call, obj: Any, cluster: Cluster) -> Result:
         call.check()  # an actuator that asks nobody must not begin without the lease either
         began = self.clock.monotonic()
         try:
             if call.operation.guards:
-                problems = list(self.actuator.validate(call, obj, cluster))
-                if problems:
-                    raise invalid(obj, problems)
-            return getattr(self.actuator, call.operation.value)(call, obj, cluster)
+                self._validate(call, obj, cluster)
+            result = getattr(self.actuator, call.operation.value)(call, obj, cluster)
+            return self._checked(call.operation, result)
         finally:
             self.timed(call.operation.value, self.clock.monotonic() - began)
+
+    def _validate(self, call: Call, obj: Any, cluster: Cluster) -> None:
+        problems = list(islice(self.actuator.validate(call, obj, cluster), _MAX_PROBLEMS))
+        for one in problems:
+            if not isinstance(one, FieldProblem):
+                raise WrongResult(f"{self.name}.validate", one, "yield FieldProblems")
+        if problems:
+            raise invalid(obj, problems)
+
+    def _checked(self, operation: Operation, result: object) -> Result:
+        """The result. Raises WrongResult where it is none: a promise is no cleanup that is done."""
+        if result is None:
+            return Result()
+        if operation.guards and isinstance(result, Result):
+            return Result(requeue_after=result.requeue_after)
+        if isinstance(result, Coroutine):
+            result.close()  # else Python warns that nobody awaited it
+        wanted = "return None or a Result" if operation.guards else "return None"
+        again = f"{wanted} when it is done, and raise RequeueAfter to be called again"
+        raise WrongResult(f"{self.name}.{operation.value}", result, again)
+
+    @property
+    def name(self) -> str:
+        """The class of the author's actuator, behind the wrappers of the framework."""
+        actuator = self.actuator
+        while isinstance(actuator, WrappedActuator):
+            actuator = actuator.inner
+        return type(actuator).__name__

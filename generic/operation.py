@@ -12,7 +12,8 @@ from enum import Enum, StrEnum
 import attrs
 
 from actuator.cluster import FORCE_DELETION, ClusterState, Verdict, parse_bool
-from actuator.errors import ActuatorError
+from actuator.codec import MAX_DEPTH
+from actuator.errors import ActuatorError, ErrorCode
 from actuator.meta import ClusterNeed, ForceSource, Kind, LastOperationType
 from generic.predicates import OPERATION
 from generic.store import Header
@@ -91,7 +92,10 @@ class Blocker(StrEnum):
     """What stands in the way of an operation: goes into the status, and is tried again."""
 
     CLUSTER_MISSING = "there is no Cluster {name}; gardenlet creates it before extension objects"
-    CLUSTER_UNREADABLE = "Cluster {name} cannot be read: its spec.shoot is not a Shoot object"
+    CLUSTER_UNREADABLE = (
+        "Cluster {name} cannot be read: spec.shoot is not a Shoot object, or a field is nested "
+        f"deeper than {MAX_DEPTH} levels; correct the Shoot"
+    )
     CLUSTER_WITHOUT_SHOOT = "Cluster {name} has no spec.shoot"
 
 
@@ -99,7 +103,8 @@ class BlockedByCluster(ActuatorError):
     """The Cluster does not let an operation be done; `reason` is one CamelCase word."""
 
     def __init__(self, message: str, by: Blocker) -> None:
-        super().__init__(message, reason=by.name.title().replace("_", ""))
+        wrong = [ErrorCode.ERR_CONFIGURATION_PROBLEM] if by is Blocker.CLUSTER_UNREADABLE else []
+        super().__init__(message, codes=wrong, reason=by.name.title().replace("_", ""))
 
 
 @attrs.frozen

@@ -12,7 +12,7 @@ from typing import Any
 
 from actuator.meta import Raw
 
-__all__ = ["add", "escape", "remove", "replace", "test", "tests_hold"]
+__all__ = ["add", "escape", "remove", "replace", "test", "test_version", "tests_hold"]
 
 
 def escape(key: str) -> str:
@@ -23,6 +23,15 @@ def escape(key: str) -> str:
 def test(path: str, value: Any) -> Raw:
     """Fails the whole patch where `path` does not hold exactly `value`."""
     return {"op": "test", "path": path, "value": value}
+
+
+def test_version(obj: Raw) -> Raw:
+    """Fails the whole patch where the object changed since it was read.
+
+    For patches built upon texts or lists of others: the API server compares those as they are
+    encoded, which depends on its version.
+    """
+    return test("/metadata/resourceVersion", obj["metadata"]["resourceVersion"])
 
 
 def add(path: str, value: Any) -> Raw:

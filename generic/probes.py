@@ -17,6 +17,8 @@ __all__ = ["Probes"]
 
 STALE_STREAM = 180.0
 """Seconds without a sign of life after which a stream counts as dead: more than two watchdogs."""
+FAILING_STREAM = 60.0
+"""Seconds of watches that break soon after they began, after which a manager is not ready."""
 
 
 @attrs.define
@@ -63,4 +65,6 @@ class Probes:
                 return f"{informer.name} is not synced: {informer.problem or 'the list is running'}"
             if informer.age() > STALE_STREAM:
                 return f"{informer.name}: no sign of life for {informer.age():.0f} s"
+            if informer.failing() > FAILING_STREAM:
+                return f"{informer.name}: the watch fails again and again: {informer.problem}"
         return None

@@ -21,16 +21,17 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from actuator.errors import ActuatorError, ApiError, ErrorCode, LeaseLost, RequeueAfter, SetAside
+from actuator.errors import ErrorCode, LeaseLost, SetAside
 from actuator.interface import Actuator, Client, Clock, Result, kind_of, object_class
 from actuator.meta import ClusterNeed, Kind, parse_time
 from generic.attempt import Attempt
-from generic.blocked import reason_of, said
+from generic.blocked import said
 from generic.budget import Budgets
 from generic.bypass import Bypasses
 from generic.calls import Aside
 from generic.clusters import Clusters
 from generic.controller import Again, Done, Failed, Outcome, WorkerReplaced
+from generic.errorinfo import ErrorInfo, read_error
 from generic.escalation import Escalation, gives_up
 from generic.events import EventRecorder
 from generic.finalizers import Stale
@@ -46,7 +47,7 @@ from generic.operation import (
     choose_operation,
     is_forced,
 )
-from generic.reporter import Reporter, codes, describe
+from generic.reporter import Reporter
 from generic.status import Failure
 from generic.store import Entry, Event, Header, Request
 from generic.timers import Timer, Timers
@@ -150,7 +151,7 @@ class Reconciler:
         """One try, every failure turned into an outcome. Raises Vanished and WorkerReplaced."""
         try:
             if isinstance(chosen, Blocked):
-                raise CallFailed(chosen.error(attempt.request.namespace))
+                raise chosen.error(attempt.request.namespace)
             return self._perform(attempt, report)
         except Stale:
             return Again(0)
@@ -159,7 +160,7 @@ class Reconciler:
         except (Vanished, WorkerReplaced):
             raise
         except Exception as error:  # what we could not read or write: said like any other error
-            return self._failed(attempt, error, report)
+            return self._failed(attempt, read_error(error), report)
 
     def notice(self, event: Event[Header]) -> bool:
         """Looks what an event means beyond a trigger; whether the object has to be looked at.
@@ -236,7 +237,7 @@ class Reconciler:
         """Guard, call, report, release."""
         operation = attempt.operation
         if operation.guards:
-            attempt.guard()
+            attempt.guard(self._cls)
         if self._m.processing_after is None and operation is not Operation.LET_GO:
             attempt.publish()
         deletion, result = self._call(attempt, report)
@@ -299,7 +300,7 @@ class Reconciler:
         self.notice_forced(request)  # what was forced between the decision and now
         timer = self._announce(attempt, report)
         try:
-            return self.invoker.operate(call, request, obj, cluster)
+            return self.invoker.operate(call, request, obj, cluster, attempt.capture)
         finally:
             if timer is not None:
                 timer.cancel()
@@ -316,35 +317,37 @@ class Reconciler:
 
         return self._m.later.call_later(wait, publish)
 
-    def _failed(self, attempt: Attempt, error: BaseException, report: Reporter) -> Outcome:
+    def _failed(self, attempt: Attempt, error: ErrorInfo, report: Reporter) -> Outcome:
         """Makes the error visible and says when to try again."""
-        if isinstance(error, SetAside):
+        if error.is_a(SetAside):
             return Again(0)
-        if isinstance(error, LeaseLost):
+        if error.is_a(LeaseLost):
             return Done()  # whoever leads now sees the object as it is
-        if isinstance(error, RequeueAfter) and error.cause is None:
-            self._write(partial(attempt.wait, str(error)), report)
+        if error.waits and attempt.unwritable is None:
+            self._write(partial(attempt.wait, error.text), report)
             report.waits(attempt.operation)
-            return Again(error.seconds)
-        cause = error.cause if isinstance(error, RequeueAfter) and error.cause else error
-        text, found = describe(cause), codes(cause)
+            return Again(error.requeue_after or 0.0)
+        if error.waits and attempt.unwritable is not None:
+            error = read_error(attempt.unwritable)
+        text = error.text
         if attempt.operation is Operation.FORCE_DELETE:
             self.forcing.failed(attempt, text)
-        last_try = self._is_last_try(attempt, found)
+        last_try = self._is_last_try(attempt, error.codes)
         blocked = None
         if attempt.operation.deletes:
             tries, since = self.failures(attempt.request) + 1, attempt.start.deletion_timestamp
-            blocked = (reason_of(cause), said(text, tries, since, gives_up=last_try))
-        reason = cause.reason if isinstance(cause, ActuatorError) else ""
-        failure = Failure(text=text, codes=found, reason=reason, blocked=blocked, gives_up=last_try)
+            blocked = (error.blocked_reason, said(text, tries, since, gives_up=last_try))
+        failure = Failure(
+            text=text, codes=error.codes, reason=error.reason, blocked=blocked, gives_up=last_try
+        )
         self._write(partial(attempt.fail, failure), report)
-        report.failed(attempt.operation, cause, gives_up=last_try)
+        report.failed(attempt.operation, error, gives_up=last_try)
         if last_try:
             self._given_up[attempt.request] = attempt.uid
             return Done()
-        if isinstance(error, RequeueAfter):
-            return Again(error.seconds)
-        if isinstance(error, ApiError) and error.retry_after is not None:
+        if error.requeue_after is not None:
+            return Again(error.requeue_after)
+        if error.retry_after is not None:
             return Again(min(max(error.retry_after, 1.0), _cap(attempt) or DELETION_BACKOFF_CAP))
         return Failed(cap=_cap(attempt))
 

@@ -1,7 +1,6 @@
 """Reporter: how what happens to an object becomes visible: a log line, an event, a metric.
 
-What an error is called, and which codes it carries, is decided here once. The status of the
-object itself is `attempt`'s business.
+The status of the object itself is `attempt`'s business.
 """
 
 from __future__ import annotations
@@ -12,18 +11,11 @@ from collections.abc import Sequence
 import attrs
 
 from actuator.cluster import FORCE_DELETION
-from actuator.errors import (
-    ActuatorError,
-    ApiError,
-    Cancelled,
-    DeadlineExceeded,
-    DecodeError,
-    ErrorCode,
-    codes_of,
-)
+from actuator.errors import DeadlineExceeded
 from actuator.interface import ExternalResource
 from actuator.meta import Kind
 from generic import logs
+from generic.errorinfo import ErrorInfo, describe
 from generic.events import About, EventRecorder
 from generic.force_delete import Stripped
 from generic.metrics import ControllerMetrics, Outcome, TryResult
@@ -31,29 +23,12 @@ from generic.operation import Operation
 from generic.orphans import OrphanedFrom
 from generic.store import Request
 
-__all__ = ["Reporter", "codes", "describe", "event_reason"]
+__all__ = ["STATUS_NOT_WRITTEN", "Reporter", "event_reason"]
+
+STATUS_NOT_WRITTEN = "StatusNotWritten"
+"""Reason of the event about an object whose status the API server refuses."""
 
 logger = logging.getLogger(__name__)
-
-_EXPECTED = (ActuatorError, ApiError, Cancelled, DecodeError)
-"""What somebody raised on purpose; anything else is a bug, and counted as one."""
-
-
-def describe(error: BaseException) -> str:
-    """One line about an error, for people; the class is named where the text alone says little."""
-    text = " ".join(str(error).split())
-    if isinstance(error, DecodeError):
-        return f"the object cannot be read: {text}"
-    if isinstance(error, _EXPECTED) and text:
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def codes(error: BaseException) -> tuple[ErrorCode, ...]:
-    """Gardener's codes for an error: those it carries; an unreadable object is configuration."""
-    if isinstance(error, DecodeError):
-        return (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
-    return codes_of(error)
 
 
 def event_reason(outcome: Outcome) -> str:
@@ -95,16 +70,15 @@ class Reporter:
         """An event, best effort."""
         self.events.record(self.about, reason, message, warning=warning)
 
-    def failed(self, operation: Operation, error: BaseException, *, gives_up: bool = False) -> None:
+    def failed(self, operation: Operation, error: ErrorInfo, *, gives_up: bool = False) -> None:
         """An operation failed, and will be tried again unless this `gives_up`."""
-        expected = isinstance(error, _EXPECTED)
-        text = describe(error)
-        fields = {"operation": operation.value, "error": text, "codes": codes(error)}
-        self.log.error("failed", extra={"fields": fields}, exc_info=None if expected else error)
+        text = error.text
+        fields = {"operation": operation.value, "error": text, "codes": error.codes}
+        self.log.error("failed", extra={"fields": fields}, exc_info=error.unexpected)
         self.event(f"{operation.value.title().replace('_', '')}Error", text, warning=True)
         if operation is not Operation.LET_GO:
             self.metrics.tried(operation.value, TryResult.TERMINAL if gives_up else TryResult.ERROR)
-            self.metrics.erred(operation.value, codes(error))
+            self.metrics.erred(operation.value, error.codes)
         if gives_up:
             self.metrics.deletion(Outcome.GAVE_UP)
             self.event(
@@ -112,9 +86,9 @@ class Reporter:
             )
         elif operation.deletes:
             self.metrics.deletion(Outcome.FAILED)
-        if isinstance(error, DeadlineExceeded):
+        if error.is_a(DeadlineExceeded):
             self.metrics.timed_out()
-        elif not expected:
+        elif error.unexpected:
             self.metrics.panicked()
 
     def done(self, operation: Operation) -> None:
@@ -128,9 +102,11 @@ class Reporter:
         self.metrics.tried(operation.value, TryResult.PENDING)
 
     def status_not_written(self, error: BaseException) -> None:
-        """What went wrong could not be written into the status either."""
-        fields = {"error": describe(error)}
-        self.log.warning("the status could not be written", extra={"fields": fields})
+        """The API server does not take the status; the event names the rule that refuses it."""
+        text = describe(error)
+        self.metrics.status_not_written()
+        self.log.warning("the status could not be written", extra={"fields": {"error": text}})
+        self.event(STATUS_NOT_WRITTEN, text, warning=True)
 
     def stripped(self, one: Stripped) -> None:
         """A finalizer of somebody else came off a seed object."""

@@ -115,7 +115,9 @@ class Running:
 
     def _streams(self) -> list[Stream]:
         """How the informers are, for metrics."""
-        return [(one.plural, one.synced, one.age()) for one in self.wiring.informers]
+        return [
+            (one.plural, one.synced, one.age(), one.unreadable) for one in self.wiring.informers
+        ]
 
     def _make_elector(self, connection: HttpClient, clock: Clock) -> LeaderElector:
         return LeaderElector(

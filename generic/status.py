@@ -14,7 +14,7 @@ import attrs
 
 from actuator.errors import ErrorCode
 from actuator.meta import LastOperationState, LastOperationType, Raw, ReadyReasons
-from generic.patches import add, remove, test
+from generic.patches import add, remove, test, test_version
 
 __all__ = [
     "READY",
@@ -182,8 +182,9 @@ def with_condition(obj: Raw, changed: Raw, type: str, make: Callable[[Raw | None
 
 
 def _by_type(status: Raw | None) -> dict[str, Raw]:
-    conditions = (status or {}).get("conditions") or []
-    return {str(condition.get("type")): condition for condition in conditions}
+    conditions = (status or {}).get("conditions")
+    found = conditions if isinstance(conditions, list) else []
+    return {str(one.get("type")): one for one in found if isinstance(one, dict)}
 
 
 def saved(obj: Raw, changed: Raw) -> list[Raw]:
@@ -199,7 +200,7 @@ def _patch(obj: Raw, fields: Raw) -> list[Raw]:
         return [uid, test("/status", None), add("/status", present)]
     patch = [uid]
     if "conditions" in fields:  # built upon what was read: nobody's in between may be lost
-        patch.append(test("/status/conditions", obj["status"].get("conditions")))
+        patch.append(test_version(obj))
     for name, value in fields.items():
         path = f"/status/{name}"
         patch.append(add(path, {} if value is None else value))

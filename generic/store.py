@@ -20,6 +20,7 @@ from typing import Generic, Protocol, TypeVar
 
 import attrs
 
+from actuator.codec import CUT
 from actuator.interface import Resource
 from actuator.meta import Raw
 from generic.headers import (
@@ -29,6 +30,7 @@ from generic.headers import (
     Header,
     Request,
     as_dict,
+    as_unreadable,
     cluster_header,
     header,
     request_of,
@@ -60,6 +62,7 @@ class AnyHeader(Protocol):
         """metadata.resourceVersion, a number."""
 
 
+_CUT = CUT.encode()
 _OWN_SECONDS = 60.0
 _DEAD_SECONDS = 600.0
 H = TypeVar("H", bound=AnyHeader)
@@ -230,7 +233,8 @@ class Store(Generic[H]):
         if isinstance(meta, dict):
             meta.pop("managedFields", None)
         raw = json.dumps(obj, separators=(",", ":"), ensure_ascii=False).encode()
-        return Entry(self._make_header(obj), raw)
+        header = self._make_header(obj)
+        return Entry(as_unreadable(header) if _CUT in raw else header, raw)
 
     def _put(self, request: Request, entry: Entry[H]) -> None:
         self._entries[request] = entry

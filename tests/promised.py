@@ -58,6 +58,8 @@ PROMISED = [
     ("actuator_heartbeat_last_renewal_timestamp_seconds", "gauge", set()),
     ("actuator_informer_synced", "gauge", {"kind"}),
     ("actuator_informer_stream_age_seconds", "gauge", {"kind"}),
+    ("actuator_unreadable_objects", "gauge", {"kind"}),
+    ("actuator_status_writes_refused_total", "counter", {"controller"}),
     ("actuator_collector_errors_total", "counter", {"collector"}),
     ("actuator_controller_info", "gauge", {"controller", "kind", "type", "finalizer"}),
     ("actuator_build_info", "gauge", {"version", "python_version"}),
@@ -76,7 +78,8 @@ def full():
     controller = metrics.controller(CONTROLLER, KIND, 5)
     metrics.controllers.describe(CONTROLLER, KIND, ("aws",), "finalizer", (), 90.0)
     metrics.terminating.add(CONTROLLER, KIND, lambda: [stuck()])
-    metrics.show_streams(lambda: [("infrastructures", True, 1.0)])
+    metrics.show_streams(lambda: [("infrastructures", True, 1.0, 2)])
+    controller.status_not_written()
     controller.stripped("machines.machine.sapcloud.io")
     controller.orphaned("AWS::EC2::VPC")
     metrics.request("GET", "127.0.0.1:6443", "200")

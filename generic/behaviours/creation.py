@@ -9,6 +9,7 @@ crash after a successful call must not make the deletion forget the record.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from actuator.cluster import Cluster
@@ -40,12 +41,11 @@ class RemembersCreation(WrappedActuator):
 
     def delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
         """Does nothing where nothing was created."""
-        if _created(obj) != "False":
-            self.inner.delete(ctx, obj, cluster)
+        return self.inner.delete(ctx, obj, cluster) if _created(obj) != "False" else None
 
-    def external_resources(self, obj: Any, /) -> list[ExternalResource]:
+    def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
         """Nothing where nothing was created."""
-        return [] if _created(obj) == "False" else list(self.inner.external_resources(obj))
+        return [] if _created(obj) == "False" else self.inner.external_resources(obj)
 
     def _create(self, ctx: Context, obj: Any, cluster: Cluster, *, restored: bool) -> Result | None:
         if _created(obj) == "False":

@@ -21,7 +21,8 @@ an object no longer refers to.
 from __future__ import annotations
 
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from actuator.cluster import Cluster
 from actuator.errors import ConfigurationError, NotFound
@@ -42,6 +43,7 @@ __all__ = ["GuardsSecret"]
 
 _SECRETS = Resource("v1", "secrets")
 _ROUNDS = 5
+T = TypeVar("T")
 
 
 class GuardsSecret(WrappedActuator):
@@ -79,19 +81,24 @@ class GuardsSecret(WrappedActuator):
                 f"Secret {_secret_of(obj)} is gone: what is outside stays there",
                 warning=True,
             )
-            return
-        self.inner.delete(ctx, obj, cluster)
-        self._let_go(ctx, obj)
+            return None
+        return self._release_after(ctx, obj, lambda: self.inner.delete(ctx, obj, cluster))
 
     def migrate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
         """The destination has a Secret of its own."""
-        self.inner.migrate(ctx, obj, cluster)
-        self._let_go(ctx, obj)
+        return self._release_after(ctx, obj, lambda: self.inner.migrate(ctx, obj, cluster))
 
     def force_delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
         """Lets the Secret go first."""
         self._let_go(ctx, obj)
-        self.inner.force_delete(ctx, obj, cluster)
+        return self.inner.force_delete(ctx, obj, cluster)
+
+    def _release_after(self, ctx: Context, obj: Any, work: Callable[[], T]) -> T:
+        """Releases the Secret once `work` is done; a result says that it is not (`Invoker`)."""
+        result = work()
+        if result is None:
+            self._let_go(ctx, obj)
+        return result
 
     def _guard(self, ctx: Context, obj: Any) -> None:
         finalizer = self._finalizer(obj)

@@ -20,7 +20,6 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from actuator.cluster import ClusterState, Verdict
-from actuator.codec import decode
 from actuator.errors import ActuatorError, ApiError, NotFound, Unavailable
 from actuator.interface import Client, Clock, ExternalResource, Resource
 from actuator.meta import Raw
@@ -29,7 +28,7 @@ from generic.drain.survey import NOT_SERVED, Held, Survey, may
 from generic.finalizers import Stale, patch_tested, take_off
 from generic.headers import as_dict
 from generic.operation import Nothing, Operation, choose_operation
-from generic.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
+from generic.orphans import ORPHANS, OrphanedFrom, OrphanReason, record, remaining
 
 __all__ = ["Release", "release"]
 
@@ -102,11 +101,8 @@ def _left_outside(held: Held) -> list[ExternalResource]:
     nowhere = Verdict(ClusterState.NOT_NEEDED)
     if choose_operation(held.registration.kind, held.header, nowhere, forced=False) in _MIGRATED:
         return []
-    try:
-        obj = decode(held.registration.cls, held.raw)
-        return list(held.registration.actuator.external_resources(obj))
-    except Exception:  # an author's code, or an object nobody can read: never a reason to stop
-        return [ExternalResource(type="unknown")]
+    one = held.registration
+    return remaining(one.actuator, one.cls, held.raw)
 
 
 def _guards_alone(held: Held, needing: dict[str, Held]) -> bool:

@@ -14,8 +14,8 @@ import attrs
 
 from actuator.interface import ExternalResource
 from generic.drill.evidence import Evidence, Life
-from generic.forcing import UNKNOWN
 from generic.metrics import Outcome
+from generic.orphans import UNKNOWN
 
 __all__ = ["RULES", "Finding", "covers", "judge"]
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 
+import attrs
+
 from actuator.errors import ActuatorError, NotFound
 from actuator.interface import Client, resource_of
 from actuator.meta import Kind, Raw
@@ -20,6 +22,7 @@ from generic.explain.surroundings import NAMESPACES, Surroundings
 from generic.explain.webhooks import Target, webhooks
 from generic.headers import as_dict, header, request_of
 from generic.registry import Registration
+from generic.reporter import STATUS_NOT_WRITTEN
 
 __all__ = ["explain", "overview"]
 
@@ -44,6 +47,13 @@ def explain(
     by = serving(registrations or (), kind, request_of(obj), head)
     served = _as_served(kind, obj, by)
     standing = stand(served, obj, around, now)
+    told = warnings(reader, standing.subject)
+    refused = tuple(
+        f"the API server refuses our patches: {one.message}"
+        for one in told
+        if one.reason == STATUS_NOT_WRITTEN
+    )
+    standing = attrs.evolve(standing, blockers=(*refused[:1], *standing.blockers))
     notes: list[str] = []
     if registrations is not None and by is None:
         notes.append(f"the given extension serves no {kind.name} of type {head.type!r}")
@@ -52,7 +62,7 @@ def explain(
         removal=_removal(reader, by, obj, namespace),
         webhooks=tuple(_webhooks(reader, served, obj, around)),
         orphans=_orphans(reader, standing, notes),
-        warnings=warnings(reader, standing.subject),
+        warnings=told,
         notes=tuple(notes),
         unread=tuple(reader.unread),
     )

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from actuator.codec import decode
 from actuator.errors import NotFound
-from actuator.interface import Actuator, ExternalResource, SeedObjects, WrappedActuator
+from actuator.interface import Actuator, SeedObjects, WrappedActuator
 from actuator.meta import Kind, Raw
 from generic.explain.facts import Removal, SeedObject
 from generic.explain.reader import Reader
+from generic.orphans import remaining
 from generic.registry import Registration
 from generic.store import Event, EventType, Header, Request
 
@@ -41,7 +41,7 @@ def removal(reader: Reader, registration: Registration, obj: Raw, namespace: str
         actuator=type(actuator).__name__,
         own_way=type(actuator).force_delete is not Actuator.force_delete,
         seed_objects=tuple(found),
-        left_outside=tuple(_left_outside(registration, obj)),
+        left_outside=tuple(remaining(registration.actuator, registration.cls, obj)),
     )
 
 
@@ -68,10 +68,3 @@ def _objects(reader: Reader, group: SeedObjects, namespace: str) -> Iterator[See
             stripped=tuple(f for f in finalizers if f in group.finalizers),
             holding=tuple(f for f in finalizers if f not in group.finalizers),
         )
-
-
-def _left_outside(registration: Registration, obj: Raw) -> Sequence[ExternalResource]:
-    try:
-        return list(registration.actuator.external_resources(decode(registration.cls, obj)))
-    except Exception:  # an author's code: a force deletion records the same
-        return [ExternalResource(type="unknown")]

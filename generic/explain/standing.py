@@ -6,7 +6,7 @@ from datetime import datetime
 
 import attrs
 
-from actuator.codec import decode
+from actuator.codec import decode, depth_problem
 from actuator.errors import DecodeError
 from actuator.meta import Condition, Kind, LastError, LastOperation, Object, Raw, parse_time
 from generic.explain.blockers import blockers
@@ -63,8 +63,10 @@ def deleting_since(timestamp: str | None, now: datetime) -> Deleting | None:
 
 def _status(obj: Raw) -> tuple[_Status, tuple[str, ...]]:
     """What the object reports, and what is wrong with that."""
+    too_deep = depth_problem(obj)
+    unreadable = (f"the object cannot be read: {too_deep}",) if too_deep else ()
     try:
-        return decode(_Reported, obj).status, ()
+        return decode(_Reported, obj).status, unreadable
     except DecodeError as error:
         return _Status(), (f"its status cannot be read: {error}",)
 

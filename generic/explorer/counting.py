@@ -123,17 +123,17 @@ class CountingActuator(WrappedActuator):
     def migrate(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
         """See Actuator."""
         with self._around("migrate"):
-            self.inner.migrate(ctx, obj, cluster)
+            return self.inner.migrate(ctx, obj, cluster)
 
     def delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
         """See Actuator."""
         with self._around("delete"):
-            self.inner.delete(ctx, obj, cluster)
+            return self.inner.delete(ctx, obj, cluster)
 
     def force_delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
         """See Actuator."""
         with self._around("force_delete"):
-            self.inner.force_delete(ctx, obj, cluster)
+            return self.inner.force_delete(ctx, obj, cluster)
 
     def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
         """See Actuator."""

@@ -100,7 +100,7 @@ class FaultyActuator(WrappedActuator):
 
     def delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
         """See Actuator."""
-        self._call("delete", ctx, obj, lambda: self.inner.delete(ctx, obj, cluster))
+        return self._call("delete", ctx, obj, lambda: self.inner.delete(ctx, obj, cluster))
 
     def restore(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
         """See Actuator."""
@@ -108,11 +108,13 @@ class FaultyActuator(WrappedActuator):
 
     def migrate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
         """See Actuator."""
-        self._call("migrate", ctx, obj, lambda: self.inner.migrate(ctx, obj, cluster))
+        return self._call("migrate", ctx, obj, lambda: self.inner.migrate(ctx, obj, cluster))
 
     def force_delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
         """See Actuator."""
-        self._call("force_delete", ctx, obj, lambda: self.inner.force_delete(ctx, obj, cluster))
+        return self._call(
+            "force_delete", ctx, obj, lambda: self.inner.force_delete(ctx, obj, cluster)
+        )
 
     def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
         """See Actuator."""

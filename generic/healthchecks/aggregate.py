@@ -12,8 +12,8 @@ from datetime import datetime
 import attrs
 
 from actuator.meta import Condition, parse_time
+from generic.errorinfo import describe
 from generic.healthchecks.model import HealthResult, HealthStatus
-from generic.reporter import describe
 
 __all__ = ["Finding", "condition", "hibernated", "not_executed"]
 

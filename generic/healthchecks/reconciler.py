@@ -23,7 +23,7 @@ from typing import Any
 from actuator.cluster import ClusterState
 from actuator.codec import decode_json, encode
 from actuator.conditions import find_condition, set_condition
-from actuator.errors import ActuatorError, ApiError, DecodeError, LeaseLost
+from actuator.errors import ApiError, DecodeError, LeaseLost
 from actuator.interface import Client, Clock
 from actuator.meta import Condition, Raw
 from generic import logs
@@ -32,10 +32,10 @@ from generic.controller import Again, Done, Failed, Outcome
 from generic.finalizers import Stale
 from generic.headers import Event, Header, Request
 from generic.healthchecks import aggregate
-from generic.healthchecks.model import HealthChecks, HealthContext, HealthResult
+from generic.healthchecks.model import HealthChecks, HealthContext
 from generic.healthchecks.runs import Runs
 from generic.healthchecks.shoots import ShootClients
-from generic.patches import add, remove, replace, test
+from generic.patches import add, remove, replace, test, test_version
 from generic.predicates import OPERATION
 from generic.store import Entry
 from generic.writer import Vanished, Writer
@@ -112,9 +112,6 @@ class HealthReconciler:
         checks = self._checks.checks
         tasks = [partial(check.run, ctx) for check in checks]
         findings = self._runs.run(uid, tasks, self._checks.sync_period)
-        for finding in findings:
-            if not isinstance(finding, (HealthResult, ActuatorError, ApiError)):
-                logger.warning("a health check raised", exc_info=finding)  # a bug in the check
         found = list(zip(checks, findings, strict=True))
         before: list[Condition] = ctx.obj.status.conditions
         now = self._clock.now()
@@ -163,12 +160,13 @@ class HealthReconciler:
 def _preconditions(entry: Entry[Header], before: Sequence[Condition]) -> Iterator[Raw]:
     """Tests of all that the changes are built upon, and a list to put conditions into."""
     yield test("/metadata/uid", entry.header.uid)
-    status = json.loads(entry.raw).get("status")
+    obj = json.loads(entry.raw)
+    status = obj.get("status")
     if not isinstance(status, dict):
         yield test("/status", None)
         yield add("/status", {"conditions": []})
         return
-    yield test(_CONDITIONS, status.get("conditions"))
+    yield test_version(obj)
     if not before:
         yield add(_CONDITIONS, [])
 

@@ -10,15 +10,19 @@ A check that hangs is not stopped, because nothing can stop a thread: it only re
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 
-from actuator.errors import ActuatorError
+from actuator.errors import ActuatorError, ErrorCode, check_seconds
+from generic.errorinfo import read_error, shorten
 from generic.healthchecks.aggregate import Finding
-from generic.healthchecks.model import HealthResult
+from generic.healthchecks.model import HealthResult, HealthStatus
 
 __all__ = ["Runs"]
+
+logger = logging.getLogger(__name__)
 
 Task = Callable[[], HealthResult]
 _Key = tuple[str, int]
@@ -29,7 +33,7 @@ class Runs:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: dict[_Key, Future[HealthResult]] = {}
+        self._running: dict[_Key, Future[Finding]] = {}
 
     def run(self, uid: str, tasks: Sequence[Task], seconds: float) -> list[Finding]:
         """What each task returned, or why it did not."""
@@ -37,11 +41,11 @@ class Runs:
         futures = [future for future in started if future is not None]
         done, _ = wait(futures, timeout=seconds)
         late = ActuatorError(f"the check did not end within {seconds:g} s")
-        return [late if f is None or f not in done else _finding(f) for f in started]
+        return [late if f is None or f not in done else f.result() for f in started]
 
-    def _start(self, key: _Key, task: Task) -> Future[HealthResult] | None:
+    def _start(self, key: _Key, task: Task) -> Future[Finding] | None:
         """The run of a task; None where the one before has not come back yet."""
-        future: Future[HealthResult] = Future()
+        future: Future[Finding] = Future()
         with self._lock:
             if key in self._running:
                 return None
@@ -52,18 +56,29 @@ class Runs:
         thread.start()
         return future
 
-    def _work(self, key: _Key, task: Task, future: Future[HealthResult]) -> None:
+    def _work(self, key: _Key, task: Task, future: Future[Finding]) -> None:
         try:
-            outcome: Finding = task()
+            outcome: Finding = _checked(task())
         except BaseException as error:  # SystemExit included: a check ends no process
-            outcome = error
+            info = read_error(error)  # here, since it runs the error's own code
+            if info.unexpected:
+                logger.warning("a health check raised", exc_info=info.unexpected)
+            outcome = ActuatorError(info.text, codes=info.codes)
         with self._lock:
             del self._running[key]
-        if isinstance(outcome, HealthResult):
-            future.set_result(outcome)
-        else:
-            future.set_exception(outcome)
+        future.set_result(outcome)
 
 
-def _finding(future: Future[HealthResult]) -> Finding:
-    return future.exception() or future.result()
+def _checked(result: object) -> HealthResult:
+    """A bounded copy. Raises TypeError or ValueError for what is no HealthResult."""
+    if not isinstance(result, HealthResult) or not isinstance(result.detail, str):
+        raise TypeError(
+            f"the check returned {type(result).__name__}; it has to return HealthResult"
+        )
+    threshold = result.progressing_threshold
+    return HealthResult(
+        status=HealthStatus(result.status),
+        detail=shorten(result.detail),
+        codes=[ErrorCode(code) for code in result.codes],
+        progressing_threshold=None if threshold is None else check_seconds(threshold),
+    )

@@ -46,6 +46,7 @@ class ControllerMetrics:
     _force_seconds: Histogram
     _over_budget: Counter
     _bypassed: Counter
+    _unwritten: Callable[[], Counter]
     _stripped: Callable[[str], Counter]
     _orphaned: Callable[[str], Counter]
 
@@ -99,6 +100,10 @@ class ControllerMetrics:
     def bypassed(self) -> None:
         """An object vanished while our cleanup was unfinished."""
         self._bypassed.inc()
+
+    def status_not_written(self) -> None:
+        """The API server refused a status."""
+        self._unwritten().inc()
 
     def orphaned(self, resource_type: str) -> None:
         """It is on record that something of that type may be left outside."""
@@ -187,6 +192,10 @@ class ControllerFamilies:
             "Objects that vanished while our cleanup was unfinished.",
             "kind",
         )
+        self._unwritten = counter(
+            "actuator_status_writes_refused_total",
+            "Statuses that the API server did not take, even reduced to the error.",
+        )
         self._orphaned = counter(
             "actuator_orphaned_resources_reported_total",
             "Things that may be left outside the seed, by type.",
@@ -243,6 +252,7 @@ class ControllerFamilies:
             force_seconds=self._force_seconds.labels(name, kind),
             over_budget=self._over_budget.labels(name, kind),
             bypassed=self._bypassed.labels(name, kind),
+            unwritten=lambda: self._unwritten.labels(name),
             stripped=lambda resource: self._stripped.labels(name, resource),
             orphaned=lambda value: self._orphaned.labels(name, types(value)),
         )

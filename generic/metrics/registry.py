@@ -29,8 +29,8 @@ __all__ = ["Metrics", "Stream"]
 
 _DISTRIBUTION = "gardener-actuator"
 
-Stream = tuple[str, bool, float]
-"""Of an informer: plural of what it watches, whether it is synced, seconds since a sign of life."""
+Stream = tuple[str, bool, float, int]
+"""Of an informer: plural, whether it is synced, seconds since a sign of life, unreadable ones."""
 
 
 class Metrics:
@@ -149,10 +149,16 @@ def _stream_families(streams: Iterable[Stream]) -> list[Metric]:
         "Time since the API server last gave a sign of life on the stream.",
         labels=("kind",),
     )
-    for kind, is_synced, seconds in streams:
+    unreadable = GaugeMetricFamily(
+        "actuator_unreadable_objects",
+        "Objects of which parts are nested too deeply to be read.",
+        labels=("kind",),
+    )
+    for kind, is_synced, seconds, number in streams:
         synced.add_metric((kind,), int(is_synced))
         age.add_metric((kind,), seconds)
-    return [synced, age]
+        unreadable.add_metric((kind,), number)
+    return [synced, age, unreadable]
 
 
 def _version() -> str:

@@ -9,16 +9,19 @@ from generic.orphans.kind import (
     OrphanReason,
     OrphanState,
 )
-from generic.orphans.record import mark_gone, record
+from generic.orphans.record import UNKNOWN, mark_gone, record, recordable, remaining
 
 __all__ = [
     "KIND_LABEL",
     "ORPHANS",
     "SHOOT_LABEL",
+    "UNKNOWN",
     "Orphan",
     "OrphanReason",
     "OrphanState",
     "OrphanedFrom",
     "mark_gone",
     "record",
+    "recordable",
+    "remaining",
 ]

@@ -48,6 +48,8 @@ class OrphanReason(StrEnum):
     """The budget ended first; seed objects may remain too."""
     HANGING = "CallsHang"
     """Too many calls hang; the actuator was not asked."""
+    UNREADABLE = "Unreadable"
+    """The object could not be read, so its actuator was not called; seed objects may remain."""
     BYPASSED = "Bypassed"
     """Somebody else took our finalizer off while cleanup was unfinished."""
     DRAINED = "Drained"

@@ -71,10 +71,9 @@ def write_status(client: Client, orphan: Orphan, status: OrphanStatus) -> None:
     Raises ActuatorError where it is not, ApiError.
     """
     name = orphan.metadata.name
-    as_read = encode(orphan).get("status")
     patch = [
         test("/metadata/uid", orphan.metadata.uid),
-        test("/status", as_read),
+        test("/metadata/resourceVersion", orphan.metadata.resource_version),
         add("/status", encode(status)),
     ]
     try:

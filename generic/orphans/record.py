@@ -1,13 +1,20 @@
-"""Recording what a force deletion leaves behind: written and acknowledged, or an error."""
+"""Recording what a force deletion leaves behind: written and acknowledged, or an error.
+
+What is recorded comes from an author's `external_resources`, so it is checked first: a resource
+that no Orphan can hold must not keep a force deletion from its end.
+"""
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
+from itertools import islice
+from typing import Any
 
-from actuator.codec import encode
+from actuator.codec import decode_json, encode
 from actuator.errors import AlreadyExists, NotFound
-from actuator.interface import Client, ExternalResource
-from actuator.meta import ObjectMeta, format_time
+from actuator.interface import Actuator, Client, ExternalResource
+from actuator.meta import Object, ObjectMeta, Raw, format_time
 from generic.orphans.kind import (
     KIND_LABEL,
     ORPHANS,
@@ -20,10 +27,17 @@ from generic.orphans.kind import (
     orphan_name,
 )
 
-__all__ = ["MESSAGE_LENGTH", "mark_gone", "record"]
+__all__ = ["MESSAGE_LENGTH", "UNKNOWN", "mark_gone", "record", "recordable", "remaining"]
+
+UNKNOWN = ExternalResource(type="unknown")
+"""Stands for resources that could not be identified."""
 
 MESSAGE_LENGTH = 1000
 """Characters of a message that are kept."""
+_MAX_RESOURCES = 500
+"""Of one object: each is a request, and force deletions have a budget."""
+_MAX_TEXT = 16 * 1024
+"""Characters of all texts of one resource."""
 
 
 def record(
@@ -68,3 +82,42 @@ def mark_gone(client: Client, orphan: Orphan, now: datetime) -> None:
         client.patch(ORPHANS, orphan.metadata.name, "", {"status": status}, subresource="status")
     except NotFound:
         pass
+
+
+def recordable(actuator: Actuator[Any], obj: object) -> tuple[list[ExternalResource], str]:
+    """The external resources of `obj`, each fit for an Orphan, and what is wrong with the others.
+
+    In place of the others stands UNKNOWN. Raises what the actuator raises.
+    """
+    found = list(islice(actuator.external_resources(obj), _MAX_RESOURCES + 1))
+    usable = [one for one in map(_usable, found[:_MAX_RESOURCES]) if one is not None]
+    if len(usable) == len(found):
+        return usable, ""
+    return [*usable, UNKNOWN], (
+        f"{type(actuator).__name__}.external_resources yields what cannot be recorded; it has to "
+        f"yield at most {_MAX_RESOURCES} ExternalResources, each with a type, with texts in all "
+        f"fields and in the tags, and with at most {_MAX_TEXT} characters"
+    )
+
+
+def remaining(actuator: Actuator[Any], cls: type[Object], obj: Raw) -> list[ExternalResource]:
+    """What a force deletion would record of `obj`, for commands beside a manager."""
+    try:
+        return recordable(actuator, decode_json(cls, json.dumps(obj).encode()))[0]
+    except Exception:  # an author's code, or an object that cannot be read
+        return [UNKNOWN]
+
+
+def _usable(resource: object) -> ExternalResource | None:
+    """A copy, or None for what no Orphan can hold."""
+    if not isinstance(resource, ExternalResource) or not isinstance(resource.tags, dict):
+        return None
+    texts = (resource.type, resource.id, resource.region, *resource.tags, *resource.tags.values())
+    if not all(isinstance(text, str) for text in texts) or not resource.type:
+        return None
+    if sum(map(len, texts)) > _MAX_TEXT:
+        return None
+    type_, id_, region, *tags = (text.encode(errors="replace").decode() for text in texts)
+    half = len(tags) // 2
+    pairs = dict(zip(tags[:half], tags[half:], strict=True))
+    return ExternalResource(type=type_, id=id_, tags=pairs, region=region)

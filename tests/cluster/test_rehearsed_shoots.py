@@ -16,7 +16,6 @@ from generic.drill.judge import judge
 from generic.drill.migration import rules
 from generic.drill.migration.evidence import MigrationEvidence
 from generic.drill.shoots import Shoots, Thing
-from generic.forcing import UNKNOWN
 from generic.managedresources import (
     SHOOT_FINALIZER,
     delete,
@@ -24,6 +23,7 @@ from generic.managedresources import (
     deploy_for_shoot,
     set_keep_objects,
 )
+from generic.orphans import UNKNOWN
 from generic.rehearsal import Together
 
 A = Thing("ConfigMap", "kube-system/a")

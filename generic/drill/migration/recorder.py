@@ -44,17 +44,17 @@ class Recorder(WrappedActuator):
     def migrate(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
         """See Actuator."""
         self._note("migrate", obj)
-        self.inner.migrate(ctx, obj, cluster)
+        return self.inner.migrate(ctx, obj, cluster)
 
     def delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
         """See Actuator."""
         self._note("delete", obj)
-        self.inner.delete(ctx, obj, cluster)
+        return self.inner.delete(ctx, obj, cluster)
 
     def force_delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
         """See Actuator."""
         self._note("force_delete", obj)
-        self.inner.force_delete(ctx, obj, cluster)
+        return self.inner.force_delete(ctx, obj, cluster)
 
     def _note(self, operation: str, obj: Any) -> None:
         call = Call(
