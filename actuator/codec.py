@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 from collections.abc import Callable
 from enum import Enum
 from types import NoneType
@@ -38,8 +39,9 @@ __all__ = [
 
 MAX_DEPTH = 200
 """Levels of objects and lists that are read; the API server stores nearly 10,000."""
-CUT = f"(not read: nested deeper than {MAX_DEPTH} levels)"
-"""Stands in place of a value that lies deeper. An object that contains it counts as unreadable."""
+CUT = f"(not read: nested deeper than {MAX_DEPTH} levels, {secrets.token_hex(8)})"
+"""Stands in place of a value that lies deeper. An object that contains it counts as unreadable;
+it differs for each process, so that nobody can write it into an object."""
 
 T = TypeVar("T")
 _CUT = CUT.encode()

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import attrs
 
+from actuator.codec import CUT
 from actuator.errors import (
     ActuatorError,
     ApiError,
@@ -113,8 +114,11 @@ def read_error(error: BaseException) -> ErrorInfo:
 
 
 def shorten(text: str, limit: int = MAX_TEXT) -> str:
-    """The text in at most `limit` bytes of UTF-8; a cut is marked."""
-    raw = text.encode(errors="replace")
+    """The text in at most `limit` bytes of UTF-8; a cut is marked.
+
+    The mark of unreadable values is left out: it would make the object of the text unreadable.
+    """
+    raw = text.replace(CUT, "…").encode(errors="replace")
     if len(raw) <= limit:
         return raw.decode()
     return raw[: limit - 3].decode(errors="ignore") + "…"

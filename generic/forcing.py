@@ -10,14 +10,14 @@ Guarantee: when `run` returns, every Orphan is in the API server, acknowledged.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ApiError, DecodeError, LeaseLost, SetAside
-from actuator.interface import ExternalResource
+from actuator.interface import ExternalResource, SeedObjects
 from actuator.meta import Object
 from generic.attempt import Attempt
 from generic.budget import Budgets, Forced
@@ -125,9 +125,10 @@ class Forcing:
 
     def _strip(self, attempt: Attempt, report: Reporter) -> list[ExternalResource]:
         """Strips what the actuator declared; what even so stays in the seed is recorded too."""
-        groups = self.invoker.actuator.seed_objects
+        groups: Sequence[SeedObjects] = ()
         call = self.invoker.new_call(Operation.FORCE_DELETE, report, attempt.save, _LAST_PASS)
         try:
+            groups = self.invoker.actuator.seed_objects
             call.delete_seed_objects(groups)
         except SeedObjectsHeld as error:
             return [_in_seed(held.resource, held.name) for held in error.held]
@@ -135,7 +136,7 @@ class Forcing:
             raise
         except Exception as error:  # also what the author declared and cannot be listed
             report.log.error("stripping ended early", extra={"fields": {"error": describe(error)}})
-            return [_in_seed(str(group.resource)) for group in groups]
+            return [_in_seed(str(group.resource)) for group in groups] or [UNKNOWN]
         return []
 
     def _record(

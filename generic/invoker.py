@@ -15,7 +15,15 @@ from typing import Any, TypeVar
 import attrs
 
 from actuator.cluster import Cluster
-from actuator.errors import ActuatorError, ErrorCode, NotFound
+from actuator.errors import (
+    ActuatorError,
+    Cancelled,
+    DeadlineExceeded,
+    ErrorCode,
+    LeaseLost,
+    NotFound,
+    SetAside,
+)
 from actuator.interface import (
     Actuator,
     Client,
@@ -135,14 +143,18 @@ class Invoker:
         """Does the operation. Raises CallFailed, and WorkerReplaced where the call was set aside.
 
         The call has been started (`calls`), so that it could be cancelled before. `capture` reads
-        what the actuator left in `obj`, under the same time limit, also after an error.
+        what the actuator left in `obj`, under the same time limit, where that will be written.
         """
 
         def work() -> Result:
             try:
-                return self._operate(call, obj, cluster)
-            finally:
+                result = self._operate(call, obj, cluster)
+            except BaseException:
                 capture()
+                raise
+            if call.operation.reports:
+                capture()
+            return result
 
         return self.run(call, request, work)
 
@@ -152,12 +164,23 @@ class Invoker:
         try:
             result = work()
         except BaseException as error:  # SystemExit included: an actuator ends no process
-            failure = read_error(error)  # before the call is over: it runs the error's own code
+            failure = self._read(call, error)  # in the call: it runs the error's own code
         if not self.calls.finish(request, call):
             raise WorkerReplaced
         if failure is not None:
             raise CallFailed(failure)
         return result
+
+    def _read(self, call: Call, error: BaseException) -> ErrorInfo:
+        """What was raised; that the call has to stop is believed where it is so."""
+        info = read_error(error)
+        if not info.is_a(SetAside, LeaseLost, DeadlineExceeded):
+            return info
+        try:
+            call.check()
+        except Cancelled as reason:
+            return read_error(reason)
+        return attrs.evolve(info, cls=ActuatorError)
 
     def refuse_while_one_hangs(self, request: Request, uid: str) -> None:
         """Raises CallFailed where a call for that very object is still out: never two at a time."""

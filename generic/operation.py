@@ -154,6 +154,8 @@ def choose_operation(
     ours = kind.finalizer in header.finalizers
     forced = forced and deleting
     requested = header.annotations.get(OPERATION) if kind.has_operation_annotation else None
+    if forced and ours and requested in ("migrate", "wait-for-state"):
+        requested = None  # nobody waits for a shoot that must go
     if requested == "wait-for-state":
         return Nothing.WAITS_FOR_STATE
     if cluster.failed and kind.skips_failed_shoot and not forced:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from actuator.errors import NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
 from generic.drill.evidence import Bystander
 from generic.finalizers import take_off
+from generic.patches import add
 
-__all__ = ["WITNESS", "look_at", "place"]
+__all__ = ["DISTURBANCE", "WITNESS", "look_at", "place", "report_health"]
 
 WITNESS = "drill.actuator.extensions.gardener.cloud/witness"
 _CONFIGMAPS = Resource("v1", "configmaps")
 _NAME = "bystander"
+DISTURBANCE = "DrillHealthy"
+"""Type of the condition that another controller reports."""
+_LONG_AGO = "2026-01-01T00:00:00Z"
 
 
 def place(client: Client, namespace: str, labels: Mapping[str, str]) -> None:
@@ -27,6 +32,21 @@ def place(client: Client, namespace: str, labels: Mapping[str, str]) -> None:
     }
     manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
     client.create(_CONFIGMAPS, manifest)
+
+
+def report_health(client: Client, resource: Resource, namespace: str, name: str) -> None:
+    """Adds a condition, as a health check of another controller does, with any text."""
+    condition = {
+        "type": DISTURBANCE,
+        "status": "False",
+        "reason": "Drill",
+        "message": "GET /?a=1&b=2: <html>für</html>",
+        "lastTransitionTime": _LONG_AGO,
+        "lastUpdateTime": _LONG_AGO,
+    }
+    with suppress(NotFound):
+        patch = [add("/status/conditions/-", condition)]
+        client.patch(resource, name, namespace, patch, subresource="status")
 
 
 def look_at(

@@ -29,6 +29,12 @@ class Life:
     stuck: float | None = None
     error: str = ""
     codes: list[str] = attrs.field(factory=list)
+    blocked: str = ""
+    """The message of its condition DeletionBlocked, until that has `moved_on`."""
+    disturbed: float | None = None
+    """When it first had a condition of another controller, whose text JSON encoders escape."""
+    moved_on: float | None = None
+    """When its condition DeletionBlocked first changed after that."""
     forced: float | None = None
     released: float | None = None
     """When our finalizer was seen to be off."""

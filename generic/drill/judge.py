@@ -120,6 +120,8 @@ def _blocked_says_why(evidence: Evidence) -> Iterable[str]:
         went = life.released is not None and life.released <= life.forced
         if life.stuck is None and not went:
             yield f"{life.key} was blocked and its status did not say why"
+        if life.disturbed is not None and life.moved_on is None and not went:
+            yield f"{life.key} was blocked, and what its status says did not change any more"
     for kind in {life.kind for life in evidence.rehearsed if _was_stuck(life)}:
         if not evidence.failed_while_stuck.get(kind):
             yield f"no failed deletion of {kind} was counted while it was stuck"
@@ -155,6 +157,6 @@ RULES: dict[str, tuple[str, Callable[[Evidence], Iterable[str]]]] = {
     "I2": ("Nobody else's object or finalizer was touched", _bystanders_untouched),
     "I3": ("Each object reached exactly one outcome", _one_outcome_each),
     "I4": ("Everything outside was made once", _made_once),
-    "I5": ("Each blocked object said why", _blocked_says_why),
+    "I5": ("Each blocked object said why, and went on doing so", _blocked_says_why),
     "I6": ("A bad object stopped no other", _others_go_on),
 }

@@ -14,9 +14,11 @@ from actuator.codec import decode
 from actuator.errors import ApiError
 from actuator.interface import Client, Resource, resource_of
 from actuator.meta import Kind, Raw
+from generic.drill.bystanders import DISTURBANCE
 from generic.drill.evidence import Life, Record, Strip
 from generic.forcing import IN_SEED
 from generic.garden import SHOOT, error_of, not_ready_because
+from generic.headers import DELETION_BLOCKED, as_dict
 from generic.metrics import Outcome
 from generic.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.reporter import event_reason
@@ -127,8 +129,20 @@ class Observer:
             life.stuck = life.stuck or now
             life.error = str(error.get("description", ""))
             life.codes = [str(code) for code in error.get("codes") or []]
+        said = _messages(obj)
+        if life.disturbed is not None and said.get(DELETION_BLOCKED) != life.blocked:
+            life.moved_on = life.moved_on or now
+        if life.moved_on is None:
+            life.blocked = said.get(DELETION_BLOCKED, "")
+            life.disturbed = life.disturbed or (now if DISTURBANCE in said else None)
         if deleting and kind.finalizer not in (meta.get("finalizers") or []):
             life.released = life.released or now
+
+
+def _messages(obj: Raw) -> dict[str, str]:
+    """The messages of its conditions, by type."""
+    conditions = as_dict(obj.get("status")).get("conditions") or ()
+    return {str(one.get("type")): str(one.get("message")) for one in conditions}
 
 
 def read_records(client: Client, namespace: str) -> list[Record]:

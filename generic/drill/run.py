@@ -142,7 +142,18 @@ class _Run:
         self.evidence.failed_while_stuck = self._world.manager.metrics.total(
             _DELETIONS, "kind", outcome="failed"
         )
+        self._disturb()
         self._watcher.stuck([life for life in self._lives() if life.stuck is not None])
+
+    def _disturb(self) -> None:
+        """Another controller reports a health condition; what is blocked goes on saying why."""
+        blocked = [life for life in self._lives() if life.blocked and life.released is None]
+        one_of_each = list({life.kind: life for life in blocked}.values())
+        for life in one_of_each:
+            bystanders.report_health(
+                self._world.admin, resource_of(self._kinds[life.kind]), life.namespace, life.name
+            )
+        self._wait("reporting on", one_of_each, lambda life: bool(life.moved_on or life.released))
 
     def force(self) -> None:
         """The users confirm force deletion; gardenlet deletes nearly everything at once."""

@@ -34,7 +34,7 @@ UNKNOWN = ExternalResource(type="unknown")
 
 MESSAGE_LENGTH = 1000
 """Characters of a message that are kept."""
-_MAX_RESOURCES = 500
+_MAX_RESOURCES = 100
 """Of one object: each is a request, and force deletions have a budget."""
 _MAX_TEXT = 16 * 1024
 """Characters of all texts of one resource."""
@@ -90,8 +90,9 @@ def recordable(actuator: Actuator[Any], obj: object) -> tuple[list[ExternalResou
     In place of the others stands UNKNOWN. Raises what the actuator raises.
     """
     found = list(islice(actuator.external_resources(obj), _MAX_RESOURCES + 1))
-    usable = [one for one in map(_usable, found[:_MAX_RESOURCES]) if one is not None]
-    if len(usable) == len(found):
+    checked = [_usable(one) for one in found[:_MAX_RESOURCES]]
+    usable = list({orphan_name("", one): one for one in checked if one is not None}.values())
+    if len(found) <= _MAX_RESOURCES and None not in checked:
         return usable, ""
     return [*usable, UNKNOWN], (
         f"{type(actuator).__name__}.external_resources yields what cannot be recorded; it has to "

@@ -14,6 +14,7 @@ import attrs
 from actuator.errors import ActuatorError
 from actuator.interface import Client, Clock
 from actuator.meta import format_time
+from generic.errorinfo import describe
 from generic.orphans.kind import Orphan, OrphanState, OrphanStatus
 from generic.orphans.ledger import write_status
 from generic.orphans.served import Serving, serving
@@ -51,14 +52,16 @@ def _verify(client: Client, orphan: Orphan, added: Sequence[Serving], clock: Clo
         there = _ask(orphan, added)
         if there is None:
             problem = "its actuator cannot say"
-    except Exception as error:  # also what an author did not think of
-        problem = _text(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also what an author did not think of
+        problem = describe(error)
     status = _status(orphan.status, there, clock.now())
     try:
         if status != orphan.status:
             write_status(client, orphan, status)
     except Exception as error:
-        return Finding(orphan=orphan, problem=problem or _text(error))
+        return Finding(orphan=orphan, problem=problem or describe(error))
     return Finding(orphan=attrs.evolve(orphan, status=status), problem=problem)
 
 
@@ -69,7 +72,10 @@ def _ask(orphan: Orphan, added: Sequence[Serving]) -> bool | None:
     if found is None:
         what = f"{let_go.kind} of type {let_go.type}" if let_go.type else let_go.kind
         raise ActuatorError(f"no actuator of this extension serves {what}; name the one that does")
-    return found.actuator.still_exists(orphan.spec.resource)
+    there: object = found.actuator.still_exists(orphan.spec.resource)
+    if there is None or isinstance(there, bool):
+        return there
+    raise ActuatorError(f"still_exists returned {type(there).__name__}, not True, False or None")
 
 
 def _status(known: OrphanStatus, there: bool | None, now: datetime) -> OrphanStatus:
@@ -77,9 +83,3 @@ def _status(known: OrphanStatus, there: bool | None, now: datetime) -> OrphanSta
         return attrs.evolve(known, state=known.state or OrphanState.UNVERIFIED.value)
     state = OrphanState.EXISTS if there else OrphanState.GONE
     return attrs.evolve(known, state=state.value, verified_at=format_time(now))
-
-
-def _text(error: Exception) -> str:
-    """One line; what is no error of ours is named by its class."""
-    said = " ".join(str(error).split())
-    return said if isinstance(error, ActuatorError) else f"{type(error).__name__}: {said}"

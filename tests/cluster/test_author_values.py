@@ -15,11 +15,16 @@ import pytest
 from harness import FINALIZER, Script, Seed, eventually
 
 from actuator import ActuatorError, ErrorCode, ExternalResource, RequeueAfter, Result
-from actuator.errors import Invalid
+from actuator.errors import DeadlineExceeded, Invalid, LeaseLost, SetAside
 from actuator.meta import GROUP, DefaultSpec, DefaultStatus, Kind, Object
 from actuator.v1alpha1 import DNSRecord, Infrastructure
+from generic.clock import SystemClock
 from generic.explain import explain
-from generic.orphans import ORPHANS
+from generic.manager import Manager
+from generic.options import Options
+from generic.orphans import ORPHANS, OrphanedFrom, OrphanReason, OrphanState, record
+from generic.orphans.ledger import read_orphans
+from generic.orphans.verification import verify
 from generic.patches import add, remove
 from generic.seed import CRDS, install_kinds
 
@@ -178,6 +183,9 @@ def own_cause() -> BaseException:
 
 
 ERRORS = {
+    "set aside": (lambda: SetAside("not so"), "not so"),
+    "lease lost": (lambda: LeaseLost("not so"), "not so"),
+    "deadline": (lambda: DeadlineExceeded("not so"), "not so"),
     "own cause": (own_cause, "its own cause"),
     "cycle": (cyclic, "first"),
     "base exception": (lambda: Ends("over"), "Ends: over"),
@@ -372,3 +380,37 @@ def is_refused(seed: Seed) -> bool:
     except Invalid:
         return True
     return False
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (lambda: "", "returned str"),
+        (lambda: 0, "returned int"),
+        (raises(SystemExit(3)), "SystemExit: 3"),
+        (raises(Nasty), "Nasty"),
+    ],
+)
+def test_an_orphan_is_never_gone_by_a_wrong_answer(seed, answer, text):
+    """A false value that is not False says nothing about the resource."""
+
+    class Answers(Author):
+        def still_exists(self, resource):
+            return answer()
+
+    manager = Manager(Options())
+    manager.add(Answers(), type=seed.namespace)
+    owner = OrphanedFrom(
+        api_version=Infrastructure.KIND.api_version,
+        kind="Infrastructure",
+        namespace=seed.namespace,
+        name="infra",
+        uid=seed.namespace,
+        type=seed.namespace,
+    )
+    now = datetime.now(UTC)
+    record(seed.client, owner, ExternalResource(type="VPC"), OrphanReason.FORCED, "", now)
+    mine = [one for one in read_orphans(seed.client) if one.spec.shoot == seed.namespace]
+    (finding,) = verify(seed.client, mine, manager.registrations, SystemClock())
+    assert text in finding.problem
+    assert finding.orphan.state is OrphanState.UNVERIFIED

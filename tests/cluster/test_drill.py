@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 
 import pytest
 from browser import chromium, faults
@@ -16,6 +17,7 @@ from actuator.cluster import Cluster
 from actuator.errors import NotFound
 from actuator.interface import resource_of
 from actuator.v1alpha1 import ControlPlane, Infrastructure
+from generic import client, patches, status
 from generic.cli.drill import _say_unnoticed
 from generic.client import connect
 from generic.clusters import CLUSTERS
@@ -59,6 +61,17 @@ def test_the_drill_passes_and_its_report_proves_it(tmp_path):
     assert not any(word in (tmp_path / "report.json").read_text() for word in secrets)
     with chromium() as browser:  # last: without one the test ends here
         assert faults(browser, tmp_path / "report.html") == []
+
+
+def test_i5_fails_where_a_condition_of_others_freezes_the_status(drill, monkeypatch):
+    """As it was when patches tested conditions by value, in the encoding of Python."""
+    by_value = partial(patches.test, "/status/conditions")
+    monkeypatch.setattr(status, "test_version", lambda obj: by_value(obj["status"]["conditions"]))
+    monkeypatch.setattr(client, "_as_go_writes", lambda body: json.dumps(body).encode())
+    monkeypatch.setattr("generic.cli.drill._patience", lambda *_: 12.0)
+    done, report = drill(LOCAL, "--scenario", "deletion-denied", "--shoots", "1")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "I5" in broken_rules(report)
 
 
 @pytest.mark.parametrize("rule", list(BREAKS))

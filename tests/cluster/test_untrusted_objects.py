@@ -139,6 +139,18 @@ def test_an_unreadable_object_is_force_deleted_and_recorded_as_unknown(admin, se
     assert script.operations() == []
 
 
+@pytest.mark.parametrize("operation", ["wait-for-state", "migrate"])
+def test_a_force_deletion_waits_for_no_operation(seed, start, script, operation):
+    script.on["migrate"] = raising("cannot migrate")
+    start(script, force_delete_budget=10.0)
+    asked = {"annotations": {OPERATION: operation}, "finalizers": [FINALIZER]}
+    seed.update_cluster(builders.cluster(seed.namespace, force="true"))
+    seed.create(builders.infrastructure(seed.namespace, seed.namespace, **asked))
+    seed.delete()
+    eventually(seed.is_gone, 15)
+    assert script.operations()[-1] == "force_delete"
+
+
 def test_objects_of_an_unreadable_cluster_are_blocked_and_can_be_force_deleted(
     admin, seed, start, script
 ):

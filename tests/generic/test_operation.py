@@ -45,6 +45,8 @@ def expected(kind: Kind, annotation, last, deleting, ours, forced, failed, state
     """The rules of the decision, one by one, written down independently of the code."""
     migrated = last == ("Migrate", "Succeeded")
     unfinished = last[0] if last and last[1] != "Succeeded" else None
+    if forced and deleting and ours and annotation in ("migrate", "wait-for-state"):
+        annotation = None
     if annotation == "wait-for-state":
         return Nothing.WAITS_FOR_STATE
     if failed and kind.skips_failed_shoot and not (forced and deleting):

@@ -61,6 +61,7 @@ OTHER = ExternalResource(type="VPC", id="vpc-2", tags={"shoot/nobody": "1"})
         pytest.param({"outside_before": []}, {"I4"}, id="nothing made"),
         pytest.param({"lives": [life(stuck=None), life("C"), BAD]}, {"I5"}, id="blocked silently"),
         pytest.param({"failed_while_stuck": {}}, {"I5"}, id="blocked without a metric"),
+        pytest.param({"lives": [life(disturbed=2.0), life("C"), BAD]}, {"I5"}, id="status frozen"),
         pytest.param({"lives": [life(ready=None), life("C"), BAD]}, {"I6"}, id="kept from ready"),
         pytest.param({"lives": [life(gone=None), life("C"), BAD]}, {"seed"}, id="still there"),
         pytest.param({"leftovers": ["x is still there"]}, {"seed"}, id="seed objects left"),
