@@ -23,7 +23,7 @@ from urllib3.exceptions import HTTPError, ReadTimeoutError
 from urllib3.response import BaseHTTPResponse
 
 from actuator.codec import read_json
-from actuator.errors import ApiError, Unavailable, api_error
+from actuator.errors import ApiError, Invalid, Unavailable, api_error
 from actuator.interface import Propagation, Resource
 from actuator.meta import Raw
 from generic.kubeconfig import Access, find_access
@@ -68,7 +68,9 @@ def connect(
 
 
 def path_of(resource: Resource, namespace: str = "", name: str = "", subresource: str = "") -> str:
-    """The URL path of an object, or of all of them."""
+    """The URL path of an object, or of all. Raises Invalid where a namespace is missing."""
+    if name and resource.namespaced and not namespace:
+        raise Invalid(422, f"{resource} {name}: these objects are namespaced; name the namespace")
     root = "/apis" if "/" in resource.api_version else "/api"
     parts = [root, resource.api_version]
     if namespace and resource.namespaced:
