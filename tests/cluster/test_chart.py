@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import tarfile
+import urllib.error
+import urllib.request
 from typing import Any
 
 import click
@@ -264,6 +266,73 @@ def test_the_rendered_command_runs_with_the_rendered_rights(
     finally:
         process.kill()
         process.communicate()
+
+
+BACKUPS = """
+from actuator import Actuator
+from actuator.v1alpha1 import BackupEntry
+
+class Backups(Actuator[BackupEntry]):
+    def reconcile(self, ctx, entry, cluster): ...
+    def delete(self, ctx, entry, cluster): ...
+
+def extension(manager):
+    manager.add(Backups(), type="TYPE")
+"""
+
+
+def test_the_role_allows_what_a_deployment_that_ignores_the_annotation_watches(
+    author, write, render, namespace, tmp_path
+):
+    (tmp_path / f"{author.partition(':')[0]}.py").write_text(BACKUPS.replace("TYPE", namespace))
+
+    def watched(**values):
+        rules = of_kind(render(write(), **values), "ClusterRole")["rules"]
+        return {one for rule in rules if "watch" in rule["verbs"] for one in rule["resources"]}
+
+    assert watched() == watched(ignoreOperationAnnotation=False)
+    assert watched(ignoreOperationAnnotation=True) - watched() == {"secrets", "namespaces"}
+
+
+def test_a_deployment_that_ignores_the_annotation_becomes_ready(
+    author, admin, environment, write, render, namespace, tmp_path
+):
+    (tmp_path / f"{author.partition(':')[0]}.py").write_text(BACKUPS.replace("TYPE", namespace))
+    objects = render(write(), ignoreOperationAnnotation=True, metricsPort=0, healthPort=0)
+    roles = [obj for obj in objects if "Role" in obj["kind"]]
+    for obj in roles:
+        admin.apply(RESOURCES[obj["kind"]], obj)
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+    user = environment.user_kubeconfig(f"system:serviceaccount:{namespace}:mine", groups)
+    (container,) = of_kind(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    log = tmp_path / "log"
+    with log.open("w") as stderr:
+        command = [*ACTUATOR, "run", *container["args"], "--kubeconfig", user]
+        process = subprocess.Popen(command, stderr=stderr, cwd=tmp_path)
+    try:
+
+        def address():
+            assert process.poll() is None, log.read_text()
+            found = [json.loads(line) for line in log.read_text().splitlines()]
+            return [line["health"] for line in found if line["msg"] == "serving"]
+
+        url = f"http://127.0.0.1:{eventually(address)[0].rpartition(':')[2]}/readyz?verbose"
+
+        def is_ready():
+            try:
+                with urllib.request.urlopen(url, timeout=10) as answer:
+                    return answer.status == 200
+            except urllib.error.HTTPError as error:
+                with error:
+                    raise AssertionError(error.read().decode()) from None
+
+        eventually(is_ready)
+    finally:
+        process.kill()
+        process.wait()
+        for obj in roles:
+            meta = obj["metadata"]
+            admin.delete(RESOURCES[obj["kind"]], meta["name"], meta.get("namespace", ""))
 
 
 def lease(admin, namespace):

@@ -37,7 +37,7 @@ from generic.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.manager import Manager
 from generic.options import Options
 from generic.predicates import OPERATION
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import grant
 from generic.seed import install_kinds
 from generic.store import Store
 from generic.writer import Writer
@@ -585,11 +585,8 @@ def checked(environment, admin, infra):
                 HealthChecks(cls=Infrastructure, checks=[Check(CONDITION, check)], **settings)
             )
             name = f"{infra.namespace}-checked"
-            for resource, manifest in (
-                (ROLES, cluster_role(manager, name)),
-                (BINDINGS, role_binding(name, user=name)),
-            ):
-                admin.create(resource, manifest)
+            grant(admin, manager, name)
+            for resource in (ROLES, BINDINGS):
                 stack.callback(admin.delete, resource, name)
             user = environment.user_kubeconfig(name)
             manager.options = attrs.evolve(manager.options, kubeconfig=user)
