@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from generic.drill.judge import Finding
+from generic.printable import printable
 
 __all__ = ["document", "rules", "section", "table"]
 
@@ -65,7 +66,7 @@ def document(
         *sections,
         "</main></body></html>",
     ]
-    return "\n".join(parts)
+    return printable("\n".join(parts), keep="\n")
 
 
 def section(title: str, body: str, *, wide: bool = False) -> str:
