@@ -136,3 +136,50 @@ class Forcing:
         except (LeaseLost, SetAside):
             raise
         except Exception as error:  # also what the author declared and cannot be listed
+            report.log.error("stripping ended early", extra={"fields": {"error": describe(error)}})
+            return [_in_seed(str(group.resource)) for group in groups] or [UNKNOWN]
+        return []
+
+    def _record(
+        self, left: list[ExternalResource], reason: OrphanReason, forced: Forced, report: Reporter
+    ) -> None:
+        clock = self.invoker.clock
+        message = forced.last_error if reason is not OrphanReason.FORCED else ""
+        for resource in left:
+            try:
+                record(self.invoker.client, report.let_go, resource, reason, message, clock.now())
+            except ApiError as error:
+                raise NotRecorded(
+                    f"what the force deletion leaves behind cannot be recorded: {error}; "
+                    "see `actuator crds` and `actuator rbac`"
+                ) from error
+        if left:
+            report.left_outside(left)
+
+
+def left_outside(invoker: Invoker, report: Reporter, obj: Any) -> list[ExternalResource]:
+    """What the actuator says may remain of `obj`; unknown where it raises, or cannot be asked.
+
+    Raises WorkerReplaced where it does not answer.
+    """
+    call = invoker.new_call(Operation.FORCE_DELETE, report, lambda: None, _ASKED_FOR)
+    call.limit = call.deadline
+    if not invoker.calls.start_reserved(report.request, call):
+        return [UNKNOWN]
+    try:
+        return invoker.run(call, report.request, lambda: _listed(invoker, report, obj))
+    except CallFailed as failed:
+        fields = {"error": failed.error.text}
+        report.log.error("external_resources failed", extra={"fields": fields})
+        return [UNKNOWN]
+
+
+def _in_seed(resource: str, name: str = "") -> ExternalResource:
+    return ExternalResource(type=f"{IN_SEED}{resource}", id=name)
+
+
+def _listed(invoker: Invoker, report: Reporter, obj: Any) -> list[ExternalResource]:
+    found, problem = recordable(invoker.actuator, obj)
+    if problem:
+        report.log.error("external_resources failed", extra={"fields": {"error": problem}})
+    return found
