@@ -19,6 +19,7 @@ import attrs
 from actuator import ActuatorError, Context, ErrorCode
 from actuator.errors import Cancelled
 from generic.charts import helm_environment
+from generic.inline_kubeconfig import InlineKubeconfig
 
 __all__ = ["SECONDS", "Answer", "Helm", "Unreachable", "unreachable_because"]
 
@@ -54,7 +55,7 @@ class Helm:
     path: Path
 
     def run(
-        self, ctx: Context, kubeconfig: bytes, arguments: Sequence[str], values: str = ""
+        self, ctx: Context, target: InlineKubeconfig, arguments: Sequence[str], values: str = ""
     ) -> Answer:
         """Runs it once, for at most SECONDS or until the call has to end.
 
@@ -65,7 +66,7 @@ class Helm:
         with tempfile.TemporaryDirectory(prefix="actuator-helm-") as folder:
             private = Path(folder, "kubeconfig")
             private.touch(mode=0o600, exist_ok=False)
-            private.write_bytes(kubeconfig)
+            private.write_bytes(target.encoded())
             environment = {**helm_environment(Path(folder)), "KUBECONFIG": str(private)}
             try:
                 process = _start([str(self.path), *arguments], environment)

@@ -4,7 +4,6 @@ Everything is in files below one directory, so an `Access` can be made anew from
 and the URL alone. Not here: a Kubernetes client; `request` is what start-up and fixtures need.
 """
 
-import base64
 import http.client
 import json
 import os
@@ -12,13 +11,14 @@ import re
 import ssl
 import tempfile
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
 from generic.envtest.errors import EnvtestError
+from generic.inline_kubeconfig import InlineKubeconfig
 
 REQUEST_SECONDS = 10.0
 
@@ -77,22 +77,18 @@ class Access:
         from generic.envtest.certificates import Authority
 
         pair = Authority.load(self.ca_file, self.ca_key_file).client(user, groups)
-        credentials = {
-            "client-certificate-data": base64.b64encode(pair.certificate).decode(),
-            "client-key-data": base64.b64encode(pair.key).decode(),
-        }
         prefix = re.sub(r"[^A-Za-z0-9._-]+", "-", user)[:60]
         handle, path = tempfile.mkstemp(
             prefix=f"{prefix}-", suffix=".kubeconfig", dir=self.directory / "users"
         )
-        with os.fdopen(handle, "w") as file:
-            file.write(self._kubeconfig(user, credentials))
+        with os.fdopen(handle, "wb") as file:
+            file.write(self._kubeconfig(certificate=pair.certificate, key=pair.key))
         return Path(path)
 
     def write_admin_kubeconfig(self) -> None:
         """Write `kubeconfig`, which must not exist yet."""
         self.kubeconfig.touch(mode=0o600, exist_ok=False)
-        self.kubeconfig.write_text(self._kubeconfig("admin", {"token": self.admin_token}))
+        self.kubeconfig.write_bytes(self._kubeconfig(token=self.admin_token))
 
     def request(self, method: str, path: str, body: object = None) -> bytes:
         """Send one request as the administrator, with JSON if there is a body.
@@ -119,16 +115,6 @@ class Access:
             raise RequestFailed(method, path, answer.status, content.decode(errors="replace"))
         return content
 
-    def _kubeconfig(self, user: str, credentials: Mapping[str, str]) -> str:
-        """JSON, which every reader of kubeconfigs takes as YAML."""
-        ca = base64.b64encode(self.ca_file.read_bytes()).decode()
-        cluster = {"server": self.url, "certificate-authority-data": ca}
-        config: dict[str, Any] = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "envtest", "cluster": cluster}],
-            "users": [{"name": user, "user": dict(credentials)}],
-            "contexts": [{"name": "envtest", "context": {"cluster": "envtest", "user": user}}],
-            "current-context": "envtest",
-        }
-        return json.dumps(config, indent=2) + "\n"
+    def _kubeconfig(self, **credential: Any) -> bytes:
+        ca = self.ca_file.read_bytes()
+        return InlineKubeconfig(self.url, ca, **credential).encoded("envtest")

@@ -9,20 +9,19 @@ Not here: what the faults are (requests.py), how they are brought about (relay.p
 
 from __future__ import annotations
 
-import base64
-import json
 import ssl
 import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from generic.envtest.certificates import Authority, KeyPair, save_private
+from generic.envtest.certificates import Authority, save_private
 from generic.envtest.servers import HOST, reserve_port
 from generic.faults.listener import Listener
 from generic.faults.relay import Relay
 from generic.faults.requests import Fault
 from generic.faults.rules import Injection, Injections
+from generic.inline_kubeconfig import InlineKubeconfig
 from generic.kubeconfig import find_access
 
 __all__ = ["FaultProxy"]
@@ -49,8 +48,9 @@ class FaultProxy:
         self.kubeconfig = self._directory / "kubeconfig"
         """What a client needs to come this way, mode 0600."""
         client = authority.client("client-of-the-fault-proxy", [])
-        text = _kubeconfig(self.url, authority.key_pair.certificate, client)
-        save_private(self.kubeconfig, text.encode())
+        ca = authority.key_pair.certificate
+        written = InlineKubeconfig(self.url, ca, certificate=client.certificate, key=client.key)
+        save_private(self.kubeconfig, written.encoded("fault-proxy"))
         self._listener: Listener | None = None
 
     def __enter__(self) -> Self:
@@ -102,26 +102,3 @@ def _context(authority: Authority, directory: Path) -> ssl.SSLContext:
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(cadata=authority.key_pair.certificate.decode())
     return context
-
-
-def _kubeconfig(url: str, ca: bytes, client: KeyPair) -> str:
-    """JSON, which every reader of kubeconfigs takes as YAML."""
-    name = "fault-proxy"
-    cluster = {"server": url, "certificate-authority-data": _base64(ca)}
-    user = {
-        "client-certificate-data": _base64(client.certificate),
-        "client-key-data": _base64(client.key),
-    }
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": name, "cluster": cluster}],
-        "users": [{"name": name, "user": user}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-        "current-context": name,
-    }
-    return json.dumps(config, indent=2) + "\n"
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode()

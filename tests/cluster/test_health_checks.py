@@ -1,7 +1,7 @@
 """Health checks on the embedded cluster: conditions, shoots, and others who write (case 64)."""
 
 import base64
-import json
+import tempfile
 import threading
 from contextlib import ExitStack
 
@@ -535,34 +535,48 @@ def test_the_internal_address_is_preferred_and_a_new_kubeconfig_replaces_the_cli
 
 
 @pytest.mark.parametrize(
-    ("users", "words"),
+    ("change", "words"),
     [
-        ([{"name": "u", "user": {"exec": {"command": "sh"}}}], "a user with exec"),
-        ([{"name": "u", "user": {"tokenFile": "/etc/passwd"}}], "a user with tokenFile"),
-        ("nonsense", "not built like one"),
+        (
+            lambda text: text.replace("token:", "tokenFile: /etc/passwd\n    token:"),
+            "tokenFile in user",
+        ),
+        # PyYAML has a key b"user" there, client-go the user itself.
+        (lambda text: f"{text}  !!binary dXNlcg==: {{exec: {{command: sh}}}}\n", "anchors"),
+        (lambda text: text.replace("https://", "http://"), "has server in a wrong form"),
+        (lambda text: text.replace("current-context: x", "current-context: y"), "has 0 contexts"),
+        (lambda text: "nonsense", "has the top level in a wrong form"),
     ],
 )
-def test_a_kubeconfig_that_would_run_or_read_something_here_is_refused(
-    infra, environment, users, words
+def test_a_kubeconfig_outside_the_allow_list_makes_no_client_and_names_the_secret(
+    infra, environment, change, words
 ):
-    config = json.loads(environment.user_kubeconfig("shoot").read_text())
-    config["users"] = users
-    shoot_secret(infra, environment, kubeconfig=json.dumps(config).encode())
+    ca = base64.b64encode(environment.ca_file.read_bytes()).decode()
+    text = (
+        f"clusters: [{{name: c, cluster: {{server: '{environment.url}', "
+        f"certificate-authority-data: {ca}}}}}]\n"
+        "contexts: [{name: x, context: {cluster: c, user: u}}]\n"
+        "current-context: x\n"
+        f"users:\n- name: u\n  user:\n    token: {environment.admin_token}\n"
+    )
+    shoot_secret(infra, environment, kubeconfig=text.encode())
+    assert ShootClients(infra.client).client(infra.namespace)
+    shoot_secret(infra, environment, kubeconfig=change(text).encode())
     with pytest.raises(ShootUnreachable, match=words) as refused:
         ShootClients(infra.client).client(infra.namespace)
     assert f"Secret {infra.namespace}/gardener-internal" in str(refused.value)
+    assert environment.admin_token not in str(refused.value)
 
 
-def test_a_kubeconfig_that_cannot_be_used_says_so_without_its_content_or_our_paths(
-    infra, environment
+def test_no_credential_of_a_shoot_stays_in_the_temporary_directory(
+    infra, environment, monkeypatch, tmp_path
 ):
-    config = json.loads(environment.user_kubeconfig("shoot").read_text())
-    config["current-context"] = "other"
-    shoot_secret(infra, environment, kubeconfig=json.dumps(config).encode())
-    with pytest.raises(ShootUnreachable) as refused:
-        ShootClients(infra.client).client(infra.namespace)
-    assert "/tmp" not in str(refused.value)
-    assert "data" not in str(refused.value)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    shoot_secret(infra, environment)
+    client = ShootClients(infra.client).client(infra.namespace)
+    assert list(tmp_path.iterdir()) == [], "while the client lives"
+    assert client.get(SECRETS, "gardener-internal", infra.namespace)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_checking_writes_no_events(infra):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from datetime import timedelta
 
@@ -25,7 +26,7 @@ def run_helm(helm, far, *arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
 
 
-@pytest.mark.parametrize("lost", ["port", "credentials", "secret", "program"])
+@pytest.mark.parametrize("lost", ["port", "credentials", "secret", "program", "hidden program"])
 def test_a_target_that_is_there_and_cannot_be_asked_keeps_the_release(
     near, way, serve, namespace, far, lost, tmp_path
 ):
@@ -41,7 +42,11 @@ def test_a_target_that_is_there_and_cannot_be_asked_keeps_the_release(
         "apiVersion": "client.authentication.k8s.io/v1",
         "command": "touch",
         "args": [str(ran)],
+        "interactiveMode": "Never",
     }
+    # PyYAML reads a key b"user", which it takes for no user; helm reads the user itself.
+    user = f'"name": "fault-proxy", !!binary dXNlcg==: {{"exec": {json.dumps(exec_)}}}, "user"'
+    hidden = json.dumps(json.loads(good)).replace('"name": "fault-proxy", "user"', user).encode()
     breaks = {
         "port": (way.proxy.go_down, "NoAnswer"),
         "credentials": (
@@ -50,6 +55,7 @@ def test_a_target_that_is_there_and_cannot_be_asked_keeps_the_release(
         ),
         "secret": (lambda: near.delete(SECRETS, "t-kubeconfig"), "NoKubeconfig"),
         "program": (lambda: near.kubeconfig("t", with_user(good, exec=exec_)), "NoKubeconfig"),
+        "hidden program": (lambda: near.kubeconfig("t", hidden), "NoKubeconfig"),
     }
     lose, reason = breaks[lost]
     lose()
