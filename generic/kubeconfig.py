@@ -98,7 +98,7 @@ class Access:
             self._distrusted = False
             try:
                 self._adopt(*self._load())
-                self._refused, self._problem = False, ""
+                self._refused, self._problem, self._authorization = False, "", ""
             except ConfigurationError as error:
                 if self._refused:
                     raise Unauthorized(0, error.message) from error
