@@ -642,3 +642,14 @@ def test_a_manager_checks_while_its_actuator_runs_and_neither_triggers_the_other
     eventually(lambda: len(looks) >= before + 3)  # by then two are over, and written or not
     assert infra.get()["metadata"]["resourceVersion"] == version
     assert script.operations() == ["reconcile"]
+
+
+@pytest.mark.parametrize("text", ["a=1&b=2", "<html>502</html>", "für", "\u2028"])
+def test_the_condition_moves_on_whatever_its_text(infra, text):
+    results = [HealthResult.unhealthy(text)]
+    health = Health(infra, lambda ctx: results[0])
+    assert text in health()["message"]
+    results[0] = HealthResult.unhealthy("another")
+    assert "another" in health()["message"]
+    results[0] = GOOD
+    assert health()["status"] == "True"
