@@ -45,9 +45,10 @@ def engine(request) -> Engine:
 @pytest.fixture
 def servers(ground) -> dict[Engine, Server]:
     """As the extension has them."""
+    there = {engine: ground.endpoint(engine) for engine in Engine}
     return {
-        engine: server_for(engine, ground.endpoint(engine).url("server"), Traffic(500))
-        for engine in Engine
+        engine: server_for(engine, one.url("server"), Traffic(500), one.ca)
+        for engine, one in there.items()
     }
 
 

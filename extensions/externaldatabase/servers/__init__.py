@@ -5,8 +5,8 @@ Read in this order: `postgres` and `mariadb` (where each server comes from, how 
 packages of the machine's distribution). The extension itself uses none of this.
 """
 
-from extensions.externaldatabase.servers.daemon import ServerError
+from extensions.externaldatabase.servers.daemon import CA, ServerError
 from extensions.externaldatabase.servers.mariadb import MariaDb
 from extensions.externaldatabase.servers.postgres import Postgres
 
-__all__ = ["MariaDb", "Postgres", "ServerError"]
+__all__ = ["CA", "MariaDb", "Postgres", "ServerError"]

@@ -13,12 +13,16 @@ from pathlib import Path
 
 from actuator import ActuatorError
 from extensions.externaldatabase.servers.account import Account
+from generic.envtest.certificates import Authority
 from generic.envtest.processes import Process, ProcessGroup, kill
 from generic.envtest.servers import free_port
 
-__all__ = ["HOST", "Daemon", "ServerError", "found"]
+__all__ = ["CA", "HOST", "Daemon", "ServerError", "found"]
 
 HOST = "127.0.0.1"
+_AUTHORITY = Authority.new("databases")
+CA = _AUTHORITY.key_pair.certificate.decode()
+"""Verifies all servers of this process; PEM."""
 _ONCE_SECONDS = 120.0
 _READY_SECONDS = 60.0
 _STOP_SECONDS = 10.0
@@ -54,6 +58,12 @@ class Daemon:
         path.touch(mode=0o600)
         path.write_text(text, encoding="utf-8")
         return self.account.own(path)
+
+    def certify(self) -> tuple[Path, Path]:
+        """Write a serving certificate that CA verifies, and its key; returns both files."""
+        pair = _AUTHORITY.serving([HOST])
+        certificate = self.private("tls.crt", pair.certificate.decode())
+        return certificate, self.private("tls.key", pair.key.decode())
 
     def run_once(self, command: Sequence[str | Path], text: str = "") -> None:
         """Runs a program to its end; it reads `text`. Raises ServerError."""

