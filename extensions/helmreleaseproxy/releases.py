@@ -128,6 +128,8 @@ class Releases:
             )
         unreachable = unreachable_because(answer.errors)
         if unreachable is not None:
+            fields = {"target": str(self.target), "because": unreachable.detail}
+            self.ctx.log.debug("helm cannot use the target", extra={"fields": fields})
             codes = [unreachable.code]
             raise TargetUnknown(self.target, unreachable.text, unreachable.reason, codes)
         said = said_of_chart(answer.errors, release.chart)

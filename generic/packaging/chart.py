@@ -91,7 +91,7 @@ def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
     more, less = yaml_text(*manifests(*need)), yaml_text(*manifests(*need, watch_all=False))
     return {
         "Chart.yaml": yaml_text(_about(chart)),
-        "values.yaml": yaml_text(_values(chart)),
+        "values.yaml": yaml_text(_values(chart, deployment.networks(manager))),
         "crds/orphans.yaml": yaml_text(crd(Orphan)),  # Helm installs it, and never deletes it
         **files,
         "templates/rbac.yaml": switched("ignoreOperationAnnotation", more, less),
@@ -110,7 +110,7 @@ def _about(chart: Chart) -> Raw:
     }
 
 
-def _values(chart: Chart) -> Raw:
+def _values(chart: Chart, networks: dict[str, str]) -> Raw:
     """What an installation can change, with its defaults."""
     repository, tag = _split_image(chart.image)
     image = {"repository": repository, "tag": tag or chart.version, "pullPolicy": "IfNotPresent"}
@@ -131,6 +131,7 @@ def _values(chart: Chart) -> Raw:
         "extensionClasses": [],
         "heartbeat": {"renewIntervalSeconds": 30},
         "drain": hook.VALUES,
+        "networkLabels": networks,
         "env": [],
     }
 

@@ -197,6 +197,53 @@ def test_the_pods_are_restricted_probed_and_named_to_network_policies(write, ren
     assert pod["terminationGracePeriodSeconds"] > options.shutdown_timeout
 
 
+TO = "networking.gardener.cloud/to-"
+SHOOTS = "networking.resources.gardener.cloud/to-all-shoots-kube-apiserver-tcp-443"
+BASE = {f"{TO}runtime-apiserver", f"{TO}dns"}
+CLOUDS = {f"{TO}public-networks", f"{TO}private-networks"}
+CHECK = "lambda ctx: HealthResult.healthy())"
+EXTERNAL = "    def external_resources(self, obj): return ()\n\ndef extension"
+
+
+def network_labels(obj):
+    labels = obj["spec"]["template"]["metadata"]["labels"]
+    return {key for key, value in labels.items() if "networking" in key and value == "allowed"}
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "labels"),
+    [
+        ("def extension", "def extension", BASE),
+        ("def extension", EXTERNAL, BASE | CLOUDS),
+        (CHECK, "deployment('x'))", BASE),
+        (CHECK, "deployment('x', shoot_namespace='y'))", BASE | {SHOOTS}),
+    ],
+    ids=["plain", "cloud", "seed-check", "shoot-check"],
+)
+def test_pods_have_only_the_network_labels_that_the_extension_needs(
+    author, write, render, tmp_path, was, becomes, labels
+):
+    module = tmp_path / f"{author.partition(':')[0]}.py"
+    text = f"from generic.healthchecks import deployment\n{module.read_text()}"
+    assert text.count(was) == 1
+    module.write_text(text.replace(was, becomes))
+    objects = render(write())
+    pods = of_kind(objects, "Deployment")
+    assert network_labels(pods) == labels
+    assert network_labels(of_kind(objects, "Job")) == BASE
+    selector = pods["spec"]["selector"]["matchLabels"]
+    assert selector.items() <= pods["spec"]["template"]["metadata"]["labels"].items()
+
+
+def test_an_installation_adds_network_labels_and_keeps_those_that_select_the_pods(write, render):
+    added = {SHOOTS: "allowed", "app.kubernetes.io/name": "x"}
+    pods = of_kind(render(write(), networkLabels=added), "Deployment")
+    assert network_labels(pods) == BASE | {SHOOTS}
+    labels = pods["spec"]["template"]["metadata"]["labels"]
+    assert labels["app.kubernetes.io/name"] == "mine"
+    assert labels["app.kubernetes.io/instance"] == "release"
+
+
 @pytest.fixture
 def installed(admin, write, render, environment, namespace):
     """The rendered accounts and roles, really there; a kubeconfig of the account."""
