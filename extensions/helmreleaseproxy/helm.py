@@ -125,29 +125,23 @@ _NO_ANSWER = (
     r"handshake timeout|Client\.Timeout|: EOF|unexpected EOF|no such host|server misbehaving|"
     r"x509:|tls:|http: server gave|dial tcp|malformed HTTP|cluster unreachable"
 )
-_REASONS: tuple[tuple[str, Unreachable], ...] = tuple(
-    (pattern, Unreachable(reason, text, code))
-    for pattern, reason, text, code in (
-        (
-            r"provide credentials|Unauthorized",
-            "Unauthenticated",
-            "its API server does not accept the credentials in the kubeconfig",
-            ErrorCode.ERR_INFRA_UNAUTHENTICATED,
-        ),
-        (
-            r"is forbidden: User|Forbidden",
-            "Forbidden",
-            "its API server does not allow it with the credentials in the kubeconfig",
-            ErrorCode.ERR_INFRA_UNAUTHORIZED,
-        ),
-        (
-            _NO_ANSWER,
-            "NoAnswer",
-            "its API server cannot be reached or is not trusted; check its address and CA",
-            ErrorCode.ERR_INFRA_DEPENDENCIES,
-        ),
-    )
-)
+_REASONS = {
+    r"provide credentials|Unauthorized": Unreachable(
+        "Unauthenticated",
+        "its API server does not accept the credentials in the kubeconfig",
+        ErrorCode.ERR_INFRA_UNAUTHENTICATED,
+    ),
+    r"is forbidden: User|Forbidden": Unreachable(
+        "Forbidden",
+        "its API server does not allow it with the credentials in the kubeconfig",
+        ErrorCode.ERR_INFRA_UNAUTHORIZED,
+    ),
+    _NO_ANSWER: Unreachable(
+        "NoAnswer",
+        "its API server cannot be reached or is not trusted; check its address and CA",
+        ErrorCode.ERR_INFRA_DEPENDENCIES,
+    ),
+}
 
 
 def unreachable_because(errors: str) -> Unreachable | None:
@@ -156,7 +150,7 @@ def unreachable_because(errors: str) -> Unreachable | None:
     Until the API server has authenticated itself, every error has the same reason and text:
     otherwise a tenant could scan the seed's network with kubeconfigs.
     """
-    for pattern, found in _REASONS:
+    for pattern, found in _REASONS.items():
         if phrases := re.findall(pattern, errors):
             return attrs.evolve(found, detail=phrases[-1])
     return None

