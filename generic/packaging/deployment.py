@@ -112,17 +112,16 @@ def networks(manager: Manager) -> dict[str, str]:
     Networks outside the cluster, if an actuator declares external resources; the API servers of
     shoots, if a health check declares SHOOT_ACCESS.
     """
-    actuators = [_inner(one.actuator) for one in manager.registrations]
+    outside = any(_is_outside(one.actuator) for one in manager.registrations)
     shoots = any(SHOOT_ACCESS in one.checks.permissions for one in manager.health_checks)
-    outside = any(
-        type(one).external_resources is not Actuator.external_resources for one in actuators
-    )
-    found = [f"{_TO}public-networks", f"{_TO}private-networks"] if outside else []
-    return dict.fromkeys([*found, *([_SHOOTS] if shoots else [])], "allowed")
+    needs = {f"{_TO}public-networks": outside, f"{_TO}private-networks": outside, _SHOOTS: shoots}
+    return {label: "allowed" for label, needed in needs.items() if needed}
 
 
-def _inner(actuator: Actuator[Any]) -> Actuator[Any]:
-    return _inner(actuator.inner) if isinstance(actuator, WrappedActuator) else actuator
+def _is_outside(actuator: Actuator[Any]) -> bool:
+    if isinstance(actuator, WrappedActuator):
+        return _is_outside(actuator.inner)
+    return type(actuator).external_resources is not Actuator.external_resources
 
 
 def classes() -> str:

@@ -224,6 +224,14 @@ def test_an_object_names_the_server_and_the_remedy_when_its_ca_is_wrong(
     assert "set the key ca.crt of the admin Secret to its CA" in said["message"]
 
 
+def test_a_long_text_of_a_server_is_cut_and_the_remedy_is_kept():
+    error = Refused(
+        "MariaDB at h:1", "look", "certificate " + "x" * 100_000, ErrorCode.ERR_INFRA_DEPENDENCIES
+    )
+    assert len(str(error)) < 1000
+    assert "ca.crt of the admin Secret" in str(error)
+
+
 @pytest.mark.parametrize(
     "tail",
     [
