@@ -26,7 +26,7 @@ class Ground:
     """A PostgreSQL and a MariaDB, between `start` and `stop`."""
 
     def __init__(self, progress: Progress) -> None:
-        self.postgres = Postgres()
+        self.postgres = Postgres(progress)
         self.mariadb = MariaDb(progress)
         self._password = secrets.token_hex(16)
 

