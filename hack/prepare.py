@@ -1,12 +1,8 @@
 """Fetches and builds once what tests run and no package index has: so that no test waits for it.
 
-<<<<<<< HEAD
 The embedded cluster's programs, helm, promtool and the reader of kubeconfigs from their Go modules;
-MariaDB from the packages of the machine's distribution. What is there already takes no time.
-=======
-The embedded cluster's programs, helm and promtool from their Go modules; PostgreSQL and MariaDB
-from the packages of the machine's distribution. What is there already takes no time.
->>>>>>> 3e8a374 (Take PostgreSQL from the distribution, not from a wheel)
+PostgreSQL and MariaDB from the packages of the machine's distribution. What is there already takes
+no time.
 """
 
 from __future__ import annotations

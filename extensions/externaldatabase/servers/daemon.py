@@ -48,7 +48,7 @@ class Daemon:
         self.port = free_port()
         self._group = ProcessGroup(Path(tempfile.mkdtemp(prefix=f"actuator-{name}-")))
         self.directory = self.account.own(self._group.directory)
-        self._libraries: list[Path] = []
+        self._environ = {"HOME": str(self.directory), "PATH": os.defpath, "LC_ALL": "C"}
         self._process: Process | None = None
 
     def usr(self, root: Path) -> Path:
@@ -56,8 +56,9 @@ class Daemon:
 
         The server then finds the shared libraries in there that the system lacks.
         """
-        root = self.account.reachable(root, self.directory / "root", "")
-        self._libraries = [*root.glob("lib/*-linux-*"), *root.glob("usr/lib/*-linux-*")]
+        root = self.account.reachable(root, self.directory / "root")
+        libraries = [*root.glob("lib/*-linux-*"), *root.glob("usr/lib/*-linux-*")]
+        self._environ["LD_LIBRARY_PATH"] = os.pathsep.join(map(str, libraries))
         return root / "usr"
 
     def private(self, name: str, text: str) -> Path:
@@ -122,12 +123,6 @@ class Daemon:
     @property
     def _log(self) -> Path:
         return self.directory / "server.log"
-
-    @property
-    def _environ(self) -> dict[str, str]:
-        plain = {"HOME": str(self.directory), "PATH": os.defpath, "LC_ALL": "C"}
-        folders = os.pathsep.join(map(str, self._libraries))
-        return {**plain, "LD_LIBRARY_PATH": folders} if folders else plain
 
     def _failed(self, what: str, output: str) -> ServerError:
         """An error with the last lines; where there are more, they are kept."""
