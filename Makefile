@@ -51,7 +51,7 @@ soak: $(STAMP) ## 15 minutes of random faults around one manager; ARGS="--minute
 	@$(BIN)/python -m hack.soak $(ARGS)
 
 adversary: $(STAMP) ## attack a manager with 10,000 hostile inputs of each family; ARGS="--inputs 300 --seed 7"
-	@$(BIN)/python -m hack.adversary $(ARGS)
+	@$(BIN)/python -m tests.adversary $(ARGS)
 
 dashboards: $(STAMP) ## write the dashboards anew, from hack/dashboards
 	@$(BIN)/python -m hack.dashboards

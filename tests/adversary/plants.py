@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import generic.errorinfo
-
 import generic.client
+import generic.errorinfo
 import generic.force_delete
 import generic.informer
 import generic.invoker

@@ -12,10 +12,10 @@ import pytest
 
 from generic.drill.names import Names
 from generic.envtest import Environment
-from hack.adversary.run import FAMILIES, attack
 from tests.adversary import texts
 from tests.adversary.inputs import MARK, dice_of, input_of
 from tests.adversary.judge import Report, leaks, problems_of
+from tests.adversary.run import FAMILIES, attack
 from tests.adversary.values import plan
 
 ROOT = Path(__file__).parents[2]
@@ -136,7 +136,7 @@ def test_the_report_counts_and_lists():
 
 
 def test_the_command_refuses_an_unknown_family():
-    command = [sys.executable, "-m", "hack.adversary", "--family", "unknown"]
+    command = [sys.executable, "-m", "tests.adversary", "--family", "unknown"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "unknown" in done.stderr

@@ -26,13 +26,13 @@ from generic.orphans.ledger import read_orphans
 from generic.orphans.served import Serving
 from generic.orphans.verification import verify
 from generic.seed import install_kinds
-from hack.adversary.subject import manager_of
 from hack.soak.figures import Sampler
 from hack.soak.run import CRASHED, started
 from tests.adversary.bystanders import Bystanders
 from tests.adversary.inputs import CLASSES, dice_of
 from tests.adversary.judge import Report, leaks
 from tests.adversary.lives import Lives
+from tests.adversary.subject import manager_of
 from tests.adversary.values import HANG
 
 __all__ = ["FAMILIES", "attack"]
@@ -66,7 +66,7 @@ def attack(
     install_kinds(admin, [Cluster, Orphan, *CLASSES])
     model = manager_of(names.type, seed)
     mine = EmbeddedSeed(environment, admin).admit(model, names.type)
-    subject = ("hack.adversary.subject", mine, names.type, seed, folder, *plants)
+    subject = ("tests.adversary.subject", mine, names.type, seed, folder, *plants)
     log = folder / f"{family}.log"
     bystanders = Bystanders(admin, names, report)
     with started(log, *subject) as process:
@@ -136,7 +136,7 @@ def _judge_rest(admin: HttpClient, lives: Lives, added: Sequence[Serving], repor
 
 
 def _read_kubeconfigs(seed: int, numbers: Sequence[int], report: Report) -> None:
-    from hack.adversary.kubeconfigs import kubeconfig, problem, reader
+    from tests.adversary.kubeconfigs import kubeconfig, problem, reader
 
     with reader() as read:
         for number in numbers:

@@ -1,6 +1,6 @@
 """The adversary: attacks a manager with generated input, and judges what others notice of it.
 
-    python -m hack.adversary [--inputs 10000] [--seed N] [--family objects values kubeconfigs]
+    python -m tests.adversary [--inputs 10000] [--seed N] [--family objects values kubeconfigs]
 
 The seed is printed: it plays the same inputs again, with --only a single one of them. Exit
 status 1 when a rule was broken.
@@ -15,13 +15,13 @@ import tempfile
 from pathlib import Path
 
 from generic.envtest import Environment
-from hack.adversary.run import FAMILIES, attack
 from hack.soak.__main__ import say, show_verdict
+from tests.adversary.run import FAMILIES, attack
 
 
 def main() -> None:
     """Attacks, prints what came of it, and exits."""
-    parser = argparse.ArgumentParser(prog="python -m hack.adversary", description="Attacks.")
+    parser = argparse.ArgumentParser(prog="python -m tests.adversary", description="Attacks.")
     parser.add_argument("--inputs", type=int, default=10_000, help="of each family")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
     parser.add_argument("--family", nargs="+", choices=FAMILIES, default=FAMILIES)
@@ -38,7 +38,7 @@ def main() -> None:
             show_verdict(report.findings)
             if report.problems:
                 broken = True
-                say(f"again: python -m hack.adversary --seed {arguments.seed} --family {family}")
+                say(f"again: python -m tests.adversary --seed {arguments.seed} --family {family}")
     if broken:
         say(f"the managers' logs: {folder}")
         sys.exit(1)

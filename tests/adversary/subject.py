@@ -1,6 +1,6 @@
 """The manager that is attacked, a process of its own so that its memory is nobody else's.
 
-    python -m hack.adversary.subject KUBECONFIG TYPE SEED FOLDER [MODULE:FUNCTION]
+    python -m tests.adversary.subject KUBECONFIG TYPE SEED FOLDER [MODULE:FUNCTION]
 
 Prints "working" once its caches are filled, and runs until standard input ends; then its metrics
 are in FOLDER. The function is called first: a test patches an old mistake back into the product.
