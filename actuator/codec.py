@@ -83,16 +83,19 @@ def read_json(text: bytes) -> Any:
     return _read(text)[0]
 
 
-def plain_json(value: object) -> tuple[Any, int]:
-    """A copy of a value in plain JSON, and how many bytes of text that is.
+def plain_json(value: object, limit: int) -> Any:
+    """A copy of a value in plain JSON of at most `limit` bytes.
 
     Raises ValueError, TypeError or RecursionError for what the API server could not keep: NaN, an
     integer of more than 64 bits, what is no JSON, and what would make its object unreadable.
     """
-    text = json.dumps(value, allow_nan=False).encode()
-    if _is_deep(copied := json.loads(text, parse_int=_int64), MAX_DEPTH - _AROUND):
+    text = json.dumps(value, allow_nan=False)
+    if len(text) > limit:
+        raise ValueError(f"it has {len(text)} bytes of JSON, and at most {limit} fit")
+    copied = json.loads(text, parse_int=_int64)
+    if _is_deep(copied, MAX_DEPTH - _AROUND):
         raise RecursionError
-    return copied, len(text)
+    return copied
 
 
 def _int64(digits: str) -> int:

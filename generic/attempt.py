@@ -322,15 +322,11 @@ class Attempt:
 def _plain(field: str, value: Any) -> Any:
     """A copy of plain JSON. Raises StatusUnwritable for what the API server could not keep."""
     try:
-        copied, size = plain_json(value)
+        return plain_json(value, _MAX_STATUS)
     except RecursionError:
         raise StatusUnwritable(f"status.{field}", "it is nested too deeply") from None
     except (TypeError, ValueError, OverflowError) as error:
         raise StatusUnwritable(f"status.{field}", str(error)) from None
-    if size > _MAX_STATUS:
-        why = f"it has {size} bytes of JSON, and at most {_MAX_STATUS} fit"
-        raise StatusUnwritable(f"status.{field}", why)
-    return copied
 
 
 def _is_refused(error: ApiError) -> bool:

@@ -165,10 +165,13 @@ class Invoker:
             result = work()
         except BaseException as error:  # SystemExit included: an actuator ends no process
             failure = self._read(call, error)  # in the call: it runs the error's own code
-        if not self.calls.finish(request, call):
-            raise WorkerReplaced
-        if failure is not None:
-            raise CallFailed(failure)
+        try:
+            if not self.calls.finish(request, call):
+                raise WorkerReplaced
+            if failure is not None:
+                raise CallFailed(failure)
+        finally:
+            del failure  # else this frame and the traceback in it keep each other in memory
         return result
 
     def _read(self, call: Call, error: BaseException) -> ErrorInfo:

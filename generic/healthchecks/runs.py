@@ -60,13 +60,17 @@ class Runs:
         try:
             outcome: Finding = _checked(task())
         except BaseException as error:  # SystemExit included: a check ends no process
-            info = read_error(error)  # here, since it runs the error's own code
-            if info.unexpected:
-                logger.warning("a health check raised", exc_info=info.unexpected)
-            outcome = ActuatorError(info.text, codes=info.codes)
+            outcome = _read(error)  # here, since it runs the error's own code
         with self._lock:
             del self._running[key]
         future.set_result(outcome)
+
+
+def _read(error: BaseException) -> ActuatorError:
+    info = read_error(error)
+    if info.unexpected:
+        logger.warning("a health check raised", exc_info=info.unexpected)
+    return ActuatorError(info.text, codes=info.codes)
 
 
 def _checked(result: object) -> HealthResult:
