@@ -210,7 +210,8 @@ class Store(Generic[H]):
         gone = meta.get("deletionTimestamp") is not None and not meta.get("finalizers")
         with self._lock:
             old = self._entries.get(request)
-            self._own.setdefault(request, {})[version] = time.monotonic()
+            if not gone:  # of what is gone no watch event is expected that could be ours
+                self._own.setdefault(request, {})[version] = time.monotonic()
             same = old is not None and old.header.uid == entry.header.uid
             if gone and same:
                 self._bury(request, entry, version)

@@ -157,7 +157,7 @@ _STATES: tuple[Callable[[], Any], ...] = (
         for one in (b"x", {1}, object(), SimpleNamespace(a=1), Result, 1j)
     ),
     *(lambda one=one: one for one in ([1], "text", 5, False, object(), b"x")),
-    *(lambda levels=levels: _deep(levels) for levels in (150, 300, 990, 5000, 200_000)),
+    *(lambda levels=levels: _deep(levels) for levels in (150, 300, 990, 5000, 20_000)),
     _cyclic,
     lambda: {"a": ["x"] * 700_000},
 )
