@@ -74,13 +74,10 @@ class Access:
         The user authenticates with a client certificate. `system:authenticated` needs no mention;
         `system:serviceaccount:<namespace>:<name>` works as a user as well.
         """
-        from generic.envtest.certificates import Authority
+        from generic.envtest.certificates import KeyPair, client  # needs cryptography
 
-        pair = Authority.load(self.ca_file, self.ca_key_file).client(user, groups)
-        credentials = {
-            "client-certificate-data": base64.b64encode(pair.certificate).decode(),
-            "client-key-data": base64.b64encode(pair.key).decode(),
-        }
+        authority = KeyPair(self.ca_file.read_bytes(), self.ca_key_file.read_bytes())
+        credentials = client(authority, user, groups).as_user()
         prefix = re.sub(r"[^A-Za-z0-9._-]+", "-", user)[:60]
         handle, path = tempfile.mkstemp(
             prefix=f"{prefix}-", suffix=".kubeconfig", dir=self.directory / "users"
@@ -120,15 +117,20 @@ class Access:
         return content
 
     def _kubeconfig(self, user: str, credentials: Mapping[str, str]) -> str:
-        """JSON, which every reader of kubeconfigs takes as YAML."""
-        ca = base64.b64encode(self.ca_file.read_bytes()).decode()
-        cluster = {"server": self.url, "certificate-authority-data": ca}
-        config: dict[str, Any] = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "envtest", "cluster": cluster}],
-            "users": [{"name": user, "user": dict(credentials)}],
-            "contexts": [{"name": "envtest", "context": {"cluster": "envtest", "user": user}}],
-            "current-context": "envtest",
-        }
-        return json.dumps(config, indent=2) + "\n"
+        return kubeconfig_text("envtest", self.url, self.ca_file.read_bytes(), user, credentials)
+
+
+def kubeconfig_text(
+    name: str, url: str, ca: bytes, user: str, credentials: Mapping[str, str]
+) -> str:
+    """A kubeconfig with one cluster of that name, as JSON, which every reader takes as YAML."""
+    cluster = {"server": url, "certificate-authority-data": base64.b64encode(ca).decode()}
+    config: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": user, "user": dict(credentials)}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": user}}],
+        "current-context": name,
+    }
+    return json.dumps(config, indent=2) + "\n"

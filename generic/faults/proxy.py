@@ -9,15 +9,14 @@ Not here: what the faults are (requests.py), how they are brought about (relay.p
 
 from __future__ import annotations
 
-import base64
-import json
 import ssl
 import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from generic.envtest.certificates import Authority, KeyPair, save_private
+from generic.envtest.access import kubeconfig_text
+from generic.envtest.certificates import KeyPair, client, new_authority, save_private, serving
 from generic.envtest.servers import HOST, reserve_port
 from generic.faults.listener import Listener
 from generic.faults.relay import Relay
@@ -28,6 +27,7 @@ from generic.kubeconfig import find_access
 __all__ = ["FaultProxy"]
 
 _CONNECTIONS = 128
+_NAME = "fault-proxy"
 
 
 class FaultProxy:
@@ -44,12 +44,12 @@ class FaultProxy:
         self._faults: Injections[Fault] = Injections()
         self._port = reserve_port()
         self.url = f"https://{HOST}:{self._port.getsockname()[1]}"
-        authority = Authority.new("fault-proxy")
+        authority = new_authority(_NAME)
         self._context = _context(authority, self._directory)
         self.kubeconfig = self._directory / "kubeconfig"
         """What a client needs to come this way, mode 0600."""
-        client = authority.client("client-of-the-fault-proxy", [])
-        text = _kubeconfig(self.url, authority.key_pair.certificate, client)
+        credentials = client(authority, "client-of-the-fault-proxy", []).as_user()
+        text = kubeconfig_text(_NAME, self.url, authority.certificate, _NAME, credentials)
         save_private(self.kubeconfig, text.encode())
         self._listener: Listener | None = None
 
@@ -93,35 +93,12 @@ class FaultProxy:
         self._port.close()
 
 
-def _context(authority: Authority, directory: Path) -> ssl.SSLContext:
+def _context(authority: KeyPair, directory: Path) -> ssl.SSLContext:
     """TLS for the side of the clients, who have to show a certificate of the authority."""
     certificate, key = directory / "serving.crt", directory / "serving.key"
-    authority.serving([HOST]).save(certificate, key)
+    serving(authority, [HOST]).save(certificate, key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     context.verify_mode = ssl.CERT_REQUIRED
-    context.load_verify_locations(cadata=authority.key_pair.certificate.decode())
+    context.load_verify_locations(cadata=authority.certificate.decode())
     return context
-
-
-def _kubeconfig(url: str, ca: bytes, client: KeyPair) -> str:
-    """JSON, which every reader of kubeconfigs takes as YAML."""
-    name = "fault-proxy"
-    cluster = {"server": url, "certificate-authority-data": _base64(ca)}
-    user = {
-        "client-certificate-data": _base64(client.certificate),
-        "client-key-data": _base64(client.key),
-    }
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": name, "cluster": cluster}],
-        "users": [{"name": name, "user": user}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-        "current-context": name,
-    }
-    return json.dumps(config, indent=2) + "\n"
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode()
