@@ -14,7 +14,6 @@ import attrs
 from actuator.errors import NotFound
 from actuator.interface import Client
 from actuator.meta import Kind, Raw
-from generic.drill.breaks import Break
 from generic.drill.migration.child import Task
 from generic.drill.migration.evidence import Arrival, Call, Kill
 from generic.drill.migration.recorder import digest
@@ -139,7 +138,7 @@ def _side(
         seed = stack.enter_context(embedded_seed(rehearsal, say))
         owners = Owners(seed.admin, actuators, namespaces)
         stack.enter_context(looking(owners.look, "owners"))
-        manager = manager_for(actuators, Names(task.drill), Options(), Break(text=""))
+        manager = manager_for(actuators, [Names(task.drill).type], Options())
         user = seed.admit(manager, f"drill-{task.drill}")
         log = Path(task.calls).with_name(f"{task.seed}.log")
         task = attrs.evolve(task, kubeconfig=str(user))
