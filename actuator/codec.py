@@ -3,6 +3,7 @@
 Guarantees: `encode(decode(cls, json)) == json` for every JSON object that a class can hold at
 all, unknown fields, explicit nulls and empty lists included; nothing is coerced (a string is
 never read as a number). What does not fit raises DecodeError, which names the field.
+An `apiVersion` or `kind` that a class has by default is always written, also if JSON lacked it.
 
 `decode_strictly` is for configuration that a user wrote: there an unknown field is an error
 (Gardener decodes providerConfig strictly).
@@ -148,7 +149,7 @@ def _shallow(text: bytes) -> bytes:
 
 
 def encode(obj: object) -> Raw:
-    """The JSON object of an instance; what stands at its default is left out."""
+    """The JSON object of an instance, without fields that have their default value."""
     data: Raw = _LENIENT.unstructure(obj)
     return data
 
@@ -287,6 +288,8 @@ def _override(field: attrs.Attribute[Any]) -> Any:
         return override(omit=True)
     schema = schema_of(field.type)  # what the CRD requires is written even at its default
     required = schema is not None and schema.required
+    if field.name in ("api_version", "kind") and _default(field):
+        required = True  # whoever reads a status or state needs both to decode it
     return override(rename=wire_name(field), omit_if_default=False if required else None)
 
 

@@ -129,6 +129,8 @@ class Permission:
     api_version: str
     resource: str
     verbs: Sequence[str] = attrs.field(converter=_texts)
+    namespace: str = ""
+    """Where it does that alone: a rule of a Role there. "": in all namespaces."""
 
 
 @attrs.frozen(kw_only=True)

@@ -217,7 +217,7 @@ class Attempt:
         return self._changed
 
     def _show_failure(self, failure: Failure, changed: Raw) -> None:
-        text = f"Error {self.doing}: {failure.text}"
+        text = shorten(f"Error {self.doing}: {failure.text}")
         self._show(LastOperationState.ERROR, text, changed, failure)
 
     def settle(self) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from actuator.errors import ErrorCode
 from actuator.meta import Raw
+from generic.errorinfo import MAX_TEXT, shorten
 from generic.headers import DELETION_BLOCKED
 from generic.status import condition
 
@@ -20,6 +21,7 @@ def said(text: str, tries: int, deleting_since: str | None, *, gives_up: bool) -
     """What the condition says, for people."""
     count = "once" if tries == 1 else f"{tries} times"
     then = "not tried any more before something changes" if gives_up else "tried again within 60 s"
+    text = shorten(text, MAX_TEXT - 256)
     return f"{text}; being deleted since {deleting_since}, tried {count} in a row, {then}"
 
 

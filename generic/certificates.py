@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -47,13 +46,6 @@ class KeyPair:
         """Writes both files; the key is readable by its owner only."""
         certificate.write_bytes(self.certificate)
         save_private(key, self.key)
-
-    def as_user(self) -> dict[str, str]:
-        """The entry of a user in a kubeconfig."""
-        return {
-            "client-certificate-data": base64.b64encode(self.certificate).decode(),
-            "client-key-data": base64.b64encode(self.key).decode(),
-        }
 
 
 def new_authority(common_name: str, now: datetime, lifetime: timedelta) -> KeyPair:

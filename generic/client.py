@@ -19,13 +19,14 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import urllib3
-from urllib3.exceptions import HTTPError, ReadTimeoutError
+from urllib3.exceptions import HTTPError, ReadTimeoutError, SSLError
 from urllib3.response import BaseHTTPResponse
 
 from actuator.codec import read_json
-from actuator.errors import ApiError, Unavailable, api_error
+from actuator.errors import ApiError, Invalid, Unavailable, api_error
 from actuator.interface import Propagation, Resource
 from actuator.meta import Raw
+from generic.inline_kubeconfig import InlineKubeconfig
 from generic.kubeconfig import Access, find_access
 
 __all__ = ["HttpClient", "Silence", "connect", "path_of"]
@@ -50,7 +51,7 @@ class Silence(Unavailable):
 
 
 def connect(
-    kubeconfig: Path | None = None,
+    kubeconfig: Path | InlineKubeconfig | None = None,
     context: str | None = None,
     *,
     server: str = "",
@@ -68,7 +69,9 @@ def connect(
 
 
 def path_of(resource: Resource, namespace: str = "", name: str = "", subresource: str = "") -> str:
-    """The URL path of an object, or of all of them."""
+    """The URL path of an object, or of all. Raises Invalid where a namespace is missing."""
+    if name and resource.namespaced and not namespace:
+        raise Invalid(422, f"{resource} {name}: these objects are namespaced; name the namespace")
     root = "/apis" if "/" in resource.api_version else "/api"
     parts = [root, resource.api_version]
     if namespace and resource.namespaced:
@@ -256,9 +259,9 @@ class HttpClient:
             headers["Authorization"] = authorization
         if method != "GET":
             self._gate()  # last of all: an exec plugin may have taken its time
-        code = "<error>"
+        code, pool = "<error>", self._access.pool
         try:
-            response = self._access.pool.urlopen(
+            response = pool.urlopen(
                 method,
                 target,
                 body=body,
@@ -270,6 +273,8 @@ class HttpClient:
             )
             code = str(response.status)
         except (HTTPError, OSError) as error:
+            if isinstance(error, SSLError):
+                self._access.distrusted(pool)
             raise _broken(method, path, error) from error
         finally:
             self._observe(method, self._access.host, code)

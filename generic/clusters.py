@@ -3,11 +3,15 @@
 Guarantee: a force deletion that was seen once stays, for as long as this process lives and no
 other Cluster takes the name (gardenlet forbids taking the annotation back, and deletes the
 Cluster before the last extension objects may be gone).
+Of these the 10,000 that were asked about last are kept. An object under deletion asks at every
+attempt, and no seed forces 10,000 other shoots between two: only what is gone is forgotten.
 """
 
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
+from contextlib import suppress
 
 import attrs
 
@@ -23,6 +27,7 @@ __all__ = ["CLUSTERS", "Clusters"]
 CLUSTERS = Resource(Cluster.KIND.api_version, Cluster.KIND.plural, namespaced=False)
 _NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 _NOT_NEEDED = Verdict(ClusterState.NOT_NEEDED)
+REMEMBERED = 10_000
 _NO_SHOOT_SECONDS = 60.0
 """A namespace gets its label when it is made, so the answer "no shoot" keeps for a while."""
 
@@ -33,7 +38,7 @@ class Clusters:
     def __init__(self, store: Store[ClusterHeader], client: Client) -> None:
         self._store = store
         self._client = client
-        self._forced: dict[str, str] = {}  # by name: the uid of the Cluster that said so
+        self._forced: OrderedDict[str, str] = OrderedDict()  # by name: its forced Cluster's uid
         self._no_shoots: dict[str, float] = {}  # namespaces that are none, and since when known
 
     def on_event(self, event: Event[ClusterHeader]) -> bool:
@@ -44,6 +49,9 @@ class Clusters:
         name = event.request.name
         if new.verdict.forced:
             self._forced[name] = new.uid
+            self._forced.move_to_end(name)
+            if len(self._forced) > REMEMBERED:
+                self._forced.popitem(last=False)
         elif self._forced.get(name, new.uid) != new.uid:
             del self._forced[name]
         return old is None or old.verdict != new.verdict
@@ -57,6 +65,8 @@ class Clusters:
         if entry is None and not self._is_required(kind, namespace):
             return _NOT_NEEDED
         if namespace in self._forced and not verdict.forced:
+            with suppress(KeyError):  # the informer's thread has just dropped it
+                self._forced.move_to_end(namespace)
             return attrs.evolve(verdict, forced=True)
         return verdict
 
@@ -83,6 +93,8 @@ class Clusters:
             return True  # nobody can say: then waiting for a Cluster is the safe answer
         if (meta.get("labels") or {}).get("gardener.cloud/role") == "shoot":
             return True
+        if len(self._no_shoots) >= REMEMBERED:
+            self._no_shoots.clear()  # each is asked for once more
         self._no_shoots[namespace] = time.monotonic()
         return False
 

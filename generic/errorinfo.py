@@ -30,6 +30,7 @@ from actuator.errors import (
     Unavailable,
     check_seconds,
 )
+from generic.printable import printable
 
 __all__ = ["MAX_TEXT", "ErrorInfo", "describe", "read_error", "shorten"]
 
@@ -80,7 +81,7 @@ class ErrorInfo:
 def describe(error: BaseException) -> str:
     """One line about an error, for people; the class is named where the text alone says little."""
     text = _guarded(lambda: str.__str__(str(error)), "")
-    text = " ".join(text[: 4 * MAX_TEXT].split())
+    text = printable(" ".join(text[: 4 * MAX_TEXT].split()))
     if isinstance(error, DecodeError):
         text = f"the object cannot be read: {text}"
     elif not (isinstance(error, _EXPECTED) and text):

@@ -93,7 +93,8 @@ class EventRecorder:
 
     def _remember(self, about: About, reason: str, message: str) -> tuple[_Recorded, int]:
         """The event to write or to count up, and how often that now happened."""
-        key, now = (about.uid, reason, message), self._clock.monotonic()
+        digest = hashlib.sha256(message.encode(errors="replace")).hexdigest()  # of any length
+        key, now = (about.uid, reason, digest), self._clock.monotonic()
         with self._lock:
             recorded = self._recent.get(key)
             if recorded is None or now >= recorded.since + MERGE_SECONDS:

@@ -4,7 +4,8 @@ Flow, for every object of every declared group: protect nothing any more (the co
 annotation where deletion is protected), delete, then strip the declared finalizers.
 
 Guarantees:
-- Only objects in the given namespace, or matching the group's label selector, are touched.
+- Namespaced objects are listed, deleted and stripped only in the given namespace, never in all;
+  cluster-scoped objects only where they match the group's label selector.
 - Finalizers come off only after deletionTimestamp is set: from then on nobody can add another.
 - Only declared finalizers are stripped; each one is reported.
 - What is gone already, and a resource type that does not exist, is success.
@@ -23,16 +24,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import attrs
 
-from actuator.errors import ActuatorError, ErrorCode, NotFound
+from actuator.errors import ActuatorError, ConfigurationError, Conflict, ErrorCode, NotFound
 from actuator.interface import Client, SeedObjects
 from actuator.meta import Raw
 from generic.finalizers import Stale, patch_tested, take_off
+from generic.patches import add, escape, test
 
 __all__ = ["CONFIRM_DELETION", "Held", "SeedObjectsHeld", "Stripped", "delete_seed_objects"]
 
 CONFIRM_DELETION = "confirmation.gardener.cloud/deletion"
 _PROTECTED_GROUPS = frozenset({"extensions.gardener.cloud", "druid.gardener.cloud"})
 _ROUNDS = 5
+OUT_OF_SCOPE = (
+    "{} is cluster-scoped, but its seed objects {} are namespaced: "
+    "delete them by namespace and name in force_delete"
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -74,13 +80,17 @@ def delete_seed_objects(
     namespace: str,
     groups: Iterable[SeedObjects],
     on_stripped: Callable[[Stripped], None],
+    kind: str = "this object",
 ) -> None:
     """Afterwards no object of these groups exists; `on_stripped` hears of each finalizer.
 
-    Raises SeedObjectsHeld or ApiError.
+    `kind` names the object that is deleted. Raises SeedObjectsHeld, ApiError, or
+    ConfigurationError for a namespaced group of an object without a namespace.
     """
     held: list[Held] = []
     for group in groups:
+        if group.namespaced and not namespace:
+            raise ConfigurationError(OUT_OF_SCOPE.format(kind, group.resource))
         held.extend(_delete_group(client, namespace, group, on_stripped))
     if held:
         raise SeedObjectsHeld(held)
@@ -116,11 +126,17 @@ def _delete(client: Client, group: SeedObjects, obj: Raw) -> None:
     name, namespace = meta["name"], meta.get("namespace", "")
     try:
         if group.resource.group in _PROTECTED_GROUPS:
-            confirmation = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
-            client.patch(group.resource, name, namespace, confirmation)
+            patch_tested(client, group.resource, name, namespace, _confirmation(meta))
         client.delete(group.resource, name, namespace, uid=meta["uid"])
-    except NotFound:
-        pass
+    except (Conflict, NotFound, Stale):
+        pass  # gone, another object now, or looked at again in the next round
+
+
+def _confirmation(meta: Raw) -> list[Raw]:
+    """The patch that confirms the deletion of this very object; other annotations stay."""
+    path, uid = "/metadata/annotations", test("/metadata/uid", meta["uid"])
+    parent = [] if meta.get("annotations") else [test(path, None), add(path, {})]
+    return [uid, *parent, add(f"{path}/{escape(CONFIRM_DELETION)}", "true")]
 
 
 def _strip(client: Client, group: SeedObjects, meta: Raw) -> Iterator[Stripped]:

@@ -2,8 +2,9 @@
 
 Inside the budget the actuator's force_delete is tried; at its end, and where too many calls hang,
 one last pass goes without it: declared seed objects are stripped, what may be left is recorded,
-and the object is let go of (by `reconciler`). Three things only may exceed the budget: an API
-server that is down, a webhook that denies, an Orphan that cannot be written.
+and the object is let go of (by `reconciler`). Four things only may exceed the budget: an API server
+that is down, a webhook that denies, an Orphan that cannot be written, and a CRD that refuses every
+patch of the object.
 
 Guarantee: when `run` returns, every Orphan is in the API server, acknowledged.
 """

@@ -52,8 +52,8 @@ class Heartbeat:
     @property
     def permissions(self) -> tuple[Permission, ...]:
         """What `run` does in the API: server-side apply is create and patch."""
-        verbs = ["create", "patch"]
-        return (Permission(api_version=_LEASES.api_version, resource="leases", verbs=verbs),)
+        version, verbs, where = _LEASES.api_version, ["create", "patch"], self.namespace
+        return (Permission(api_version=version, resource="leases", verbs=verbs, namespace=where),)
 
     def run(self, client: Client, stop: threading.Event) -> None:
         """Renews until `stop`, or until this process no longer leads; nothing else ends it."""

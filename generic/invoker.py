@@ -126,7 +126,7 @@ class Invoker:
                 save=lambda _obj: save(),
                 secret=lambda name, namespace: self._secret(call, report, Request(namespace, name)),
                 delete_seed_objects=lambda groups: delete_seed_objects(
-                    call.client, namespace, groups, report.stripped
+                    call.client, namespace, groups, report.stripped, kind=self.kind.name
                 ),
             )
         )

@@ -4,8 +4,12 @@ From `kubernetes` come kubeconfigs, contexts, in-cluster accounts, exec plugins,
 and the connection pool; no other file imports it. Requests are client.py's business.
 
 TLS is always verified: a kubeconfig that says insecure-skip-tls-verify is refused, because the
-credentials would go to whoever answers. An exec plugin has no time limit (the official package
-gives it none); while it hangs, requests wait.
+credentials would go to whoever answers. Credentials are sent to https:// servers only. An exec
+plugin has no time limit (the official package gives it none); while it hangs, requests wait.
+
+Everything is read again when a file changes that the configuration comes from, and when the API
+server refuses the credentials or its certificate is refused. Kubeconfigs of tenants: see
+inline_kubeconfig.py.
 """
 
 from __future__ import annotations
@@ -29,10 +33,14 @@ from kubernetes.config.kube_config import KubeConfigMerger
 from urllib3.util.ssl_ import create_urllib3_context
 
 from actuator.errors import ConfigurationError, Unauthorized
+from generic.inline_kubeconfig import InlineKubeconfig
 
 __all__ = ["Access", "find_access"]
 
 logger = logging.getLogger(__name__)
+
+_Loaded = tuple[Configuration, ssl.SSLContext, list[str]]
+"""The configuration, the TLS settings, and the files from which they come."""
 
 _FRESH = 10.0
 """Seconds for which a token is used before the official package is asked for it again."""
@@ -51,13 +59,14 @@ class Access:
     prefix: str
     host: str
 
-    def __init__(self, load: Callable[[], tuple[Configuration, ssl.SSLContext]]) -> None:
+    def __init__(self, load: Callable[[], _Loaded]) -> None:
         self._load = load
         self._lock = threading.Lock()
         self._fresh_until = 0.0
         self._reload_from = 0.0  # not again before that, however often we are refused
-        self._refused = False
-        self._authorization = ""
+        self._refused = self._distrusted = False
+        self._problem = ""
+        self._authorization = self._url = ""
         self._adopt(*load())
 
     def authorization(self) -> str:
@@ -76,14 +85,27 @@ class Access:
                 self._refused = True
                 self._fresh_until = 0.0
 
+    def distrusted(self, pool: object) -> None:
+        """TLS with this pool failed: everything is read again for the next request."""
+        with self._lock:
+            if pool is self.pool and time.monotonic() >= self._reload_from:
+                self._distrusted = True
+                self._fresh_until = 0.0
+
     def _refresh(self) -> None:
-        if self._refused:
+        if self._refused or self._distrusted or _versions(self._files) != self._versions:
             self._reload_from = time.monotonic() + _FRESH
+            self._distrusted = False
             try:
                 self._adopt(*self._load())
+                self._refused, self._problem, self._authorization = False, "", ""
             except ConfigurationError as error:
-                raise Unauthorized(0, error.message) from error
-            self._refused = False
+                if self._refused:
+                    raise Unauthorized(0, error.message) from error
+                if error.message != self._problem:
+                    self._problem = error.message
+                    fields = {"fields": {"error": error.message}}
+                    logger.warning("the previous configuration stays in use", extra=fields)
         try:
             with _complaints() as complaints:
                 token = self._configuration.get_api_key_with_prefix("BearerToken")
@@ -94,12 +116,17 @@ class Access:
         self._authorization = token or self._authorization
         self._fresh_until = time.monotonic() + _FRESH
 
-    def _adopt(self, configuration: Configuration, tls: ssl.SSLContext) -> None:
+    def _adopt(self, configuration: Configuration, tls: ssl.SSLContext, files: list[str]) -> None:
+        if self._url not in ("", configuration.host):
+            raise ConfigurationError(
+                f"the API server's address changed to {configuration.host}; restart to use it"
+            )
         manager: urllib3.PoolManager = ApiClient(configuration).rest_client.pool_manager
-        files = dict.fromkeys(("ca_certs", "cert_file", "key_file"))  # all is in `tls`
-        manager.connection_pool_kw.update(files, ssl_context=tls)
+        unset = dict.fromkeys(("ca_certs", "cert_file", "key_file"))  # all is in `tls`
+        manager.connection_pool_kw.update(unset, ssl_context=tls)
         url = urlsplit(configuration.host.rstrip("/"))
-        self._configuration = configuration
+        self._configuration, self._url = configuration, configuration.host
+        self._files, self._versions = files, _versions(files)
         self.host = url.netloc
         if isinstance(manager, urllib3.ProxyManager):
             self.prefix, self.pool = url.geturl(), manager
@@ -108,7 +135,10 @@ class Access:
 
 
 def find_access(
-    kubeconfig: Path | None, context: str | None, connections: int, server: str = ""
+    kubeconfig: Path | InlineKubeconfig | None,
+    context: str | None,
+    connections: int,
+    server: str = "",
 ) -> Access:
     """The given kubeconfig, else KUBECONFIG, else the pod's account, else ~/.kube/config.
 
@@ -118,25 +148,50 @@ def find_access(
     if server and urlsplit(server).scheme not in ("http", "https"):
         raise ConfigurationError(f"{server!r} is no URL of an API server; write https://HOST:PORT")
 
-    def load() -> tuple[Configuration, ssl.SSLContext]:
-        configuration = Configuration()
+    def load() -> _Loaded:
+        configuration, files = Configuration(), list[str]()
         with _ONE_AT_A_TIME, TemporaryDirectory(prefix="kubeconfig-") as inline:
-            if kubeconfig is None and context is None and _in_cluster():
+            if isinstance(kubeconfig, InlineKubeconfig):
+                source = "the kubeconfig"
+                _load_inline(configuration, kubeconfig, Path(inline))
+            elif kubeconfig is None and context is None and _in_cluster():
                 source = "the pod's service account"
                 _use(source, lambda: _load_in_cluster(configuration))
             else:
                 path = _path(kubeconfig)
-                source = f"kubeconfig {path}"
+                source, files = f"kubeconfig {path}", path.split(os.pathsep)
                 _use(source, lambda: _load_kubeconfig(configuration, path, context, inline))
             tls = _tls(source, configuration)
+            used = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+            files += [file for file in used if file and not file.startswith(inline)]
         configuration.proxy_ssl_context = tls  # a proxy is trusted as the API server is
         configuration.host = server or configuration.host
+        if not configuration.host.lower().startswith("https:") and (
+            configuration.api_key or configuration.cert_file
+        ):
+            raise ConfigurationError(
+                f"{source}: credentials would go to {configuration.host} in clear text; give an "
+                "https:// server, or a user without credentials"
+            )
         configuration.connection_pool_maxsize = connections
         configuration.retries = False
         configuration.keep_alive = True
-        return configuration, tls
+        return configuration, tls, files
 
     return Access(load)
+
+
+def _versions(files: list[str]) -> list[tuple[int, int, int] | None]:
+    """What changes when a file is written or replaced; None for a file that is missing."""
+
+    def version(file: str) -> tuple[int, int, int] | None:
+        try:
+            found = Path(file).expanduser().stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    return [version(file) for file in files]
 
 
 def _in_cluster() -> bool:
@@ -168,6 +223,24 @@ def _load_in_cluster(configuration: Configuration) -> None:
     kube_config.load_incluster_config(  # type: ignore[no-untyped-call]
         client_configuration=configuration
     )
+
+
+def _load_inline(configuration: Configuration, kubeconfig: InlineKubeconfig, folder: Path) -> None:
+    """Without the official package, which keeps what it decodes. `folder` is ours, and removed."""
+
+    def file(name: str, content: bytes) -> str | None:
+        path = folder / name
+        path.touch(mode=0o600)
+        path.write_bytes(content)
+        return str(path) if content else None
+
+    configuration.host = kubeconfig.server
+    configuration.tls_server_name = kubeconfig.tls_server_name or None
+    configuration.ssl_ca_cert = file("ca", kubeconfig.ca)
+    configuration.cert_file = file("certificate", kubeconfig.certificate)
+    configuration.key_file = file("key", kubeconfig.key)
+    if kubeconfig.token:
+        configuration.api_key["BearerToken"] = f"Bearer {kubeconfig.token}"
 
 
 def _load_kubeconfig(
@@ -218,7 +291,8 @@ def _tls(source: str, configuration: Configuration) -> ssl.SSLContext:
             tls.load_default_certs()
         what = "client-certificate"
         if configuration.cert_file:
-            tls.load_cert_chain(configuration.cert_file, configuration.key_file)
+            # A password, so that OpenSSL does not ask for one on the terminal.
+            tls.load_cert_chain(configuration.cert_file, configuration.key_file, password="")
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{source}: its {what} cannot be used: {error}") from error
     return tls

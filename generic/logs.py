@@ -3,7 +3,8 @@
 A message is a constant, what varies is in fields: `log.info("done", extra={"fields": {...}})`.
 `bind` gives a logger fields that all its lines carry. A field is text, a number, or several of
 these. Of anything else only the type is printed, so that no line ever dumps an object with a
-secret in it; and libraries that print whole requests are heard from WARNING on only.
+secret in it; and libraries that print whole requests are heard from WARNING on only. Control
+characters are escaped, and an object whose text cannot be had is shown as its type.
 
 `configure` changes the root logger and nothing else.
 """
@@ -14,11 +15,13 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from datetime import UTC, date, datetime
 from pathlib import PurePath
 from typing import Any, Literal, TextIO
 from uuid import UUID
+
+from generic.printable import printable
 
 __all__ = ["Format", "Level", "Log", "bind", "configure"]
 
@@ -27,6 +30,7 @@ Format = Literal["text", "json"]
 
 _TALKATIVE = frozenset({"boto3", "botocore", "kubernetes", "s3transfer", "urllib3"})
 _COLOURS = {"debug": 2, "info": 36, "warning": 33, "error": 31, "critical": 31}
+_MESSAGE = logging.LogRecord.getMessage
 _Plain = str | int | float | None | list[Any]
 
 
@@ -40,10 +44,11 @@ class Log(logging.LoggerAdapter[logging.Logger]):
     def process(
         self, msg: object, kwargs: MutableMapping[str, Any]
     ) -> tuple[object, MutableMapping[str, Any]]:
-        """Adds the fields; those of the line win."""
-        extra = kwargs.get("extra") or {}
-        fields = {**self.fields, **extra.get("fields", {})}
-        return msg, {**kwargs, "extra": {**extra, "fields": fields}}
+        """Adds the fields; those of the line win. Every other key of `extra` is a field too."""
+        extra = dict(kwargs.get("extra") or {})
+        given = extra.pop("fields", {})
+        named = given if isinstance(given, Mapping) else {"fields": given}
+        return msg, {**kwargs, "extra": {"fields": {**self.fields, **extra, **named}}}
 
 
 def bind(logger: logging.Logger | Log, **fields: object) -> Log:
@@ -93,10 +98,11 @@ class TextFormatter(logging.Formatter):
         if kind or message:
             fields["error"] = f"{kind}: {message}" if kind and message else kind or message
         pairs = "".join(
-            f" {self._paint(2, f'{key}=')}{_quoted(value)}" for key, value in fields.items()
+            f" {self._paint(2, f'{printable(key)}=')}{_quoted(value)}"
+            for key, value in fields.items()
         )
         painted = self._paint(_COLOURS.get(level, 0), f"{level.upper():<7}")
-        line = f"{_timestamp(record)} {painted} {_one_line(record.getMessage())}{pairs}"
+        line = f"{_timestamp(record)} {painted} {printable(_text(record, _MESSAGE))}{pairs}"
         trace = _traceback(self, record) if self._tracebacks else ""
         return f"{line}\n{trace}" if trace else line
 
@@ -119,7 +125,7 @@ class JsonFormatter(logging.Formatter):
         line: dict[str, object] = {
             "ts": _timestamp(record),
             "level": record.levelname.lower(),
-            "msg": record.getMessage(),
+            "msg": _text(record, _MESSAGE),
             "logger": record.name,
         }
         fields = _fields(record)
@@ -131,7 +137,15 @@ class JsonFormatter(logging.Formatter):
         trace = _traceback(self, record) if self._tracebacks else ""
         if trace:
             line["traceback"] = trace
-        return json.dumps(line, ensure_ascii=False)
+        return printable(json.dumps(line, ensure_ascii=False))
+
+
+def _text(value: Any, get: Callable[[Any], str] = str) -> str:
+    """An author's __str__ may raise anything: then it is the type; of a record, its format."""
+    try:
+        return get(value)
+    except BaseException:
+        return f"<{type(value).__name__}>" if get is str else _text(value.msg)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, _Plain]:
@@ -139,7 +153,7 @@ def _fields(record: logging.LogRecord) -> dict[str, _Plain]:
     given = getattr(record, "fields", None)
     if not isinstance(given, Mapping):
         return {}
-    return {str(key): _plain(value) for key, value in given.items()}
+    return {_text(key): _plain(value) for key, value in given.items()}
 
 
 def _error(record: logging.LogRecord, fields: Mapping[str, _Plain]) -> tuple[str, str]:
@@ -148,20 +162,20 @@ def _error(record: logging.LogRecord, fields: Mapping[str, _Plain]) -> tuple[str
     error: object = given.get("error") if isinstance(given, Mapping) else None
     raised = record.exc_info[1] if record.exc_info else None
     if isinstance(error, BaseException):
-        return type(error).__name__, str(error)
+        return type(error).__name__, _text(error)
     kind = type(raised).__name__ if raised else ""
     text = fields.get("error")
-    message = str(text) if text is not None else str(raised or "")
+    message = str(text) if text is not None else "" if raised is None else _text(raised)
     return kind, message.removeprefix(f"{kind}: ")
 
 
-def _plain(value: object) -> _Plain:
-    if value is None or isinstance(value, (bool, int, float)):
+def _plain(value: object, *, nested: bool = False) -> _Plain:
+    if value is None or (isinstance(value, (int, float)) and abs(value) < 2**64):
         return value
-    if isinstance(value, (str, date, PurePath, UUID, BaseException)):
-        return str(value)
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(item) for item in value]
+    if isinstance(value, (int, float, str, date, PurePath, UUID, BaseException)):
+        return _text(value)  # JSON has no NaN, and Python writes no integer of 5,000 digits
+    if isinstance(value, (list, tuple, set, frozenset)) and not nested:
+        return [_plain(item, nested=True) for item in value]
     return f"<{type(value).__name__}>"
 
 
@@ -171,11 +185,7 @@ def _quoted(value: _Plain) -> str:
     if not isinstance(value, str):
         return json.dumps(value)
     bare = value.isprintable() and value and not any(c in value for c in ' "=,')
-    return value if bare else json.dumps(value, ensure_ascii=False)
-
-
-def _one_line(text: str) -> str:
-    return text if text.isprintable() else json.dumps(text, ensure_ascii=False)[1:-1]
+    return value if bare else printable(json.dumps(value, ensure_ascii=False))
 
 
 def _timestamp(record: logging.LogRecord) -> str:
@@ -184,7 +194,7 @@ def _timestamp(record: logging.LogRecord) -> str:
 
 
 def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    return formatter.formatException(record.exc_info) if record.exc_info else ""
+    return printable(formatter.formatException(record.exc_info), "\n") if record.exc_info else ""
 
 
 def _wants_colour(stream: TextIO) -> bool:

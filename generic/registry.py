@@ -17,6 +17,7 @@ from actuator.meta import Kind, Object
 from actuator.qualified import require_qualified
 from generic.behaviours import with_behaviour
 from generic.escalation import Escalation
+from generic.force_delete import OUT_OF_SCOPE
 from generic.healthchecks import HealthChecks
 from generic.options import Options
 from generic.predicates import Predicate
@@ -92,6 +93,9 @@ class Registry:
         if cls.KIND.has_operation_annotation and not types:
             raise ValueError(f"{who}: say which type=… it serves")
         _check_finalizer(who, kind_of(actuator))
+        for group in actuator.seed_objects:
+            if group.namespaced and not cls.KIND.namespaced:
+                raise ValueError(f"{who}: {OUT_OF_SCOPE.format(cls.KIND.name, group.resource)}")
         if not predicates:
             self._check_served(who, cls, types)
         chosen = self._name(name, cls.KIND.name.lower(), types)

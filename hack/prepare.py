@@ -1,17 +1,20 @@
 """Fetches and builds once what tests run and no package index has: so that no test waits for it.
 
-The embedded cluster's programs, helm and promtool from their Go modules; MariaDB from the packages
-of the machine's distribution. What is there already takes no time.
+The embedded cluster's programs, helm, promtool and the reader of kubeconfigs from their Go modules;
+PostgreSQL and MariaDB from the packages of the machine's distribution. What is there already takes
+no time.
 """
 
 from __future__ import annotations
 
 import sys
 
-from extensions.externaldatabase.servers import MariaDb, ServerError
+from extensions.externaldatabase.ground import Ground
+from extensions.externaldatabase.servers import ServerError
 from generic.charts import find_helm
 from generic.envtest.binaries import find_binaries
 from generic.envtest.errors import EnvtestError
+from hack.adversary.kubeconfigs import build_reader
 from hack.observe.programs import find_program
 
 
@@ -21,17 +24,12 @@ def main() -> None:
         find_binaries(_say)
         find_helm(_say)
         find_program("promtool", _say)
-        _try_mariadb()
+        build_reader(_say)
+        ground = Ground(_say)
+        ground.start()
+        ground.stop()
     except (EnvtestError, ServerError) as error:
         sys.exit(f"Error: {error}")
-
-
-def _try_mariadb() -> None:
-    server = MariaDb(_say)
-    try:
-        server.start()
-    finally:
-        server.close()
 
 
 def _say(line: str) -> None:

@@ -26,7 +26,7 @@ from generic.clusters import CLUSTERS
 from generic.garden import Garden, not_ready_because
 from generic.manager import Manager
 from generic.options import Options
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import grant, manifests
 from generic.store import Request, cluster_header
 
 INFRASTRUCTURES = resource_of(Infrastructure.KIND)
@@ -89,6 +89,12 @@ def missing(what: str) -> Never:
     if os.environ.get("CI"):
         pytest.fail(what)
     pytest.skip(what)
+
+
+def cluster_rules(manager: Manager) -> list[Raw]:
+    """What the generated ClusterRole allows."""
+    rules: list[Raw] = next(manifests(manager, "role"))["rules"]
+    return rules
 
 
 class Script(Actuator[Any]):
@@ -252,8 +258,7 @@ def running(
     for one in filter(None, (actuator, second)):
         manager.add(one, type=namespace, escalations=escalations)
     name = f"{namespace}-{id(manager):x}"
-    admin.create(ROLES, cluster_role(manager, name))
-    admin.create(BINDINGS, role_binding(name, user=name))
+    grant(admin, manager, name)
     manager.options = attrs.evolve(manager.options, kubeconfig=environment.user_kubeconfig(name))
     manager.start()
     try:

@@ -12,14 +12,14 @@ its forced deletion, have nothing to look for there.
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 import attrs
 
 from actuator import ActuatorError, DefaultStatus
 from actuator.codec import decode, encode
 from actuator.errors import DecodeError
-from actuator.meta import Raw, Schema
+from actuator.meta import Raw
 from extensions.aws.config import API_VERSION
 
 __all__ = [
@@ -69,8 +69,8 @@ class Vpc:
 class InfrastructureStatus:
     """providerStatus of an Infrastructure."""
 
-    api_version: Annotated[str, Schema(required=True)] = API_VERSION
-    kind: Annotated[str, Schema(required=True)] = "InfrastructureStatus"
+    api_version: str = API_VERSION
+    kind: str = "InfrastructureStatus"
     vpc: Vpc = attrs.field(factory=Vpc)
     extra: Raw = attrs.field(factory=dict)
 
@@ -79,8 +79,8 @@ class InfrastructureStatus:
 class ControlPlaneStatus:
     """providerStatus of a ControlPlane: its Elastic IP address."""
 
-    api_version: Annotated[str, Schema(required=True)] = API_VERSION
-    kind: Annotated[str, Schema(required=True)] = "ControlPlaneStatus"
+    api_version: str = API_VERSION
+    kind: str = "ControlPlaneStatus"
     allocation_id: str = ""
     public_ip: str = attrs.field(default="", metadata={"wire": "publicIP"})
     extra: Raw = attrs.field(factory=dict)
@@ -90,8 +90,8 @@ class ControlPlaneStatus:
 class BackupBucketStatus:
     """providerStatus of a BackupBucket: the bucket's name."""
 
-    api_version: Annotated[str, Schema(required=True)] = API_VERSION
-    kind: Annotated[str, Schema(required=True)] = "BackupBucketStatus"
+    api_version: str = API_VERSION
+    kind: str = "BackupBucketStatus"
     bucket: str = ""
     extra: Raw = attrs.field(factory=dict)
 
@@ -103,8 +103,8 @@ class BastionStatus:
     The region is the shoot's, which a Bastion does not say itself.
     """
 
-    api_version: Annotated[str, Schema(required=True)] = API_VERSION
-    kind: Annotated[str, Schema(required=True)] = "BastionStatus"
+    api_version: str = API_VERSION
+    kind: str = "BastionStatus"
     region: str = ""
     instance_id: str = ""
     security_group_id: str = ""
@@ -115,8 +115,8 @@ class BastionStatus:
 class DNSRecordStatus:
     """providerStatus of a DNSRecord: the id of the hosted zone; status.zone does not migrate."""
 
-    api_version: Annotated[str, Schema(required=True)] = API_VERSION
-    kind: Annotated[str, Schema(required=True)] = "DNSRecordStatus"
+    api_version: str = API_VERSION
+    kind: str = "DNSRecordStatus"
     zone: str = ""
     extra: Raw = attrs.field(factory=dict)
 

@@ -19,7 +19,7 @@ from actuator import ConfigurationError
 from extensions.externaldatabase.actuator import DatabaseActuator
 from extensions.externaldatabase.engines import server_for
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
-from extensions.externaldatabase.server import Traffic
+from extensions.externaldatabase.server import Server, Traffic
 from generic.escalation import Escalation, Then
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["DatabaseActuator", "ExternalDatabase", "extension"]
 
 _URLS = {Engine.POSTGRES: "DATABASES_POSTGRES_URL", Engine.MYSQL: "DATABASES_MYSQL_URL"}
+_CAS = {Engine.POSTGRES: "DATABASES_POSTGRES_CA", Engine.MYSQL: "DATABASES_MYSQL_CA"}
 _GIVE_UP = "DATABASES_GIVE_UP_AFTER"
 _RATE = "DATABASES_REQUESTS_PER_SECOND"
 _DAY = 24 * 3600.0
@@ -38,15 +39,14 @@ def extension(manager: Manager) -> None:
     """Adds the actuator to a manager.
 
     The environment names the servers: DATABASES_POSTGRES_URL and DATABASES_MYSQL_URL, one of them
-    at least, as scheme://user:password@host:port. DATABASES_GIVE_UP_AFTER are the seconds after
-    which a deletion that fails is tried no more (86400), DATABASES_REQUESTS_PER_SECOND the most
-    that one server is asked (20). Raises ConfigurationError.
+    at least, as scheme://user:password@host:port; DATABASES_POSTGRES_CA and DATABASES_MYSQL_CA are
+    the PEM bundles that verify them (default: the system's CAs). DATABASES_GIVE_UP_AFTER are the
+    seconds after which a deletion that fails is tried no more (86400),
+    DATABASES_REQUESTS_PER_SECOND the most that one server is asked (20). Raises
+    ConfigurationError.
     """
     rate = _number(_RATE, 20.0)
-    urls = {engine: os.environ.get(variable) for engine, variable in _URLS.items()}
-    servers = {
-        engine: server_for(engine, url, Traffic(rate)) for engine, url in urls.items() if url
-    }
+    servers = {engine: _server(engine, rate) for engine in Engine if os.environ.get(_URLS[engine])}
     if not servers:
         raise ConfigurationError(f"set {' or '.join(_URLS.values())}: there is no database server")
     manager.add(
@@ -54,6 +54,14 @@ def extension(manager: Manager) -> None:
         workers=_WORKERS,
         escalations=[Escalation(after=_number(_GIVE_UP, _DAY), then=Then.GIVE_UP)],
     )
+
+
+def _server(engine: Engine, rate: float) -> Server:
+    url, ca = os.environ[_URLS[engine]], os.environ.get(_CAS[engine], "")
+    try:
+        return server_for(engine, url, Traffic(rate), ca)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{_URLS[engine]}, {_CAS[engine]}: {error}") from None
 
 
 def _number(variable: str, default: float) -> float:

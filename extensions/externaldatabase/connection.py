@@ -77,6 +77,8 @@ def _secret(obj: ExternalDatabase, claim: Claim, server: Server, password: str) 
         "password": there.password,
         "uri": there.url(server.scheme, claim.database),
     }
+    if there.ca:
+        texts["ca.crt"] = there.ca
     owner = {
         "apiVersion": obj.KIND.api_version,
         "kind": obj.KIND.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from urllib.parse import quote, unquote, urlsplit
 
 import attrs
@@ -10,21 +11,30 @@ from actuator import ConfigurationError
 
 __all__ = ["Endpoint"]
 
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
 
 @attrs.frozen(kw_only=True)
 class Endpoint:
-    """A server and an account on it. The password is in no text that this class makes."""
+    """A server and an account on it. The representation does not contain the password.
+
+    `ca` is the PEM bundle that verifies the server's certificate; "" is the system's. `tls` is
+    False only for a loopback server whose URL disables TLS.
+    """
 
     host: str
     port: int
     user: str
     password: str = attrs.field(repr=False)
+    ca: str = attrs.field(default="", repr=False)
+    tls: bool = True
 
     @classmethod
-    def parse(cls, url: str, default_port: int) -> Endpoint:
-        """`scheme://user:password@host[:port]`, user and password percent-encoded.
+    def parse(cls, url: str, default_port: int, ca: str = "") -> Endpoint:
+        """Parse `scheme://user:password@host[:port][?sslmode=MODE]`, parts percent-encoded.
 
-        Raises ConfigurationError, which does not repeat the URL: it has a password in it.
+        MODE is `verify-full`, the default, or `disable` for a loopback server. Raises
+        ConfigurationError, which does not repeat the URL, because the URL contains a password.
         """
         try:
             parts = urlsplit(url)
@@ -36,12 +46,34 @@ class Endpoint:
                 "the URL of a database server has no host, user or password; "
                 "write it as scheme://user:password@host:port"
             )
-        return cls(
+        disabled = parts.query == "sslmode=disable" and parts.hostname in _LOOPBACK
+        verified = parts.query in ("", "sslmode=verify-full")
+        if parts.path not in ("", "/") or parts.fragment or not (verified or disabled):
+            raise ConfigurationError(
+                "the URL of a database server has a path or an option that is not supported; "
+                "the only option is sslmode=verify-full (the default), or "
+                "sslmode=disable for a loopback server; percent-encode special characters"
+            )
+        there = cls(
             host=parts.hostname,
             port=port,
             user=unquote(parts.username),
             password=unquote(parts.password),
+            ca=ca,
+            tls=verified,
         )
+        there.tls_context()
+        return there
+
+    def tls_context(self) -> ssl.SSLContext:
+        """Verifies certificate and host name. Raises ConfigurationError."""
+        try:
+            return ssl.create_default_context(cadata=self.ca or None)
+        except ssl.SSLError:
+            raise ConfigurationError(
+                "the CA of a database server contains no PEM certificate; "
+                "set it from the key ca.crt of the admin Secret"
+            ) from None
 
     def url(self, scheme: str, database: str = "") -> str:
         """The same as a URL, password included; for one database where that is named."""

@@ -10,8 +10,8 @@ from extensions.externaldatabase.server import Server, Traffic
 __all__ = ["server_for"]
 
 
-def server_for(engine: Engine, url: str, traffic: Traffic) -> Server:
-    """The server of that engine at the URL. Raises ConfigurationError."""
+def server_for(engine: Engine, url: str, traffic: Traffic, ca: str = "") -> Server:
+    """The server of that engine at the URL; `ca` as in Endpoint. Raises ConfigurationError."""
     if engine is Engine.POSTGRES:
-        return postgres.PostgresServer(Endpoint.parse(url, postgres.PORT), traffic)
-    return mariadb.MariaDbServer(Endpoint.parse(url, mariadb.PORT), traffic)
+        return postgres.PostgresServer(Endpoint.parse(url, postgres.PORT, ca), traffic)
+    return mariadb.MariaDbServer(Endpoint.parse(url, mariadb.PORT, ca), traffic)

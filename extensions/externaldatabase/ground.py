@@ -10,9 +10,8 @@ import secrets
 from contextlib import ExitStack
 
 import attrs
-import psycopg
-import pymysql
 
+from extensions.externaldatabase import mariadb, postgres
 from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import Engine
 from extensions.externaldatabase.servers import MariaDb, Postgres
@@ -27,7 +26,7 @@ class Ground:
     """A PostgreSQL and a MariaDB, between `start` and `stop`."""
 
     def __init__(self, progress: Progress) -> None:
-        self.postgres = Postgres()
+        self.postgres = Postgres(progress)
         self.mariadb = MariaDb(progress)
         self._password = secrets.token_hex(16)
 
@@ -84,12 +83,9 @@ class Ground:
         self._mariadb(f"ALTER USER {_ACCOUNT}@'%' IDENTIFIED BY '{password}'")
 
     def _postgres(self, statement: str) -> None:
-        there = self.postgres.administrator
-        with psycopg.connect(there.url("postgresql", "postgres"), autocommit=True) as connection:
+        with postgres.connect(self.postgres.administrator) as connection:
             connection.execute(statement.encode())
 
     def _mariadb(self, statement: str) -> None:
-        there = self.mariadb.administrator
-        login = {"user": there.user, "password": there.password}
-        with pymysql.connect(host=there.host, port=there.port, **login) as connection:
+        with mariadb.connect(self.mariadb.administrator) as connection:
             connection.cursor().execute(statement)

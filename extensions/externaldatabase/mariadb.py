@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import pymysql
+from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from actuator import ErrorCode
@@ -29,7 +30,7 @@ from extensions.externaldatabase.server import (
     Traffic,
 )
 
-__all__ = ["PORT", "MariaDbServer"]
+__all__ = ["PORT", "MariaDbServer", "connect"]
 
 PORT = 3306
 _CONNECT_SECONDS = 5
@@ -43,6 +44,8 @@ _MEANINGS: Mapping[int, ErrorCode] = {
     **dict.fromkeys((2002, 2003, 2005, 2006, 2013), ErrorCode.ERR_INFRA_DEPENDENCIES),
 }
 """MariaDB documentation, "MariaDB Error Codes"; from 2000 on they are the client's own."""
+_SENDS_PASSWORD = ("mysql_clear_password", "dialog", "sha256_password", "caching_sha2_password")
+_NO_PLUGIN = 2059
 _SYNTAX_ERROR = 1064
 """Its text repeats the statement, and there may be a password in it."""
 
@@ -51,6 +54,29 @@ SELECT (SELECT SCHEMA_COMMENT FROM information_schema.SCHEMATA
         WHERE BINARY SCHEMA_NAME = BINARY %s),
        EXISTS (SELECT 1 FROM mysql.user WHERE User = %s)
 """
+
+
+def _refuse(_connection: object) -> None:
+    raise pymysql.OperationalError(_NO_PLUGIN, "the server asks for the password in clear text")
+
+
+def connect(there: Endpoint, database: str | None = None) -> Connection[Cursor]:
+    """Connect with verified TLS and a plugin that hides the password. Raises MySQLError."""
+    return pymysql.connect(
+        host=there.host,
+        port=there.port,
+        user=there.user,
+        password=there.password,
+        database=database,
+        charset="utf8mb4",
+        connect_timeout=_CONNECT_SECONDS,
+        read_timeout=_STATEMENT_SECONDS,
+        write_timeout=_STATEMENT_SECONDS,
+        autocommit=True,
+        ssl=there.tls_context() if there.tls else None,
+        ssl_disabled=not there.tls,
+        auth_plugin_map=dict.fromkeys(_SENDS_PASSWORD, _refuse),
+    )
 
 
 class MariaDbServer:
@@ -116,20 +142,9 @@ class MariaDbServer:
     @contextmanager
     def _request(self, what: str) -> Iterator[Cursor]:
         """A connection for one request; nothing is kept open between requests."""
-        there = self.endpoint
         with self._traffic.request(f"mysql: {what}"):
             try:
-                with pymysql.connect(
-                    host=there.host,
-                    port=there.port,
-                    user=there.user,
-                    password=there.password,
-                    charset="utf8mb4",
-                    connect_timeout=_CONNECT_SECONDS,
-                    read_timeout=_STATEMENT_SECONDS,
-                    write_timeout=_STATEMENT_SECONDS,
-                    autocommit=True,
-                ) as connection:
+                with connect(self.endpoint) as connection:
                     self._expect_mariadb(connection.get_server_info())
                     yield connection.cursor()
             except pymysql.MySQLError as error:

@@ -9,6 +9,8 @@ becomes a member of each login, as those must who are no superuser (PostgreSQL d
 
 from __future__ import annotations
 
+import ssl
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -30,11 +32,12 @@ from extensions.externaldatabase.server import (
     Traffic,
 )
 
-__all__ = ["PORT", "PostgresServer"]
+__all__ = ["PORT", "PostgresServer", "connect"]
 
 PORT = 5432
 _DATABASE = "postgres"
 """The one that every server has."""
+_SYSTEM_CAS = ssl.get_default_verify_paths().cafile or "system"
 _CONNECT_SECONDS = 5
 _STATEMENT_SECONDS = 30
 
@@ -48,6 +51,8 @@ _MEANINGS: Mapping[str, ErrorCode] = {
 _NOT_LET_IN = ("authentication failed", "not permitted to log in")
 """A connection that fails has no SQLSTATE, only the server's text."""
 
+Connection = psycopg.Connection[tuple[Any, ...]]
+
 _LOOK = """
 SELECT (SELECT r.rolname FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba
         WHERE d.datname = %s),
@@ -57,6 +62,33 @@ _HOLDINGS = """
 SELECT r.rolname, shobj_description(r.oid, 'pg_authid'), d.datname
 FROM pg_roles r LEFT JOIN pg_database d ON d.datdba = r.oid
 """
+
+
+@contextmanager
+def connect(there: Endpoint, database: str = _DATABASE) -> Iterator[Connection]:
+    """Connect with verified TLS and SCRAM, which never sends the password itself.
+
+    Raises psycopg.Error. Source: PostgreSQL documentation, "Parameter Key Words" of libpq.
+    """
+    with tempfile.NamedTemporaryFile("w", suffix=".crt") as file:  # libpq takes no CA but a file
+        file.write(there.ca)
+        file.flush()
+        with psycopg.connect(
+            host=there.host,
+            port=there.port,
+            user=there.user,
+            password=there.password,
+            dbname=database,
+            connect_timeout=_CONNECT_SECONDS,
+            options=f"-c statement_timeout={_STATEMENT_SECONDS}s",
+            autocommit=True,
+            sslmode="verify-full" if there.tls else "disable",
+            sslrootcert=file.name if there.ca else _SYSTEM_CAS,
+            gssencmode="disable",
+            require_auth="scram-sha-256",
+            channel_binding="require" if there.tls else "prefer",
+        ) as connection:
+            yield connection
 
 
 class PostgresServer:
@@ -135,21 +167,11 @@ class PostgresServer:
             connection.execute(sql.SQL(statement).format(**names))
 
     @contextmanager
-    def _request(self, what: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    def _request(self, what: str) -> Iterator[Connection]:
         """A connection for one request; nothing is kept open between requests."""
-        there = self.endpoint
         with self._traffic.request(f"postgres: {what}"):
             try:
-                with psycopg.connect(
-                    host=there.host,
-                    port=there.port,
-                    user=there.user,
-                    password=there.password,
-                    dbname=_DATABASE,
-                    connect_timeout=_CONNECT_SECONDS,
-                    options=f"-c statement_timeout={_STATEMENT_SECONDS}s",
-                    autocommit=True,
-                ) as connection:
+                with connect(self.endpoint) as connection:
                     yield connection
             except psycopg.Error as error:
                 raise self._refused(what, error) from None

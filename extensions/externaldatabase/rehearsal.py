@@ -19,12 +19,14 @@ from extensions.externaldatabase.ground import Ground
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
 from extensions.externaldatabase.observing import ObservedTraffic
 from extensions.externaldatabase.server import Traffic
+from extensions.externaldatabase.servers import CA
 from generic.envtest.environment import silent
 from generic.rehearsal import RehearsedShoot
 
 __all__ = ["DatabaseRehearsal"]
 
 _REQUESTS_PER_SECOND = 500.0
+_CA = "ca.crt"
 _HOSTILE = 'x"; DROP DATABASE `postgres`; --'
 
 
@@ -37,7 +39,7 @@ class DatabaseRehearsal:
 
     def __init__(self) -> None:
         self._ground: Ground | None = None
-        self._urls: Mapping[str, str] = {}
+        self._shared: Mapping[str, str] = {}
         self._traffic: Callable[[], Traffic] = partial(Traffic, _REQUESTS_PER_SECOND)
         self._breaks: dict[str, tuple[str, Callable[[Ground], None]]] = {
             "credentials-revoked": (
@@ -59,7 +61,8 @@ class DatabaseRehearsal:
         """Starts both servers, empty; their directories are their own. Raises ServerError."""
         self._ground = ground = Ground(silent)
         ground.start()
-        self._urls = {engine: ground.endpoint(engine).url("server") for engine in Engine}
+        urls = {engine.value: ground.endpoint(engine).url("server") for engine in Engine}
+        self._shared = {**urls, _CA: CA}
 
     def stop(self) -> None:
         """Ends both; safe to call twice, and without start."""
@@ -68,11 +71,11 @@ class DatabaseRehearsal:
 
     def share(self) -> Mapping[str, str]:
         """Where the servers are; the passwords in there are as short-lived as they."""
-        return self._urls
+        return self._shared
 
     def attach(self, shared: Mapping[str, str]) -> None:
         """Uses the servers that another process started."""
-        self._urls = shared
+        self._shared = shared
 
     def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
         """Both hear of each request to a server."""
@@ -85,7 +88,8 @@ class DatabaseRehearsal:
     def actuators(self) -> Sequence[Actuator[Any]]:
         """The extension's actuator, with both servers."""
         servers = {
-            engine: server_for(engine, self._urls[engine], self._traffic()) for engine in Engine
+            engine: server_for(engine, self._shared[engine], self._traffic(), self._shared[_CA])
+            for engine in Engine
         }
         return [DatabaseActuator(servers)]
 
@@ -111,7 +115,7 @@ class DatabaseRehearsal:
         found = []
         for engine in Engine:
             url = self._started.administrator(engine).url("server")
-            there = server_for(engine, url, Traffic(_REQUESTS_PER_SECOND))
+            there = server_for(engine, url, Traffic(_REQUESTS_PER_SECOND), CA)
             found += [external(engine, there, holding) for holding in there.holdings()]
         return found
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +32,16 @@ __all__ = [
 DATABASE, LOGIN = "Database", "Login"
 """What a server has of us."""
 _MARK = "actuator"
+_NOT_TRUSTED = re.compile(
+    r"certificate|does(n't| not) support (it|SSL)|authentication method|channel binding|clear text"
+)
+"""How libpq and PyMySQL report a server that must not get the password."""
+_REMEDY = (
+    "TLS with a verified certificate, and authentication without a clear-text password, are "
+    "required: configure the server, and set the key ca.crt of the admin Secret to its CA"
+)
+_MOST = 500
+"""Characters of a server's own text."""
 
 Check = Callable[[], None]
 """Called before each step that has an effect; raises where there must be no more."""
@@ -84,7 +95,10 @@ class Refused(ActuatorError):
     """A server did not do what was asked."""
 
     def __init__(self, server: str, what: str, why: str, code: ErrorCode) -> None:
-        super().__init__(f"{server} did not {what}: {' '.join(why.split())}", codes=[code])
+        text = f"{server} did not {what}: {' '.join(why.split())[:_MOST]}"
+        if _NOT_TRUSTED.search(why):
+            code, text = ErrorCode.ERR_CONFIGURATION_PROBLEM, f"{text}; {_REMEDY}"
+        super().__init__(text, codes=[code])
 
 
 class Traffic:

@@ -37,7 +37,7 @@ class Far:
             environment = stack.enter_context(Environment())
             self._admin = connect(environment.kubeconfig)
             self._admin.create(_ROLES, _role())
-            self._admin.create(_BINDINGS, role_binding(_USER, user=_USER))
+            self._admin.create(_BINDINGS, role_binding(_role(), _USER))
             kubeconfig = environment.user_kubeconfig(_USER)
             self._user = connect(kubeconfig)
             self._way = stack.enter_context(FaultProxy(kubeconfig, directory))

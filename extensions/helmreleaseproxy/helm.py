@@ -19,12 +19,15 @@ import attrs
 from actuator import ActuatorError, Context, ErrorCode
 from actuator.errors import Cancelled
 from generic.charts import helm_environment
+from generic.inline_kubeconfig import InlineKubeconfig
 
 __all__ = ["SECONDS", "Answer", "Helm", "Unreachable", "unreachable_because"]
 
 SECONDS = 60.0
 """A helm runs no longer; one whose manager died has no more to do by then."""
 _LOOK = 0.2
+_MOST_BYTES = 16 << 20
+"""A helm that prints more is ended: a Target decides what it prints."""
 _GRACE = 5.0
 """Seconds for a helm that was told to end: it notes in its release that it did not finish."""
 
@@ -45,6 +48,8 @@ class Unreachable:
     reason: str
     text: str
     code: ErrorCode
+    detail: str = ""
+    """The phrase of helm that tells it; only for the manager's own log."""
 
 
 @attrs.frozen
@@ -54,7 +59,7 @@ class Helm:
     path: Path
 
     def run(
-        self, ctx: Context, kubeconfig: bytes, arguments: Sequence[str], values: str = ""
+        self, ctx: Context, target: InlineKubeconfig, arguments: Sequence[str], values: str = ""
     ) -> Answer:
         """Runs it once, for at most SECONDS or until the call has to end.
 
@@ -65,7 +70,7 @@ class Helm:
         with tempfile.TemporaryDirectory(prefix="actuator-helm-") as folder:
             private = Path(folder, "kubeconfig")
             private.touch(mode=0o600, exist_ok=False)
-            private.write_bytes(kubeconfig)
+            private.write_bytes(target.encoded())
             environment = {**helm_environment(Path(folder)), "KUBECONFIG": str(private)}
             try:
                 process = _start([str(self.path), *arguments], environment)
@@ -93,14 +98,15 @@ def _wait(ctx: Context, process: subprocess.Popen[str], values: str, deadline: f
         try:
             output, errors = process.communicate(told, timeout=_LOOK)
             return Answer(process.returncode == 0, output, errors)
-        except subprocess.TimeoutExpired:
+        except subprocess.TimeoutExpired as so_far:
             told = None  # it goes on with what it was told at first
+            size = len(so_far.output or b"") + len(so_far.stderr or b"")
             try:
                 ctx.check()
             except Cancelled:
                 _end(process)
                 raise
-            if ctx.clock.monotonic() > deadline:
+            if size > _MOST_BYTES or ctx.clock.monotonic() > deadline:
                 _end(process)
                 return Answer(ok=False, output="", errors=_LATE)
 
@@ -114,55 +120,37 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 _LATE = "i/o timeout"
-_REASONS: tuple[tuple[str, Unreachable], ...] = tuple(
-    (pattern, Unreachable(reason, text, code))
-    for pattern, reason, text, code in (
-        (
-            r"provide credentials|Unauthorized",
-            "Unauthenticated",
-            "its API server does not accept the credentials in the kubeconfig",
-            ErrorCode.ERR_INFRA_UNAUTHENTICATED,
-        ),
-        (
-            r"is forbidden: User|Forbidden",
-            "Forbidden",
-            "its API server does not allow it with the credentials in the kubeconfig",
-            ErrorCode.ERR_INFRA_UNAUTHORIZED,
-        ),
-        (
-            r"connection refused|connection reset|no route to host|network is unreachable",
-            "NoAnswer",
-            "its API server cannot be reached",
-            ErrorCode.ERR_INFRA_DEPENDENCIES,
-        ),
-        (
-            r"i/o timeout|deadline exceeded|handshake timeout|Client\.Timeout|: EOF|unexpected EOF",
-            "NoAnswer",
-            "its API server does not answer in time",
-            ErrorCode.ERR_INFRA_DEPENDENCIES,
-        ),
-        (
-            r"no such host|server misbehaving",
-            "NoSuchHost",
-            "the name of its API server is not known; that alone does not mean that it is gone",
-            ErrorCode.ERR_INFRA_DEPENDENCIES,
-        ),
-        (
-            r"x509:|tls:",
-            "NotTrusted",
-            "whoever answers in place of its API server is not to be trusted",
-            ErrorCode.ERR_INFRA_DEPENDENCIES,
-        ),
-        (
-            r"cluster unreachable",
-            "NoAnswer",
-            "its API server cannot be used",
-            ErrorCode.ERR_INFRA_DEPENDENCIES,
-        ),
-    )
+_NO_ANSWER = (
+    r"connection re\w+|no route to host|network is unreachable|i/o timeout|deadline exceeded|"
+    r"handshake timeout|Client\.Timeout|: EOF|unexpected EOF|no such host|server misbehaving|"
+    r"x509:|tls:|http: server gave|dial tcp|malformed HTTP|cluster unreachable"
 )
+_REASONS = {
+    r"provide credentials|Unauthorized": Unreachable(
+        "Unauthenticated",
+        "its API server does not accept the credentials in the kubeconfig",
+        ErrorCode.ERR_INFRA_UNAUTHENTICATED,
+    ),
+    r"is forbidden: User|Forbidden": Unreachable(
+        "Forbidden",
+        "its API server does not allow it with the credentials in the kubeconfig",
+        ErrorCode.ERR_INFRA_UNAUTHORIZED,
+    ),
+    _NO_ANSWER: Unreachable(
+        "NoAnswer",
+        "its API server cannot be reached or is not trusted; check its address and CA",
+        ErrorCode.ERR_INFRA_DEPENDENCIES,
+    ),
+}
 
 
 def unreachable_because(errors: str) -> Unreachable | None:
-    """What helm's errors tell of the way to the Target; None where it is something else."""
-    return next((found for pattern, found in _REASONS if re.search(pattern, errors)), None)
+    """Why helm cannot use the Target; None for any other error.
+
+    Until the API server has authenticated itself, every error has the same reason and text:
+    otherwise a tenant could scan the seed's network with kubeconfigs.
+    """
+    for pattern, found in _REASONS.items():
+        if phrases := re.findall(pattern, errors):
+            return attrs.evolve(found, detail=phrases[-1])
+    return None

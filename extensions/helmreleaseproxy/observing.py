@@ -8,6 +8,7 @@ import attrs
 
 from actuator import Context
 from extensions.helmreleaseproxy.helm import Answer, Helm
+from generic.inline_kubeconfig import InlineKubeconfig
 
 __all__ = ["ObservedHelm"]
 
@@ -20,11 +21,11 @@ class ObservedHelm(Helm):
     after: Callable[[str], None]
 
     def run(
-        self, ctx: Context, kubeconfig: bytes, arguments: Sequence[str], values: str = ""
+        self, ctx: Context, target: InlineKubeconfig, arguments: Sequence[str], values: str = ""
     ) -> Answer:
         """See Helm."""
         self.before(f"helm: {arguments[0]}")
         try:
-            return super().run(ctx, kubeconfig, arguments, values)
+            return super().run(ctx, target, arguments, values)
         finally:
             self.after(f"helm: {arguments[0]}")

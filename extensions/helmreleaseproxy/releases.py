@@ -20,6 +20,7 @@ from actuator.meta import Raw
 from extensions.helmreleaseproxy.helm import SECONDS, Answer, Helm, unreachable_because
 from extensions.helmreleaseproxy.targets import TargetId, TargetUnknown
 from generic.charts import said_of_chart
+from generic.inline_kubeconfig import InlineKubeconfig
 
 __all__ = ["Found", "Release", "Releases"]
 
@@ -63,7 +64,7 @@ class Releases:
     helm: Helm
     ctx: Context
     target: TargetId
-    kubeconfig: bytes = attrs.field(repr=False)
+    kubeconfig: InlineKubeconfig
 
     def find(self, release: Release) -> Found | None:
         """Our release; None where there is none, whoever else's there may be."""
@@ -127,6 +128,8 @@ class Releases:
             )
         unreachable = unreachable_because(answer.errors)
         if unreachable is not None:
+            fields = {"target": str(self.target), "because": unreachable.detail}
+            self.ctx.log.debug("helm cannot use the target", extra={"fields": fields})
             codes = [unreachable.code]
             raise TargetUnknown(self.target, unreachable.text, unreachable.reason, codes)
         said = said_of_chart(answer.errors, release.chart)

@@ -12,12 +12,12 @@ from collections.abc import Iterable
 
 import attrs
 
-from actuator import ActuatorError, Context, ErrorCode, RequeueAfter
+from actuator import ActuatorError, ConfigurationError, Context, ErrorCode, RequeueAfter
 from actuator.errors import NotFound
 from actuator.meta import Base64, Raw
 from extensions.helmreleaseproxy.kinds import GROUP, TARGETS
 from generic.finalizers import Stale, patch_tested, put_on, take_off
-from generic.healthchecks import kubeconfig_problems
+from generic.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
 
 __all__ = ["TargetId", "TargetUnknown", "guard_of", "kubeconfig", "let_go", "put_guard", "uid_of"]
 
@@ -58,7 +58,7 @@ def uid_of(ctx: Context, target: TargetId) -> str | None:
     return str(found["metadata"]["uid"])
 
 
-def kubeconfig(ctx: Context, target: TargetId) -> bytes:
+def kubeconfig(ctx: Context, target: TargetId) -> InlineKubeconfig:
     """The kubeconfig of a Target that is there, in the way Cluster API keeps it.
 
     Of a Secret that is gone, a deletion gets what was last read. Raises TargetUnknown, never with
@@ -72,9 +72,10 @@ def kubeconfig(ctx: Context, target: TargetId) -> bytes:
         raise _unusable(target, f"there is no Secret {name}") from None
     except (KeyError, TypeError, binascii.Error):
         raise _unusable(target, f"Secret {name} has no kubeconfig as its {_KEY!r}") from None
-    for problem in kubeconfig_problems(content):
-        raise _unusable(target, f"the kubeconfig in Secret {name} {problem}")
-    return content
+    try:
+        return read_kubeconfig(content)
+    except ConfigurationError as error:
+        raise _unusable(target, f"Secret {name}: {error}") from None
 
 
 def guard_of(chart_proxy: str) -> str:

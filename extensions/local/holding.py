@@ -11,14 +11,13 @@ deletion, have nothing to look for there.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
 
 import attrs
 
 from actuator import ActuatorError, Cluster, Context, DefaultStatus, ExternalResource
 from actuator.codec import decode, encode
 from actuator.errors import DecodeError
-from actuator.meta import Raw, Schema
+from actuator.meta import Raw
 from actuator.v1alpha1 import Extension, Network
 from extensions.local.config import API_VERSION
 from extensions.local.outside import Outside, Thing
@@ -35,8 +34,8 @@ Holder = Network | Extension
 class Holding:
     """What a status remembers of a thing outside; `id` is "" as long as nobody knows it."""
 
-    api_version: Annotated[str, Schema(required=True)] = API_VERSION
-    kind: Annotated[str, Schema(required=True)] = "Holding"
+    api_version: str = API_VERSION
+    kind: str = "Holding"
     owner: dict[str, str]
     id: str = ""
     extra: Raw = attrs.field(factory=dict)

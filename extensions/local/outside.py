@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ __all__ = ["POLICY", "Outside", "OutsideError", "Policy", "Thing"]
 
 POLICY = "policy.json"
 _SUFFIX = ".thing"
+_ID = re.compile(r"[a-z0-9][a-z0-9.-]{0,248}")
 
 Request = Literal["create", "read", "delete"]
 
@@ -119,6 +121,9 @@ class Outside:
         except DecodeError as error:
             code = ErrorCode.ERR_INFRA_DEPENDENCIES
             raise OutsideError(request, what, f"a file is damaged: {error}", code) from error
+        except ValueError as error:
+            code = ErrorCode.ERR_CONFIGURATION_PROBLEM
+            raise OutsideError(request, repr(what)[:80], str(error), code) from None
 
     def _policy(self) -> Policy:
         try:
@@ -161,7 +166,14 @@ class Outside:
         self.directory.stat()
 
     def _path(self, id: str) -> Path:
-        return self.directory / f"{id}{_SUFFIX}"
+        """The file of a thing, directly in the folder. Raises ValueError for any other path."""
+        path = self.directory / f"{id}{_SUFFIX}"
+        if not _ID.fullmatch(id) or path.is_symlink():
+            raise ValueError(
+                "the id in status.state is not a plain file name of at most 249 characters from "
+                "a-z, 0-9, '.' and '-'; restore the id that the extension wrote"
+            )
+        return path
 
 
 def _text(tags: Mapping[str, str]) -> str:

@@ -38,12 +38,15 @@ def script(files: Iterable[tuple[File, bytes]], units: Sequence[Unit]) -> bytes:
 def _file(file: File, content: bytes) -> Iterator[str]:
     permissions = _DEFAULT_PERMISSIONS if file.permissions is None else file.permissions
     readable = bool(file.content.transmit_unencoded)  # somebody fills in what stands in there
-    yield from _write(file.path, content, readable=readable)
-    yield f"chmod {permissions:04o} {shlex.quote(file.path)}"
+    yield from _write(file.path, content, permissions, readable=readable)
 
 
-def _write(path: str, content: bytes, *, readable: bool = False) -> Iterator[str]:
+def _write(
+    path: str, content: bytes, permissions: int = _DEFAULT_PERMISSIONS, *, readable: bool = False
+) -> Iterator[str]:
+    """The file has its permissions before it has any content."""
     yield f"mkdir -p {shlex.quote(posixpath.dirname(path))}"
+    yield f"install -m {permissions:04o} /dev/null {shlex.quote(path)}"
     if readable:
         yield f"printf %s {shlex.quote(content.decode())} > {shlex.quote(path)}"
     else:

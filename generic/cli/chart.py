@@ -11,7 +11,7 @@ import click
 from actuator.errors import ConfigurationError
 from generic.cli.load import populate
 from generic.manager import Manager
-from generic.packaging.chart import Chart, chart_files
+from generic.packaging.chart import OPTIONS, Chart, chart_files
 from generic.packaging.registration import (
     Deployment,
     Lifecycle,
@@ -79,7 +79,7 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
     A Helm chart, with RBAC for what the extension does and nothing more, and beside it
     controllerregistration.yaml for the garden, or extension.yaml for gardener-operator.
     """
-    manager = Manager()
+    manager = Manager(OPTIONS)
     populate(manager, extension, types)
     chosen = name or _name(extension)
     image = given["image"] or f"registry.example.org/{chosen}"

@@ -7,10 +7,12 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
 import click
 
 from actuator.errors import ActuatorError
 from actuator.interface import Client
+from actuator.meta import wire_name
 from generic.ages import since
 from generic.cli.load import populate
 from generic.client import connect
@@ -20,6 +22,7 @@ from generic.drain.rows import Row, State, rows_of_held, rows_of_released
 from generic.flags import FLAGS
 from generic.manager import Manager
 from generic.options import Options
+from generic.printable import echo
 
 __all__ = ["drain"]
 
@@ -102,7 +105,7 @@ def _disown(
     done = []
     for one in release(client, found, SystemClock()):
         done.append(one)
-        click.echo(f"{one.held}: {one.problem or 'released'}", err=True)
+        echo(f"{one.held}: {one.problem or 'released'}", err=True)
     return rows_of_released(done, look().held), found.not_installed
 
 
@@ -116,46 +119,33 @@ class _Progress:
         count = len(found.deleting)
         if count != self._said:
             self._said = count
-            click.echo(f"waiting for {_objects(count)}, {found.deleting[0]} first", err=True)
+            echo(f"waiting for {_objects(count)}, {found.deleting[0]} first", err=True)
 
 
 def _print_json(rows: Sequence[Row], missing: Sequence[str]) -> None:
-    objects = [
-        {
-            "namespace": row.namespace,
-            "kind": row.kind,
-            "name": row.name,
-            "uid": row.uid,
-            "state": row.state,
-            "createdAt": row.created_at,
-            "deletedAt": row.deleted_at,
-            "lastError": row.last_error,
-            "note": row.note,
-        }
-        for row in rows
-    ]
+    objects = [{wire_name(f): getattr(row, f.name) for f in attrs.fields(Row)} for row in rows]
     drained = not any(row.is_held for row in rows)
     answer = {"drained": drained, "objects": objects, "notInstalled": list(missing)}
-    click.echo(json.dumps(answer, indent=2))
+    echo(json.dumps(answer, indent=2))
 
 
 def _print_table(rows: Sequence[Row], missing: Sequence[str]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
+    from generic.cli.screen import Screen
+
     if missing:
-        click.echo(f"not installed here: {', '.join(missing)}", err=True)
+        echo(f"not installed here: {', '.join(missing)}", err=True)
     if not rows:
-        click.echo("nothing carries a finalizer of this extension")
+        echo("nothing carries a finalizer of this extension")
         return
     table = Table()
     for column in ("namespace", "kind", "name", "state", "age", "last error", "note"):
         table.add_column(column, overflow="fold")
     for row in rows:
         cells = (row.namespace, row.kind, row.name, _state(row), _since(row.created_at))
-        table.add_row(*map(escape, (*cells, row.last_error[:_SHOWN], row.note)))
-    Console(width=None if sys.stdout.isatty() else _WIDTH).print(table)
+        table.add_row(*cells, row.last_error[:_SHOWN], row.note)
+    Screen(width=None if sys.stdout.isatty() else _WIDTH).print(table)
 
 
 def _state(row: Row) -> str:

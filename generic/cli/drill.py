@@ -30,6 +30,7 @@ from generic.drill.report import check_report, write_html, write_json
 from generic.drill.run import drill as hold
 from generic.drill.settings import Settings
 from generic.envtest import EnvtestError
+from generic.printable import echo
 from generic.rehearsal import Rehearsal, Together
 
 __all__ = ["drill"]
@@ -117,7 +118,7 @@ def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> bo
     found = rounds(_together(references))
     held = []
     for number, one in enumerate(found, 1):
-        click.echo(f"\n{number} of {len(found)}: {one.scenario}, {one.injected}")
+        echo(f"\n{number} of {len(found)}: {one.scenario}, {one.injected}")
         held.append(_hold_one(one, settings, _together(references), output / one.folder))
     show_rounds(held, output)
     return not any(one.broken for one in held)
@@ -145,7 +146,7 @@ def _hold(settings: Settings, rehearsal: Together, output: Path) -> list[Finding
 def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
     """That a rule was broken on purpose, and its check saw nothing of it."""
     if break_rule in {finding.rule for finding in findings if finding.holds}:
-        click.echo(
+        echo(
             f"--break {break_rule} was in force, and {break_rule} held all the same: nothing in "
             "this drill showed it",
             err=True,

@@ -9,7 +9,6 @@ from pathlib import Path
 import attrs
 import click
 
-from actuator.errors import ConfigurationError
 from actuator.meta import Kind
 from actuator.v1alpha1 import KINDS
 from generic.cli.load import load_kind, populate
@@ -18,6 +17,7 @@ from generic.clock import SystemClock
 from generic.explain import Explanation, Overview, overview
 from generic.explain import explain as explain_object
 from generic.manager import Manager, Registration
+from generic.printable import echo
 
 __all__ = ["explain"]
 
@@ -105,15 +105,10 @@ def _kind(word: str, kinds: Sequence[Kind]) -> Kind:
 
 def _show(found: Explanation | Overview, output: str) -> None:
     if output == "json":
-        click.echo(json.dumps({"version": _VERSION, **attrs.asdict(found)}, indent=2))
+        echo(json.dumps({"version": _VERSION, **attrs.asdict(found)}, indent=2))
         return
-    try:
-        from rich.console import Console
+    from generic.cli.screen import Screen
+    from generic.explain import page
 
-        from generic.explain import page
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            f"tables need the package {error.name}: pip install rich, or use -o json"
-        ) from error
     shown = page.page(found) if isinstance(found, Explanation) else page.table(found)
-    Console().print(shown)
+    Screen().print(shown)

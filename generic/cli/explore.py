@@ -20,6 +20,7 @@ from generic.explorer.points import Failure, Tally
 from generic.explorer.run import Wanted
 from generic.explorer.run import explore as explore_each
 from generic.operation import Operation
+from generic.printable import echo
 from generic.rehearsal import Rehearsal, Together
 
 __all__ = ["explore"]
@@ -72,7 +73,7 @@ def explore(
             for failure in tally.failures:
                 watcher.say(_say(tally, failure))
     if quiet:
-        click.echo(json.dumps([_as_json(tally) for tally in tallies], indent=2))
+        echo(json.dumps([_as_json(tally) for tally in tallies], indent=2))
     else:
         _show(tallies)
     if not tallies or not all(tally.holds for tally in tallies):
@@ -113,14 +114,14 @@ def _as_json(tally: Tally) -> dict[str, Any]:
 
 
 def _show(tallies: Sequence[Tally]) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from generic.cli.screen import Screen, verdict
 
     table = Table(title="Killed at every call, before and after it", title_justify="left")
     for column in ("kind", "operation", "points", "tried", "survived", "not reached", ""):
         table.add_column(column, overflow="fold", no_wrap=column in ("kind", "operation"))
     for tally in tallies:
         counts = (len(tally.points), tally.tried, tally.survived, tally.missed)
-        answer = "[green]holds[/green]" if tally.holds else "[red]BROKEN[/red]"
-        table.add_row(tally.kind, tally.operation.value, *map(str, counts), answer)
-    Console().print(table)
+        table.add_row(tally.kind, tally.operation.value, *map(str, counts), verdict(tally.holds))
+    Screen().print(table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
@@ -12,7 +13,7 @@ from generic.crds import crd
 from generic.manager import Manager
 from generic.options import Options
 from generic.orphans import Orphan
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import manifests
 
 __all__ = ["crds", "rbac"]
 
@@ -29,18 +30,19 @@ def _print(*manifests: object) -> None:
 @click.option("--name", default="gardener-extension", show_default=True, help="Of the role.")
 @click.option("--service-account", default="", help="NAMESPACE/NAME to bind the role to.")
 @click.option("--leader-election/--no-leader-election", default=True, show_default=True)
+@click.option("--leader-election-namespace", default="default", help="Of the Lease, as for `run`.")
+@click.option("--heartbeat-namespace", default="", help="Of that Lease, as for `run`.")
+@click.option("--ignore-operation-annotation", is_flag=True, help="As for `run`.")
 def rbac(
-    extension: str, types: tuple[str, ...], name: str, service_account: str, leader_election: bool
+    extension: str, types: tuple[str, ...], name: str, service_account: str, **options: Any
 ) -> None:
-    """Prints the ClusterRole that EXTENSION (MODULE:OBJECT) needs, and nothing more."""
-    manager = Manager(Options(leader_election=leader_election))
+    """Prints the roles that EXTENSION (MODULE:OBJECT) needs, and nothing more."""
+    namespace, slash, account = service_account.partition("/")
+    if service_account and not slash:
+        raise click.BadParameter("write NAMESPACE/NAME", param_hint="--service-account")
+    manager = Manager(Options(**options))
     populate(manager, extension, types)
-    _print(cluster_role(manager, name))
-    if service_account:
-        namespace, slash, account = service_account.partition("/")
-        if not slash:
-            raise click.BadParameter("write NAMESPACE/NAME", param_hint="--service-account")
-        _print(role_binding(name, account, namespace))
+    _print(*manifests(manager, name, account, namespace))
 
 
 @click.command()

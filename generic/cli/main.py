@@ -9,6 +9,7 @@ import click
 
 from actuator.errors import ActuatorError, ApiError
 from generic.envtest import EnvtestError
+from generic.printable import echo
 
 __all__ = ["cli", "main"]
 
@@ -20,7 +21,7 @@ _COMMANDS = {
     "orphans": ("generic.cli.orphans", "What force deletions left outside the seed."),
     "drain": ("generic.cli.drain", "Before uninstalling: is anything waiting for an extension?"),
     "env": ("generic.cli.env", "The embedded cluster by itself."),
-    "rbac": ("generic.cli.install", "Prints the ClusterRole an extension needs."),
+    "rbac": ("generic.cli.install", "Prints the roles an extension needs."),
     "crds": ("generic.cli.install", "Prints the CustomResourceDefinitions of our kinds."),
     "rules": ("generic.cli.monitoring", "Prints recording rules and alerts for Prometheus."),
     "dashboards": ("generic.cli.monitoring", "Prints dashboards for Grafana."),
@@ -68,8 +69,13 @@ def main(args: Sequence[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except click.exceptions.Abort:
-        click.echo("interrupted", err=True)
+        echo("interrupted", err=True)
         sys.exit(130)
+    except ModuleNotFoundError as error:
+        if error.name != "rich":
+            raise
+        echo("Error: tables need the package rich: pip install rich, or use -o json", err=True)
+        sys.exit(1)
     except (ActuatorError, ApiError, EnvtestError) as error:
-        click.echo(f"Error: {error}", err=True)
+        echo(f"Error: {error}", err=True)
         sys.exit(1)

@@ -21,6 +21,7 @@ from generic.orphans.kind import Orphan, OrphanState
 from generic.orphans.ledger import close, find, read_orphans, short_names
 from generic.orphans.served import Serving, serving
 from generic.orphans.verification import Finding, verify
+from generic.printable import echo
 
 __all__ = ["orphans"]
 
@@ -84,7 +85,7 @@ def _list(client: Client, shoot: str, kind: str, type_: str, closed_too: bool, o
         _print_table(found, recorded)
     else:
         what = "" if closed_too else "open "
-        click.echo(f"no {what}orphans to show, {len(recorded)} on record")
+        echo(f"no {what}orphans to show, {len(recorded)} on record")
 
 
 @orphans.command("verify")
@@ -129,7 +130,7 @@ def _verify(
     elif found:
         _print_table(found, recorded)
     elif not others and not problems:
-        click.echo("no open orphans")
+        echo("no open orphans")
     _say(problems)
     _judge(found, problems, others, extension)
 
@@ -139,7 +140,7 @@ def _judge(
 ) -> None:
     """Raises ActuatorError where something is left, or where nothing was asked about any."""
     if others:
-        click.echo(f"not asked about {len(others)} open orphans of other extensions", err=True)
+        echo(f"not asked about {len(others)} open orphans of other extensions", err=True)
     left = sum(not one.is_settled for one in found) + len(problems)
     if left:
         total = len(found) + len(problems)
@@ -176,11 +177,11 @@ def _close(
         what = f"{orphan.metadata.name}: {orphan.spec.resource}"
         try:
             changed = close(client, orphan, now, note=note, existing=even_if_exists)
-            click.echo(f"{what}: {'closed' if changed else 'closed already'}")
+            echo(f"{what}: {'closed' if changed else 'closed already'}")
         except (ActuatorError, ApiError) as error:
             problems.append(str(error))
     if not asked:
-        click.echo("no orphans are gone but not closed")
+        echo("no orphans are gone but not closed")
     _say(problems)
     if problems:
         raise ActuatorError(f"{len(problems)} of {asked} not closed")
@@ -210,20 +211,15 @@ def _named(recorded: Sequence[Orphan], names: Sequence[str]) -> tuple[list[Orpha
 
 def _say(problems: Sequence[str]) -> None:
     for problem in problems:
-        click.echo(f"Error: {problem}", err=True)
+        echo(f"Error: {problem}", err=True)
 
 
 def _print_json(**lists: Sequence[Any]) -> None:
-    click.echo(json.dumps({"version": _VERSION, **lists}, indent=2))
+    echo(json.dumps({"version": _VERSION, **lists}, indent=2))
 
 
 def _print_table(found: Sequence[Finding], recorded: Sequence[Orphan]) -> None:
-    try:
-        from rich.console import Console
+    from generic.cli.screen import Screen
+    from generic.orphans import page
 
-        from generic.orphans import page
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(
-            f"tables need the package {error.name}: pip install rich, or use -o json"
-        ) from error
-    Console().print(page.table(found, short_names(recorded), SystemClock().now()))
+    Screen().print(page.table(found, short_names(recorded), SystemClock().now()))

@@ -12,20 +12,18 @@ __all__ = ["show_rounds"]
 
 def show_rounds(held: Sequence[Held], output: Path) -> None:
     """Prints a line for each round, and where the reports are."""
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
+
+    from generic.cli.screen import Screen, verdict
 
     table = Table(title="All rounds", title_justify="left")
     for column in ("scenario", "injected", "verdict"):
         table.add_column(column, overflow="fold")
     table.add_column("seconds", justify="right")
     for one in held:
-        verdict = "[green]holds[/green]"
-        if one.broken:
-            verdict = f"[red]BROKEN[/red] {escape('; '.join(one.broken))}"
-        table.add_row(one.round.scenario, one.round.injected, verdict, f"{one.seconds:.1f}")
-    console = Console()
+        answer = verdict(not one.broken, "; ".join(one.broken))
+        table.add_row(one.round.scenario, one.round.injected, answer, f"{one.seconds:.1f}")
+    console = Screen()
     console.print(table)
     holding = sum(not one.broken for one in held)
-    console.print(f"{holding} of {len(held)} hold; reports are in {output}", highlight=False)
+    console.print(f"{holding} of {len(held)} hold; reports are in {output}")

@@ -21,7 +21,6 @@ class Terminal(Watcher):
     """Shows progress while a drill runs."""
 
     def __init__(self) -> None:
-        from rich.console import Console
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
@@ -30,7 +29,9 @@ class Terminal(Watcher):
             TimeElapsedColumn,
         )
 
-        self.console = Console()
+        from generic.cli.screen import Screen
+
+        self.console = Screen()
         columns = (TextColumn("{task.description:>10}"), BarColumn(), MofNCompleteColumn())
         self._progress = Progress(*columns, TimeElapsedColumn(), console=self.console)
         self._tasks: dict[tuple[str, int], int] = {}
@@ -44,7 +45,7 @@ class Terminal(Watcher):
 
     def say(self, text: str) -> None:
         """See Watcher."""
-        self.console.print(text, highlight=False, markup=False)
+        self.console.print(text)
 
     def count(self, what: str, done: int, total: int) -> None:
         """See Watcher."""
@@ -67,12 +68,12 @@ class Terminal(Watcher):
 
 def show(evidence: Evidence, findings: Sequence[Finding], output: Path) -> None:
     """Prints what came of a force deletion."""
-    from rich.console import Console
+    from generic.cli.screen import Screen
 
-    console = Console()
+    console = Screen()
     stripped = Counter(strip.text.partition(" from ")[0] for strip in evidence.strips)
     for text, count in stripped.items():
-        console.print(f"{text}: {count} times", highlight=False, markup=False)
+        console.print(f"{text}: {count} times")
     left = _table("Left outside, on record", "type", "left", "recorded")
     types = Counter(resource.type for resource in evidence.outside_after)
     recorded = Counter(r.resource.type for r in evidence.records if r.resource.id)
@@ -84,23 +85,16 @@ def show(evidence: Evidence, findings: Sequence[Finding], output: Path) -> None:
 
 def show_findings(findings: Sequence[Finding], output: Path) -> None:
     """Prints what had to hold, whether it did, and where the reports are."""
-    from rich.console import Console
+    from generic.cli.screen import Screen, verdict
 
-    console = Console()
-    verdict = _table("Invariants", "rule", "what has to hold", "")
+    console = Screen()
+    rules = _table("Invariants", "rule", "what has to hold", "")
     for finding in findings:
-        verdict.add_row(finding.rule, finding.title, _answer(finding))
-    console.print(verdict)
-    console.print(f"{output / 'report.html'}  {output / 'report.json'}", highlight=False)
-
-
-def _answer(finding: Finding) -> str:
-    if finding.holds:
-        return "[green]holds[/green]"
-    from rich.markup import escape
-
-    more = f" (and {len(finding.problems) - 1} more)" if len(finding.problems) > 1 else ""
-    return f"[red]BROKEN[/red] {escape(finding.problems[0])}{more}"
+        count = len(finding.problems) - 1
+        why = "".join(finding.problems[:1]) + (f" (and {count} more)" if count > 0 else "")
+        rules.add_row(finding.rule, finding.title, verdict(finding.holds, why))
+    console.print(rules)
+    console.print(f"{output / 'report.html'}  {output / 'report.json'}")
 
 
 def _table(title: str, *columns: str) -> Table:

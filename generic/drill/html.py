@@ -12,6 +12,7 @@ from pathlib import Path
 from string import Template
 
 from generic.drill.judge import Finding
+from generic.printable import printable
 
 __all__ = ["document", "rules", "section", "table"]
 
@@ -24,7 +25,7 @@ def document(
     what: str, drill: str, scenario: str, verdict: str, passed: bool, sections: Iterable[str]
 ) -> str:
     """The whole page. `what` was drilled; `scenario` and `verdict` are a sentence or two each."""
-    return _PAGE.substitute(
+    page = _PAGE.substitute(
         what=escape(what),
         drill=escape(drill),
         outcome="passed" if passed else "failed",
@@ -33,6 +34,7 @@ def document(
         verdict=escape(verdict),
         sections="\n".join(sections),
     )
+    return printable(page, keep="\n")
 
 
 def section(title: str, body: str, *, wide: bool = False) -> str:

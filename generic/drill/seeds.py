@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 
 from actuator.cluster import Cluster
-from actuator.interface import Resource, object_class
+from actuator.interface import object_class
 from generic.client import HttpClient, connect
 from generic.drill.machines import MachineControllers
 from generic.envtest import Environment
@@ -18,16 +18,12 @@ from generic.machines import MACHINES
 from generic.managedresources import MANAGED_RESOURCES
 from generic.manager import Manager
 from generic.orphans import Orphan
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import grant
 from generic.rehearsal import Together
 from generic.resourcemanager import ResourceManager
 from generic.seed import install_crds, install_kinds
 
 __all__ = ["EmbeddedSeed", "embedded_seed"]
-
-_RBAC = "rbac.authorization.k8s.io/v1"
-_ROLES = Resource(_RBAC, "clusterroles", namespaced=False)
-_BINDINGS = Resource(_RBAC, "clusterrolebindings", namespaced=False)
 
 
 @attrs.frozen
@@ -39,8 +35,7 @@ class EmbeddedSeed:
 
     def admit(self, manager: Manager, name: str) -> Path:
         """The kubeconfig of a user who may do what this manager needs, and nothing more."""
-        self.admin.create(_ROLES, cluster_role(manager, name))
-        self.admin.create(_BINDINGS, role_binding(name, user=name))
+        grant(self.admin, manager, name)
         return self.environment.user_kubeconfig(name)
 
 

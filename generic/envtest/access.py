@@ -4,7 +4,6 @@ Everything is in files below one directory, so an `Access` can be made anew from
 and the URL alone. Not here: a Kubernetes client; `request` is what start-up and fixtures need.
 """
 
-import base64
 import http.client
 import json
 import os
@@ -12,13 +11,14 @@ import re
 import ssl
 import tempfile
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
 from generic.envtest.errors import EnvtestError
+from generic.inline_kubeconfig import InlineKubeconfig
 
 REQUEST_SECONDS = 10.0
 
@@ -74,22 +74,21 @@ class Access:
         The user authenticates with a client certificate. `system:authenticated` needs no mention;
         `system:serviceaccount:<namespace>:<name>` works as a user as well.
         """
-        from generic.envtest.certificates import KeyPair, client  # needs cryptography
+        from generic.envtest.certificates import Authority
 
-        authority = KeyPair(self.ca_file.read_bytes(), self.ca_key_file.read_bytes())
-        credentials = client(authority, user, groups).as_user()
+        pair = Authority.load(self.ca_file, self.ca_key_file).client(user, groups)
         prefix = re.sub(r"[^A-Za-z0-9._-]+", "-", user)[:60]
         handle, path = tempfile.mkstemp(
             prefix=f"{prefix}-", suffix=".kubeconfig", dir=self.directory / "users"
         )
-        with os.fdopen(handle, "w") as file:
-            file.write(self._kubeconfig(user, credentials))
+        with os.fdopen(handle, "wb") as file:
+            file.write(self._kubeconfig(certificate=pair.certificate, key=pair.key))
         return Path(path)
 
     def write_admin_kubeconfig(self) -> None:
         """Write `kubeconfig`, which must not exist yet."""
         self.kubeconfig.touch(mode=0o600, exist_ok=False)
-        self.kubeconfig.write_text(self._kubeconfig("admin", {"token": self.admin_token}))
+        self.kubeconfig.write_bytes(self._kubeconfig(token=self.admin_token))
 
     def request(self, method: str, path: str, body: object = None) -> bytes:
         """Send one request as the administrator, with JSON if there is a body.
@@ -116,21 +115,6 @@ class Access:
             raise RequestFailed(method, path, answer.status, content.decode(errors="replace"))
         return content
 
-    def _kubeconfig(self, user: str, credentials: Mapping[str, str]) -> str:
-        return kubeconfig_text("envtest", self.url, self.ca_file.read_bytes(), user, credentials)
-
-
-def kubeconfig_text(
-    name: str, url: str, ca: bytes, user: str, credentials: Mapping[str, str]
-) -> str:
-    """A kubeconfig with one cluster of that name, as JSON, which every reader takes as YAML."""
-    cluster = {"server": url, "certificate-authority-data": base64.b64encode(ca).decode()}
-    config: dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": name, "cluster": cluster}],
-        "users": [{"name": user, "user": dict(credentials)}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": user}}],
-        "current-context": name,
-    }
-    return json.dumps(config, indent=2) + "\n"
+    def _kubeconfig(self, **credential: Any) -> bytes:
+        ca = self.ca_file.read_bytes()
+        return InlineKubeconfig(self.url, ca, **credential).encoded("envtest")

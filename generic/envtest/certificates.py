@@ -6,16 +6,20 @@ Import this module where it is used: it needs `cryptography`, which comes with t
 import ipaddress
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from attrs import frozen
 
 from actuator.errors import ConfigurationError
 from generic.envtest.errors import EnvtestError
 
 try:
-    from generic import certificates
     from generic.certificates import (
         CLIENT_AUTH,
         SERVER_AUTH,
         KeyPair,
+        issue,
+        new_authority,
         new_private_key,
         save_private,
         x509,
@@ -26,31 +30,37 @@ except ConfigurationError as error:
         " pip install 'gardener-actuator[envtest]'"
     ) from error
 
-__all__ = ["KeyPair", "client", "new_authority", "new_private_key", "save_private", "serving"]
+__all__ = ["Authority", "KeyPair", "new_private_key", "save_private"]
 
 _LIFETIME = timedelta(days=365)
 
 
-def new_authority(name: str) -> KeyPair:
-    """Make an authority with a key of its own."""
-    return certificates.new_authority(name, datetime.now(UTC), _LIFETIME)
+@frozen
+class Authority:
+    """A certificate authority that signs serving and client certificates."""
 
+    key_pair: KeyPair
+    """Its own certificate and key."""
 
-def serving(authority: KeyPair, hosts: Sequence[str]) -> KeyPair:
-    """Sign for a server reached under these host names or IP addresses."""
-    names = [_general_name(host) for host in hosts]
-    now = datetime.now(UTC)
-    return certificates.issue(
-        authority, hosts[0], now, _LIFETIME, usages=[SERVER_AUTH], names=names
-    )
+    @classmethod
+    def new(cls, name: str) -> "Authority":
+        """Make an authority with a key of its own."""
+        return cls(new_authority(name, datetime.now(UTC), _LIFETIME))
 
+    @classmethod
+    def load(cls, certificate: Path, key: Path) -> "Authority":
+        """Read the files that `key_pair.save` wrote."""
+        return cls(KeyPair(certificate.read_bytes(), key.read_bytes()))
 
-def client(authority: KeyPair, user: str, groups: Sequence[str]) -> KeyPair:
-    """Sign for a user; the API server reads its name from CN and its groups from O."""
-    now = datetime.now(UTC)
-    return certificates.issue(
-        authority, user, now, _LIFETIME, usages=[CLIENT_AUTH], organizations=groups
-    )
+    def serving(self, hosts: Sequence[str]) -> KeyPair:
+        """Sign for a server reached under these host names or IP addresses."""
+        now, names = datetime.now(UTC), [_general_name(host) for host in hosts]
+        return issue(self.key_pair, hosts[0], now, _LIFETIME, usages=[SERVER_AUTH], names=names)
+
+    def client(self, user: str, groups: Sequence[str]) -> KeyPair:
+        """Sign for a user; the API server reads its name from CN and its groups from O."""
+        now, usages = datetime.now(UTC), [CLIENT_AUTH]
+        return issue(self.key_pair, user, now, _LIFETIME, usages=usages, organizations=groups)
 
 
 def _general_name(host: str) -> x509.GeneralName:

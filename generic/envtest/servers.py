@@ -162,20 +162,15 @@ def free_port() -> int:
 
 def write_credentials(access: Access) -> None:
     """Make the authority, the serving certificate, the token and the administrator's kubeconfig."""
-    from generic.envtest.certificates import (  # needs cryptography
-        new_authority,
-        new_private_key,
-        save_private,
-        serving,
-    )
+    from generic.envtest.certificates import Authority, new_private_key, save_private  # optional
 
     pki = access.ca_file.parent
     pki.mkdir()
     (access.directory / "users").mkdir()
-    authority = new_authority("actuator-envtest")
-    authority.save(access.ca_file, access.ca_key_file)
+    authority = Authority.new("actuator-envtest")
+    authority.key_pair.save(access.ca_file, access.ca_key_file)
     hosts = [HOST, "localhost", "kubernetes.default.svc"]
-    serving(authority, hosts).save(pki / "serving.crt", pki / "serving.key")
+    authority.serving(hosts).save(pki / "serving.crt", pki / "serving.key")
     save_private(pki / "service-accounts.key", new_private_key())
     token = f"{secrets.token_urlsafe(32)},admin,admin,system:masters\n"
     save_private(access.token_file, token.encode())

@@ -146,14 +146,12 @@ def _others(explanation: Explanation) -> Iterator[RenderableType]:
     if explanation.orphans:
         rows = _table("orphan", "outside", "reason", "state", title="Left outside, on record")
         for orphan in explanation.orphans:
-            cells = (orphan.name, str(orphan.resource), orphan.reason, orphan.state)
-            rows.add_row(*map(Text, cells))
+            rows.add_row(orphan.name, str(orphan.resource), orphan.reason, orphan.state)
         yield rows
     if explanation.warnings:
         rows = _table("last", "times", "reason", "message", title="Warnings")
         for event in explanation.warnings:
-            cells = (event.last_seen, str(event.count), event.reason, event.message)
-            rows.add_row(*map(Text, cells))
+            rows.add_row(event.last_seen, str(event.count), event.reason, event.message)
         yield rows
 
 

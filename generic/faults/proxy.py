@@ -14,19 +14,18 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
-from generic.envtest.access import kubeconfig_text
-from generic.envtest.certificates import KeyPair, client, new_authority, save_private, serving
+from generic.envtest.certificates import Authority, save_private
 from generic.envtest.servers import HOST, reserve_port
 from generic.faults.listener import Listener
 from generic.faults.relay import Relay
 from generic.faults.requests import Fault
 from generic.faults.rules import Injection, Injections
+from generic.inline_kubeconfig import InlineKubeconfig
 from generic.kubeconfig import find_access
 
 __all__ = ["FaultProxy"]
 
 _CONNECTIONS = 128
-_NAME = "fault-proxy"
 
 
 class FaultProxy:
@@ -43,13 +42,14 @@ class FaultProxy:
         self._faults: Injections[Fault] = Injections()
         self._port = reserve_port()
         self.url = f"https://{HOST}:{self._port.getsockname()[1]}"
-        authority = new_authority(_NAME)
+        authority = Authority.new("fault-proxy")
         self._context = _context(authority, self._directory)
         self.kubeconfig = self._directory / "kubeconfig"
         """What a client needs to come this way, mode 0600."""
-        credentials = client(authority, "client-of-the-fault-proxy", []).as_user()
-        text = kubeconfig_text(_NAME, self.url, authority.certificate, _NAME, credentials)
-        save_private(self.kubeconfig, text.encode())
+        client = authority.client("client-of-the-fault-proxy", [])
+        ca = authority.key_pair.certificate
+        written = InlineKubeconfig(self.url, ca, certificate=client.certificate, key=client.key)
+        save_private(self.kubeconfig, written.encoded("fault-proxy"))
         self._listener: Listener | None = None
 
     def __enter__(self) -> Self:
@@ -87,12 +87,12 @@ class FaultProxy:
         self._port.close()
 
 
-def _context(authority: KeyPair, directory: Path) -> ssl.SSLContext:
+def _context(authority: Authority, directory: Path) -> ssl.SSLContext:
     """TLS for the side of the clients, who have to show a certificate of the authority."""
     certificate, key = directory / "serving.crt", directory / "serving.key"
-    serving(authority, [HOST]).save(certificate, key)
+    authority.serving([HOST]).save(certificate, key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     context.verify_mode = ssl.CERT_REQUIRED
-    context.load_verify_locations(cadata=authority.certificate.decode())
+    context.load_verify_locations(cadata=authority.key_pair.certificate.decode())
     return context

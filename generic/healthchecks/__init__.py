@@ -20,7 +20,7 @@ from generic.healthchecks.model import (
     HealthStatus,
 )
 from generic.healthchecks.reconciler import HealthReconciler, wants_check
-from generic.healthchecks.shoots import ShootClients, ShootUnreachable, kubeconfig_problems
+from generic.healthchecks.shoots import ShootClients, ShootUnreachable
 
 __all__ = [
     "SHOOT_ACCESS",
@@ -34,7 +34,6 @@ __all__ = [
     "ShootUnreachable",
     "daemon_set",
     "deployment",
-    "kubeconfig_problems",
     "machines",
     "managed_resource",
     "stateful_set",

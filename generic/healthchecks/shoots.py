@@ -10,27 +10,19 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-import shutil
-import tempfile
 import threading
-import weakref
-from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 from actuator.errors import ActuatorError, ConfigurationError, NotFound
 from actuator.interface import Client, Resource
 from generic.client import connect
+from generic.inline_kubeconfig import read_kubeconfig
 
-__all__ = ["ShootClients", "ShootUnreachable", "kubeconfig_problems"]
+__all__ = ["ShootClients", "ShootUnreachable"]
 
 _SECRETS = Resource("v1", "secrets")
 _CONNECTIONS = 4
-_INLINE = frozenset({"client-certificate-data", "client-key-data", "token"})
-"""What the user of a kubeconfig may be: nothing that runs a program or reads a file of ours."""
 
 
 class ShootUnreachable(ActuatorError):
@@ -84,32 +76,7 @@ def _kubeconfig(secret: Any, source: str) -> bytes:
 
 def _connect(source: str, kubeconfig: bytes) -> Client:
     """A client. Raises ShootUnreachable; never with the kubeconfig's content in it."""
-    for problem in kubeconfig_problems(kubeconfig):
-        raise ShootUnreachable(f"{source}: its kubeconfig {problem}")
-    directory = tempfile.mkdtemp(prefix="shoot-")  # for us alone, as long as the client lives
-    path = Path(directory, "kubeconfig")
     try:
-        path.write_bytes(kubeconfig)
-        client = connect(path, connections=_CONNECTIONS)
+        return connect(read_kubeconfig(kubeconfig), connections=_CONNECTIONS)
     except (ConfigurationError, OSError) as error:
-        shutil.rmtree(directory, ignore_errors=True)
-        why = str(error).removeprefix(f"kubeconfig {path}")
-        raise ShootUnreachable(f"{source}: its kubeconfig{why}") from error
-    weakref.finalize(client, shutil.rmtree, directory, ignore_errors=True)
-    return client
-
-
-def kubeconfig_problems(kubeconfig: bytes) -> Iterator[str]:
-    """What must not be in a kubeconfig that comes out of a Secret."""
-    try:
-        config = yaml.safe_load(kubeconfig)
-        users = [entry.get("user") or {} for entry in config["users"]]
-        clusters = [entry.get("cluster") or {} for entry in config["clusters"]]
-    except (yaml.YAMLError, AttributeError, KeyError, TypeError):
-        yield "is not built like one"
-        return
-    odd = sorted({key for user in users for key in user} - _INLINE)
-    if odd:
-        yield f"has a user with {odd[0]}; only inline certificates and tokens are used"
-    if any("certificate-authority" in cluster for cluster in clusters):
-        yield "names a file as certificate-authority; only inline data is used"
+        raise ShootUnreachable(f"{source}: {error}") from error

@@ -21,24 +21,26 @@ from actuator.errors import ConfigurationError
 from actuator.meta import Raw
 from generic.crds import crd
 from generic.manager import Manager
+from generic.options import Options
 from generic.orphans import Orphan
 from generic.packaging import deployment, hook
-from generic.packaging.text import yaml_text
-from generic.rbac import cluster_role, role_binding
+from generic.packaging.text import switched, yaml_text
+from generic.rbac import manifests
 
-__all__ = ["Chart", "chart_files"]
+__all__ = ["OPTIONS", "Chart", "chart_files"]
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 _NUMBER = "(0|[1-9][0-9]*)"
 _VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 _NAMESPACE = "{{ .Release.Namespace }}"
 _SCRAPE = "networking.resources.gardener.cloud/from-all-seed-scrape-targets-allowed-ports"
-_RBAC = "rbac.authorization.k8s.io/v1"
-_LEASES = {
-    "apiGroups": ["coordination.k8s.io"],
-    "resources": ["leases"],
-    "verbs": ["create", "get", "patch"],
-}
+OPTIONS = Options(
+    leader_election=True,
+    leader_election_namespace=_NAMESPACE,
+    heartbeat_namespace=_NAMESPACE,
+    ignore_operation_annotation=True,
+)
+"""Of a manager whose chart is written: its roles allow what any values.yaml may ask for."""
 
 
 def _check_name(_chart: Chart, _attribute: object, name: str) -> None:
@@ -73,29 +75,27 @@ class Chart:
 def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
     """Every file of the chart: its path below the chart's folder, and its text.
 
-    `manager` is one without leader election and heartbeat: their Leases are in the extension's
-    own namespace, so a Role there is enough for them.
+    `manager` has `OPTIONS`.
     """
     # One chart may be installed twice in a cluster, and what has no namespace must not collide.
     role = f"{chart.name}-{_NAMESPACE}"
     pods = deployment.spec(chart.name, chart.extension, chart.types, manager.options)
-    manifests = {
+    single = {
         "deployment": _manifest(chart, "apps/v1", "Deployment", spec=pods),
         "service": _service(chart),
         "serviceaccount": _manifest(chart, "v1", "ServiceAccount"),
-        "clusterrole": cluster_role(manager, role),
-        "clusterrolebinding": role_binding(role, chart.name, _NAMESPACE),
-        "role": _manifest(chart, _RBAC, "Role", rules=[_LEASES]),
-        "rolebinding": _own_role_binding(chart),
         "poddisruptionbudget": _disruption_budget(chart),
     }
-    files = {f"templates/{name}.yaml": yaml_text(manifest) for name, manifest in manifests.items()}
+    files = {f"templates/{name}.yaml": yaml_text(manifest) for name, manifest in single.items()}
+    need = (manager, role, chart.name, _NAMESPACE)
+    more, less = yaml_text(*manifests(*need)), yaml_text(*manifests(*need, watch_all=False))
     return {
         "Chart.yaml": yaml_text(_about(chart)),
-        "values.yaml": yaml_text(_values(chart)),
+        "values.yaml": yaml_text(_values(chart, deployment.networks(manager))),
         "crds/orphans.yaml": yaml_text(crd(Orphan)),  # Helm installs it, and never deletes it
         **files,
-        "templates/drain.yaml": hook.switched(yaml_text(_drain(chart))),
+        "templates/rbac.yaml": switched("ignoreOperationAnnotation", more, less),
+        "templates/drain.yaml": switched("drain.enabled", yaml_text(_drain(chart))),
     }
 
 
@@ -110,7 +110,7 @@ def _about(chart: Chart) -> Raw:
     }
 
 
-def _values(chart: Chart) -> Raw:
+def _values(chart: Chart, networks: dict[str, str]) -> Raw:
     """What an installation can change, with its defaults."""
     repository, tag = _split_image(chart.image)
     image = {"repository": repository, "tag": tag or chart.version, "pullPolicy": "IfNotPresent"}
@@ -131,6 +131,7 @@ def _values(chart: Chart) -> Raw:
         "extensionClasses": [],
         "heartbeat": {"renewIntervalSeconds": 30},
         "drain": hook.VALUES,
+        "networkLabels": networks,
         "env": [],
     }
 
@@ -156,12 +157,6 @@ def _manifest(
     if annotations:
         metadata["annotations"] = annotations
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **parts}
-
-
-def _own_role_binding(chart: Chart) -> Raw:
-    subject = {"kind": "ServiceAccount", "name": chart.name, "namespace": _NAMESPACE}
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": chart.name}
-    return _manifest(chart, _RBAC, "RoleBinding", roleRef=role, subjects=[subject])
 
 
 def _service(chart: Chart) -> Raw:

@@ -10,31 +10,40 @@ Readiness and Startup Probes"; Gardener documentation, "Network Policies In Seed
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from actuator import Actuator
+from actuator.interface import WrappedActuator
 from actuator.meta import Raw
+from generic.healthchecks import SHOOT_ACCESS
+from generic.manager import Manager
 from generic.options import Options
 
-__all__ = ["HIGH_AVAILABILITY", "classes", "container", "labels", "pod", "reaches", "spec"]
+__all__ = [
+    "HIGH_AVAILABILITY",
+    "classes",
+    "container",
+    "labels",
+    "networks",
+    "pod",
+    "reaches",
+    "spec",
+]
 
 HIGH_AVAILABILITY = "high-availability-config.resources.gardener.cloud/type"
 _RUNTIME = "((.Values.gardener).runtimeCluster)"
+_INSTANCE = "app.kubernetes.io/instance"
 _RELEASE = "{{ .Release.Name | quote }}"
 _GRACE = 10
 """Seconds for a pod to end after its own shutdown timeout."""
 _NOBODY = 65532
-_REACHES = {
-    "networking.gardener.cloud/to-runtime-apiserver": "allowed",
-    "networking.gardener.cloud/to-dns": "allowed",
-    "networking.gardener.cloud/to-public-networks": "allowed",
-    "networking.gardener.cloud/to-private-networks": "allowed",
-    "networking.resources.gardener.cloud/to-all-shoots-kube-apiserver-tcp-443": "allowed",
-}
-"""Where the network policies of a seed let the pods go: its API server, clouds, and shoots."""
+_TO = "networking.gardener.cloud/to-"
+_SHOOTS = "networking.resources.gardener.cloud/to-all-shoots-kube-apiserver-tcp-443"
 
 
 def labels(name: str) -> dict[str, str]:
     """What selects the pods."""
-    return {"app.kubernetes.io/name": name, "app.kubernetes.io/instance": _RELEASE}
+    return {"app.kubernetes.io/name": name, _INSTANCE: _RELEASE}
 
 
 def spec(name: str, extension: str, types: Sequence[str], options: Options) -> Raw:
@@ -92,8 +101,27 @@ def container(name: str, command: str, arguments: Sequence[str]) -> Raw:
 
 
 def reaches(name: str) -> dict[str, str]:
-    """Labels of pods: what selects them, and where network policies let them go."""
-    return {**labels(name), **_REACHES}
+    """Labels of a pod: what selects it, and what lets it reach DNS and the seed's API server."""
+    base = {f"{_TO}runtime-apiserver": "allowed", f"{_TO}dns": "allowed"}
+    return {**labels(name), **base}
+
+
+def networks(manager: Manager) -> dict[str, str]:
+    """Labels that let the pods reach what this extension needs besides, for values.yaml.
+
+    Networks outside the cluster, if an actuator declares external resources; the API servers of
+    shoots, if a health check declares SHOOT_ACCESS.
+    """
+    outside = any(_is_outside(one.actuator) for one in manager.registrations)
+    shoots = any(SHOOT_ACCESS in one.checks.permissions for one in manager.health_checks)
+    needs = {f"{_TO}public-networks": outside, f"{_TO}private-networks": outside, _SHOOTS: shoots}
+    return {label: "allowed" for label, needed in needs.items() if needed}
+
+
+def _is_outside(actuator: Actuator[Any]) -> bool:
+    if isinstance(actuator, WrappedActuator):
+        return _is_outside(actuator.inner)
+    return type(actuator).external_resources is not Actuator.external_resources
 
 
 def classes() -> str:
@@ -113,7 +141,10 @@ def _pod_metadata(name: str) -> Raw:
         "prometheus.io/scrape": "true",
         "prometheus.io/port": "{{ .Values.metricsPort | quote }}",
     }
-    return {"annotations": scraped, "labels": reaches(name)}
+    own = {key: f'"{value}"' for key, value in reaches(name).items()} | {_INSTANCE: ".Release.Name"}
+    pairs = " ".join(f'"{key}" {value}' for key, value in own.items())
+    merged = f"{{{{ toJson (merge (dict {pairs}) .Values.networkLabels) }}}}"
+    return {"annotations": scraped, "labels": merged}
 
 
 def _arguments(name: str, extension: str, types: Sequence[str]) -> list[str]:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from actuator.meta import Raw
 from generic.packaging import deployment
 
-__all__ = ["ANNOTATIONS", "VALUES", "name", "spec", "switched"]
+__all__ = ["ANNOTATIONS", "VALUES", "name", "spec"]
 
 ANNOTATIONS = {
     "helm.sh/hook": "pre-delete",
@@ -54,8 +54,3 @@ def spec(account: str, extension: str, types: Sequence[str]) -> Raw:
         "activeDeadlineSeconds": f"{{{{ add .Values.drain.timeoutSeconds {_START} }}}}",
         "template": {"metadata": {"labels": deployment.reaches(name(account))}, "spec": pod},
     }
-
-
-def switched(text: str) -> str:
-    """The manifest, unless values.yaml switches it off."""
-    return f"{{{{- if .Values.drain.enabled }}}}\n{text}{{{{- end }}}}\n"

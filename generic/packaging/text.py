@@ -14,7 +14,7 @@ import yaml
 
 from actuator.meta import Raw
 
-__all__ = ["packed", "yaml_text"]
+__all__ = ["packed", "switched", "yaml_text"]
 
 _QUOTED_TEMPLATE = re.compile(r"'(\{\{[^']*\}\})'")
 
@@ -30,6 +30,13 @@ def yaml_text(*documents: Raw) -> str:
     """The documents as YAML; a string that is a Go template stands there without quotes."""
     text = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=10_000)
     return _QUOTED_TEMPLATE.sub(r"\1", text)
+
+
+def switched(value: str, text: str, otherwise: str = "") -> str:
+    """One manifest where values.yaml says so, and else the other one."""
+    if text == otherwise:
+        return text
+    return f"{{{{- if .Values.{value} }}}}\n{text}{{{{- else }}}}\n{otherwise}{{{{- end }}}}\n"
 
 
 def packed(folder: str, files: Mapping[str, str]) -> str:

@@ -7,13 +7,13 @@ is or, as in a ShootState, gzipped in `{"state": <base64>}` (gardener, package `
 from __future__ import annotations
 
 import gzip
-import json
+import io
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from actuator.codec import decode
+from actuator.codec import decode, decode_json
 from actuator.errors import ActuatorError, AlreadyExists, DecodeError
 from actuator.interface import Client, Resource
 from actuator.meta import Base64, Raw
@@ -24,6 +24,7 @@ from generic.worker.group import MachineGroup
 __all__ = ["DeploymentState", "machine_state", "recreate", "with_state"]
 
 _KEPT = ("name", "labels", "annotations")
+_MAX_BYTES = 16 << 20  # etcd takes 1.5 MiB of an object, and 1:10 is usual for JSON
 
 
 @attrs.frozen(kw_only=True)
@@ -45,7 +46,9 @@ class _MachineState:
 def machine_state(worker: Worker) -> Mapping[str, DeploymentState]:
     """The state of each machine deployment, by name. Raises ActuatorError for what is none."""
     try:
-        state = _decompressed(worker.status.state or {})
+        state = worker.status.state or {}
+        if isinstance(packed := state.get("state"), str):
+            return decode_json(_MachineState, _decompressed(packed)).machine_deployments
         return decode(_MachineState, state).machine_deployments
     except (DecodeError, OSError, EOFError, zlib.error, ValueError) as error:
         raise ActuatorError(
@@ -85,11 +88,9 @@ def _create(client: Client, resource: Resource, namespace: str, manifest: Raw) -
         pass
 
 
-def _decompressed(state: Raw) -> Raw:
-    packed = state.get("state")
-    if not isinstance(packed, str):
-        return state
-    unpacked = json.loads(gzip.decompress(Base64(packed).decode_bytes()))
-    if not isinstance(unpacked, dict):
-        raise DecodeError("it is no JSON object")
+def _decompressed(packed: str) -> bytes:
+    with gzip.open(io.BytesIO(Base64(packed).decode_bytes())) as stream:
+        unpacked = stream.read(_MAX_BYTES + 1)
+    if len(unpacked) > _MAX_BYTES:
+        raise DecodeError("larger than 16 MiB decompressed; remove it to roll out new machines")
     return unpacked

@@ -11,6 +11,7 @@ from actuator.codec import decode, decode_json, decode_strictly, encode
 from actuator.errors import DecodeError
 from actuator.meta import Base64, parse_time
 from actuator.v1alpha1 import Cluster, ControlPlane, Infrastructure
+from extensions.aws import config, status
 
 TEXT = st.text(max_size=8)
 NAMES = st.text("abcdefgXYZ-._/", min_size=1, max_size=8)
@@ -251,3 +252,44 @@ def test_a_status_is_mutable_and_a_spec_is_not():
 )
 def test_every_timestamp_that_go_writes_is_read(text):
     assert parse_time(text).timestamp() == pytest.approx(1767323045, abs=1)
+
+
+@attrs.define(kw_only=True)
+class Remembered:
+    """A status as an author writes it, inside another one."""
+
+    api_version: str = "example.org/v1"
+    kind: str = "Remembered"
+    id: str = ""
+
+
+@attrs.define(kw_only=True)
+class Outermost:
+    kind: str = ""
+    remembered: Remembered | None = None
+
+
+STATUSES = [
+    status.BackupBucketStatus,
+    status.BastionStatus,
+    status.ControlPlaneStatus,
+    status.DNSRecordStatus,
+    status.InfrastructureStatus,
+    config.ControlPlaneConfig,
+    config.WorkerConfig,
+    Remembered,
+]
+
+
+@pytest.mark.parametrize("cls", STATUSES)
+def test_api_version_and_kind_are_always_written(cls):
+    written = encode(cls())
+    assert written == {"apiVersion": cls().api_version, "kind": cls().kind}
+    assert encode(decode(cls, written)) == written
+
+
+def test_a_nested_status_has_its_kind_and_an_empty_kind_is_left_out():
+    assert encode(Outermost(remembered=Remembered(id="1"))) == {
+        "remembered": {"apiVersion": "example.org/v1", "kind": "Remembered", "id": "1"}
+    }
+    assert encode(Outermost(kind="X")) == {"kind": "X"}

@@ -21,7 +21,7 @@ from generic.managedresources import SHOOT_FINALIZER
 from generic.manager import Manager
 from generic.options import Options
 from generic.predicates import has_namespace
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import grant
 from generic.seed import install_crds
 
 HOLD = Issuer.KIND.finalizer
@@ -60,8 +60,7 @@ def serve_issuers(environment, admin, namespace, shoots) -> Iterator[Callable[[]
     manager = Manager(options)
     manager.add(IssuerController(), predicates=[has_namespace(namespace)])
     name = f"issuers-{id(manager):x}"
-    admin.create(ROLES, cluster_role(manager, name))
-    admin.create(BINDINGS, role_binding(name, user=name))
+    grant(admin, manager, name)
     manager.options = attrs.evolve(manager.options, kubeconfig=environment.user_kubeconfig(name))
     yield manager.start
     manager.stop()

@@ -19,6 +19,7 @@ from actuator.errors import DeadlineExceeded, Invalid, LeaseLost, SetAside
 from actuator.meta import GROUP, DefaultSpec, DefaultStatus, Kind, Object
 from actuator.v1alpha1 import DNSRecord, Infrastructure
 from generic.clock import SystemClock
+from generic.errorinfo import MAX_TEXT
 from generic.explain import explain
 from generic.manager import Manager
 from generic.options import Options
@@ -75,6 +76,11 @@ def generator() -> Any:
 def orphans(seed: Seed) -> list[Any]:
     found = seed.client.list(ORPHANS)
     return [one["spec"] for one in found if one["spec"].get("shoot") == seed.namespace]
+
+
+def blocked_message(seed: Seed) -> str:
+    conditions = seed.status()["conditions"]
+    return next(one["message"] for one in conditions if one["type"] == "DeletionBlocked")
 
 
 def guarded(seed: Seed, *, force: bool = False) -> None:
@@ -209,7 +215,8 @@ def test_any_error_is_visible_and_stops_no_other_object(seed, start, make, text)
     guarded(seed)
     error = eventually(lambda: seed.status()["lastError"])
     assert text in error["description"]
-    assert len(error["description"]) <= 8300
+    assert len(error["description"].encode()) <= MAX_TEXT
+    assert len(blocked_message(seed).encode()) <= MAX_TEXT
     other = builders.infrastructure(seed.namespace, seed.namespace, "other")
     seed.create(other)
     eventually(lambda: seed.is_ready("other"))

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import tarfile
+import urllib.error
+import urllib.request
 from typing import Any
 
 import click
@@ -195,6 +197,53 @@ def test_the_pods_are_restricted_probed_and_named_to_network_policies(write, ren
     assert pod["terminationGracePeriodSeconds"] > options.shutdown_timeout
 
 
+TO = "networking.gardener.cloud/to-"
+SHOOTS = "networking.resources.gardener.cloud/to-all-shoots-kube-apiserver-tcp-443"
+BASE = {f"{TO}runtime-apiserver", f"{TO}dns"}
+CLOUDS = {f"{TO}public-networks", f"{TO}private-networks"}
+CHECK = "lambda ctx: HealthResult.healthy())"
+EXTERNAL = "    def external_resources(self, obj): return ()\n\ndef extension"
+
+
+def network_labels(obj):
+    labels = obj["spec"]["template"]["metadata"]["labels"]
+    return {key for key, value in labels.items() if "networking" in key and value == "allowed"}
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "labels"),
+    [
+        ("def extension", "def extension", BASE),
+        ("def extension", EXTERNAL, BASE | CLOUDS),
+        (CHECK, "deployment('x'))", BASE),
+        (CHECK, "deployment('x', shoot_namespace='y'))", BASE | {SHOOTS}),
+    ],
+    ids=["plain", "cloud", "seed-check", "shoot-check"],
+)
+def test_pods_have_only_the_network_labels_that_the_extension_needs(
+    author, write, render, tmp_path, was, becomes, labels
+):
+    module = tmp_path / f"{author.partition(':')[0]}.py"
+    text = f"from generic.healthchecks import deployment\n{module.read_text()}"
+    assert text.count(was) == 1
+    module.write_text(text.replace(was, becomes))
+    objects = render(write())
+    pods = of_kind(objects, "Deployment")
+    assert network_labels(pods) == labels
+    assert network_labels(of_kind(objects, "Job")) == BASE
+    selector = pods["spec"]["selector"]["matchLabels"]
+    assert selector.items() <= pods["spec"]["template"]["metadata"]["labels"].items()
+
+
+def test_an_installation_adds_network_labels_and_keeps_those_that_select_the_pods(write, render):
+    added = {SHOOTS: "allowed", "app.kubernetes.io/name": "x"}
+    pods = of_kind(render(write(), networkLabels=added), "Deployment")
+    assert network_labels(pods) == BASE | {SHOOTS}
+    labels = pods["spec"]["template"]["metadata"]["labels"]
+    assert labels["app.kubernetes.io/name"] == "mine"
+    assert labels["app.kubernetes.io/instance"] == "release"
+
+
 @pytest.fixture
 def installed(admin, write, render, environment, namespace):
     """The rendered accounts and roles, really there; a kubeconfig of the account."""
@@ -264,6 +313,73 @@ def test_the_rendered_command_runs_with_the_rendered_rights(
     finally:
         process.kill()
         process.communicate()
+
+
+BACKUPS = """
+from actuator import Actuator
+from actuator.v1alpha1 import BackupEntry
+
+class Backups(Actuator[BackupEntry]):
+    def reconcile(self, ctx, entry, cluster): ...
+    def delete(self, ctx, entry, cluster): ...
+
+def extension(manager):
+    manager.add(Backups(), type="TYPE")
+"""
+
+
+def test_the_role_allows_what_a_deployment_that_ignores_the_annotation_watches(
+    author, write, render, namespace, tmp_path
+):
+    (tmp_path / f"{author.partition(':')[0]}.py").write_text(BACKUPS.replace("TYPE", namespace))
+
+    def watched(**values):
+        rules = of_kind(render(write(), **values), "ClusterRole")["rules"]
+        return {one for rule in rules if "watch" in rule["verbs"] for one in rule["resources"]}
+
+    assert watched() == watched(ignoreOperationAnnotation=False)
+    assert watched(ignoreOperationAnnotation=True) - watched() == {"secrets", "namespaces"}
+
+
+def test_a_deployment_that_ignores_the_annotation_becomes_ready(
+    author, admin, environment, write, render, namespace, tmp_path
+):
+    (tmp_path / f"{author.partition(':')[0]}.py").write_text(BACKUPS.replace("TYPE", namespace))
+    objects = render(write(), ignoreOperationAnnotation=True, metricsPort=0, healthPort=0)
+    roles = [obj for obj in objects if "Role" in obj["kind"]]
+    for obj in roles:
+        admin.apply(RESOURCES[obj["kind"]], obj)
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+    user = environment.user_kubeconfig(f"system:serviceaccount:{namespace}:mine", groups)
+    (container,) = of_kind(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    log = tmp_path / "log"
+    with log.open("w") as stderr:
+        command = [*ACTUATOR, "run", *container["args"], "--kubeconfig", user]
+        process = subprocess.Popen(command, stderr=stderr, cwd=tmp_path)
+    try:
+
+        def address():
+            assert process.poll() is None, log.read_text()
+            found = [json.loads(line) for line in log.read_text().splitlines()]
+            return [line["health"] for line in found if line["msg"] == "serving"]
+
+        url = f"http://127.0.0.1:{eventually(address)[0].rpartition(':')[2]}/readyz?verbose"
+
+        def is_ready():
+            try:
+                with urllib.request.urlopen(url, timeout=10) as answer:
+                    return answer.status == 200
+            except urllib.error.HTTPError as error:
+                with error:
+                    raise AssertionError(error.read().decode()) from None
+
+        eventually(is_ready)
+    finally:
+        process.kill()
+        process.wait()
+        for obj in roles:
+            meta = obj["metadata"]
+            admin.delete(RESOURCES[obj["kind"]], meta["name"], meta.get("namespace", ""))
 
 
 def lease(admin, namespace):

@@ -121,8 +121,10 @@ def documents(text):
 
 def test_the_role_of_a_sample_is_the_least_it_needs(command):
     one = ("extensions.aws:AwsInfrastructure", "--type", "aws")
-    done = command("rbac", *one, "--service-account", "ext/aws")
-    role, binding = documents(done.stdout)
+    done = command(
+        "rbac", *one, "--service-account", "ext/aws", "--leader-election-namespace", "ext"
+    )
+    role, binding, lease_role, lease_binding = documents(done.stdout)
     rules = {
         (group, resource): set(rule["verbs"])
         for rule in role["rules"]
@@ -132,17 +134,52 @@ def test_the_role_of_a_sample_is_the_least_it_needs(command):
     assert rules["extensions.gardener.cloud", "infrastructures/status"] == {"patch"}
     assert rules["extensions.gardener.cloud", "clusters"] == {"get", "list", "watch"}
     assert rules["", "secrets"] == {"get"}
-    assert rules["coordination.k8s.io", "leases"] == {"get", "create", "patch"}
+    assert ("coordination.k8s.io", "leases") not in rules
     assert not any("*" in verbs for verbs in rules.values())
     assert not any("*" in key for key in rules)
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "aws", "namespace": "ext"}]
+    leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    assert lease_role["rules"] == [{**leases, "verbs": ["create", "get", "patch"]}]
+    assert lease_role["kind"] == lease_binding["roleRef"]["kind"] == "Role"
+    assert lease_role["metadata"]["namespace"] == lease_binding["metadata"]["namespace"] == "ext"
+    assert lease_binding["subjects"] == binding["subjects"]
+
+
+def test_leases_may_be_written_in_the_named_namespaces_alone(command):
+    arguments = ["--leader-election-namespace=lead", "--heartbeat-namespace=beat"]
+    found = documents(command("rbac", *arguments).stdout)
+    assert [(one["kind"], one["metadata"].get("namespace")) for one in found] == [
+        ("ClusterRole", None),
+        ("Role", "beat"),
+        ("Role", "lead"),
+    ]
+    assert [rule["verbs"] for rule in found[1]["rules"]] == [["create", "patch"]]
+    (without,) = documents(command("rbac", "--no-leader-election").stdout)
+    assert without == found[0]
+
+
+def test_the_role_allows_the_watches_that_need_no_operation_annotation(command):
+    (waiting,) = documents(command("rbac", "--no-leader-election").stdout)
+    (ignoring,) = documents(
+        command("rbac", "--no-leader-election", "--ignore-operation-annotation").stdout
+    )
+
+    def may_watch_secrets(role):
+        return any(
+            "secrets" in one["resources"] and "watch" in one["verbs"] for one in role["rules"]
+        )
+
+    assert may_watch_secrets(ignoring)
+    assert not may_watch_secrets(waiting)
 
 
 def test_the_role_and_the_crds_are_accepted_by_the_api_server(admin, here, command):
-    (role,) = documents(command("rbac").stdout)
-    roles = Resource("rbac.authorization.k8s.io/v1", "clusterroles", namespaced=False)
-    admin.apply(roles, role)
-    admin.delete(roles, role["metadata"]["name"])
+    version = "rbac.authorization.k8s.io/v1"
+    for one in documents(command("rbac", "--service-account", "default/aws").stdout):
+        namespace = one["metadata"].get("namespace", "")
+        resource = Resource(version, f"{one['kind'].lower()}s", namespaced=bool(namespace))
+        admin.apply(resource, one)
+        admin.delete(resource, one["metadata"]["name"], namespace)
     names = [crd["metadata"]["name"] for crd in documents(command("crds").stdout)]
     assert len(set(names)) == len(KINDS) + 2
     (own,) = documents(command("crds", "mine:Tenant").stdout)

@@ -8,7 +8,7 @@ import time
 import click
 import pytest
 from builders import API, infrastructure
-from harness import BINDINGS, FINALIZER, ROLES, Script, eventually, is_allowed
+from harness import BINDINGS, FINALIZER, ROLES, Script, cluster_rules, eventually, is_allowed
 
 from actuator import Resource
 from actuator.errors import ActuatorError, NotFound, Unavailable
@@ -22,7 +22,7 @@ from generic.leaderelection import LEASES
 from generic.manager import Manager
 from generic.orphans import ORPHANS, Orphan
 from generic.predicates import has_name
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import role_binding
 from generic.seed import install
 
 ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
@@ -272,10 +272,11 @@ def user(admin, environment, namespace):
     made = []
 
     def make(rules):
-        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
-        admin.create(ROLES, {**role, "metadata": {"name": name}, "rules": rules})
+        head = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+        role = {**head, "metadata": {"name": name}, "rules": rules}
+        admin.create(ROLES, role)
         made.append(ROLES)
-        admin.create(BINDINGS, role_binding(name, user=name))
+        admin.create(BINDINGS, role_binding(role, name))
         made.append(BINDINGS)
         for rule in rules[:1]:
             first = (rule["verbs"][0], rule["resources"][0], rule["apiGroups"][0])
@@ -298,7 +299,7 @@ def manager(namespace, author):
 
 
 def test_the_role_of_the_extension_is_enough(run, disown, user, manager, seed, held, orphans):
-    kubeconfig = user(cluster_role(manager, "")["rules"])
+    kubeconfig = user(cluster_rules(manager))
     held("alive")
     held("deleting", deleting=True)
     answer, _ = run("--timeout", "0", kubeconfig=kubeconfig)

@@ -322,7 +322,7 @@ def somebody(environment, admin, *rules):
     listed = [{"apiGroups": [g], "resources": r, "verbs": v} for g, r, v in rules]
     role = {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": name}, "rules": listed}
     admin.create(ROLES, role)
-    admin.create(BINDINGS, role_binding(name, user=name))
+    admin.create(BINDINGS, role_binding(role, name))
     try:
         yield environment.user_kubeconfig(name)
     finally:

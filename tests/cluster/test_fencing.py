@@ -20,7 +20,7 @@ from generic.headers import Request
 from generic.leaderelection import LEASES, LeaderElector, Timing
 from generic.metrics import Metrics
 from generic.options import Options
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import grant
 
 WRITES = ["create", "update", "patch", "delete", "deletecollection"]
 SHORT = Timing(lease_duration=8.0, renew_deadline=6.0, retry_period=0.4)
@@ -46,8 +46,7 @@ class Counts:
 @pytest.fixture
 def proxy(environment, admin, namespace, tmp_path):
     """The way of a manager that may do what the sleeper may."""
-    admin.create(ROLES, cluster_role(fenced.manager(namespace, tmp_path), namespace))
-    admin.create(BINDINGS, role_binding(namespace, user=namespace))
+    grant(admin, fenced.manager(namespace, tmp_path), namespace)
     with FaultProxy(environment.user_kubeconfig(namespace), tmp_path) as proxy:
         yield proxy
     admin.delete(BINDINGS, namespace)

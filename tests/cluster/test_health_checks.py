@@ -1,7 +1,7 @@
 """Health checks on the embedded cluster: conditions, shoots, and others who write (case 64)."""
 
 import base64
-import json
+import tempfile
 import threading
 from contextlib import ExitStack
 
@@ -37,7 +37,7 @@ from generic.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.manager import Manager
 from generic.options import Options
 from generic.predicates import OPERATION
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import grant
 from generic.seed import install_kinds
 from generic.store import Store
 from generic.writer import Writer
@@ -535,34 +535,48 @@ def test_the_internal_address_is_preferred_and_a_new_kubeconfig_replaces_the_cli
 
 
 @pytest.mark.parametrize(
-    ("users", "words"),
+    ("change", "words"),
     [
-        ([{"name": "u", "user": {"exec": {"command": "sh"}}}], "a user with exec"),
-        ([{"name": "u", "user": {"tokenFile": "/etc/passwd"}}], "a user with tokenFile"),
-        ("nonsense", "not built like one"),
+        (
+            lambda text: text.replace("token:", "tokenFile: /etc/passwd\n    token:"),
+            "tokenFile in user",
+        ),
+        # PyYAML has a key b"user" there, client-go the user itself.
+        (lambda text: f"{text}  !!binary dXNlcg==: {{exec: {{command: sh}}}}\n", "anchors"),
+        (lambda text: text.replace("https://", "http://"), "has server in a wrong form"),
+        (lambda text: text.replace("current-context: x", "current-context: y"), "has 0 contexts"),
+        (lambda text: "nonsense", "has the top level in a wrong form"),
     ],
 )
-def test_a_kubeconfig_that_would_run_or_read_something_here_is_refused(
-    infra, environment, users, words
+def test_a_kubeconfig_outside_the_allow_list_makes_no_client_and_names_the_secret(
+    infra, environment, change, words
 ):
-    config = json.loads(environment.user_kubeconfig("shoot").read_text())
-    config["users"] = users
-    shoot_secret(infra, environment, kubeconfig=json.dumps(config).encode())
+    ca = base64.b64encode(environment.ca_file.read_bytes()).decode()
+    text = (
+        f"clusters: [{{name: c, cluster: {{server: '{environment.url}', "
+        f"certificate-authority-data: {ca}}}}}]\n"
+        "contexts: [{name: x, context: {cluster: c, user: u}}]\n"
+        "current-context: x\n"
+        f"users:\n- name: u\n  user:\n    token: {environment.admin_token}\n"
+    )
+    shoot_secret(infra, environment, kubeconfig=text.encode())
+    assert ShootClients(infra.client).client(infra.namespace)
+    shoot_secret(infra, environment, kubeconfig=change(text).encode())
     with pytest.raises(ShootUnreachable, match=words) as refused:
         ShootClients(infra.client).client(infra.namespace)
     assert f"Secret {infra.namespace}/gardener-internal" in str(refused.value)
+    assert environment.admin_token not in str(refused.value)
 
 
-def test_a_kubeconfig_that_cannot_be_used_says_so_without_its_content_or_our_paths(
-    infra, environment
+def test_no_credential_of_a_shoot_stays_in_the_temporary_directory(
+    infra, environment, monkeypatch, tmp_path
 ):
-    config = json.loads(environment.user_kubeconfig("shoot").read_text())
-    config["current-context"] = "other"
-    shoot_secret(infra, environment, kubeconfig=json.dumps(config).encode())
-    with pytest.raises(ShootUnreachable) as refused:
-        ShootClients(infra.client).client(infra.namespace)
-    assert "/tmp" not in str(refused.value)
-    assert "data" not in str(refused.value)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    shoot_secret(infra, environment)
+    client = ShootClients(infra.client).client(infra.namespace)
+    assert list(tmp_path.iterdir()) == [], "while the client lives"
+    assert client.get(SECRETS, "gardener-internal", infra.namespace)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_checking_writes_no_events(infra):
@@ -585,11 +599,8 @@ def checked(environment, admin, infra):
                 HealthChecks(cls=Infrastructure, checks=[Check(CONDITION, check)], **settings)
             )
             name = f"{infra.namespace}-checked"
-            for resource, manifest in (
-                (ROLES, cluster_role(manager, name)),
-                (BINDINGS, role_binding(name, user=name)),
-            ):
-                admin.create(resource, manifest)
+            grant(admin, manager, name)
+            for resource in (ROLES, BINDINGS):
                 stack.callback(admin.delete, resource, name)
             user = environment.user_kubeconfig(name)
             manager.options = attrs.evolve(manager.options, kubeconfig=user)
@@ -631,3 +642,14 @@ def test_a_manager_checks_while_its_actuator_runs_and_neither_triggers_the_other
     eventually(lambda: len(looks) >= before + 3)  # by then two are over, and written or not
     assert infra.get()["metadata"]["resourceVersion"] == version
     assert script.operations() == ["reconcile"]
+
+
+@pytest.mark.parametrize("text", ["a=1&b=2", "<html>502</html>", "für", "\u2028"])
+def test_the_condition_moves_on_whatever_its_text(infra, text):
+    results = [HealthResult.unhealthy(text)]
+    health = Health(infra, lambda ctx: results[0])
+    assert text in health()["message"]
+    results[0] = HealthResult.unhealthy("another")
+    assert "another" in health()["message"]
+    results[0] = GOOD
+    assert health()["status"] == "True"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from builders import cluster, infrastructure
-from harness import BINDINGS, FINALIZER, OPERATION, ROLES, TIMESTAMP, Script, eventually
+from harness import FINALIZER, OPERATION, TIMESTAMP, Script, eventually
 
 from generic.manager import Manager
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import grant
 
 VICTIM = Path(__file__).with_name("victim.py")
 NAMES = [f"infra-{number}" for number in range(8)]
@@ -38,8 +38,7 @@ class Victims:
         self.folder = folder
         manager = Manager()
         manager.add(Script(), type=seed.namespace)
-        admin.create(ROLES, cluster_role(manager, seed.namespace))
-        admin.create(BINDINGS, role_binding(seed.namespace, user=seed.namespace))
+        grant(admin, manager, seed.namespace)
         self.kubeconfig = environment.user_kubeconfig(seed.namespace)
 
     @contextmanager

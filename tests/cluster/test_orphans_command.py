@@ -396,11 +396,10 @@ def test_who_may_only_read_them_is_told_of_each_that_cannot_be_written(
     there, gone = keep("there"), keep("gone")
     user = f"{namespace}-reader"
     rule = {"apiGroups": [ORPHANS.group], "resources": [ORPHANS.plural], "verbs": ["list"]}
-    role = {"metadata": {"name": user}, "rules": [rule]}
-    admin.create(
-        ROLES, {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"} | role
-    )
-    admin.create(BINDINGS, role_binding(user, user=user))
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
+    role |= {"metadata": {"name": user}, "rules": [rule]}
+    admin.create(ROLES, role)
+    admin.create(BINDINGS, role_binding(role, user))
     try:
         reader = environment.user_kubeconfig(user)
         eventually(lambda: not call("list", kubeconfig=reader)[2])  # the Role counts soon

@@ -188,7 +188,7 @@ def test_it_works_with_its_permissions_and_nothing_more(keep, keeper, registry, 
     with pytest.raises(Forbidden):
         keeper.look(client)
     admin.create(ROLES, manifest)
-    admin.create(BINDINGS, role_binding(user, user=user))
+    admin.create(BINDINGS, role_binding(manifest, user))
     try:
         eventually(lambda: not isinstance(attempt(keeper, client), Forbidden))
         assert not is_there(admin, gone)

@@ -229,7 +229,7 @@ def test_who_may_not_delete_an_owner_may_block_its_deletion(environment, admin, 
     rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]}
     role = {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": user}, "rules": [rule]}
     admin.create(ROLES, role)
-    admin.create(BINDINGS, role_binding(user, user))
+    admin.create(BINDINGS, role_binding(role, user))
     client = connect(environment.user_kubeconfig(user))
     owner = reference(family.create("parent"), blockOwnerDeletion=True)
     meta = {"name": "child", "namespace": family.namespace, "ownerReferences": [owner]}

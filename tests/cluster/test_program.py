@@ -19,7 +19,7 @@ from harness import BINDINGS, ROLES, Script, eventually
 from actuator import Resource
 from generic.manager import Manager
 from generic.options import Options
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import grant
 
 PROGRAM = Path(__file__).with_name("program.py")
 LEASES = Resource("coordination.k8s.io/v1", "leases")
@@ -43,10 +43,9 @@ class Running:
 @pytest.fixture
 def program(environment, admin, seed, tmp_path):
     """Starts the program under its generated Role; ends it with the test."""
-    manager = Manager(Options(leader_election=True))
+    manager = Manager(Options(leader_election=True, leader_election_namespace=seed.namespace))
     manager.add(Script(), type=seed.namespace)
-    admin.create(ROLES, cluster_role(manager, seed.namespace))
-    admin.create(BINDINGS, role_binding(seed.namespace, user=seed.namespace))
+    grant(admin, manager, seed.namespace)
     kubeconfig = environment.user_kubeconfig(seed.namespace)
     with ExitStack() as stack:
 
@@ -129,6 +128,7 @@ def test_health_and_metrics_tell_the_truth(program, admin, seed, environment):
 
 
 def test_a_manager_that_may_not_watch_is_alive_and_not_ready(program, admin, seed):
+    binding = admin.get(BINDINGS, seed.namespace)
     admin.delete(BINDINGS, seed.namespace)
     running = program("--log-format=json")
     line = eventually(lambda: next(iter(lines(running, "serving")), None))
@@ -136,7 +136,7 @@ def test_a_manager_that_may_not_watch_is_alive_and_not_ready(program, admin, see
     eventually(lambda: "forbidden" in get(f"{url}/readyz?verbose")[1])
     assert get(f"{url}/readyz")[0] == 503
     assert get(f"{url}/healthz")[0] == 200
-    admin.create(BINDINGS, role_binding(seed.namespace, user=seed.namespace))
+    admin.create(BINDINGS, binding | {"metadata": {"name": seed.namespace}})
     eventually(lambda: get(f"{url}/readyz")[0] == 200, seconds=100)
 
 

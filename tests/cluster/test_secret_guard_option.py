@@ -6,7 +6,7 @@ import threading
 import attrs
 import pytest
 from builders import cluster
-from harness import BINDINGS, PATIENCE, ROLES, Script, eventually
+from harness import BINDINGS, PATIENCE, ROLES, Script, cluster_rules, eventually
 
 from actuator import ActuatorError, Resource
 from actuator.errors import NotFound
@@ -16,7 +16,7 @@ from generic.behaviours.kinds import with_behaviour
 from generic.behaviours.secret_guard import GuardsSecret
 from generic.manager import Manager
 from generic.options import Options
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import grant
 
 SECRETS = Resource("v1", "secrets")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
@@ -73,8 +73,7 @@ def serve(environment, admin, namespace, managers):
         for actuator in actuators:
             manager.add(actuator, type=namespace, guards_secret=True)
         name = f"{namespace}-{len(started)}"
-        admin.create(ROLES, cluster_role(manager, name))
-        admin.create(BINDINGS, role_binding(name, user=name))
+        grant(admin, manager, name)
         kubeconfig = environment.user_kubeconfig(name)
         manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
         started.append((manager, name))
@@ -232,9 +231,7 @@ def test_the_role_allows_it_and_nothing_beyond():
     plain, guarded = Manager(), Manager()
     plain.add(Script(), type="t")
     guarded.add(Script(), type="t", guards_secret=True)
-    more = [
-        r for r in cluster_role(guarded, "n")["rules"] if r not in cluster_role(plain, "n")["rules"]
-    ]
+    more = [rule for rule in cluster_rules(guarded) if rule not in cluster_rules(plain)]
     assert more == [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "patch"]}]
 
 

@@ -6,13 +6,16 @@ from harness import EVENTS, INFRASTRUCTURES, Script, eventually
 
 from actuator import Actuator, ActuatorError, Resource, SeedObjects
 from actuator.errors import NotFound
+from actuator.v1alpha1 import BackupBucket, BackupEntry
 from generic.force_delete import CONFIRM_DELETION, Stripped, delete_seed_objects
 from generic.machines import MACHINE_KINDS, MACHINES
 from generic.machines import MCM_FINALIZER as MCM
+from generic.manager import Manager
 from generic.seed import install_kinds
 
 GUARD = "kubernetes.io/pv-protection"
 CONFIGMAPS = Resource("v1", "configmaps")
+NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 
 
 @pytest.fixture(scope="session")
@@ -145,3 +148,110 @@ def test_the_default_force_delete_does_it_under_the_generated_role(
     assert "stuck" in event["message"]
     stripped = manager.metrics.total("actuator_seed_finalizers_stripped_total", "resource")
     assert stripped == {"machines.machine.sapcloud.io": 1}
+
+
+MACHINE_GROUP = SeedObjects(MACHINES.api_version, "machines", finalizers=[MCM])
+
+
+@pytest.fixture
+def two_machines(admin, machine, namespace):
+    """A Machine in each of two namespaces; checks that neither was touched."""
+    other = f"{namespace}-other"
+    admin.create(NAMESPACES, {"metadata": {"name": other}})
+    made = [machine("mine", MCM), machine("other", MCM, where=other)]
+    yield
+    for before in made:
+        meta = before["metadata"]
+        assert admin.get(MACHINES, meta["name"], meta["namespace"]) == before
+    admin.patch(MACHINES, "other", other, {"metadata": {"finalizers": None}})
+    admin.delete(NAMESPACES, other)
+
+
+def test_namespaced_seed_objects_without_a_namespace_are_refused(admin, two_machines):
+    with pytest.raises(ActuatorError) as caught:
+        delete_seed_objects(admin, "", [MACHINE_GROUP], lambda _one: None, "BackupEntry")
+    assert str(caught.value) == (
+        "BackupEntry is cluster-scoped, but its seed objects machines.machine.sapcloud.io are "
+        "namespaced: delete them by namespace and name in force_delete"
+    )
+
+
+def test_an_actuator_of_a_cluster_scoped_object_cannot_delete_in_all_namespaces(
+    admin, seed, start, namespace, two_machines
+):
+    def delete(ctx, obj, cluster):
+        ctx.delete_seed_objects([MACHINE_GROUP])
+
+    start(Script(BackupBucket, delete=delete))
+    bucket = seed.of(BackupBucket, namespace)
+    reference = {"name": "credentials", "namespace": namespace}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": reference}
+    admin.create(Resource("v1", "secrets"), secret)
+    spec = {"type": namespace, "region": "eu-1", "secretRef": reference}
+    version = BackupBucket.KIND.api_version
+    meta = {"name": namespace}
+    bucket.create({"apiVersion": version, "kind": "BackupBucket", "metadata": meta, "spec": spec})
+    eventually(bucket.is_ready)
+    bucket.delete()
+    error = eventually(lambda: bucket.status().get("lastError"))
+    assert "BackupBucket is cluster-scoped" in error["description"]
+    assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    bucket.patch({"metadata": {"finalizers": None}})
+
+
+@pytest.mark.parametrize("kind", [BackupBucket, BackupEntry])
+def test_an_actuator_of_a_cluster_scoped_kind_cannot_declare_namespaced_seed_objects(kind):
+    class Backup(Script):
+        seed_objects = [MACHINE_GROUP]
+
+    with pytest.raises(ValueError, match=f"{kind.KIND.name} is cluster-scoped.*delete them by"):
+        Manager().add(Backup(kind), type="t")
+
+    class Selected(Script):
+        seed_objects = [SeedObjects("x.example.org/v1", "xs", label_selector="a", namespaced=False)]
+
+    Manager().add(Selected(kind), type="t")
+
+
+class Replacing:
+    """The API server, where objects are replaced by others of their names once they are listed."""
+
+    def __init__(self, client, replacement):
+        self._client = client
+        self._replacement = replacement
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
+
+    def list(self, resource, namespace="", *, label_selector=""):
+        found = self._client.list(resource, namespace, label_selector=label_selector)
+        for obj in found:
+            self._client.delete(resource, obj["metadata"]["name"], namespace)
+            self._client.create(resource, self._replacement)
+        return found
+
+
+@pytest.mark.parametrize("annotations", [{}, {"a": "b"}])
+def test_the_deletion_of_another_object_of_the_same_name_is_not_confirmed(admin, seed, annotations):
+    group = SeedObjects(
+        INFRASTRUCTURES.api_version, "infrastructures", label_selector="shoot=deleted"
+    )
+    more = {"annotations": annotations}
+    seed.create(infrastructure(seed.namespace, "nobody", labels={"shoot": "deleted"}, **more))
+    replacing = Replacing(admin, infrastructure(seed.namespace, "nobody", **more))
+    delete_seed_objects(replacing, seed.namespace, [group], lambda _one: None)
+    meta = seed.get()["metadata"]
+    assert meta.get("annotations", {}) == annotations
+    assert "deletionTimestamp" not in meta
+
+
+def test_a_confirmation_keeps_other_annotations(admin, seed):
+    kept = {"example.org/text": "a=1&b=<2> für"}
+    seed.create(
+        infrastructure(seed.namespace, "nobody", annotations=kept, finalizers=["example.org/hold"])
+    )
+    group = SeedObjects(INFRASTRUCTURES.api_version, "infrastructures")
+    with pytest.raises(ActuatorError, match="held by example"):
+        delete_seed_objects(admin, seed.namespace, [group], lambda _one: None)
+    assert seed.get()["metadata"]["annotations"] == {**kept, CONFIRM_DELETION: "true"}
+    seed.patch([{"op": "remove", "path": "/metadata/finalizers"}])

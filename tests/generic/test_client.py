@@ -84,6 +84,15 @@ def test_a_path_names_the_object_and_nothing_else(resource, place, path):
     assert path_of(resource, *place) == path
 
 
+def test_a_namespaced_object_without_its_namespace_is_refused(admin):
+    words = r"configmaps a: these objects are namespaced; name the namespace"
+    for request in (admin.get, admin.delete):
+        with pytest.raises(Invalid, match=words):
+            request(CONFIG_MAPS, "a")
+    with pytest.raises(Invalid, match=words):
+        admin.patch(CONFIG_MAPS, "a", "", {})
+
+
 def test_an_object_lives_its_whole_life(admin, namespace):
     created = admin.create(CONFIG_MAPS, config_map(namespace, "a", k="1"))
     merged = admin.patch(CONFIG_MAPS, "a", namespace, {"data": {"k": None, "l": "é"}})

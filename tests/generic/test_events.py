@@ -1,4 +1,5 @@
 import secrets
+import tracemalloc
 from datetime import timedelta
 
 import attrs
@@ -197,3 +198,15 @@ def test_a_long_message_is_cut_at_a_character(client, recorder, about):
     [event] = found(client, about)
     assert len(event["message"].encode()) <= 1024
     assert set(event["message"]) == {"ä", "…"}
+
+
+def test_long_messages_are_not_kept(recorder, about):
+    size, count = 200_000, 40
+    tracemalloc.start()
+    try:
+        for number in range(count):
+            recorder.record(about, "DeleteFailed", f"{number}" + "x" * size)
+        kept, _peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < count * size / 8

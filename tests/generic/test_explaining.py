@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 import attrs
 import pytest
 from builders import cluster, infrastructure
-from rich.console import Console
 
 from actuator.cluster import FORCE_DELETION, Cluster, ClusterState, Verdict
 from actuator.codec import decode
 from actuator.interface import ExternalResource
 from actuator.meta import Condition, ForceSource, Kind, LastError, LastOperation, format_time
 from actuator.v1alpha1 import BackupEntry, Bastion, Extension, Infrastructure
+from generic.cli.screen import Screen
 from generic.explain.blockers import blockers
 from generic.explain.decision import decide
 from generic.explain.facts import (
@@ -351,7 +351,7 @@ def explanation():
 
 
 def shown(renderable):
-    console = Console(width=200)
+    console = Screen(width=200)
     with console.capture() as capture:
         console.print(renderable)
     return capture.get()

@@ -4,20 +4,29 @@ import base64
 import json
 import logging
 import os
+import ssl
 import stat
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from builders import infrastructure
+from harness import eventually
 from kubernetes.config import incluster_config
 from proxy import kubeconfig
 
 from actuator import Resource
-from actuator.errors import ConfigurationError, Unauthorized
+from actuator.errors import ConfigurationError, Unauthorized, Unavailable
 from generic.client import connect
+from generic.envtest.certificates import Authority
+from generic.faults import FaultProxy
+from generic.inline_kubeconfig import read_kubeconfig
+from generic.manager import Manager
+from generic.options import Options
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 
@@ -320,3 +329,218 @@ def test_no_token_is_ever_in_a_log_or_an_error(plugin, plugged, caplog):
     texts = [caplog.text, repr(caught.value), str(vars(caught.value)), str(vars(client))]
     assert "a-secret-token" not in " ".join(texts)
     assert logging.getLogger().filters == []
+
+
+class RotatingServer:
+    """The API server behind a TLS server that asks for no client certificate; its CA can change."""
+
+    def __init__(self, proxy, folder, token):
+        self.proxy, self.url, self.folder, self.token = proxy, proxy.url, folder, token
+        self.ca_file = folder / "ca.crt"
+        proxy._context.verify_mode = ssl.CERT_NONE
+        self.publish(self.rotate())
+
+    def rotate(self) -> bytes:
+        """Serve with a certificate of a new CA, which is returned; open connections end."""
+        authority = Authority.new("rotated")
+        self.serve(authority)
+        return authority.key_pair.certificate
+
+    def serve(self, authority: Authority) -> None:
+        certificate, key = self.folder / "tls.crt", self.folder / "tls.key"
+        key.unlink(missing_ok=True)
+        authority.serving(["127.0.0.1"]).save(certificate, key)
+        self.proxy._context.load_cert_chain(certificate, key)
+        self.proxy.cut()
+
+    def publish(self, ca: bytes) -> None:
+        """Replace the CA file in one step, as kubelet does."""
+        fresh = self.folder / "fresh.crt"
+        fresh.write_bytes(ca)
+        fresh.replace(self.ca_file)
+
+
+@pytest.fixture
+def rotating(environment, tmp_path, monkeypatch):
+    monkeypatch.setattr("generic.kubeconfig._FRESH", 0.2)
+    (tmp_path / "server").mkdir()
+    with FaultProxy(environment.kubeconfig, tmp_path) as proxy:
+        yield RotatingServer(proxy, tmp_path / "server", environment.admin_token)
+
+
+def works_again(client, seconds=30.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            return works(client)
+        except Unavailable:
+            time.sleep(0.05)
+    return False
+
+
+def as_a_file(rotating, pod, folder, monkeypatch):
+    return connect(kubeconfig(folder / "k", rotating.url, rotating.ca_file, token=rotating.token))
+
+
+def as_data(rotating, pod, folder, monkeypatch):
+    """The CA is in the kubeconfig itself, which is written anew with it."""
+    path, publish = folder / "k", rotating.publish
+
+    def write(ca):
+        kubeconfig(path, rotating.url, token=rotating.token)
+        config = json.loads(path.read_text())
+        data = base64.b64encode(ca).decode()
+        config["clusters"][0]["cluster"]["certificate-authority-data"] = data
+        path.write_text(json.dumps(config))
+        publish(ca)
+
+    write(rotating.ca_file.read_bytes())
+    monkeypatch.setattr(rotating, "publish", write)
+    return connect(path)
+
+
+def as_the_pods(rotating, pod, folder, monkeypatch):
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(rotating.ca_file))
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(urlsplit(rotating.url).port))
+    return connect()
+
+
+@pytest.mark.parametrize("way", [as_a_file, as_data, as_the_pods])
+def test_a_rotated_ca_is_used_soon_after_it_is_on_disk(rotating, pod, tmp_path, monkeypatch, way):
+    client = way(rotating, pod, tmp_path, monkeypatch)
+    assert works(client)
+    ca = rotating.rotate()
+    for _ in range(3):
+        with pytest.raises(Unavailable, match="CERTIFICATE_VERIFY_FAILED"):
+            client.get(NAMESPACES, "default")
+    rotating.publish(ca)
+    assert works_again(client)
+
+
+def test_a_manager_serves_again_after_the_ca_was_rotated(rotating, seed, script, tmp_path):
+    seed.create(infrastructure(seed.namespace, seed.namespace, "before"))
+    path = kubeconfig(tmp_path / "k", rotating.url, rotating.ca_file, token=rotating.token)
+    addresses = {"metrics_bind_address": "0", "health_bind_address": "0"}
+    namespaced = {"leader_election_namespace": seed.namespace, "shutdown_timeout": 5.0}
+    manager = Manager(Options(kubeconfig=path, **addresses, **namespaced))
+    manager.add(script, type=seed.namespace)
+    manager.start()
+    try:
+        eventually(lambda: seed.is_ready("before"))
+        ca = rotating.rotate()
+        seed.create(infrastructure(seed.namespace, seed.namespace, "after"))
+        time.sleep(2.0)
+        assert not seed.is_ready("after")
+        rotating.publish(ca)
+        eventually(lambda: seed.is_ready("after"))
+    finally:
+        manager.stop()
+
+
+def test_a_new_ca_on_disk_is_used_before_the_server_changes(rotating, tmp_path, monkeypatch):
+    """The bundle with both CAs comes first: no request fails during the rotation."""
+    client = as_a_file(rotating, None, tmp_path, monkeypatch)
+    assert works(client)
+    before = rotating.ca_file.read_bytes()
+    authority = Authority.new("next")
+    rotating.publish(before + authority.key_pair.certificate)
+    time.sleep(0.3)
+    assert works(client)
+    rotating.serve(authority)
+    assert works(client)
+
+
+def test_a_tls_failure_has_the_configuration_read_again_though_no_file_changed(
+    rotating, tmp_path, monkeypatch
+):
+    """For instance where the file changed between its reading and the look at its age."""
+    client = as_a_file(rotating, None, tmp_path, monkeypatch)
+    monkeypatch.setattr("generic.kubeconfig._versions", lambda _files: [])
+    client._access._versions = []
+    rotating.publish(rotating.rotate())
+    assert works_again(client)
+
+
+def test_a_storm_of_tls_failures_reads_the_configuration_once(rotating, tmp_path, monkeypatch):
+    client, loads = as_a_file(rotating, None, tmp_path, monkeypatch), []
+    monkeypatch.setattr("generic.kubeconfig._FRESH", 60.0)
+    load = client._access._load
+    monkeypatch.setattr(client._access, "_load", lambda: loads.append(1) or load())
+    rotating.rotate()
+
+    def ask(_number):
+        with pytest.raises(Unavailable):
+            client.get(NAMESPACES, "default")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(40)))
+    assert len(loads) == 1
+
+
+def test_a_kubeconfig_that_became_unusable_is_logged_once_and_the_old_one_stays(
+    environment, tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setattr("generic.kubeconfig._FRESH", 0.0)
+    token = environment.admin_token
+    path = kubeconfig(tmp_path / "k", environment.url, environment.ca_file, token=token)
+    client, content = connect(path), path.read_text()
+    path.write_text("a: [")
+    assert all(works(client) for _ in range(5))
+    assert [record.message for record in caplog.records] == [
+        "the previous configuration stays in use"
+    ]
+    path.write_text(content)
+    assert works(client)
+    path.unlink()
+    assert works(client)
+    assert len(caplog.records) == 2
+
+
+def test_a_kubeconfig_that_names_another_server_later_does_not_move_the_client(
+    environment, tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setattr("generic.kubeconfig._FRESH", 0.0)
+    token = environment.admin_token
+    path = kubeconfig(tmp_path / "k", environment.url, environment.ca_file, token=token)
+    client = connect(path)
+    kubeconfig(path, "https://another.example", environment.ca_file, token=token)
+    assert works(client)
+    assert "restart" in caplog.records[0].fields["error"]
+
+
+CREDENTIALS = {
+    "token": {"token": "a-secret-token"},
+    "basic": {"username": "a", "password": "a-secret-password"},
+    "exec": "plugin",
+}
+
+
+@pytest.mark.parametrize("server", ["http://127.0.0.1:1", "http://a.example", "HTTP://a"])
+@pytest.mark.parametrize("user", CREDENTIALS.values(), ids=CREDENTIALS)
+def test_no_credential_is_sent_to_a_server_without_tls(server, user, plugin, tmp_path):
+    plugin.prints("a-secret-token")
+    user = {"exec": plugin.user} if user == "plugin" else user
+    with pytest.raises(ConfigurationError, match="in clear text; give an https:// server") as no:
+        connect(kubeconfig(tmp_path / "k", server, **user))
+    assert "a-secret" not in no.value.message
+    good = kubeconfig(tmp_path / "good", "https://b.example", **user)
+    with pytest.raises(ConfigurationError, match="in clear text"):
+        connect(good, server=server)
+
+
+def test_a_client_certificate_is_not_combined_with_a_server_without_tls(environment):
+    with pytest.raises(ConfigurationError, match="in clear text"):
+        connect(environment.user_kubeconfig("someone"), server="http://127.0.0.1:1")
+    inline = read_kubeconfig(environment.user_kubeconfig("someone").read_bytes())
+    with pytest.raises(ConfigurationError, match="in clear text"):
+        connect(inline, server="http://127.0.0.1:1")
+
+
+def test_the_pods_token_is_not_sent_to_a_server_without_tls(pod):
+    with pytest.raises(ConfigurationError, match=r"service account.*in clear text"):
+        connect(server="http://127.0.0.1:1")
+
+
+def test_a_server_without_tls_is_fine_without_credentials(tmp_path):
+    """As `kubectl proxy` is one."""
+    assert connect(kubeconfig(tmp_path / "k", "http://127.0.0.1:1")).host == "127.0.0.1:1"

@@ -29,6 +29,7 @@ def written(monkeypatch):
     def configure(level="info", format="json", stream=None):
         stream = stream or io.StringIO()
         monkeypatch.setattr(sys, "stderr", stream)
+        root.handlers.clear()  # pytest's own cannot take all that is logged here
         logs.configure(level, format)
         return stream
 
@@ -171,3 +172,92 @@ def test_configuring_again_replaces_the_configuration_before(written):
     logger.error("heard once")
     assert first.getvalue() == ""
     assert [line["msg"] for line in lines(second)] == ["heard once"]
+
+
+HOSTILE = "\x1b]0;owned\x07 \x9b31m \u202e \u2066 \u2028 \x7f \ud800 für"
+
+
+class Unspeakable:
+    """Has no text."""
+
+    def __str__(self) -> str:
+        raise SystemExit("no text")
+
+
+class UnspeakableError(Exception):
+    def __str__(self) -> str:
+        raise KeyboardInterrupt
+
+
+class UnspeakableText(str):
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        raise SystemExit("no text")
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_no_control_character_is_in_a_line_whatever_was_logged(written, format):
+    out = written(level="debug", format=format)
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError as error:
+        logger.exception(HOSTILE, extra={"fields": {HOSTILE: HOSTILE, "list": [HOSTILE]}})
+        logger.error("failed %s", HOSTILE, extra={"fields": {"error": error}})
+    text = out.getvalue()
+    assert text.replace("\n", "").isprintable()
+    assert "für" in text
+    assert "\\u009b31m" in text
+    if format == "json":
+        assert [line["msg"] for line in lines(out)] == [HOSTILE, f"failed {HOSTILE}"]
+
+
+def test_every_key_of_extra_is_a_field(written):
+    out = written()
+    log = logs.bind(logger, object="a")
+    log.info("made", extra={"network": "vpc-1", "fields": {"requests": 3}})
+    [line] = lines(out)
+    assert (line["network"], line["requests"], line["object"]) == ("vpc-1", 3, "a")
+
+
+def test_a_field_may_be_named_like_an_attribute_of_a_record(written):
+    out = written()
+    log = logs.bind(logger)
+    named = {"name": "n", "msg": "m", "message": "x", "args": "a", "levelname": "l", "asctime": "t"}
+    log.info("made", extra=named)
+    log.info("made", extra={"fields": 5})
+    first, second = lines(out)
+    assert first["msg"] == second["msg"] == "made"
+    assert {key: first[f"{key}_" if key == "msg" else key] for key in named} == named
+    assert second["fields"] == 5
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_a_value_without_text_is_shown_as_its_type(written, format):
+    out = written(format=format)
+    items = [UnspeakableText("x"), UnspeakableError()]
+    logger.info("one", extra={"fields": {"value": Unspeakable(), "items": items}})
+    logger.info("two %s", Unspeakable())
+    logger.info(Unspeakable())
+    logger.error("three", extra={"fields": {"error": UnspeakableError()}})
+    try:
+        raise UnspeakableError
+    except UnspeakableError:
+        logger.exception("four")
+    text = out.getvalue()
+    assert text.count("\n") == 5
+    for words in ("<UnspeakableText>", "<UnspeakableError>", "two %s", "<Unspeakable>", "four"):
+        assert words in text
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_no_value_breaks_a_line(written, format):
+    out, looped = written(format=format), [1]
+    looped.append(looped)
+    values = {"huge": 10**5000, "nan": float("nan"), "infinite": float("inf"), "looped": looped}
+    logger.info("made", extra={"fields": values | {"small": -3, "half": 0.5, "flag": True}})
+    assert out.getvalue().count("\n") == 1
+    if format == "json":
+        line = json.loads(out.getvalue(), parse_constant=pytest.fail)
+        assert (line["huge"], line["nan"], line["looped"]) == ("<int>", "nan", [1, "<list>"])
+        assert (line["small"], line["half"], line["flag"]) == (-3, 0.5, True)

@@ -1,14 +1,14 @@
 """The Role holds what was added, and nothing more."""
 
 import pytest
-from harness import Script
+from harness import Script, cluster_rules
 
 from actuator import Permission, Resource
 from actuator.v1alpha1 import Infrastructure
 from generic.healthchecks import Check, HealthChecks, HealthResult
 from generic.manager import Manager
 from generic.options import Options
-from generic.rbac import cluster_role
+from generic.rbac import manifests
 from generic.watch import owns
 
 
@@ -21,7 +21,7 @@ def rules(manager):
     """What is allowed, by group and resource."""
     return {
         (group, resource): set(rule["verbs"])
-        for rule in cluster_role(manager, "role")["rules"]
+        for rule in cluster_rules(manager)
         for group in rule["apiGroups"]
         for resource in rule["resources"]
     }
@@ -52,6 +52,28 @@ def test_a_runnable_may_do_what_it_says(manager):
     leases = Permission(api_version="coordination.k8s.io/v1", resource="leases", verbs=["create"])
     manager.add_runnable("beats", lambda client, stop: None, permissions=[leases])
     assert rules(manager)["coordination.k8s.io", "leases"] == {"create"}
+
+
+def test_a_permission_for_one_namespace_becomes_a_role_there(manager):
+    maps = Permission(api_version="v1", resource="configmaps", verbs=["get"], namespace="mine")
+    manager.add_runnable("reads", lambda client, stop: None, permissions=[maps])
+    cluster, cluster_binding, role, binding = manifests(manager, "name", "account", "ext")
+    assert not any("configmaps" in rule["resources"] for rule in cluster["rules"])
+    assert role["metadata"] == binding["metadata"] == {"name": "name", "namespace": "mine"}
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]
+    assert (role["kind"], binding["kind"]) == ("Role", "RoleBinding")
+    assert (cluster["kind"], cluster_binding["kind"]) == ("ClusterRole", "ClusterRoleBinding")
+    assert binding["subjects"] == cluster_binding["subjects"]
+
+
+def test_leases_are_granted_in_the_namespaces_of_the_leases_alone():
+    options = Options(
+        leader_election=True, leader_election_namespace="lead", heartbeat_namespace="beat"
+    )
+    cluster, *roles = manifests(Manager(options), "name")
+    assert not any("leases" in rule["resources"] for rule in cluster["rules"])
+    verbs = {one["metadata"]["namespace"]: one["rules"][0]["verbs"] for one in roles}
+    assert verbs == {"beat": ["create", "patch"], "lead": ["create", "get", "patch"]}
 
 
 def test_health_checks_may_read_what_they_check_and_write_the_status(manager):

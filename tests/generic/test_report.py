@@ -12,7 +12,10 @@ from reports import VPC, call, evidence, life, migration, move
 
 from actuator.errors import DecodeError
 from actuator.interface import ExternalResource
-from generic.drill.evidence import Bystander, Evidence, Record
+from generic.cli.rounds import show_rounds
+from generic.cli.terminal import Terminal, show
+from generic.drill.all import Held, Round
+from generic.drill.evidence import Bystander, Evidence, Record, Strip
 from generic.drill.judge import Finding, covers, judge
 from generic.drill.migration.evidence import Arrival, MigrationEvidence
 from generic.drill.migration.page import page as migration_page
@@ -20,6 +23,7 @@ from generic.drill.migration.rules import judge as judge_migration
 from generic.drill.page import page
 from generic.drill.report import check_report, read_json, write_html, write_json
 from generic.drill.timeline import rows, summed_up, svg
+from generic.drill.trouble import CALM
 
 MARK = "&#9654;"
 
@@ -307,3 +311,41 @@ def test_each_rule_of_a_migration_can_fail(tmp_path, more, rules):
     assert reader.open == []
     assert not {"script", "state"} & set(reader.tags)
     assert ("failed" if rules else "passed") in reader.text
+
+
+HOSTILE = "\x1b]0;owned\x07 \x9b31m \u202e \u2066 \u2028 </td><script>alert(1)</script> [bold]x[/]"
+
+
+def hostile_evidence():
+    outside = ExternalResource(type=HOSTILE, id=HOSTILE, tags={HOSTILE: HOSTILE}, region=HOSTILE)
+    return evidence(
+        lives=[life(error=HOSTILE, codes=[HOSTILE], shoot=HOSTILE, kind=HOSTILE), life("C")],
+        records=[Record(shoot=HOSTILE, owner=HOSTILE, resource=outside)],
+        outside_after=[outside],
+        strips=[Strip(shoot=HOSTILE, text=f"Stripped {HOSTILE}")],
+        bystanders=[Bystander(name=HOSTILE, problem=HOSTILE)],
+    )
+
+
+def test_a_page_holds_neither_markup_nor_control_characters_from_outside():
+    seen = hostile_evidence()
+    moves = [move(shoot=HOSTILE, problem=HOSTILE)]
+    migrated = migration(moves=moves)
+    for text in (page(seen, judge(seen)), migration_page(migrated, judge_migration(migrated))):
+        assert text.replace("\n", "").isprintable()
+        assert "<script>" not in text
+        assert "\\u009b31m" in text
+
+
+def test_the_tables_of_a_drill_hold_neither_markup_nor_control_characters(tmp_path, capsys):
+    seen = hostile_evidence()
+    with Terminal() as terminal:
+        terminal.say(HOSTILE)
+        terminal.stuck(seen.lives)
+    show(seen, [*judge(seen), Finding(rule="x", title="y", problems=(HOSTILE, "z"))], tmp_path)
+    held = Round(scenario="revoked", trouble=CALM)
+    show_rounds([Held(round=held, findings=(), problem=HOSTILE, seconds=1.0)], tmp_path)
+    shown = capsys.readouterr().out
+    assert shown.replace("\n", "").isprintable()
+    assert "BROKEN" in shown
+    assert shown.count("[bold]") >= 4

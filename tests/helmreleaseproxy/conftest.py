@@ -30,7 +30,7 @@ from generic.faults import FaultProxy
 from generic.manager import Manager
 from generic.options import Options
 from generic.predicates import has_namespace
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import grant
 from generic.seed import install_kinds
 
 
@@ -76,8 +76,7 @@ def serve(environment, admin, namespace, helm, near) -> Iterator[Callable[..., M
             for actuator in (of_charts(charts), releases):
                 manager.add(actuator, predicates=[has_namespace(namespace)])
             name = f"{namespace}-{id(manager):x}"
-            admin.create(ROLES, cluster_role(manager, name))
-            admin.create(BINDINGS, role_binding(name, user=name))
+            grant(admin, manager, name)
             stack.callback(admin.delete, ROLES, name)
             stack.callback(admin.delete, BINDINGS, name)
             user = environment.user_kubeconfig(name)

@@ -132,3 +132,10 @@ def with_user(kubeconfig: bytes, **user: Any) -> bytes:
     config = json.loads(kubeconfig)
     config["users"][0]["user"] = user
     return json.dumps(config).encode()
+
+
+def with_cluster(kubeconfig: bytes, **cluster: Any) -> bytes:
+    """The kubeconfig with these fields of its cluster changed."""
+    config = json.loads(kubeconfig)
+    config["clusters"][0]["cluster"] |= cluster
+    return json.dumps(config).encode()

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+from types import SimpleNamespace
+
+import pytest
 from harness import eventually
 from helm_objects import CHARTS, RELEASES, TARGETS, with_user
 
 from actuator import RequeueAfter
-from extensions.helmreleaseproxy import HelmCharts
+from actuator.cluster import FORCE_DELETION
+from actuator.codec import decode
+from actuator.errors import Invalid
+from extensions.helmreleaseproxy import HelmCharts, HelmReleaseProxy
+from extensions.helmreleaseproxy.forced import force
 from extensions.helmreleaseproxy.targets import guard_of
 
 GUARD = guard_of("note")
@@ -134,3 +142,16 @@ def test_releases_are_forced_also_where_their_chart_does_not_come_to_it(near, wa
     near.force(CHARTS, "note")
     eventually(lambda: near.is_gone(RELEASES, "note-t"))
     assert [type for type, _ in near.orphans()] == ["Helm::Release"]
+
+
+def test_a_release_of_the_same_name_and_another_uid_is_not_forced(near):
+    old = decode(HelmReleaseProxy, near.release())
+    near.delete(RELEASES, "alone")
+    new = decode(HelmReleaseProxy, near.release())
+    assert old.metadata.uid != new.metadata.uid
+    ctx = SimpleNamespace(client=near.admin, log=logging.getLogger(__name__))
+    with pytest.raises(Invalid, match=r"metadata\.uid"):
+        force(ctx, old)
+    assert near.get(RELEASES, "alone")["metadata"].get("annotations") is None
+    force(ctx, new)
+    assert near.get(RELEASES, "alone")["metadata"]["annotations"] == {FORCE_DELETION: "true"}

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import subprocess
+import threading
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from harness import eventually, is_allowed
-from helm_objects import RELEASES, SECRETS, TARGETS, with_user
+from helm_objects import RELEASES, SECRETS, TARGETS, with_cluster, with_user
 
 from actuator import ExternalResource
+from actuator.meta import Base64
 from extensions.helmreleaseproxy import CHARTS, Charts, Helm, HelmReleaseProxy, HelmReleases
 from extensions.helmreleaseproxy.helm import unreachable_because
 from extensions.helmreleaseproxy.kinds import RELEASE_LABEL
 from generic.clock import SystemClock
+from generic.envtest.certificates import Authority
 from generic.faults.permission import Revocation, Revoked
 
 FINALIZER = HelmReleaseProxy.KIND.finalizer
@@ -25,7 +31,7 @@ def run_helm(helm, far, *arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
 
 
-@pytest.mark.parametrize("lost", ["port", "credentials", "secret", "program"])
+@pytest.mark.parametrize("lost", ["port", "credentials", "secret", "program", "hidden program"])
 def test_a_target_that_is_there_and_cannot_be_asked_keeps_the_release(
     near, way, serve, namespace, far, lost, tmp_path
 ):
@@ -41,7 +47,11 @@ def test_a_target_that_is_there_and_cannot_be_asked_keeps_the_release(
         "apiVersion": "client.authentication.k8s.io/v1",
         "command": "touch",
         "args": [str(ran)],
+        "interactiveMode": "Never",
     }
+    # PyYAML reads a key b"user", which it takes for no user; helm reads the user itself.
+    user = f'"name": "fault-proxy", !!binary dXNlcg==: {{"exec": {json.dumps(exec_)}}}, "user"'
+    hidden = json.dumps(json.loads(good)).replace('"name": "fault-proxy", "user"', user).encode()
     breaks = {
         "port": (way.proxy.go_down, "NoAnswer"),
         "credentials": (
@@ -50,6 +60,7 @@ def test_a_target_that_is_there_and_cannot_be_asked_keeps_the_release(
         ),
         "secret": (lambda: near.delete(SECRETS, "t-kubeconfig"), "NoKubeconfig"),
         "program": (lambda: near.kubeconfig("t", with_user(good, exec=exec_)), "NoKubeconfig"),
+        "hidden program": (lambda: near.kubeconfig("t", hidden), "NoKubeconfig"),
     }
     lose, reason = breaks[lost]
     lose()
@@ -247,8 +258,8 @@ def test_what_may_be_left_is_known_from_the_object_alone(helm):
 @pytest.mark.parametrize(
     ("errors", "reason"),
     [
-        ("Error: Kubernetes cluster unreachable: dial tcp: lookup x: no such host", "NoSuchHost"),
-        ("Error: Kubernetes cluster unreachable: x509: unknown authority", "NotTrusted"),
+        ("Error: Kubernetes cluster unreachable: dial tcp: lookup x: no such host", "NoAnswer"),
+        ("Error: Kubernetes cluster unreachable: x509: unknown authority", "NoAnswer"),
         ("Error: Kubernetes cluster unreachable: something new", "NoAnswer"),
         ("Error: query: secrets is forbidden: User x cannot list", "Forbidden"),
         ("Error: YAML parse error on note/templates/configmap.yaml", None),
@@ -257,3 +268,64 @@ def test_what_may_be_left_is_known_from_the_object_alone(helm):
 def test_no_answer_of_a_target_means_that_it_is_gone(errors, reason):
     found = unreachable_because(errors)
     assert (found and found.reason) == reason
+
+
+def closed_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+@pytest.fixture
+def speaks_http():
+    """A port where a server answers HTTP in clear text."""
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def test_a_tenant_sees_no_difference_between_servers_that_do_not_authenticate_themselves(
+    near, serve, far, speaks_http, caplog
+):
+    """Closed port, unknown host, no TLS, and a certificate of another authority."""
+    caplog.set_level("DEBUG")
+    good = far.kubeconfig.read_bytes()
+    ca = Base64.encode_bytes(Authority.new("another").key_pair.certificate)
+    kubeconfigs = {
+        "closed": with_cluster(good, server=f"https://127.0.0.1:{closed_port()}"),
+        "nowhere": with_cluster(good, server="https://nowhere.invalid:443"),
+        "http": with_cluster(good, server=f"https://127.0.0.1:{speaks_http}"),
+        "untrusted": with_cluster(good, **{"certificate-authority-data": ca}),
+    }
+    serve()
+    told = set()
+    for name, kubeconfig in kubeconfigs.items():
+        near.target(name)
+        near.kubeconfig(name, kubeconfig)
+        near.release(f"on-{name}", name)
+    for name in kubeconfigs:
+
+        def settled(release=f"on-{name}"):
+            condition = near.condition(RELEASES, release, "TargetReachable")
+            assert condition[1] not in ("", "Answers"), condition
+            ready = near.condition(RELEASES, release)
+            assert "Target" in ready[2], ready
+            return [one.replace(release, "x") for one in (*condition, *ready)]
+
+        told.add("|".join(eventually(settled, 120)).replace(f"/{name}", "/x"))
+    assert len(told) == 1, told
+    assert "NoAnswer" in told.pop()
+    events = str(near.events("NoAnswer")) + str(near.events("TargetUnreachable"))
+    assert "refused" not in events
+    assert "no such host" not in events
+    assert "helm cannot use the target" in caplog.text
+
+
+def test_a_helm_that_prints_without_end_is_ended(near, serve, tmp_path):
+    wrapper = tmp_path / "helm"
+    wrapper.write_text("#!/bin/sh\nhead -c 40000000 /dev/zero\nexec sleep 55\n")
+    wrapper.chmod(0o755)
+    serve(program=Helm(wrapper))
+    near.target()
+    near.release()
+    eventually(lambda: near.says(RELEASES, "alone", "NoAnswer"), seconds=20)

@@ -20,7 +20,7 @@ from generic.managedresources import ManagedResource
 from generic.manager import Manager
 from generic.options import Options
 from generic.predicates import has_namespace
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import grant
 from generic.seed import install_crds
 
 Deploy = Callable[..., Seed]
@@ -77,8 +77,7 @@ def serve_mounts(environment, admin, namespace) -> Iterator[Callable[[], None]]:
     ours = has_namespace(namespace, f"{namespace}-moved")
     manager.add(MountController(), predicates=[ours])
     name = f"mounts-{id(manager):x}"
-    admin.create(ROLES, cluster_role(manager, name))
-    admin.create(BINDINGS, role_binding(name, user=name))
+    grant(admin, manager, name)
     manager.options = attrs.evolve(manager.options, kubeconfig=environment.user_kubeconfig(name))
     yield manager.start
     manager.stop()

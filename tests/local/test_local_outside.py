@@ -116,3 +116,29 @@ def test_what_the_system_refuses_has_a_code_and_names_no_path(outside, monkeypat
 def test_a_damaged_file_is_an_error_and_not_absence(outside, content):
     outside.directory.joinpath("share.thing").write_text(content)
     assert codes(lambda: outside.delete("share", OWNER)) == ["ERR_INFRA_DEPENDENCIES"]
+
+
+@pytest.mark.parametrize(
+    "id",
+    ["../x", "../../tmp/x", "a/b", "/etc/x", "a\0b", ".", "..", ".x", "", "a\nb", "a" * 250, "Ä"],
+)
+def test_an_id_that_is_no_plain_file_name_reads_writes_and_deletes_nothing(outside, id):
+    victim = outside.directory.parent / "x.thing"
+    victim.write_text("{}")
+    before = sorted(outside.directory.parent.rglob("*"))
+    for request in (
+        lambda: outside.ensure(attrs.evolve(THING, id=id)),
+        lambda: outside.delete(id, OWNER),
+    ):
+        assert codes(request) == ["ERR_CONFIGURATION_PROBLEM"]
+    assert sorted(outside.directory.parent.rglob("*")) == before
+    assert victim.read_text() == "{}"
+
+
+def test_a_symbolic_link_in_the_folder_is_not_followed(outside):
+    victim = outside.directory.parent / "victim"
+    victim.write_text('{"type": "Local::Share", "id": "share", "tags": {}}')
+    (outside.directory / "share.thing").symlink_to(victim)
+    assert codes(lambda: outside.delete("share", {})) == ["ERR_CONFIGURATION_PROBLEM"]
+    assert codes(lambda: outside.ensure(THING)) == ["ERR_CONFIGURATION_PROBLEM"]
+    assert "share" in victim.read_text()

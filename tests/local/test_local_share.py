@@ -196,3 +196,21 @@ def test_a_share_moves_with_its_shoot(actuator, deploy, outside, seed, other_see
     moved.delete()
     eventually(moved.is_gone)
     assert outside.find({}) == []
+
+
+def test_a_restored_id_that_leads_out_of_the_folder_writes_nothing_there(
+    actuator, deploy, outside, seed, other_seed
+):
+    state = deploy(Extension).status()["state"]
+    moved = other_seed.of(Extension, "x")
+    made = manifest(Extension, seed.namespace)
+    made["metadata"] |= {
+        "namespace": other_seed.namespace,
+        "annotations": {"gardener.cloud/operation": "wait-for-state"},
+    }
+    moved.create(made)
+    moved.patch({"status": {"state": {**state, "id": "../victim"}}}, subresource="status")
+    moved.ask("restore")
+    assert_configuration_problem(moved, "'../victim'", "status.state", "restore the id")
+    assert not list(outside.directory.parent.glob("victim*"))
+    force(moved)

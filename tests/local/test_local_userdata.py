@@ -53,6 +53,18 @@ def test_files_are_written_as_they_are(run, tmp_path):
     assert (tmp_path / "quoted").stat().st_mode & 0o777 == 0o644
 
 
+def test_a_file_has_its_permissions_before_its_content(run, tmp_path):
+    """What the shell has opened when the content is decoded shows its mode at that moment."""
+    secret = tmp_path / "secret"
+    wrapper = tmp_path / "bin" / "base64"
+    modes = tmp_path / "modes"
+    wrapper.write_text(f'#!/bin/sh\nstat -c %a {secret} >> {modes}\nexec /usr/bin/base64 "$@"\n')
+    wrapper.chmod(0o755)
+    run(script([(file(secret, permissions=0o600), b"password")], []))
+    assert modes.read_text() == "600\n"
+    assert secret.read_bytes() == b"password"
+
+
 def test_what_somebody_fills_in_later_stands_readable_in_the_script(run, tmp_path):
     placeholder = b"token: '<<BOOTSTRAP_TOKEN>>' 100%\n"
     text = script([(file(tmp_path / "f", content={"transmitUnencoded": True}), placeholder)], [])

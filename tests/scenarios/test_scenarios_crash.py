@@ -15,7 +15,7 @@ from harness import BINDINGS, ROLES, Script, eventually
 from actuator import Resource
 from generic.manager import Manager
 from generic.options import Options
-from generic.rbac import cluster_role, role_binding
+from generic.rbac import grant
 
 PROGRAM = Path(__file__).with_name("mortal.py")
 LEASES = Resource("coordination.k8s.io/v1", "leases")
@@ -86,10 +86,9 @@ class Mortals:
 
 @pytest.fixture
 def mortals(environment, admin, seed, tmp_path):
-    manager = Manager(Options(leader_election=True))
+    manager = Manager(Options(leader_election=True, leader_election_namespace=seed.namespace))
     manager.add(Script(), type=seed.namespace)
-    admin.create(ROLES, cluster_role(manager, seed.namespace))
-    admin.create(BINDINGS, role_binding(seed.namespace, user=seed.namespace))
+    grant(admin, manager, seed.namespace)
     with ExitStack() as stack:
         yield Mortals(seed, environment.user_kubeconfig(seed.namespace), tmp_path, stack)
     admin.delete(BINDINGS, seed.namespace)

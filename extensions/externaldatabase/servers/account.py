@@ -50,16 +50,14 @@ class Account:
             os.chown(path, self.uid, self.gid)
         return path
 
-    def reachable(self, folder: Path, near: Path, *parts: str) -> Path:
-        """`folder`, or a copy of these parts of it in `near` where the account may not go there.
+    def reachable(self, folder: Path, near: Path) -> Path:
+        """Return `folder`, or `near`, a new copy of it, if the account cannot read `folder`.
 
-        A virtual environment, or a cache, below root's home is closed to everybody else.
+        A cache below root's home is closed to other accounts.
         """
         if not self.other or all(_is_open(place) for place in (folder, *folder.parents)):
             return folder
-        for part in parts:
-            shutil.copytree(folder / part, near / part, symlinks=True, dirs_exist_ok=True)
-        return near
+        return shutil.copytree(folder, near, symlinks=True)
 
 
 def _is_open(folder: Path) -> bool:

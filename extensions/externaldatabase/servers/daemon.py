@@ -13,12 +13,16 @@ from pathlib import Path
 
 from actuator import ActuatorError
 from extensions.externaldatabase.servers.account import Account
+from generic.envtest.certificates import Authority
 from generic.envtest.processes import Process, ProcessGroup, kill
 from generic.envtest.servers import free_port
 
-__all__ = ["HOST", "Daemon", "ServerError", "found"]
+__all__ = ["CA", "HOST", "Daemon", "ServerError", "found"]
 
 HOST = "127.0.0.1"
+_AUTHORITY = Authority.new("databases")
+CA = _AUTHORITY.key_pair.certificate.decode()
+"""Verifies all servers of this process; PEM."""
 _ONCE_SECONDS = 120.0
 _READY_SECONDS = 60.0
 _STOP_SECONDS = 10.0
@@ -44,9 +48,18 @@ class Daemon:
         self.port = free_port()
         self._group = ProcessGroup(Path(tempfile.mkdtemp(prefix=f"actuator-{name}-")))
         self.directory = self.account.own(self._group.directory)
-        self.libraries: list[Path] = []
-        """Where shared libraries are that the system has not."""
+        self._environ = {"HOME": str(self.directory), "PATH": os.defpath, "LC_ALL": "C"}
         self._process: Process | None = None
+
+    def usr(self, root: Path) -> Path:
+        """Return `usr` of unpacked packages, or of a copy that the account can reach.
+
+        The server then finds the shared libraries in there that the system lacks.
+        """
+        root = self.account.reachable(root, self.directory / "root")
+        libraries = [*root.glob("lib/*-linux-*"), *root.glob("usr/lib/*-linux-*")]
+        self._environ["LD_LIBRARY_PATH"] = os.pathsep.join(map(str, libraries))
+        return root / "usr"
 
     def private(self, name: str, text: str) -> Path:
         """A file in the directory that the account alone may read."""
@@ -54,6 +67,12 @@ class Daemon:
         path.touch(mode=0o600)
         path.write_text(text, encoding="utf-8")
         return self.account.own(path)
+
+    def certify(self) -> tuple[Path, Path]:
+        """Write a serving certificate that CA verifies, and its key; returns both files."""
+        pair = _AUTHORITY.serving([HOST])
+        certificate = self.private("tls.crt", pair.certificate.decode())
+        return certificate, self.private("tls.key", pair.key.decode())
 
     def run_once(self, command: Sequence[str | Path], text: str = "") -> None:
         """Runs a program to its end; it reads `text`. Raises ServerError."""
@@ -104,12 +123,6 @@ class Daemon:
     @property
     def _log(self) -> Path:
         return self.directory / "server.log"
-
-    @property
-    def _environ(self) -> dict[str, str]:
-        plain = {"HOME": str(self.directory), "PATH": os.defpath, "LC_ALL": "C"}
-        folders = os.pathsep.join(map(str, self.libraries))
-        return {**plain, "LD_LIBRARY_PATH": folders} if folders else plain
 
     def _failed(self, what: str, output: str) -> ServerError:
         """An error with the last lines; where there are more, they are kept."""

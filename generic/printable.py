@@ -1,0 +1,21 @@
+"""Text for people: tenants' control characters reach no terminal and no page."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+__all__ = ["echo", "printable"]
+
+
+def printable(text: str, keep: str = "") -> str:
+    r"""Escape characters without a glyph as JSON does (ESC: \u001b), but not those in `keep`."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else json.dumps(c)[1:-1] for c in text)
+
+
+def echo(text: object, *, err: bool = False) -> None:
+    """Print text, of several lines perhaps, to standard output or to standard error."""
+    click.echo(printable(str(text), keep="\n"), err=err)

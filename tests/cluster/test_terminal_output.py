@@ -1,0 +1,157 @@
+"""What tenants write reaches an operator's terminal as text: no control characters, no markup."""
+
+import json
+import unicodedata
+
+import pytest
+from builders import infrastructure
+from click.testing import CliRunner
+from harness import EVENTS, FINALIZER
+
+from actuator import ExternalResource
+from actuator.codec import decode_strictly
+from actuator.errors import DecodeError, NotFound
+from actuator.meta import format_time
+from extensions.aws.config import InfrastructureConfig
+from generic.cli.drain import drain
+from generic.cli.explain import explain
+from generic.cli.main import main
+from generic.cli.orphans import orphans
+from generic.clock import SystemClock
+from generic.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
+
+NOW = SystemClock().now()
+HOSTILE = "\x1b]0;owned\x07 \x9b31m \u202e \u2066 \u2028 \x7f [bold]loud[/bold] :smile:"
+"""Sets a terminal's title, turns it red, and reverses what follows, where it is not escaped."""
+ESCAPED = ("\\u001b]0;owned", "\\u009b31m", "\\u202e", "[bold]loud[/bold]", ":smile:")
+MODULE = """
+from actuator import Actuator
+from actuator.v1alpha1 import Infrastructure
+
+class Network(Actuator[Infrastructure]):
+    def reconcile(self, ctx, infrastructure, cluster): ...
+    def delete(self, ctx, infrastructure, cluster): ...
+
+def extension(manager):
+    manager.add(Network(), type="TYPE")
+"""
+
+
+def assert_is_printable(output):
+    """No character steers a terminal; lines, and nothing else, are kept."""
+    assert [c for c in output if unicodedata.category(c)[0] == "C" and c != "\n"] == []
+    assert "\u2028" not in output
+
+
+def assert_shows(output):
+    """The text is there, readable, wherever a table broke its lines."""
+    assert_is_printable(output)
+    joined = "".join(c for c in output if not c.isspace() and c not in "│┃|")
+    for part in ESCAPED:
+        assert part in joined
+
+
+@pytest.fixture
+def invoke(environment, monkeypatch):
+    """Runs a command on the embedded cluster; returns what it wrote to both streams."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(command, *arguments):
+        flags = ["--kubeconfig", str(environment.kubeconfig)]
+        first, *rest = arguments
+        line = [first, *flags, *rest]
+        return CliRunner().invoke(command, line).output
+
+    return run
+
+
+@pytest.fixture
+def stuck(seed, namespace, admin):
+    """An object whose error, conditions, annotations and events hold hostile text."""
+    try:
+        decode_strictly(InfrastructureConfig, {"networks": {}, HOSTILE: 1})
+    except DecodeError as error:
+        description = f"{HOSTILE} {error}"
+    assert "\x1b" in description
+    seed.create(
+        infrastructure(
+            namespace,
+            namespace,
+            finalizers=[FINALIZER],
+            annotations={"gardener.cloud/operation": HOSTILE},
+            provider_config={HOSTILE: HOSTILE},
+        )
+    )
+    seed.delete()
+    moment = format_time(NOW)
+    condition = {"type": "Ready", "status": "False", "reason": "R", "message": HOSTILE}
+    condition |= {"lastTransitionTime": moment, "lastUpdateTime": moment}
+    status = {
+        "lastError": {"description": description},
+        "lastOperation": {
+            "description": HOSTILE,
+            "lastUpdateTime": moment,
+            "progress": 1,
+            "state": "Error",
+            "type": "Delete",
+        },
+        "conditions": [condition],
+    }
+    seed.patch({"status": status}, subresource="status")
+    meta = seed.get()["metadata"]
+    about = {"kind": "Infrastructure", "namespace": namespace, "name": "infra", "uid": meta["uid"]}
+    event = {"metadata": {"name": "infra.1", "namespace": namespace}, "involvedObject": about}
+    event |= {"type": "Warning", "reason": "R", "message": HOSTILE, "lastTimestamp": moment}
+    admin.create(EVENTS, {"apiVersion": "v1", "kind": "Event", **event})
+    yield seed
+    try:
+        seed.patch({"metadata": {"finalizers": None}})
+    except NotFound:
+        pass
+
+
+def test_explain_shows_tenants_text_escaped(invoke, stuck):
+    target = f"{stuck.namespace}/Infrastructure/infra"
+    page = invoke(explain, target)
+    assert_shows(page)
+    assert page.count("\\u202e") >= 3  # the error, the condition, the event
+    assert_is_printable(invoke(explain, stuck.namespace))
+    told = invoke(explain, target, "-o", "json")
+    assert_is_printable(told)
+    assert HOSTILE in json.loads(told)["standing"]["last_error"]["description"]
+
+
+def test_drain_shows_tenants_text_escaped(invoke, stuck, tmp_path, monkeypatch):
+    name = f"terminal_{stuck.namespace.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(MODULE.replace("TYPE", stuck.namespace))
+    monkeypatch.syspath_prepend(tmp_path)
+    arguments = (f"{name}:extension", "--timeout", "0")
+    assert_shows(invoke(drain, *arguments))
+    told = invoke(drain, *arguments, "-o", "json")
+    assert_is_printable(told)
+
+
+def test_orphans_list_shows_what_an_extension_recorded_escaped(invoke, admin, namespace):
+    let_go = OrphanedFrom(
+        api_version="extensions.gardener.cloud/v1alpha1",
+        kind="Infrastructure",
+        namespace=namespace,
+        name="infra",
+        uid="0b9e6b1c-58a5-4b0a-9a53-8c1d2f3e4a5b",
+        type=namespace,
+    )
+    resource = ExternalResource(type="VPC", id=HOSTILE, region=HOSTILE, tags={"a": HOSTILE})
+    name = record(admin, let_go, resource, OrphanReason.FORCED, HOSTILE, NOW).metadata.name
+    assert_shows(invoke(orphans, "list", "--shoot", namespace))
+    told = invoke(orphans, "list", "--shoot", namespace, "-o", "json")
+    assert_is_printable(told)
+    assert json.loads(told)["orphans"][0]["id"] == HOSTILE
+    closed = invoke(orphans, "close", name, "--even-if-exists", "--note", "x")
+    assert_shows(closed)
+    admin.delete(ORPHANS, name)
+
+
+def test_an_error_at_the_end_of_a_command_is_escaped(capsys, admin, environment):
+    with pytest.raises(SystemExit):
+        main(["orphans", "close", HOSTILE, "--kubeconfig", str(environment.kubeconfig)])
+    assert_shows(capsys.readouterr().err)
