@@ -15,7 +15,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help drill test check lint types layers test-pure bench env-up env-down soak wheel lock clean dashboards mutants observe
+.PHONY: help drill test check lint types layers test-pure bench env-up env-down soak adversary wheel lock clean dashboards mutants observe
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ bench: $(STAMP) ## measure us beside controller-runtime; ARGS="--quick"
 
 soak: $(STAMP) ## 15 minutes of random faults around one manager; ARGS="--minutes 4 --seed 7"
 	@$(BIN)/python -m hack.soak $(ARGS)
+
+adversary: $(STAMP) ## attack a manager with 10,000 hostile inputs of each family; ARGS="--inputs 300 --seed 7"
+	@$(BIN)/python -m tests.adversary $(ARGS)
 
 dashboards: $(STAMP) ## write the dashboards anew, from hack/dashboards
 	@$(BIN)/python -m hack.dashboards

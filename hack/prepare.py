@@ -14,8 +14,8 @@ from extensions.externaldatabase.servers import ServerError
 from generic.charts import find_helm
 from generic.envtest.binaries import find_binaries
 from generic.envtest.errors import EnvtestError
-from hack.adversary.kubeconfigs import build_reader
 from hack.observe.programs import find_program
+from tests.adversary.kubeconfigs import build_reader
 
 
 def main() -> None:

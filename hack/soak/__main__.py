@@ -13,6 +13,7 @@ import secrets
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -32,7 +33,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     print(f"seed {arguments.seed}: --seed {arguments.seed} plays the same faults again", flush=True)
     seconds = arguments.minutes * 60
-    seen = soak(arguments.seed, seconds, folder, _say, words=arguments.words)
+    seen = soak(arguments.seed, seconds, folder, say, words=arguments.words)
     findings = judge(seen)
     _show(seen, findings)
     if all(finding.holds for finding in findings):
@@ -55,11 +56,12 @@ def _arguments() -> argparse.Namespace:
     return arguments
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Prints it at once."""
     print(text, flush=True)
 
 
-def _show(seen: Seen, findings: list[Finding]) -> None:
+def _show(seen: Seen, findings: Sequence[Finding]) -> None:
     console = Console()
     warm = seen.warm
     threads = [sample.threads for sample in warm]
@@ -81,10 +83,15 @@ def _show(seen: Seen, findings: list[Finding]) -> None:
     for row in figures.items():
         table.add_row(*row)
     console.print(table)
+    show_verdict(findings)
+
+
+def show_verdict(findings: Sequence[Finding]) -> None:
+    """Prints what holds, and what does not."""
     verdict = Table("rule", "what has to hold", "", title="Verdict", title_justify="left")
     for finding in findings:
         verdict.add_row(finding.rule, finding.title, _answer(finding))
-    console.print(verdict)
+    Console().print(verdict)
 
 
 def _outcomes(seen: Seen) -> dict[str, str]:

@@ -29,10 +29,13 @@ from hack.soak.judge import Seen, outcomes_in, unexplained
 from hack.soak.lives import Crowd, Ending
 from hack.soak.outside import Outside
 from hack.soak.subject import Things, manager_of
+from tests.adversary.intruder import Intruder
 
-__all__ = ["WORDS", "soak"]
+__all__ = ["CRASHED", "WORDS", "soak", "started"]
 
-WORDS = ("request", "stream", "actuator", "permission", "kill", "refuse")
+INPUT = "input"
+WORDS = ("request", "stream", "actuator", "permission", "kill", "refuse", INPUT)
+"""All that goes wrong by a script, and INPUT: hostile objects beside the others, all the time."""
 _PAUSE = 8.0
 """Seconds between two faults on average: objects have to get somewhere in between."""
 _USERS = 6
@@ -41,7 +44,7 @@ _PATIENCE = 180.0
 _SETTLE_SECONDS = 25.0
 """After everything has ended: calls that were set aside have come back by then."""
 _PROGRESS_SECONDS = 15.0
-_CRASHED = ("Traceback (most recent call last)", "Exception in thread")
+CRASHED = ("Traceback (most recent call last)", "Exception in thread")
 
 
 @attrs.frozen(kw_only=True)
@@ -67,19 +70,29 @@ def soak(
 
     Raises ActuatorError, ApiError or EnvtestError where it could not be held.
     """
-    script = random_script(seed, seconds, words, pause=_PAUSE)
+    faults = [word for word in words if word != INPUT]
+    script = Script(steps=[], seed=seed)
+    if faults:
+        script = random_script(seed, seconds, faults, pause=_PAUSE)
     (folder / "script.json").write_text(script.to_json())
     outside = Outside(folder)
-    with _ground(folder, say) as ground, _manager(ground) as manager:
+    with ExitStack() as stack:
+        ground = stack.enter_context(_ground(folder, say))
+        subject = ("hack.soak.subject", ground.proxy.kubeconfig, ground.names.type, folder)
+        manager = stack.enter_context(started(ground.log, *subject))
         sampler = Sampler(manager.pid)
         client = PatientClient(ground.admin, _PATIENCE)
         crowd = Crowd(client, ground.names, seed, _PATIENCE)
         crowd.start(_USERS, _STAYING)
+        intruder = Intruder(ground.admin, ground.names, seed)
+        if INPUT in words:
+            intruder.start()
         say(f"{len(script.steps)} faults within {seconds:g} s")
         end = time.monotonic() + seconds
         _play(script, manager, ground, lambda: say(_progress(crowd, sampler)), end)
         troubled = len(sampler.samples)
         say("No more faults; everything may settle")
+        intruder.finish()
         crowd.finish()
         _wait_for_outcomes(crowd, ground.log)
         time.sleep(_SETTLE_SECONDS)
@@ -88,13 +101,13 @@ def soak(
         lines = ground.log.read_text().splitlines()
         return Seen(
             lives=crowd.lives,
-            outcomes=outcomes_in(lines),
-            outside=outside.all(),
+            outcomes=intruder.without(outcomes_in(lines)),
+            outside=[one for one in outside.all() if one.tags["uid"] not in intruder.uids],
             orphans=_orphans(client),
-            made=outside.made(),
+            made=intruder.without(outside.made()),
             samples=sampler.samples[:troubled],
             settled=sampler.samples[troubled:],
-            crashes=[*dead, *(line for line in lines if line.startswith(_CRASHED))],
+            crashes=[*dead, *(line for line in lines if line.startswith(CRASHED))],
         )
 
 
@@ -103,7 +116,7 @@ def _ground(folder: Path, say: Callable[[str], None]) -> Iterator[_Ground]:
     names = Names()
     with ExitStack() as stack:
         environment = stack.enter_context(Environment(progress=say))
-        admin = connect(environment.kubeconfig, connections=_USERS + _STAYING + 2)
+        admin = connect(environment.kubeconfig, connections=_USERS + _STAYING + 4)
         install_kinds(admin, [Cluster, Orphan, Infrastructure])
         model = manager_of(Things(Outside(folder)), names.type, None)
         mine = EmbeddedSeed(environment, admin).admit(model, names.type)
@@ -112,18 +125,17 @@ def _ground(folder: Path, say: Callable[[str], None]) -> Iterator[_Ground]:
 
 
 @contextmanager
-def _manager(ground: _Ground) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "hack.soak.subject"]
-    command += [str(ground.proxy.kubeconfig), ground.names.type, str(ground.folder)]
+def started(log: Path, module: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """A manager in a process of its own, from when it works; killed in the end."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    pipe = subprocess.PIPE
     with (
-        ground.log.open("w") as log,
-        subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
-        ) as process,
+        log.open("w") as errors,
+        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors, text=True) as process,
     ):
         try:
             if process.stdout is None or process.stdout.readline() != "working\n":
-                raise ActuatorError(f"the manager did not start; see {ground.log}")
+                raise ActuatorError(f"the manager did not start; see {log}")
             yield process
         finally:
             process.kill()

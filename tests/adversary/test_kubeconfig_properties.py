@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from actuator.errors import ConfigurationError
 from generic import inline_kubeconfig
 from generic.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
-from hack.adversary.kubeconfigs import PARTS, SECRET, kubeconfig, problem, reader
+from tests.adversary.kubeconfigs import PARTS, SECRET, kubeconfig, problem, reader
 
 INPUTS = 300
 

@@ -33,7 +33,7 @@ from generic.envtest.golang import GoModule, cached_programs
 
 __all__ = ["PARTS", "SECRET", "Reader", "build_reader", "kubeconfig", "problem", "reader"]
 
-SECRET = "m4rked+Secr3t/of=a&Tenant"  # noqa: S105
+SECRET = "m4rked+Secr3t/of=a&Tenant"
 """In each credential; no error has 8 characters of it, plain, as base64 or URL-encoded."""
 _HERE = Path(__file__).parent
 _SECONDS, _KIB = 1.0, 20 * 1024

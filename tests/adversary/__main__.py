@@ -1,0 +1,48 @@
+"""The adversary: attacks a manager with generated input, and judges what others notice of it.
+
+    python -m tests.adversary [--inputs 10000] [--seed N] [--family objects values kubeconfigs]
+
+The seed is printed: it plays the same inputs again, with --only a single one of them. Exit
+status 1 when a rule was broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+import tempfile
+from pathlib import Path
+
+from generic.envtest import Environment
+from hack.soak.__main__ import say, show_verdict
+from tests.adversary.run import FAMILIES, attack
+
+
+def main() -> None:
+    """Attacks, prints what came of it, and exits."""
+    parser = argparse.ArgumentParser(prog="python -m tests.adversary", description="Attacks.")
+    parser.add_argument("--inputs", type=int, default=10_000, help="of each family")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
+    parser.add_argument("--family", nargs="+", choices=FAMILIES, default=FAMILIES)
+    parser.add_argument("--only", type=int, nargs="+", help="numbers of the inputs to play")
+    arguments = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="adversary-"))
+    broken = False
+    with Environment(progress=say) as environment:
+        for family in arguments.family:
+            say(f"{family}: seed {arguments.seed}")
+            numbers = arguments.only or range(arguments.inputs)
+            report = attack(environment, arguments.seed, family, numbers, folder, say)
+            say(f"{family}: {report}")
+            show_verdict(report.findings)
+            if report.problems:
+                broken = True
+                say(f"again: python -m tests.adversary --seed {arguments.seed} --family {family}")
+    if broken:
+        say(f"the managers' logs: {folder}")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Old mistakes, each put back into the product of the process that calls it: see test_adversary."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import generic.client
+import generic.errorinfo
+import generic.force_delete
+import generic.informer
+import generic.invoker
+import generic.status
+from actuator.errors import ApiError, api_error
+from generic.patches import test
+
+
+def frozen_status() -> None:
+    """A patch of the status tests the conditions, as Python encodes them and not as Go does."""
+    patch = generic.status._patch
+
+    def write(self: Any, method: str, path: str, body: Any, content_type: str, query=None) -> bytes:
+        encoded = json.dumps(body, separators=(",", ":")).encode()
+        managed = {"fieldManager": "actuator"} if query is None else query
+        return self.send(method, path, query=managed, body=encoded, content_type=content_type)
+
+    def tested(obj: Any, fields: Any) -> Any:
+        status = obj.get("status")
+        asked = isinstance(status, dict) and "conditions" in fields
+        more = [test("/status/conditions", status.get("conditions"))] if asked else []
+        return [*patch(obj, fields)[:1], *more, *patch(obj, fields)[1:]]
+
+    generic.client.HttpClient._write = write
+    generic.status._patch = tested
+
+
+def deep_objects() -> None:
+    """A line of the watch is read by recursion, and one that is too deep ends the watch."""
+
+    def parse(line: bytes) -> tuple[str, Any]:
+        event = json.loads(line)
+        if event["type"] == "ERROR":
+            raise api_error(int(event["object"].get("code") or 500), event["object"])
+        return event["type"], event["object"]
+
+    generic.informer._parse = parse
+
+
+def cyclic_causes() -> None:
+    """The chain of causes is followed for ever."""
+
+    def blocked_reason(error: BaseException, own: str) -> str:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, ApiError):
+                break
+            cause = cause.__cause__
+        return own or "Error"
+
+    generic.errorinfo._blocked_reason = blocked_reason
+
+
+def all_namespaces() -> None:
+    """Namespaced seed objects of an object without a namespace are looked for everywhere."""
+
+    def delete(client: Any, namespace: str, groups: Any, on_stripped: Any, **_: Any) -> None:
+        for group in groups:
+            generic.force_delete._delete_group(client, namespace, group, on_stripped)
+
+    generic.force_delete.delete_seed_objects = generic.invoker.delete_seed_objects = delete

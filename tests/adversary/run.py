@@ -1,0 +1,146 @@
+"""One attack: a cluster, a manager, bystanders, and hostile inputs, so many at a time.
+
+What the inputs are, how each lives, and what has to hold is in tests/adversary.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from pathlib import Path
+
+from actuator.cluster import Cluster
+from actuator.errors import ActuatorError
+from actuator.interface import Resource
+from generic.client import HttpClient, connect
+from generic.clock import SystemClock
+from generic.drill.names import Names
+from generic.drill.seeds import EmbeddedSeed
+from generic.envtest import Environment
+from generic.orphans import ORPHANS, Orphan
+from generic.orphans.ledger import read_orphans
+from generic.orphans.served import Serving
+from generic.orphans.verification import verify
+from generic.seed import install_kinds
+from hack.soak.figures import Sampler
+from hack.soak.run import CRASHED, started
+from tests.adversary.bystanders import Bystanders
+from tests.adversary.inputs import CLASSES, dice_of
+from tests.adversary.judge import Report, leaks
+from tests.adversary.lives import Lives
+from tests.adversary.subject import manager_of
+from tests.adversary.values import HANG
+
+__all__ = ["FAMILIES", "attack"]
+
+FAMILIES = ("objects", "values", "kubeconfigs")
+_ALIVE = 20
+"""Objects at a time."""
+_MIB = 64.0
+_PROGRESS_SECONDS = 15.0
+_VERIFIED = 300
+_SETTLE_SECONDS, _SPARE_THREADS = 2 * HANG + 15.0, 1
+
+
+def attack(
+    environment: Environment,
+    seed: int,
+    family: str,
+    numbers: Sequence[int],
+    folder: Path,
+    say: Callable[[str], None],
+    *,
+    plants: Sequence[str] = (),
+) -> Report:
+    """Lets these inputs live, and returns what broke. Raises ActuatorError where none could."""
+    report = Report(say)
+    if family == "kubeconfigs":
+        _read_kubeconfigs(seed, numbers, report)
+        return report
+    names = Names()
+    admin = connect(environment.kubeconfig, connections=_ALIVE + len(CLASSES) + 4)
+    install_kinds(admin, [Cluster, Orphan, *CLASSES])
+    model = manager_of(names.type, seed)
+    mine = EmbeddedSeed(environment, admin).admit(model, names.type)
+    subject = ("tests.adversary.subject", mine, names.type, seed, folder, *plants)
+    log = folder / f"{family}.log"
+    bystanders = Bystanders(admin, names, report)
+    with started(log, *subject) as process:
+        bystanders.start()
+        sampler = Sampler(process.pid)
+        start = sampler.look()
+        lives = Lives(admin, names, seed, report)
+        with ThreadPoolExecutor(_ALIVE) as pool:
+            pending = [pool.submit(lives.live, family, number) for number in numbers]
+            while to_go := wait(pending, timeout=_PROGRESS_SECONDS).not_done:
+                seconds, memory = sampler.samples[-1].at, sampler.samples[-1].memory
+                say(f"{seconds:5.0f} s: {len(to_go)} to go, {memory:.0f} MiB, {report}")
+        _wait_for_threads(sampler, start.threads, report)
+        bystanders.stop()
+        sampler.stop()
+        most = max([start.memory, *(sample.memory for sample in sampler.samples)])
+        report.counts["memory, MiB, at most"] = round(most)
+        if most - start.memory > _MIB:
+            report.complain("memory", "the manager", f"{start.memory:.0f} MiB, then {most:.0f} MiB")
+        _judge_process(process, log, report)
+    for one in pending:
+        one.result()  # a mistake of ours would be silent
+    _judge_rest(admin, lives, model.registrations, report)
+    return report
+
+
+def _wait_for_threads(sampler: Sampler, before: int, report: Report) -> None:
+    """Calls that hang come back after HANG seconds, each in a thread of its own."""
+    deadline = time.monotonic() + _SETTLE_SECONDS
+    with suppress(OSError):  # the process is gone, which is judged elsewhere
+        while (now := sampler.look().threads) > before + _SPARE_THREADS:
+            if time.monotonic() > deadline:
+                report.complain("alive", "the manager", f"{before} threads, and {now} in the end")
+                return
+            time.sleep(1)
+
+
+def _judge_process(process: subprocess.Popen[str], log: Path, report: Report) -> None:
+    alive = process.poll() is None
+    with suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=60)
+    if not alive or process.returncode != 0:
+        report.complain("alive", "the manager", f"exited with {process.returncode}")
+    for line in log.read_text(errors="replace").splitlines():
+        if line.startswith(CRASHED):
+            report.complain("alive", log, line)
+    for written in (log, log.with_name("metrics")):
+        if not written.exists() or leaks(written.read_bytes()):
+            report.complain("secret", written, "a part of a Secret is in it, or it is missing")
+
+
+def _judge_rest(admin: HttpClient, lives: Lives, added: Sequence[Serving], report: Report) -> None:
+    """Orphans and events, and what `actuator orphans verify` makes of the former."""
+    for resource in (Resource("v1", "events"), ORPHANS):
+        if leaks(json.dumps(admin.list(resource)).encode()):
+            report.complain("secret", resource, "a part of a Secret is in it")
+    orphans = [one for one in read_orphans(admin) if one.spec.object.uid in lives.uids]
+    report.counts["Orphans"] = len(orphans)
+    for uid in lives.owed.keys() - {one.spec.object.uid for one in orphans}:
+        report.complain("orphan", lives.owed[uid], "has no Orphan")
+    try:
+        asked = list(verify(admin, orphans[:_VERIFIED], added, SystemClock()))
+        if len(asked) != len(orphans[:_VERIFIED]):
+            raise ActuatorError("an Orphan was passed over")
+    except BaseException as error:  # whatever still_exists returned or raised
+        report.complain("alive", "orphans verify", f"{type(error).__name__}: {error}")
+
+
+def _read_kubeconfigs(seed: int, numbers: Sequence[int], report: Report) -> None:
+    from tests.adversary.kubeconfigs import kubeconfig, problem, reader
+
+    with reader() as read:
+        for number in numbers:
+            found = problem(kubeconfig(dice_of(seed, "kubeconfigs", number)), read)
+            if found:
+                report.complain("kubeconfig", f"--only {number}", found)
+            report.counts["lived"] += 1

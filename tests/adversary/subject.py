@@ -1,0 +1,72 @@
+"""The manager that is attacked, a process of its own so that its memory is nobody else's.
+
+    python -m tests.adversary.subject KUBECONFIG TYPE SEED FOLDER [MODULE:FUNCTION]
+
+Prints "working" once its caches are filled, and runs until standard input ends; then its metrics
+are in FOLDER. The function is called first: a test patches an old mistake back into the product.
+"""
+
+from __future__ import annotations
+
+import importlib
+import resource
+import sys
+from pathlib import Path
+
+import attrs
+from prometheus_client import generate_latest
+
+from actuator.v1alpha1 import Infrastructure
+from generic import logs
+from generic.healthchecks.model import Check, HealthChecks
+from generic.manager import Manager
+from generic.options import Options
+from tests.adversary.inputs import CLASSES
+from tests.adversary.values import BUDGET, CONDITION, Adversary
+
+__all__ = ["manager_of"]
+
+_TIMEOUT = 3.0
+"""Seconds for any other operation."""
+_MEMORY = 4 * 2**30
+"""Bytes of address space: what takes more is to fail here, and not on the whole machine."""
+
+
+def manager_of(type_: str, seed: int, kubeconfig: Path | None = None) -> Manager:
+    """A manager that listens nowhere and serves all kinds for this type."""
+    options = Options(
+        kubeconfig=kubeconfig,
+        metrics_bind_address="0",
+        health_bind_address="0",
+        force_delete_budget=BUDGET,
+    )
+    manager = Manager(options)
+    for cls in CLASSES:
+        cls.KIND = attrs.evolve(cls.KIND, timeout=_TIMEOUT)
+        manager.add(Adversary(cls, seed), type=type_)
+    checks = [Check(CONDITION, Adversary(Infrastructure, seed).check)]
+    manager.add_health_checks(
+        HealthChecks(cls=Infrastructure, types=type_, checks=checks, sync_period=1.0)
+    )
+    return manager
+
+
+def main() -> None:
+    """Runs until standard input ends."""
+    kubeconfig, type_, seed, folder, *plants = sys.argv[1:]
+    for module, _, function in (plant.partition(":") for plant in plants):
+        getattr(importlib.import_module(module), function)()
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    logs.configure("info", "json")
+    manager = manager_of(type_, int(seed), Path(kubeconfig))
+    manager.start()
+    if not manager.wait_synced():
+        raise SystemExit("the caches are not filled")
+    print("working", flush=True)
+    sys.stdin.read()
+    Path(folder, "metrics").write_bytes(generate_latest(manager.metrics.registry))
+    manager.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""`make adversary` with 300 inputs of each family, and each old mistake is caught by it."""
+
+from __future__ import annotations
+
+import base64
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from generic.drill.names import Names
+from generic.envtest import Environment
+from tests.adversary import texts
+from tests.adversary.inputs import MARK, dice_of, input_of
+from tests.adversary.judge import Report, leaks, problems_of
+from tests.adversary.run import FAMILIES, attack
+from tests.adversary.values import plan
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def ground():
+    """A cluster of its own: a planted mistake leaves objects that other tests would meet."""
+    with Environment() as environment:
+        yield environment
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", FAMILIES)
+def test_nothing_breaks_a_rule_in_300_inputs(ground, tmp_path, family):
+    report = attack(ground, 12, family, range(300), tmp_path, print)
+    assert report.problems == {}
+    assert report.counts["lived"] >= 270
+
+
+def is_deep(one, _made):
+    return one.deep and one.held
+
+
+def is_cyclic(one, made):
+    return one.place == "delete raises" and getattr(made, "__cause__", None) is made
+
+
+def is_escaped_by_go(one, made):
+    return one.place == "delete tries" and not one.forced and set("&<ü") & set(made)
+
+
+def is_of_no_namespace(one, _made):
+    return not one.kind.namespaced and one.held and one.forced
+
+
+def chosen(family, wanted, count):
+    """Numbers of the first inputs that meet an old mistake."""
+    names, found = Names(), []
+    for number in range(20_000):
+        one = input_of(1, family, number, names)
+        plant = plan(dice_of(1, family, number))[1] if family == "values" else None
+        hot = one.place.split(" ")[-1:] in (["raises"], ["tries"])
+        if wanted(one, plant() if plant and hot else None):
+            found.append(number)
+        if len(found) == count:
+            break
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("plant", "family", "wanted", "rules"),
+    [
+        pytest.param("frozen_status", "values", is_escaped_by_go, {"shown"}, id="frozen status"),
+        pytest.param("deep_objects", "objects", is_deep, {"shown", "budget"}, id="deep objects"),
+        pytest.param("cyclic_causes", "values", is_cyclic, {"alive"}, id="cyclic causes"),
+        pytest.param("all_namespaces", "values", is_of_no_namespace, {"served"}, id="namespaces"),
+    ],
+)
+def test_an_old_mistake_is_caught(ground, tmp_path, plant, family, wanted, rules):
+    numbers = chosen(family, wanted, 5)
+    plants = [f"tests.adversary.plants:{plant}"]
+    report = attack(ground, 1, family, numbers, tmp_path, print, plants=plants)
+    assert rules <= report.problems.keys()
+
+
+def test_the_same_seed_makes_the_same_inputs():
+    names = Names("abc")
+    for family in ("objects", "values"):
+        made = [[input_of(7, family, n, names) for n in range(50)] for _ in range(2)]
+        assert made[0] == made[1]
+        assert made[0] != [input_of(8, family, n, names) for n in range(50)]
+
+
+def test_hostile_text_is_shallow_for_a_reader_that_recurses():
+    deep = '{"a":' * 5000 + '"]}"' + "}" * 5000
+    assert texts.depth(deep) == 5000
+    assert texts.depth(texts.shallow(deep, 12)) == 12
+    dice = random.Random(3)
+    for text in (texts.document(dice) for _ in range(200)):
+        assert texts.depth(texts.shallow(text, 12)) == min(texts.depth(text), 12)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f"xx{MARK[2:12]}".encode(), id="plain"),
+        pytest.param(b"q=Zq7%2FK%2Bx9%25Wv", id="URL-encoded"),
+        pytest.param(base64.b64encode(b"ab" + MARK.encode()), id="base64"),
+    ],
+)
+def test_a_part_of_a_secret_is_found(text):
+    assert leaks(text)
+    assert not leaks(b"nothing of the kind, " + MARK[:7].encode())
+
+
+def test_a_silent_object_breaks_a_rule():
+    one = next(
+        one
+        for one in (input_of(1, "values", n, Names("abc")) for n in range(100))
+        if one.place == "reconcile raises"
+    )
+    silent = {"metadata": {"name": "x"}, "status": {}}
+    assert [rule for rule, _ in problems_of(one, silent)] == ["shown"]
+    failed = {"lastOperation": {"state": "Error"}, "lastError": {"description": "x" * 9000}}
+    assert [rule for rule, _ in problems_of(one, {**silent, "status": failed})] == ["sentence"]
+
+
+def test_the_report_counts_and_lists():
+    report = Report()
+    assert all(finding.holds for finding in report.findings)
+    assert report.problems == {}
+    report.complain("alive", "the manager", "exited")
+    broken = [finding.rule for finding in report.findings if not finding.holds]
+    assert broken == ["alive"]
+    assert "alive" in str(report)
+
+
+def test_the_command_refuses_an_unknown_family():
+    command = [sys.executable, "-m", "tests.adversary", "--family", "unknown"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "unknown" in done.stderr
