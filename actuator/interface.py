@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Generic, Literal, Protocol, TypeVar, get_args
 
@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 K = TypeVar("K", bound=Object)
+T = TypeVar("T")
 
 
 def _texts(values: Iterable[str]) -> tuple[str, ...]:
@@ -349,6 +350,7 @@ class WrappedActuator(Actuator[Any]):
     """Does what the inner one does: for those who change one thing about any actuator.
 
     It returns what the inner one returns, also where that is wrong: the framework checks it once.
+    Override a method to change one operation, `_around` to change each of the five.
     """
 
     def __init__(self, inner: Actuator[Any]) -> None:
@@ -359,29 +361,40 @@ class WrappedActuator(Actuator[Any]):
         self.watches = inner.watches
         self.finalizer = inner.finalizer
 
+    def _around(
+        self,
+        operation: str,
+        work: Callable[[Context, Any, Cluster], T],
+        ctx: Context,
+        obj: Any,
+        cluster: Cluster,
+    ) -> T:
+        """Does the `work` of an operation, which is the inner actuator's method of that name."""
+        return work(ctx, obj, cluster)
+
     def validate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Iterable[FieldProblem]:
         """See Actuator."""
         return self.inner.validate(ctx, obj, cluster)
 
     def reconcile(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
         """See Actuator."""
-        return self.inner.reconcile(ctx, obj, cluster)
+        return self._around("reconcile", self.inner.reconcile, ctx, obj, cluster)
 
     def delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
         """See Actuator."""
-        return self.inner.delete(ctx, obj, cluster)
+        return self._around("delete", self.inner.delete, ctx, obj, cluster)
 
     def restore(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
         """See Actuator."""
-        return self.inner.restore(ctx, obj, cluster)
+        return self._around("restore", self.inner.restore, ctx, obj, cluster)
 
     def migrate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
         """See Actuator."""
-        return self.inner.migrate(ctx, obj, cluster)
+        return self._around("migrate", self.inner.migrate, ctx, obj, cluster)
 
     def force_delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
         """See Actuator."""
-        return self.inner.force_delete(ctx, obj, cluster)
+        return self._around("force_delete", self.inner.force_delete, ctx, obj, cluster)
 
     def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
         """See Actuator."""

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import attrs
 
 from actuator.errors import Cancelled, DeadlineExceeded, SetAside
-from actuator.interface import Client, Clock, Propagation, Resource, SeedObjects
+from actuator.interface import Client, Clock, SeedObjects
 from actuator.meta import Object, Raw
+from generic.delegating import DelegatingClient
 from generic.operation import Operation
 from generic.store import Request
 
 __all__ = ["SET_ASIDE_AFTER", "Aside", "Call", "Calls", "Services"]
+
+T = TypeVar("T")
 
 SET_ASIDE_AFTER = 10.0
 """Seconds that a call whose time is over, or that was cancelled, has to return by itself."""
@@ -36,60 +40,16 @@ class Services:
     delete_seed_objects: Callable[[Iterable[SeedObjects]], None]
 
 
-class FencedClient:
+class FencedClient(DelegatingClient):
     """A Client that asks its call for permission before each request."""
 
-    def __init__(self, client: Client, check: Callable[[], None]) -> None:
-        self._client = client
+    def __init__(self, inner: Client, check: Callable[[], None]) -> None:
+        super().__init__(inner)
         self._check = check
 
-    def get(self, resource: Resource, name: str, namespace: str = "") -> Raw:
-        """See Client."""
+    def _around(self, request: Callable[[], T]) -> T:
         self._check()
-        return self._client.get(resource, name, namespace)
-
-    def list(
-        self, resource: Resource, namespace: str = "", *, label_selector: str = ""
-    ) -> list[Raw]:
-        """See Client."""
-        self._check()
-        return self._client.list(resource, namespace, label_selector=label_selector)
-
-    def create(self, resource: Resource, obj: Raw) -> Raw:
-        """See Client."""
-        self._check()
-        return self._client.create(resource, obj)
-
-    def apply(self, resource: Resource, obj: Raw, *, field_manager: str = "actuator") -> Raw:
-        """See Client."""
-        self._check()
-        return self._client.apply(resource, obj, field_manager=field_manager)
-
-    def patch(
-        self,
-        resource: Resource,
-        name: str,
-        namespace: str,
-        patch: Sequence[Raw] | Raw,
-        *,
-        subresource: str = "",
-    ) -> Raw:
-        """See Client."""
-        self._check()
-        return self._client.patch(resource, name, namespace, patch, subresource=subresource)
-
-    def delete(
-        self,
-        resource: Resource,
-        name: str,
-        namespace: str = "",
-        *,
-        uid: str | None = None,
-        propagation: Propagation = "Background",
-    ) -> None:
-        """See Client."""
-        self._check()
-        self._client.delete(resource, name, namespace, uid=uid, propagation=propagation)
+        return request()
 
 
 class Call:

@@ -194,6 +194,11 @@ class Together:
         }
 
     @property
+    def references(self) -> list[str]:
+        """The class of each as MODULE:CLASS, from which another process can make it."""
+        return [f"{type(part).__module__}:{type(part).__qualname__}" for part in self.parts]
+
+    @property
     def shoots_only(self) -> bool:
         """Whether each has nothing outside but the shoots; see `ShootsOnly`."""
         return all(isinstance(part, ShootsOnly) for part in self.parts)

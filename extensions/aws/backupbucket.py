@@ -22,14 +22,13 @@ from actuator import (
     FieldProblem,
 )
 from actuator.v1alpha1 import BackupBucket
+from extensions.aws.account import OnAws
 from extensions.aws.bucket import BUCKET, Bucket, Found
-from extensions.aws.cloud import Clouds
 from extensions.aws.config import refuse_provider_config
-from extensions.aws.credentials import READ_SECRETS, read_credentials
+from extensions.aws.credentials import READ_SECRETS
 from extensions.aws.errors import CloudError
 from extensions.aws.status import BackupBucketStatus, read_status, write_status
 from extensions.aws.tags import bucket_mark
-from extensions.aws.verification import still_exists
 
 __all__ = ["AwsBackupBucket"]
 
@@ -37,13 +36,10 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 """Amazon S3 user guide, "Bucket naming rules"."""
 
 
-class AwsBackupBucket(Actuator[BackupBucket]):
+class AwsBackupBucket(OnAws, Actuator[BackupBucket]):
     """A bucket in S3."""
 
     permissions = (READ_SECRETS,)
-
-    def __init__(self, endpoint_url: str | None = None) -> None:
-        self._clouds = Clouds(endpoint_url)
 
     def validate(self, ctx: Context, obj: BackupBucket, cluster: Cluster) -> Iterator[FieldProblem]:
         """A name that S3 takes, and no providerConfig."""
@@ -91,13 +87,8 @@ class AwsBackupBucket(Actuator[BackupBucket]):
                 type=BUCKET, id=name, tags=bucket_mark(name), region=obj.spec.region
             )
 
-    def still_exists(self, resource: ExternalResource) -> bool | None:
-        """By its id, or by its tags."""
-        return still_exists(self._clouds, resource)
-
     def _bucket(self, ctx: Context, obj: BackupBucket) -> Bucket:
-        credentials = read_credentials(ctx, obj.spec.secret_ref, f"BackupBucket {obj.key}")
-        cloud = self._clouds.open(credentials, obj.spec.region, ctx.check, "s3")
+        cloud = self._open(ctx, obj, obj.spec.secret_ref, obj.spec.region, "s3")
         return Bucket(cloud, obj.metadata.name, obj.spec.region)
 
     def _create(self, ctx: Context, obj: BackupBucket, bucket: Bucket) -> None:

@@ -13,21 +13,16 @@ from collections.abc import Iterable, Iterator
 
 from actuator import Cluster, Context, ExternalResource, FieldProblem
 from actuator.v1alpha1 import BackupEntry
+from extensions.aws.account import OnAws
 from extensions.aws.bucket import OBJECTS, Bucket, objects_id
-from extensions.aws.cloud import Clouds
 from extensions.aws.config import refuse_provider_config
-from extensions.aws.credentials import read_credentials
-from extensions.aws.verification import still_exists
 from generic.backupentry import GenericBackupEntry
 
 __all__ = ["AwsBackupEntry"]
 
 
-class AwsBackupEntry(GenericBackupEntry):
+class AwsBackupEntry(OnAws, GenericBackupEntry):
     """What is under `<name>/` in the bucket."""
-
-    def __init__(self, endpoint_url: str | None = None) -> None:
-        self._clouds = Clouds(endpoint_url)
 
     def validate(self, ctx: Context, obj: BackupEntry, cluster: Cluster) -> Iterator[FieldProblem]:
         """No providerConfig."""
@@ -42,8 +37,7 @@ class AwsBackupEntry(GenericBackupEntry):
     def delete_entry(self, ctx: Context, entry: BackupEntry) -> None:
         """Afterwards nothing is under the prefix; a bucket that is gone is success."""
         spec = entry.spec
-        credentials = read_credentials(ctx, spec.secret_ref, f"BackupEntry {entry.key}")
-        cloud = self._clouds.open(credentials, spec.region, ctx.check, "s3")
+        cloud = self._open(ctx, entry, spec.secret_ref, spec.region, "s3")
         Bucket(cloud, spec.bucket_name).delete_objects(_prefix(entry))
 
     def external_resources(self, obj: BackupEntry) -> Iterable[ExternalResource]:
@@ -55,10 +49,6 @@ class AwsBackupEntry(GenericBackupEntry):
             tags={"bucket": bucket, "prefix": prefix},
             region=obj.spec.region,
         )
-
-    def still_exists(self, resource: ExternalResource) -> bool | None:
-        """By its id, or by its tags."""
-        return still_exists(self._clouds, resource)
 
 
 def _prefix(obj: BackupEntry) -> str:

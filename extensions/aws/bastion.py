@@ -25,14 +25,13 @@ from actuator import (
 from actuator.meta import SecretReference
 from actuator.v1alpha1 import Bastion, LoadBalancerIngress
 from extensions.aws import tags
-from extensions.aws.cloud import Clouds
+from extensions.aws.account import OnAws
 from extensions.aws.config import BastionConfig, optional_config
-from extensions.aws.credentials import CLOUD_PROVIDER, READ_SECRETS, read_credentials
+from extensions.aws.credentials import CLOUD_PROVIDER, READ_SECRETS
 from extensions.aws.host import INSTANCE, Host
 from extensions.aws.network import SECURITY_GROUP
 from extensions.aws.profile import BastionMachine, bastion_machine
 from extensions.aws.status import BastionStatus, read_status, write_status
-from extensions.aws.verification import still_exists
 
 __all__ = ["AwsBastion"]
 
@@ -40,13 +39,10 @@ _LOOK_AGAIN = 5.0
 """Seconds between two looks at what AWS is doing."""
 
 
-class AwsBastion(Actuator[Bastion]):
+class AwsBastion(OnAws, Actuator[Bastion]):
     """An instance with a public address, and a security group."""
 
     permissions = (READ_SECRETS,)
-
-    def __init__(self, endpoint_url: str | None = None) -> None:
-        self._clouds = Clouds(endpoint_url)
 
     def validate(self, ctx: Context, obj: Bastion, cluster: Cluster) -> Iterator[FieldProblem]:
         """Ranges that a security group can let in."""
@@ -115,15 +111,10 @@ class AwsBastion(Actuator[Bastion]):
         ):
             yield ExternalResource(type=type, id=id, tags=owner, region=remembered.region)
 
-    def still_exists(self, resource: ExternalResource) -> bool | None:
-        """By its id, or by its tags."""
-        return still_exists(self._clouds, resource)
-
     def _host(self, ctx: Context, obj: Bastion, region: str) -> Host:
         namespace = obj.metadata.namespace
         reference = SecretReference(name=CLOUD_PROVIDER, namespace=namespace)
-        credentials = read_credentials(ctx, reference, f"Bastion {obj.key}")
-        cloud = self._clouds.open(credentials, region, ctx.check)
+        cloud = self._open(ctx, obj, reference, region)
         return Host(cloud, namespace, obj.metadata.name)
 
 

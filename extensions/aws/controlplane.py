@@ -30,12 +30,11 @@ from actuator import (
 )
 from actuator.v1alpha1 import ControlPlane
 from extensions.aws import seed, tags
+from extensions.aws.account import OnAws
 from extensions.aws.address import ELASTIC_IP, Address
-from extensions.aws.cloud import Clouds
 from extensions.aws.config import control_plane_config
-from extensions.aws.credentials import READ_SECRETS, read_credentials
+from extensions.aws.credentials import READ_SECRETS
 from extensions.aws.status import ControlPlaneStatus, read_status, write_status
-from extensions.aws.verification import still_exists
 
 __all__ = ["AwsControlPlane"]
 
@@ -43,7 +42,7 @@ _LOOK_AGAIN = 5.0
 """Seconds between two looks at what another controller has to finish."""
 
 
-class AwsControlPlane(Actuator[ControlPlane]):
+class AwsControlPlane(OnAws, Actuator[ControlPlane]):
     """An address, the cloud provider's configuration, a TargetGroupBinding."""
 
     seed_objects = (
@@ -66,9 +65,6 @@ class AwsControlPlane(Actuator[ControlPlane]):
             for resource in (seed.CONFIG_MAPS, seed.BINDINGS)
         ),
     )
-
-    def __init__(self, endpoint_url: str | None = None) -> None:
-        self._clouds = Clouds(endpoint_url)
 
     def reconcile(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
         """Afterwards the address and the seed objects exist, and the status has the address."""
@@ -106,13 +102,8 @@ class AwsControlPlane(Actuator[ControlPlane]):
             region=obj.spec.region,
         )
 
-    def still_exists(self, resource: ExternalResource) -> bool | None:
-        """By its id, or by its tags."""
-        return still_exists(self._clouds, resource)
-
     def _address(self, ctx: Context, obj: ControlPlane) -> Address:
-        credentials = read_credentials(ctx, obj.spec.secret_ref, f"ControlPlane {obj.key}")
-        cloud = self._clouds.open(credentials, obj.spec.region, ctx.check)
+        cloud = self._open(ctx, obj, obj.spec.secret_ref, obj.spec.region)
         return Address(cloud, obj.metadata.namespace)
 
     def _ensure_address(self, ctx: Context, obj: ControlPlane) -> None:

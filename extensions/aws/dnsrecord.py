@@ -23,9 +23,10 @@ from actuator import (
     RequeueAfter,
 )
 from actuator.v1alpha1 import DNSRecord
-from extensions.aws.cloud import GLOBAL, Clouds
+from extensions.aws.account import OnAws
+from extensions.aws.cloud import GLOBAL
 from extensions.aws.config import refuse_provider_config
-from extensions.aws.credentials import READ_SECRETS, read_credentials
+from extensions.aws.credentials import READ_SECRETS
 from extensions.aws.errors import CloudError
 from extensions.aws.records import (
     RECORD_SET,
@@ -36,7 +37,6 @@ from extensions.aws.records import (
     record_set_id,
 )
 from extensions.aws.status import DNSRecordStatus, read_status, write_status
-from extensions.aws.verification import still_exists
 
 __all__ = ["AwsDnsRecord", "record_sets"]
 
@@ -49,13 +49,10 @@ _ADDRESSES: dict[str, type[IPv4Address | IPv6Address]] = {
 }
 
 
-class AwsDnsRecord(Actuator[DNSRecord]):
+class AwsDnsRecord(OnAws, Actuator[DNSRecord]):
     """A record, and a comment beside it."""
 
     permissions = (READ_SECRETS,)
-
-    def __init__(self, endpoint_url: str | None = None) -> None:
-        self._clouds = Clouds(endpoint_url)
 
     def validate(self, ctx: Context, obj: DNSRecord, cluster: Cluster) -> Iterator[FieldProblem]:
         """Values that fit the record's type, and no providerConfig."""
@@ -106,13 +103,8 @@ class AwsDnsRecord(Actuator[DNSRecord]):
                     region=obj.spec.region or "",
                 )
 
-    def still_exists(self, resource: ExternalResource) -> bool | None:
-        """By its id, or by its tags."""
-        return still_exists(self._clouds, resource)
-
     def _records(self, ctx: Context, obj: DNSRecord) -> Records:
-        credentials = read_credentials(ctx, obj.spec.secret_ref, f"DNSRecord {obj.key}")
-        cloud = self._clouds.open(credentials, obj.spec.region or GLOBAL, ctx.check, "route53")
+        cloud = self._open(ctx, obj, obj.spec.secret_ref, obj.spec.region or GLOBAL, "route53")
         return Records(cloud, obj.key)
 
     def _search(self, obj: DNSRecord, records: Records) -> str:

@@ -16,23 +16,19 @@ from collections.abc import Iterable, Iterator
 from actuator import Actuator, ActuatorError, Cluster, ConfigurationError, Context, ExternalResource
 from actuator.v1alpha1 import Infrastructure, InfrastructureNetworking
 from extensions.aws import tags
-from extensions.aws.cloud import Clouds
+from extensions.aws.account import OnAws
 from extensions.aws.config import InfrastructureConfig, infrastructure_config
-from extensions.aws.credentials import READ_SECRETS, read_credentials
+from extensions.aws.credentials import READ_SECRETS
 from extensions.aws.network import NODES, SECURITY_GROUP, SUBNET, VPC, Network
 from extensions.aws.status import InfrastructureStatus, Vpc, read_status, write_status
-from extensions.aws.verification import still_exists
 
 __all__ = ["AwsInfrastructure"]
 
 
-class AwsInfrastructure(Actuator[Infrastructure]):
+class AwsInfrastructure(OnAws, Actuator[Infrastructure]):
     """A VPC, three subnets per zone, a security group."""
 
     permissions = (READ_SECRETS,)
-
-    def __init__(self, endpoint_url: str | None = None) -> None:
-        self._clouds = Clouds(endpoint_url)
 
     def reconcile(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:
         """Afterwards the network is as providerConfig asks, and the status has its ids."""
@@ -76,13 +72,8 @@ class AwsInfrastructure(Actuator[Infrastructure]):
         for type in _incomplete(obj, remembered.vpc):
             yield tags.to_search_for(type, owner, region)
 
-    def still_exists(self, resource: ExternalResource) -> bool | None:
-        """By its id, or by its tags."""
-        return still_exists(self._clouds, resource)
-
     def _network(self, ctx: Context, obj: Infrastructure) -> Network:
-        credentials = read_credentials(ctx, obj.spec.secret_ref, f"Infrastructure {obj.key}")
-        cloud = self._clouds.open(credentials, obj.spec.region, ctx.check)
+        cloud = self._open(ctx, obj, obj.spec.secret_ref, obj.spec.region)
         return Network(cloud, _technical_id(obj))
 
     def _ensure(

@@ -15,7 +15,7 @@ from actuator.errors import NotFound
 from actuator.meta import Base64
 from actuator.v1alpha1 import Worker, WorkerPool
 from extensions.aws import tags
-from extensions.aws.cloud import Clouds
+from extensions.aws.account import OnAws
 from extensions.aws.host import INSTANCE
 from extensions.aws.machineclass import (
     hash_items,
@@ -26,7 +26,6 @@ from extensions.aws.machineclass import (
     provider_spec,
 )
 from extensions.aws.status import Vpc
-from extensions.aws.verification import still_exists
 from generic.worker import GenericWorker, MachineGroup, in_zone, pool_hash
 
 __all__ = ["AwsWorker"]
@@ -36,11 +35,8 @@ _ZONE_LABEL = "topology.ebs.csi.aws.com/zone"
 """Label by which the CSI driver knows where a node's disks can be."""
 
 
-class AwsWorker(GenericWorker):
+class AwsWorker(OnAws, GenericWorker):
     """Machine deployments on EC2."""
-
-    def __init__(self, endpoint_url: str | None = None) -> None:
-        self._clouds = Clouds(endpoint_url)
 
     def machine_deployments(
         self, ctx: Context, worker: Worker, cluster: Cluster
@@ -58,10 +54,6 @@ class AwsWorker(GenericWorker):
         if obj.status.machine_deployments or obj.status.state is not None:
             owner = tags.mark(obj.metadata.namespace)
             yield tags.to_search_for(INSTANCE, owner, obj.spec.region)
-
-    def still_exists(self, resource: ExternalResource) -> bool | None:
-        """By its id, or by its tags."""
-        return still_exists(self._clouds, resource)
 
 
 def _groups(

@@ -18,7 +18,6 @@ from actuator.interface import Resource, resource_of
 from actuator.meta import Raw
 from generic.client import connect
 from generic.clusters import CLUSTERS
-from generic.drill.breaks import Break
 from generic.drill.names import Names
 from generic.drill.world import World, manager_for, outside
 from generic.force_delete import CONFIRM_DELETION
@@ -45,8 +44,8 @@ def foreign_world(
     with outside(rehearsal, say):
         actuators = rehearsal.actuators()
         admin = connect(kubeconfig, context, connections=40)
-        options = Options(kubeconfig=kubeconfig, context=context)
-        manager = manager_for(actuators, names, options, Break(text=""))
+        options = Options(kubeconfig=kubeconfig, context=context, outcome_events="all")
+        manager = manager_for(actuators, [names.type], options)
         world = World(names=names, admin=admin, manager=manager, actuators=actuators)
         _check_kinds(world, rehearsal)
         try:

@@ -15,7 +15,6 @@ import attrs
 
 from actuator.interface import Actuator, Client, object_class
 from actuator.meta import Kind
-from generic.drill.breaks import Break
 from generic.drill.names import Names, of_drills
 from generic.drill.patient import PatientClient
 from generic.drill.seeds import embedded_seed
@@ -25,7 +24,7 @@ from generic.manager import Manager
 from generic.options import Options
 from generic.rehearsal import Together
 
-__all__ = ["World", "add_for", "embedded_world", "kinds_of", "manager_for", "outside"]
+__all__ = ["World", "embedded_world", "kinds_of", "manager_for", "outside"]
 
 
 @attrs.frozen(kw_only=True)
@@ -72,8 +71,8 @@ def embedded_world(
         actuators = faulty(trouble, [broken.actuator(one) for one in rehearsal.actuators()])
         say("Starting the embedded cluster: etcd, kube-apiserver, kube-controller-manager")
         with embedded_seed(rehearsal, say) as seed:
-            options = Options(force_delete_budget=trouble.budget)
-            manager = manager_for(actuators, names, options, broken)
+            options = Options(force_delete_budget=trouble.budget, outcome_events="all")
+            manager = manager_for(actuators, [names.type], options, broken.client)
             mine = seed.admit(manager, names.type)  # never as administrator
             with between(trouble, seed.environment, mine, actuators) as (maker, way):
                 manager.options = attrs.evolve(manager.options, kubeconfig=way)
@@ -90,25 +89,19 @@ def embedded_world(
 
 
 def manager_for(
-    actuators: Sequence[Actuator[Any]], names: Names, options: Options, broken: Break
+    actuators: Sequence[Actuator[Any]],
+    types: Sequence[str],
+    options: Options,
+    intercept: Callable[[Client], Client] | None = None,
 ) -> Manager:
-    """A manager for the objects of this drill; it listens nowhere and stops soon."""
-    options = attrs.evolve(
-        options,
-        metrics_bind_address="0",
-        health_bind_address="0",
-        shutdown_timeout=3.0,
-        outcome_events="all",
+    """A manager for objects of these extension types; it listens nowhere and stops soon."""
+    quiet = attrs.evolve(
+        options, metrics_bind_address="0", health_bind_address="0", shutdown_timeout=3.0
     )
-    manager = Manager(options, intercept=broken.client)
+    manager = Manager(quiet, intercept=intercept)
     for actuator in actuators:
-        add_for([names.type], actuator, manager)
+        if object_class(actuator).KIND.has_operation_annotation:
+            manager.add(actuator, type=types)
+        else:
+            manager.add(actuator, predicates=[of_drills(types)])
     return manager
-
-
-def add_for(types: Sequence[str], actuator: Actuator[Any], manager: Manager) -> None:
-    """Adds an actuator for the objects of the drills with these extension types."""
-    if object_class(actuator).KIND.has_operation_annotation:
-        manager.add(actuator, type=types)
-    else:
-        manager.add(actuator, predicates=[of_drills(types)])

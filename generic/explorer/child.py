@@ -12,23 +12,22 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, BinaryIO, NoReturn
+from typing import BinaryIO, NoReturn
 
 import attrs
 import cattrs
 
-from actuator.interface import Actuator, Client, object_class
-from generic.drill.world import add_for
+from actuator.interface import object_class
+from generic.drill.world import manager_for
 from generic.explorer.counting import CountingActuator, CountingClient, Reaper
 from generic.explorer.points import Kill
-from generic.manager import Manager
 from generic.options import Options
 from generic.rehearsal import Together
 
-__all__ = ["STOP", "Order", "Task", "manager_of"]
+__all__ = ["STOP", "Order", "Task"]
 
 STOP = b"stop\n"
 
@@ -54,25 +53,6 @@ class Order:
     calls: str
     seconds: int
     kill: Kill | None = None
-
-
-def manager_of(
-    actuators: Sequence[Actuator[Any]],
-    types: Sequence[str],
-    kubeconfig: Path,
-    intercept: Callable[[Client], Client] | None = None,
-) -> Manager:
-    """A manager for objects of these extension types; it listens nowhere and stops soon."""
-    options = Options(
-        kubeconfig=kubeconfig,
-        metrics_bind_address="0",
-        health_bind_address="0",
-        shutdown_timeout=3.0,
-    )
-    manager = Manager(options, intercept=intercept)
-    for actuator in actuators:
-        add_for(types, actuator, manager)
-    return manager
 
 
 def main() -> None:
@@ -102,10 +82,10 @@ def _work(task: Task, order: Order, rehearsal: Together, lines: BinaryIO) -> NoR
         for actuator in rehearsal.actuators()
         if object_class(actuator).KIND.name in order.kinds
     ]
-    manager = manager_of(
+    manager = manager_for(
         actuators,
         [order.type],
-        Path(task.kubeconfig),
+        Options(kubeconfig=Path(task.kubeconfig)),
         lambda client: CountingClient(client, reaper),
     )
     manager.start()

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from actuator.interface import (
     Actuator,
@@ -20,12 +20,13 @@ from actuator.interface import (
     ExternalResource,
     FieldProblem,
     Resource,
-    Result,
     WrappedActuator,
 )
 from generic.explorer.points import Kill, Point, Side
 
 __all__ = ["CountingActuator", "CountingClient", "Reaper", "read_calls"]
+
+T = TypeVar("T")
 
 _CALLS = frozenset({"get", "list", "create", "apply", "patch", "delete"})
 
@@ -105,43 +106,21 @@ class CountingActuator(WrappedActuator):
         super().__init__(inner)
         self._reaper = reaper
 
+    def _around(
+        self, operation: str, work: Callable[..., T], ctx: Any, obj: Any, cluster: Any
+    ) -> T:
+        with self._reaper.around(f"actuator: {operation}"):
+            return work(ctx, obj, cluster)
+
     def validate(self, ctx: Any, obj: Any, cluster: Any, /) -> Iterable[FieldProblem]:
         """See Actuator."""
-        with self._around("validate"):
+        with self._reaper.around("actuator: validate"):
             return list(self.inner.validate(ctx, obj, cluster))
-
-    def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Result | None:
-        """See Actuator."""
-        with self._around("reconcile"):
-            return self.inner.reconcile(ctx, obj, cluster)
-
-    def restore(self, ctx: Any, obj: Any, cluster: Any, /) -> Result | None:
-        """See Actuator."""
-        with self._around("restore"):
-            return self.inner.restore(ctx, obj, cluster)
-
-    def migrate(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
-        """See Actuator."""
-        with self._around("migrate"):
-            return self.inner.migrate(ctx, obj, cluster)
-
-    def delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
-        """See Actuator."""
-        with self._around("delete"):
-            return self.inner.delete(ctx, obj, cluster)
-
-    def force_delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
-        """See Actuator."""
-        with self._around("force_delete"):
-            return self.inner.force_delete(ctx, obj, cluster)
 
     def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
         """See Actuator."""
-        with self._around("external_resources"):
+        with self._reaper.around("actuator: external_resources"):
             return list(self.inner.external_resources(obj))
-
-    def _around(self, operation: str) -> Any:
-        return self._reaper.around(f"actuator: {operation}")
 
 
 def _text(verb: str, resource: Resource, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

@@ -20,9 +20,9 @@ from actuator.interface import Actuator, ExternalResource
 from actuator.meta import Kind
 from generic.drill.names import Names
 from generic.drill.seeds import embedded_seed
-from generic.drill.world import kinds_of, outside
-from generic.explorer.child import manager_of
+from generic.drill.world import kinds_of, manager_for, outside
 from generic.garden import Garden
+from generic.options import Options
 from generic.rehearsal import Together
 
 __all__ = ["Ground", "open_ground"]
@@ -66,7 +66,7 @@ class Ground:
 
         Raises ActuatorError where it does not start.
         """
-        manager = manager_of(self.actuators, types, self.kubeconfig)
+        manager = manager_for(self.actuators, types, Options(kubeconfig=self.kubeconfig))
         manager.start()
         try:
             if not manager.wait_synced(_SYNC_SECONDS):
@@ -99,7 +99,7 @@ def open_ground(
         actuators = rehearsal.actuators()
         say("Starting the embedded cluster: etcd, kube-apiserver, kube-controller-manager")
         with embedded_seed(rehearsal, say) as seed:
-            user = seed.admit(manager_of(actuators, [names.type], Path()), names.type)
+            user = seed.admit(manager_for(actuators, [names.type], Options()), names.type)
             yield Ground(
                 rehearsal=rehearsal,
                 garden=Garden(seed.admin),

@@ -72,8 +72,7 @@ def explore(wanted: Wanted, rehearsal: Together, watcher: Watcher) -> Iterator[T
         tempfile.TemporaryDirectory(prefix="explore-") as directory,
         open_ground(rehearsal, Path(directory), wanted.patience, watcher.say) as ground,
     ):
-        references = [_reference(part) for part in rehearsal.parts]
-        task = Task(kubeconfig=str(ground.kubeconfig), rehearsals=references)
+        task = Task(kubeconfig=str(ground.kubeconfig), rehearsals=rehearsal.references)
         with lanes(task, ground.folder, _AT_ONCE) as free:
             for kind, operation in wanted.of(ground.kinds):
                 ground.renew()
@@ -227,7 +226,3 @@ class _Exploration:
 
     def _calls(self, trial: Trial) -> Path:
         return self._ground.folder / f"{trial.names.id}.calls"
-
-
-def _reference(part: object) -> str:
-    return f"{type(part).__module__}:{type(part).__qualname__}"

@@ -19,7 +19,6 @@ from actuator.interface import (
     Context,
     ExternalResource,
     FieldProblem,
-    Result,
     WrappedActuator,
 )
 from generic.faults.rules import ANY, Injection, Injections, Rule, fits
@@ -92,43 +91,23 @@ class FaultyActuator(WrappedActuator):
 
     def validate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Iterable[FieldProblem]:
         """See Actuator."""
-        return self._call("validate", ctx, obj, lambda: self.inner.validate(ctx, obj, cluster))
-
-    def reconcile(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
-        """See Actuator."""
-        return self._call("reconcile", ctx, obj, lambda: self.inner.reconcile(ctx, obj, cluster))
-
-    def delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
-        """See Actuator."""
-        return self._call("delete", ctx, obj, lambda: self.inner.delete(ctx, obj, cluster))
-
-    def restore(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
-        """See Actuator."""
-        return self._call("restore", ctx, obj, lambda: self.inner.restore(ctx, obj, cluster))
-
-    def migrate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
-        """See Actuator."""
-        return self._call("migrate", ctx, obj, lambda: self.inner.migrate(ctx, obj, cluster))
-
-    def force_delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
-        """See Actuator."""
-        return self._call(
-            "force_delete", ctx, obj, lambda: self.inner.force_delete(ctx, obj, cluster)
-        )
+        return self._around("validate", self.inner.validate, ctx, obj, cluster)
 
     def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
         """See Actuator."""
-        return self._call(
-            "external_resources", None, obj, lambda: self.inner.external_resources(obj)
-        )
+        injection = self._pick("external_resources", obj.metadata.name)
+        return self._suffer(injection, None, lambda: self.inner.external_resources(obj))
 
     def still_exists(self, resource: ExternalResource, /) -> bool | None:
         """See Actuator; what is matched by name is the resource's id."""
         injection = self._pick("still_exists", resource.id)
         return self._suffer(injection, None, lambda: self.inner.still_exists(resource))
 
-    def _call(self, operation: str, ctx: Context | None, obj: Any, work: Callable[[], T]) -> T:
-        return self._suffer(self._pick(operation, obj.metadata.name), ctx, work)
+    def _around(
+        self, operation: str, work: Callable[..., T], ctx: Context, obj: Any, cluster: Cluster
+    ) -> T:
+        injection = self._pick(operation, obj.metadata.name)
+        return self._suffer(injection, ctx, lambda: work(ctx, obj, cluster))
 
     def _pick(self, operation: str, name: str) -> Injection[ActuatorFault] | None:
         return self._faults.pick(lambda fault: fault.hits(operation, name))

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ssl
 import tempfile
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from generic.envtest.certificates import Authority, save_private
@@ -57,12 +56,7 @@ class FaultProxy:
         self.come_back()
         return self
 
-    def __exit__(
-        self,
-        exception_type: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def inject(self, fault: Fault) -> Injection[Fault]:

@@ -1,21 +1,22 @@
 """What Prometheus and Grafana are told of an extension: rules, alerts, dashboards; all of it data.
 
-The metrics themselves are `generic.metrics`' business. The dashboards are JSON beside this file,
-written by `hack/dashboards`.
+The metrics themselves are `generic.metrics`' business. The rules and alerts are in `rules.yaml`
+beside this file; the dashboards are JSON in a folder there, written by `hack/dashboards`.
 """
 
 from importlib.resources import files
 
-from generic.monitoring.alerts import ALERTS
+import yaml
+
 from generic.monitoring.model import (
     Alert,
     Group,
     Recording,
+    groups_of,
     prometheus_rule,
     rule_file,
     service_monitor,
 )
-from generic.monitoring.recording import RECORDINGS
 
 __all__ = [
     "ALERTS",
@@ -30,8 +31,9 @@ __all__ = [
     "service_monitor",
 ]
 
-GROUPS = (Group("actuator", (*RECORDINGS, *ALERTS)),)
-"""One group, so that an alert reads what was recorded in the same evaluation."""
+GROUPS = groups_of(yaml.safe_load((files(__name__) / "rules.yaml").read_text()))
+RECORDINGS = [rule for group in GROUPS for rule in group.rules if isinstance(rule, Recording)]
+ALERTS = [rule for group in GROUPS for rule in group.rules if isinstance(rule, Alert)]
 
 
 def dashboard_files() -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Rules as data, and the three files they become: a rule file, a PrometheusRule, a ServiceMonitor.
 
-Which rules there are is `recording`'s and `alerts`' business.
+Which rules there are is in `rules.yaml`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ __all__ = [
     "Group",
     "Recording",
     "Severity",
+    "groups_of",
     "prometheus_rule",
     "rule_file",
     "service_monitor",
@@ -78,6 +79,25 @@ class Group:
 
     name: str
     rules: Sequence[Recording | Alert]
+
+
+def groups_of(file: Raw) -> list[Group]:
+    """The groups of a rule file of Prometheus, whose alerts name no runbook yet."""
+    return [
+        Group(group["name"], [_rule(raw) for raw in group["rules"]]) for group in file["groups"]
+    ]
+
+
+def _rule(raw: Raw) -> Recording | Alert:
+    if "record" in raw:
+        return Recording(raw["record"], raw["expr"])
+    return Alert(
+        name=raw["alert"],
+        expr=raw["expr"],
+        lasting=raw.get("for", ""),
+        severity=Severity(raw["labels"]["severity"]),
+        **raw["annotations"],
+    )
 
 
 def rule_file(groups: Sequence[Group], runbooks: str) -> Raw:

@@ -2,67 +2,55 @@
 
 from __future__ import annotations
 
-from hack.dashboards.model import Dashboard, Form, Panel, Query, Row
+from hack.dashboards.model import Dashboard, Form, Row, show
 
 _J = 'job=~"$job"'
 _C = f'{_J}, controller=~"$controller"'
 _RI = "$__rate_interval"
 
-
-def _lines(title: str, description: str, expr: str, legend: str, unit: str = "short") -> Panel:
-    return Panel(
-        title=title,
-        description=description,
-        form=Form.LINES,
-        queries=[Query(expr, legend)],
-        unit=unit,
-        width=8,
-    )
-
-
 _ALIVE = Row(
     title="Is it alive",
     panels=[
-        Panel(
-            title="Leader",
-            description="Which replica holds the Lease.",
-            form=Form.LINES,
-            queries=[
-                Query(
-                    f"max by (instance, name) (leader_election_master_status{{{_J}}})",
-                    "{{instance}} {{name}}",
-                )
-            ],
-            width=8,
+        show(
+            Form.LINES,
+            "Leader",
+            "Which replica holds the Lease.",
+            f"max by (instance, name) (leader_election_master_status{{{_J}}})",
+            "{{instance}} {{name}}",
         ),
-        _lines(
+        show(
+            Form.LINES,
             "Heartbeat age",
             "Since when the Lease that gardenlet reads was not renewed.",
             "time() - max by (job) "
             f"(actuator_heartbeat_last_renewal_timestamp_seconds{{{_J}}} > 0)",
             "{{job}}",
-            "s",
+            unit="s",
         ),
-        _lines(
+        show(
+            Form.LINES,
             "Stream age",
             "Since when nothing was heard on a watch; a bookmark comes every minute.",
             f"max by (kind) (actuator_informer_stream_age_seconds{{{_J}}})",
             "{{kind}}",
-            "s",
+            unit="s",
         ),
-        _lines(
+        show(
+            Form.LINES,
             "Lists",
             "How often everything was listed, and why: expired is a 410.",
             f"sum by (kind, reason) (increase(actuator_informer_relists_total{{{_J}}}[{_RI}])) > 0",
             "{{kind}} {{reason}}",
         ),
-        _lines(
+        show(
+            Form.LINES,
             "Synced",
             "Whether everything of a kind was listed once.",
             f"min by (kind) (actuator_informer_synced{{{_J}}})",
             "{{kind}}",
         ),
-        _lines(
+        show(
+            Form.LINES,
             "Versions",
             "What runs.",
             f"count by (version, python_version) (actuator_build_info{{{_J}}})",
@@ -74,65 +62,74 @@ _ALIVE = Row(
 _WORK = Row(
     title="Work",
     panels=[
-        _lines(
+        show(
+            Form.LINES,
             "Reconciles by result",
             "Passes of the workers.",
             f"sum by (result) (rate(controller_runtime_reconcile_total{{{_C}}}[{_RI}]))",
             "{{result}}",
-            "ops",
+            unit="ops",
         ),
-        _lines(
+        show(
+            Form.LINES,
             "Reconcile time P95",
             "Of one pass.",
             "histogram_quantile(0.95, sum by (controller, le) "
             f"(rate(controller_runtime_reconcile_time_seconds_bucket{{{_C}}}[{_RI}])))",
             "{{controller}}",
-            "s",
+            unit="s",
         ),
-        _lines(
+        show(
+            Form.LINES,
             "Workers at work",
             "As a share of those there are.",
             f"sum by (controller) (controller_runtime_active_workers{{{_C}}})"
             f" / sum by (controller) (controller_runtime_max_concurrent_reconciles{{{_C}}})",
             "{{controller}}",
-            "percentunit",
+            unit="percentunit",
         ),
-        _lines(
+        show(
+            Form.LINES,
             "Queue depth",
             "Objects that wait for a worker.",
             f"sum by (name) (workqueue_depth{{{_C}}})",
             "{{name}}",
         ),
-        _lines(
+        show(
+            Form.LINES,
             "Queue wait P99",
             "How long objects wait for a worker.",
             "histogram_quantile(0.99, sum by (name, le) "
             f"(rate(workqueue_queue_duration_seconds_bucket{{{_C}}}[{_RI}])))",
             "{{name}}",
-            "s",
+            unit="s",
         ),
-        _lines(
+        show(
+            Form.LINES,
             "Longest running",
             "The object that a worker has had for longest.",
             f"max by (name) (workqueue_longest_running_processor_seconds{{{_C}}})",
             "{{name}}",
-            "s",
+            unit="s",
         ),
-        _lines(
+        show(
+            Form.LINES,
             "Retries",
             "Objects put back with a backoff.",
             f"sum by (name) (rate(workqueue_retries_total{{{_C}}}[{_RI}]))",
             "{{name}}",
-            "ops",
+            unit="ops",
         ),
-        _lines(
+        show(
+            Form.LINES,
             "Errors by code",
             "Of all operations.",
             f"sum by (operation, code) (rate(actuator_errors_total{{{_C}}}[{_RI}])) > 0",
             "{{operation}} {{code}}",
-            "ops",
+            unit="ops",
         ),
-        _lines(
+        show(
+            Form.LINES,
             "Bugs and calls out of time",
             "Unexpected exceptions, and calls that ran into their deadline.",
             f"sum by (controller) (increase(controller_runtime_reconcile_panics_total{{{_C}}}"
@@ -146,27 +143,30 @@ _WORK = Row(
 _COST = Row(
     title="What it costs",
     panels=[
-        _lines(
+        show(
+            Form.LINES,
             "API requests",
             "By method and status code.",
             f"sum by (method, code) (rate(rest_client_requests_total{{{_J}}}[{_RI}])) > 0",
             "{{method}} {{code}}",
-            "reqps",
+            unit="reqps",
         ),
-        _lines(
+        show(
+            Form.LINES,
             "CPU",
             "Cores in use.",
             f"sum by (job, instance) (rate(process_cpu_seconds_total{{{_J}}}[{_RI}]))"
             " and on (job) actuator_build_info",
             "{{instance}}",
         ),
-        _lines(
+        show(
+            Form.LINES,
             "Memory",
             "Resident.",
             f"sum by (job, instance) (process_resident_memory_bytes{{{_J}}})"
             " and on (job) actuator_build_info",
             "{{instance}}",
-            "bytes",
+            unit="bytes",
         ),
     ],
 )

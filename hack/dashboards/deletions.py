@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hack.dashboards.model import Dashboard, Form, Panel, Query, Row
+from hack.dashboards.model import Dashboard, Form, Panel, Query, Row, show
 
 _S = 'job=~"$job", controller=~"$controller", kind=~"$kind"'
 _C = 'job=~"$job", controller=~"$controller"'
@@ -28,15 +28,7 @@ _OLD = ((3600.0, "orange"), (86400.0, "red"))
 
 def _ended(outcome: str, title: str, description: str, color: str) -> Panel:
     expr = f'round(sum(increase(actuator_deletions_total{{{_S}, outcome="{outcome}"}}[$__range])))'
-    return Panel(
-        title=title,
-        description=description,
-        form=Form.STAT,
-        queries=[Query(expr)],
-        width=3,
-        height=4,
-        steps=[(1, color)],
-    )
+    return show(Form.STAT, title, description, expr, steps=[(1, color)])
 
 
 _SUMMARY = Row(
@@ -46,58 +38,38 @@ _SUMMARY = Row(
         _ended("force_deleted", "Deleted by force", "Force-deleted, with nothing left.", "yellow"),
         _ended("orphaned", "Orphaned", "Let go of, with something left on record.", "orange"),
         _ended("gave_up", "Gave up", "Deletions that are not tried any more.", "red"),
-        Panel(
-            title="Clean share",
-            description="Of the objects that went, those that were cleaned up normally.",
-            form=Form.STAT,
-            queries=[
-                Query(
-                    f'sum(increase(actuator_deletions_total{{{_S}, outcome="deleted"}}[$__range]))'
-                    f" / (sum(increase(actuator_deletions_total{{{_S}, {_FINAL}}}[$__range])) > 0)"
-                )
-            ],
+        show(
+            Form.STAT,
+            "Clean share",
+            "Of the objects that went, those that were cleaned up normally.",
+            f'sum(increase(actuator_deletions_total{{{_S}, outcome="deleted"}}[$__range]))'
+            f" / (sum(increase(actuator_deletions_total{{{_S}, {_FINAL}}}[$__range])) > 0)",
             unit="percentunit",
-            width=3,
-            height=4,
         ),
-        Panel(
-            title="Within 10 min",
-            description="Of the objects that went, those whose deletion took ten minutes at most.",
-            form=Form.STAT,
-            queries=[
-                Query(
-                    "sum(increase(actuator_deletion_duration_seconds_bucket"
-                    f'{{{_S}, le=~"600(\\\\.0)?"}}[$__range]))'
-                    f" / (sum(increase(actuator_deletion_duration_seconds_count{{{_S}}}[$__range]))"
-                    " > 0)"
-                )
-            ],
+        show(
+            Form.STAT,
+            "Within 10 min",
+            "Of the objects that went, those whose deletion took ten minutes at most.",
+            "sum(increase(actuator_deletion_duration_seconds_bucket"
+            f'{{{_S}, le=~"600(\\\\.0)?"}}[$__range]))'
+            f" / (sum(increase(actuator_deletion_duration_seconds_count{{{_S}}}[$__range]))"
+            " > 0)",
             unit="percentunit",
-            width=3,
-            height=4,
         ),
-        Panel(
-            title="Under deletion now",
-            description="Objects with a deletionTimestamp.",
-            form=Form.STAT,
-            queries=[Query(f"sum(max by ({_CK}, state) (actuator_terminating_objects{{{_S}}}))")],
-            width=3,
-            height=4,
+        show(
+            Form.STAT,
+            "Under deletion now",
+            "Objects with a deletionTimestamp.",
+            f"sum(max by ({_CK}, state) (actuator_terminating_objects{{{_S}}}))",
         ),
-        Panel(
-            title="Oldest",
-            description="How long the oldest object under deletion has been waiting.",
-            form=Form.STAT,
-            queries=[
-                Query(
-                    f"max(time() - min by ({_CK}) "
-                    f"(actuator_terminating_oldest_deletion_timestamp_seconds{{{_S}}}))"
-                    " or vector(0)"
-                )
-            ],
+        show(
+            Form.STAT,
+            "Oldest",
+            "How long the oldest object under deletion has been waiting.",
+            f"max(time() - min by ({_CK}) "
+            f"(actuator_terminating_oldest_deletion_timestamp_seconds{{{_S}}}))"
+            " or vector(0)",
             unit="s",
-            width=3,
-            height=4,
             steps=_OLD,
         ),
     ],
@@ -106,58 +78,42 @@ _SUMMARY = Row(
 _OVER_TIME = Row(
     title="Outcomes",
     panels=[
-        Panel(
-            title="Deletion passes by outcome",
-            description="Tries at deletions, by how they ended; the first three let go of objects.",
-            form=Form.BARS,
-            queries=[
-                Query(
-                    f"sum by (outcome) (increase(actuator_deletions_total{{{_S}}}[$__interval]))",
-                    "{{outcome}}",
-                )
-            ],
+        show(
+            Form.BARS,
+            "Deletion passes by outcome",
+            "Tries at deletions, by how they ended; the first three let go of objects.",
+            f"sum by (outcome) (increase(actuator_deletions_total{{{_S}}}[$__interval]))",
+            "{{outcome}}",
             width=12,
             colors=_OUTCOMES,
         ),
-        Panel(
-            title="Failing share by controller",
-            description="Of the tries at deletions, those that failed.",
-            form=Form.LINES,
-            queries=[
-                Query(
-                    f"sum by (controller) (rate(actuator_deletions_total{{{_S}, "
-                    'outcome=~"failed|gave_up"}[$__rate_interval])) / (sum by (controller) '
-                    f'(rate(actuator_deletions_total{{{_S}, outcome!="skipped"}}'
-                    "[$__rate_interval])) > 0)",
-                    "{{controller}}",
-                )
-            ],
+        show(
+            Form.LINES,
+            "Failing share by controller",
+            "Of the tries at deletions, those that failed.",
+            f"sum by (controller) (rate(actuator_deletions_total{{{_S}, "
+            'outcome=~"failed|gave_up"}[$__rate_interval])) / (sum by (controller) '
+            f'(rate(actuator_deletions_total{{{_S}, outcome!="skipped"}}'
+            "[$__rate_interval])) > 0)",
+            "{{controller}}",
             unit="percentunit",
             width=12,
         ),
-        Panel(
-            title="Outcomes by controller and kind",
-            description="How the deletions of each kind ended.",
-            form=Form.TABLE,
-            queries=[
-                Query(
-                    "round(sum by (controller, kind, outcome) "
-                    f"(increase(actuator_deletions_total{{{_S}}}[$__range]))) > 0"
-                )
-            ],
+        show(
+            Form.TABLE,
+            "Outcomes by controller and kind",
+            "How the deletions of each kind ended.",
+            "round(sum by (controller, kind, outcome) "
+            f"(increase(actuator_deletions_total{{{_S}}}[$__range]))) > 0",
             width=12,
         ),
-        Panel(
-            title="Error codes of failed deletions",
-            description="Gardener's codes; none: an error that its author gave no code.",
-            form=Form.RANKING,
-            queries=[
-                Query(
-                    f"sort_desc(sum by (code) (increase(actuator_errors_total{{{_C}, "
-                    'operation=~"delete|force_delete"}[$__range])) > 0)',
-                    "{{code}}",
-                )
-            ],
+        show(
+            Form.RANKING,
+            "Error codes of failed deletions",
+            "Gardener's codes; none: an error that its author gave no code.",
+            f"sort_desc(sum by (code) (increase(actuator_errors_total{{{_C}, "
+            'operation=~"delete|force_delete"}[$__range])) > 0)',
+            "{{code}}",
             width=12,
         ),
     ],
@@ -166,59 +122,39 @@ _OVER_TIME = Row(
 _STUCK = Row(
     title="Under deletion now",
     panels=[
-        Panel(
-            title="Terminating objects by state",
-            description="failing: the last try failed; gave_up: not tried any more; skipped: the "
+        show(
+            Form.BARS,
+            "Terminating objects by state",
+            "failing: the last try failed; gave_up: not tried any more; skipped: the "
             "actuator is not called; foreign_finalizer: ours is off, others hold it.",
-            form=Form.BARS,
-            queries=[
-                Query(
-                    f"sum by (state) (max by ({_CK}, state) "
-                    f"(actuator_terminating_objects{{{_S}}}))",
-                    "{{state}}",
-                )
-            ],
-            width=8,
+            f"sum by (state) (max by ({_CK}, state) (actuator_terminating_objects{{{_S}}}))",
+            "{{state}}",
             colors=_STATES,
         ),
-        Panel(
-            title="Age of the oldest",
-            description="Since when the oldest object of each kind has been under deletion.",
-            form=Form.LINES,
-            queries=[
-                Query(
-                    "time() - min by (kind) "
-                    f"(actuator_terminating_oldest_deletion_timestamp_seconds{{{_S}}})",
-                    "{{kind}}",
-                )
-            ],
+        show(
+            Form.LINES,
+            "Age of the oldest",
+            "Since when the oldest object of each kind has been under deletion.",
+            "time() - min by (kind) "
+            f"(actuator_terminating_oldest_deletion_timestamp_seconds{{{_S}}})",
+            "{{kind}}",
             unit="s",
-            width=8,
             steps=_OLD,
         ),
-        Panel(
-            title="Ages of the objects under deletion",
-            description="How many are at most so old, in seconds.",
-            form=Form.RANKING,
-            queries=[
-                Query(
-                    f"sort(sum by (le) (max by ({_CK}, le) "
-                    f"(actuator_terminating_age_seconds_bucket{{{_S}}})))",
-                    "{{le}}",
-                )
-            ],
-            width=8,
+        show(
+            Form.RANKING,
+            "Ages of the objects under deletion",
+            "How many are at most so old, in seconds.",
+            f"sort(sum by (le) (max by ({_CK}, le) "
+            f"(actuator_terminating_age_seconds_bucket{{{_S}}})))",
+            "{{le}}",
         ),
-        Panel(
-            title="Oldest objects",
-            description="By name, where the manager runs with --metrics-oldest-terminating.",
-            form=Form.TABLE,
-            queries=[
-                Query(
-                    f"topk(20, time() - max by ({_CK}, namespace, name, state) "
-                    f"(actuator_terminating_object_deletion_timestamp_seconds{{{_S}}}))"
-                )
-            ],
+        show(
+            Form.TABLE,
+            "Oldest objects",
+            "By name, where the manager runs with --metrics-oldest-terminating.",
+            f"topk(20, time() - max by ({_CK}, namespace, name, state) "
+            f"(actuator_terminating_object_deletion_timestamp_seconds{{{_S}}}))",
             unit="s",
             width=24,
             opt_in=True,
@@ -249,19 +185,14 @@ _DURATIONS = Row(
             unit="s",
             width=8,
         ),
-        Panel(
-            title="Deletion durations",
-            description="The same as a distribution.",
-            form=Form.HEATMAP,
-            queries=[
-                Query(
-                    "sum by (le) "
-                    f"(increase(actuator_deletion_duration_seconds_bucket{{{_S}}}[$__interval]))",
-                    "{{le}}",
-                )
-            ],
+        show(
+            Form.HEATMAP,
+            "Deletion durations",
+            "The same as a distribution.",
+            "sum by (le) "
+            f"(increase(actuator_deletion_duration_seconds_bucket{{{_S}}}[$__interval]))",
+            "{{le}}",
             unit="s",
-            width=8,
         ),
         Panel(
             title="Force deletion: time to the end",
@@ -275,50 +206,35 @@ _DURATIONS = Row(
             unit="s",
             width=8,
         ),
-        Panel(
-            title="Force deletion: budget used",
-            description="The longest force deletions (P99), as a share of their budget.",
-            form=Form.LINES,
-            queries=[
-                Query(
-                    "histogram_quantile(0.99, sum by (job, controller, kind, le) "
-                    f"(rate(actuator_force_deletion_duration_seconds_bucket{{{_S}}}"
-                    f"[$__rate_interval]))) / max by ({_CK}) "
-                    f"(actuator_force_delete_budget_seconds{{{_S}}})",
-                    "{{kind}}",
-                )
-            ],
+        show(
+            Form.LINES,
+            "Force deletion: budget used",
+            "The longest force deletions (P99), as a share of their budget.",
+            "histogram_quantile(0.99, sum by (job, controller, kind, le) "
+            f"(rate(actuator_force_deletion_duration_seconds_bucket{{{_S}}}"
+            f"[$__rate_interval]))) / max by ({_CK}) "
+            f"(actuator_force_delete_budget_seconds{{{_S}}})",
+            "{{kind}}",
             unit="percentunit",
-            width=8,
             steps=[(1.0, "red")],
         ),
-        Panel(
-            title="Actuator calls P95",
-            description="Time inside one call, by operation.",
-            form=Form.LINES,
-            queries=[
-                Query(
-                    "histogram_quantile(0.95, sum by (operation, le) "
-                    f"(rate(actuator_operation_duration_seconds_bucket{{{_C}}}[$__rate_interval])))",
-                    "{{operation}}",
-                )
-            ],
+        show(
+            Form.LINES,
+            "Actuator calls P95",
+            "Time inside one call, by operation.",
+            "histogram_quantile(0.95, sum by (operation, le) "
+            f"(rate(actuator_operation_duration_seconds_bucket{{{_C}}}[$__rate_interval])))",
+            "{{operation}}",
             unit="s",
-            width=8,
         ),
-        Panel(
-            title="Calls by operation and result",
-            description="pending: it asked to be called again; terminal: it is not tried again.",
-            form=Form.LINES,
-            queries=[
-                Query(
-                    "sum by (operation, result) "
-                    f"(rate(actuator_operations_total{{{_C}}}[$__rate_interval])) > 0",
-                    "{{operation}} {{result}}",
-                )
-            ],
+        show(
+            Form.LINES,
+            "Calls by operation and result",
+            "pending: it asked to be called again; terminal: it is not tried again.",
+            "sum by (operation, result) "
+            f"(rate(actuator_operations_total{{{_C}}}[$__rate_interval])) > 0",
+            "{{operation}} {{result}}",
             unit="ops",
-            width=8,
         ),
     ],
 )
@@ -326,81 +242,53 @@ _DURATIONS = Row(
 _LEFT = Row(
     title="What was left, and what was taken away",
     panels=[
-        Panel(
-            title="Orphans on record",
-            description="What force deletions left outside the seed, as it stands now.",
-            form=Form.BARS,
-            queries=[
-                Query(
-                    "sum by (state, resource_type) (max by (job, kind, resource_type, state) "
-                    '(actuator_orphans{job=~"$job", kind=~"$kind"}))',
-                    "{{resource_type}} {{state}}",
-                )
-            ],
+        show(
+            Form.BARS,
+            "Orphans on record",
+            "What force deletions left outside the seed, as it stands now.",
+            "sum by (state, resource_type) (max by (job, kind, resource_type, state) "
+            '(actuator_orphans{job=~"$job", kind=~"$kind"}))',
+            "{{resource_type}} {{state}}",
             width=12,
         ),
-        Panel(
-            title="Newly orphaned resources",
-            description="What may have been left outside, by type.",
-            form=Form.BARS,
-            queries=[
-                Query(
-                    "sum by (controller, resource_type) "
-                    f"(increase(actuator_orphaned_resources_reported_total{{{_C}}}[$__interval]))",
-                    "{{controller}} {{resource_type}}",
-                )
-            ],
+        show(
+            Form.BARS,
+            "Newly orphaned resources",
+            "What may have been left outside, by type.",
+            "sum by (controller, resource_type) "
+            f"(increase(actuator_orphaned_resources_reported_total{{{_C}}}[$__interval]))",
+            "{{controller}} {{resource_type}}",
             width=12,
         ),
-        Panel(
-            title="Seed finalizers stripped",
-            description="Finalizers of others that force deletions took off objects in the seed.",
-            form=Form.BARS,
-            queries=[
-                Query(
-                    "sum by (controller, resource) "
-                    f"(increase(actuator_seed_finalizers_stripped_total{{{_C}}}[$__interval]))",
-                    "{{controller}} {{resource}}",
-                )
-            ],
-            width=8,
+        show(
+            Form.BARS,
+            "Seed finalizers stripped",
+            "Finalizers of others that force deletions took off objects in the seed.",
+            "sum by (controller, resource) "
+            f"(increase(actuator_seed_finalizers_stripped_total{{{_C}}}[$__interval]))",
+            "{{controller}} {{resource}}",
         ),
-        Panel(
-            title="Deletions bypassed",
-            description="Somebody took our finalizer off before cleanup was finished.",
-            form=Form.BARS,
-            queries=[
-                Query(
-                    "sum by (kind) "
-                    f"(increase(actuator_deletions_bypassed_total{{{_S}}}[$__interval]))",
-                    "{{kind}}",
-                )
-            ],
-            width=8,
+        show(
+            Form.BARS,
+            "Deletions bypassed",
+            "Somebody took our finalizer off before cleanup was finished.",
+            f"sum by (kind) (increase(actuator_deletions_bypassed_total{{{_S}}}[$__interval]))",
+            "{{kind}}",
         ),
-        Panel(
-            title="Force deletions over budget",
-            description="Ended without their actuator.",
-            form=Form.BARS,
-            queries=[
-                Query(
-                    "sum by (kind) "
-                    f"(increase(actuator_force_deletions_over_budget_total{{{_S}}}[$__interval]))",
-                    "{{kind}}",
-                )
-            ],
-            width=8,
+        show(
+            Form.BARS,
+            "Force deletions over budget",
+            "Ended without their actuator.",
+            "sum by (kind) "
+            f"(increase(actuator_force_deletions_over_budget_total{{{_S}}}[$__interval]))",
+            "{{kind}}",
         ),
-        Panel(
-            title="Firing alerts",
-            description="Those of this project; each has a runbook.",
-            form=Form.TABLE,
-            queries=[
-                Query(
-                    "sum by (alertname, severity, controller, kind) "
-                    '(ALERTS{job=~"$job", alertname=~"Actuator.+", alertstate="firing"})'
-                )
-            ],
+        show(
+            Form.TABLE,
+            "Firing alerts",
+            "Those of this project; each has a runbook.",
+            "sum by (alertname, severity, controller, kind) "
+            '(ALERTS{job=~"$job", alertname=~"Actuator.+", alertstate="firing"})',
             width=24,
         ),
     ],

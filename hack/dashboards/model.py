@@ -37,6 +37,11 @@ class Form(StrEnum):
         """Whether only the end of the time range is asked for."""
         return self in (Form.STAT, Form.TABLE, Form.RANKING)
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height where a panel does not say its own."""
+        return (3, 4) if self is Form.STAT else (8, 7)
+
 
 @attrs.frozen
 class Query:
@@ -55,12 +60,20 @@ class Panel:
     form: Form
     queries: Sequence[Query]
     unit: str = "short"
-    width: int = 6
-    height: int = 7
+    width: int = attrs.Factory(lambda panel: panel.form.size[0], takes_self=True)
+    height: int = attrs.Factory(lambda panel: panel.form.size[1], takes_self=True)
     colors: Mapping[str, str] = attrs.field(factory=dict)
     steps: Sequence[tuple[float, str]] = ()
     opt_in: bool = False
     """Whether it stays empty until a flag of the manager is set."""
+
+
+def show(
+    form: Form, title: str, description: str, expr: str, legend: str = "", **more: Any
+) -> Panel:
+    """A panel of one query; `more` are other fields of it."""
+    queries = [Query(expr, legend)]
+    return Panel(title=title, description=description, form=form, queries=queries, **more)
 
 
 @attrs.frozen(kw_only=True)

@@ -265,7 +265,8 @@ def test_a_tls_server_name_is_the_one_that_is_verified(environment):
 
 def test_an_encrypted_private_key_is_an_error_and_no_question_on_the_terminal(folder):
     authority = Authority.new("a")
-    encrypted = authority.key.private_bytes(
+    key = serialization.load_pem_private_key(authority.key_pair.key, password=None)
+    encrypted = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.TraditionalOpenSSL,
         serialization.BestAvailableEncryption(b"password"),

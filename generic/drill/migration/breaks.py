@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from actuator.errors import ActuatorError
 from actuator.interface import Actuator, Client, Resource, Result, WrappedActuator
@@ -16,6 +17,7 @@ from generic.drill.breaks import FINALIZERS, Break, RewritingClient, make_twin
 __all__ = ["EACH", "MIGRATION_BREAKS"]
 
 EACH = "each"
+T = TypeVar("T")
 
 
 class _NeverRestores(WrappedActuator):
@@ -73,17 +75,11 @@ class _EachItsOwn(WrappedActuator):
         super().__init__(inner)
         self._buggy = [one.actuator(inner) for one in _BREAKS.values()]
 
-    def restore(self, ctx: Any, obj: Any, cluster: Any, /) -> Result | None:
-        """See Actuator."""
-        return self._of(obj).restore(ctx, obj, cluster)
-
-    def migrate(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
-        """See Actuator."""
-        self._of(obj).migrate(ctx, obj, cluster)
-
-    def delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
-        """See Actuator."""
-        self._of(obj).delete(ctx, obj, cluster)
+    def _around(
+        self, operation: str, work: Callable[..., T], ctx: Any, obj: Any, cluster: Any
+    ) -> T:
+        result: T = getattr(self._of(obj), operation)(ctx, obj, cluster)
+        return result
 
     def _of(self, obj: Any) -> Actuator[Any]:
         number = _number(obj.metadata.namespace)

@@ -55,8 +55,8 @@ def main() -> None:
         broken.actuator(Recorder(actuator, task.seed, Path(task.calls)))
         for actuator in rehearsal.actuators()
     ]
-    options = Options(kubeconfig=Path(task.kubeconfig))
-    manager = manager_for(actuators, Names(task.drill), options, broken)
+    options = Options(kubeconfig=Path(task.kubeconfig), outcome_events="all")
+    manager = manager_for(actuators, [Names(task.drill).type], options, broken.client)
     manager.start()
     if not manager.wait_synced(_SYNC_SECONDS):
         sys.exit(f"not synced within {_SYNC_SECONDS:.0f} s")

@@ -10,17 +10,20 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import cattrs
 
-from actuator.interface import Actuator, Result, WrappedActuator
+from actuator.interface import Actuator, WrappedActuator
 from generic.drill.migration.evidence import Call
 from generic.garden import SHOOT
 
 __all__ = ["Recorder", "digest", "read_calls"]
+
+T = TypeVar("T")
 
 
 class Recorder(WrappedActuator):
@@ -31,30 +34,11 @@ class Recorder(WrappedActuator):
         self._seed = seed
         self._path = path
 
-    def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Result | None:
-        """See Actuator."""
-        self._note("reconcile", obj)
-        return self.inner.reconcile(ctx, obj, cluster)
-
-    def restore(self, ctx: Any, obj: Any, cluster: Any, /) -> Result | None:
-        """See Actuator."""
-        self._note("restore", obj)
-        return self.inner.restore(ctx, obj, cluster)
-
-    def migrate(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
-        """See Actuator."""
-        self._note("migrate", obj)
-        return self.inner.migrate(ctx, obj, cluster)
-
-    def delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
-        """See Actuator."""
-        self._note("delete", obj)
-        return self.inner.delete(ctx, obj, cluster)
-
-    def force_delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
-        """See Actuator."""
-        self._note("force_delete", obj)
-        return self.inner.force_delete(ctx, obj, cluster)
+    def _around(
+        self, operation: str, work: Callable[..., T], ctx: Any, obj: Any, cluster: Any
+    ) -> T:
+        self._note(operation, obj)
+        return work(ctx, obj, cluster)
 
     def _note(self, operation: str, obj: Any) -> None:
         call = Call(

@@ -14,7 +14,6 @@ import attrs
 from actuator.errors import NotFound
 from actuator.interface import Client
 from actuator.meta import Kind, Raw
-from generic.drill.breaks import Break
 from generic.drill.migration.child import Task
 from generic.drill.migration.evidence import Arrival, Call, Kill
 from generic.drill.migration.recorder import digest
@@ -109,7 +108,7 @@ def open_sides(
             seed="",
             kubeconfig="",
             calls=str(folder / "calls"),
-            rehearsals=[_reference(part) for part in rehearsal.parts],
+            rehearsals=rehearsal.references,
             shared=rehearsal.share(),
             break_rule=settings.break_rule or "",
         )
@@ -139,11 +138,12 @@ def _side(
         seed = stack.enter_context(embedded_seed(rehearsal, say))
         owners = Owners(seed.admin, actuators, namespaces)
         stack.enter_context(looking(owners.look, "owners"))
-        manager = manager_for(actuators, Names(task.drill), Options(), Break(text=""))
+        manager = manager_for(actuators, [Names(task.drill).type], Options())
         user = seed.admit(manager, f"drill-{task.drill}")
         log = Path(task.calls).with_name(f"{task.seed}.log")
         task = attrs.evolve(task, kubeconfig=str(user))
-        victim = stack.enter_context(Victim(task, log, lambda: time.monotonic() - began))
+        victim = Victim(task, log, lambda: time.monotonic() - began)
+        stack.callback(victim.close)
         yield Side(
             garden=Garden(seed.admin),
             victim=victim,
@@ -190,7 +190,3 @@ def _content(obj: Raw | None) -> str:
     """A digest of what the object says, whatever it is called and whoever owns it."""
     apart = ("apiVersion", "kind", "metadata", "status")
     return "" if obj is None else digest({k: v for k, v in obj.items() if k not in apart})
-
-
-def _reference(part: object) -> str:
-    return f"{type(part).__module__}:{type(part).__qualname__}"

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
-
-import attrs
 
 from actuator.errors import ActuatorError
 from generic.drill.migration.child import WORKING, Task
 from generic.drill.migration.evidence import Kill
+from generic.drill.program import Program
 
 __all__ = ["Victim"]
 
@@ -27,7 +21,7 @@ _SOONEST, _LATEST = 0.05, 1.5
 
 
 class Victim:
-    """The manager of one seed; runs while this is open as a context.
+    """The manager of one seed; it runs until `close`.
 
     `log` gets what the process says on standard error. Raises ActuatorError where it does not
     start.
@@ -38,14 +32,11 @@ class Victim:
         self._task = task
         self._log = log
         self._now = now
-        self._process: subprocess.Popen[str] | None = None
-
-    def __enter__(self) -> Self:
         self._start()
-        return self
 
-    def __exit__(self, *_error: object) -> None:
-        self._end()
+    def close(self) -> None:
+        """Ends it by SIGKILL."""
+        self._program.kill()
 
     @contextmanager
     def endangered(self, phase: str, dice: random.Random) -> Iterator[None]:
@@ -74,43 +65,18 @@ class Victim:
             raise failed[0]
 
     def _kill(self, phase: str) -> None:
-        self._end()
+        self._program.kill()
         self.kills.append(Kill(seed=self._task.seed, phase=phase, at=self._now()))
         self._start()
 
     def _start(self) -> None:
-        path = os.pathsep.join(filter(None, sys.path))
-        with self._log.open("a") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "generic.drill.migration.child"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env={**os.environ, "PYTHONPATH": path},
-                text=True,
-            )
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None and stdout is not None  # noqa: PT018 - they are pipes
+        self._program = program = Program("generic.drill.migration.child", self._log)
         try:
-            stdin.write(json.dumps(attrs.asdict(self._task)) + "\n")
-            stdin.flush()
-            said = stdout.readline().strip()
+            program.send(self._task)
+            said = program.receive()
         except BrokenPipeError:
             said = ""
         if said != WORKING:
-            self._end()
-            last = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            why = last[-1] if last else "it said nothing"
+            program.kill()
+            why = program.last_words() or "it said nothing"
             raise ActuatorError(f"the manager of the {self._task.seed} did not start: {why}")
-
-    def _end(self) -> None:
-        """SIGKILL: it gets no chance to finish anything."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait(10)
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with suppress(BrokenPipeError):
-                    pipe.close()

@@ -1,0 +1,153 @@
+"""Keys and certificates: EC P-256, on `cryptography`. Knows no Kubernetes and no rotation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import attrs
+
+from actuator.errors import ConfigurationError
+
+try:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+except ImportError as error:
+    raise ConfigurationError(
+        "certificates need the package `cryptography`: pip install 'gardener-actuator[secrets]'"
+    ) from error
+
+__all__ = [
+    "CLIENT_AUTH",
+    "SERVER_AUTH",
+    "KeyPair",
+    "issue",
+    "new_authority",
+    "new_private_key",
+    "save_private",
+    "x509",
+]
+
+CLIENT_AUTH, SERVER_AUTH = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
+_SKEW = timedelta(hours=1)
+
+
+@attrs.frozen
+class KeyPair:
+    """A certificate and its private key, both PEM."""
+
+    certificate: bytes
+    key: bytes = attrs.field(repr=False)
+
+    def save(self, certificate: Path, key: Path) -> None:
+        """Writes both files; the key is readable by its owner only."""
+        certificate.write_bytes(self.certificate)
+        save_private(key, self.key)
+
+
+def new_authority(common_name: str, now: datetime, lifetime: timedelta) -> KeyPair:
+    """A certificate authority that signed itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = _subject(common_name, ())
+    builder = (
+        _builder(subject, subject, key.public_key(), now, lifetime)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(signs=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+    return KeyPair(_pem(builder.sign(key, hashes.SHA256())), _private_pem(key))
+
+
+def issue(
+    authority: KeyPair,
+    common_name: str,
+    now: datetime,
+    lifetime: timedelta,
+    *,
+    usages: Sequence[x509.ObjectIdentifier],
+    organizations: Sequence[str] = (),
+    names: Sequence[x509.GeneralName] = (),
+) -> KeyPair:
+    """A certificate with a key of its own, that is not valid longer than its authority."""
+    issuer = x509.load_pem_x509_certificate(authority.certificate)
+    issuer_key = serialization.load_pem_private_key(authority.key, password=None)
+    assert isinstance(issuer_key, ec.EllipticCurvePrivateKey), "authorities have EC keys"
+    key = ec.generate_private_key(ec.SECP256R1())
+    lifetime = min(lifetime, issuer.not_valid_after_utc - now)
+    identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key())
+    subject = _subject(common_name, organizations)
+    builder = (
+        _builder(subject, issuer.subject, key.public_key(), now, lifetime)
+        .add_extension(_key_usage(signs=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+        .add_extension(identifier, critical=False)
+    )
+    if names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    return KeyPair(_pem(builder.sign(issuer_key, hashes.SHA256())), _private_pem(key))
+
+
+def new_private_key() -> bytes:
+    """A key by itself, PEM."""
+    return _private_pem(ec.generate_private_key(ec.SECP256R1()))
+
+
+def save_private(path: Path, content: bytes) -> None:
+    """Writes a new file that only its owner may read, from its first byte on."""
+    path.touch(mode=0o600, exist_ok=False)
+    path.write_bytes(content)
+
+
+def _subject(common_name: str, organizations: Sequence[str]) -> x509.Name:
+    names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, one) for one in organizations]
+    return x509.Name([*names, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    now: datetime,
+    lifetime: timedelta,
+) -> x509.CertificateBuilder:
+    now = now.astimezone(UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _SKEW)
+        .not_valid_after(now + lifetime)
+    )
+
+
+def _key_usage(*, signs: bool) -> x509.KeyUsage:
+    """Python 3.13 and later refuse an authority whose certificate does not say that it signs."""
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        content_commitment=False,
+        key_encipherment=not signs,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """Unencrypted, in the format that the API server reads."""
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.TraditionalOpenSSL,
+        serialization.NoEncryption(),
+    )

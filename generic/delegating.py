@@ -1,0 +1,75 @@
+"""DelegatingClient: a Client in front of another one, with one place to act around each request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from actuator.interface import Client, Propagation, Resource
+from actuator.meta import Raw
+
+__all__ = ["DelegatingClient"]
+
+T = TypeVar("T")
+
+
+class DelegatingClient:
+    """A Client that passes each request to the inner one, through `_around`.
+
+    It has the methods of `Client` and no others, whatever else the inner one offers.
+    """
+
+    def __init__(self, inner: Client) -> None:
+        self._inner = inner
+
+    def _around(self, request: Callable[[], T]) -> T:
+        """Makes the request and returns its answer; override it to check, delay or retry."""
+        return request()
+
+    def get(self, resource: Resource, name: str, namespace: str = "") -> Raw:
+        """See Client."""
+        return self._around(lambda: self._inner.get(resource, name, namespace))
+
+    def list(
+        self, resource: Resource, namespace: str = "", *, label_selector: str = ""
+    ) -> list[Raw]:
+        """See Client."""
+        return self._around(
+            lambda: self._inner.list(resource, namespace, label_selector=label_selector)
+        )
+
+    def create(self, resource: Resource, obj: Raw) -> Raw:
+        """See Client."""
+        return self._around(lambda: self._inner.create(resource, obj))
+
+    def apply(self, resource: Resource, obj: Raw, *, field_manager: str = "actuator") -> Raw:
+        """See Client."""
+        return self._around(lambda: self._inner.apply(resource, obj, field_manager=field_manager))
+
+    def patch(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str,
+        patch: Sequence[Raw] | Raw,
+        *,
+        subresource: str = "",
+    ) -> Raw:
+        """See Client."""
+        return self._around(
+            lambda: self._inner.patch(resource, name, namespace, patch, subresource=subresource)
+        )
+
+    def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str | None = None,
+        propagation: Propagation = "Background",
+    ) -> None:
+        """See Client."""
+        self._around(
+            lambda: self._inner.delete(resource, name, namespace, uid=uid, propagation=propagation)
+        )
