@@ -33,6 +33,7 @@ __all__ = [
     "decode",
     "decode_json",
     "decode_strictly",
+    "depth_problem",
     "encode",
     "plain_json",
     "read_json",
@@ -119,7 +120,7 @@ def _read(text: bytes) -> tuple[Any, bool]:
 def depth_problem(obj: Raw) -> str:
     """Which field of an object that was read has a CUT, for people; "" where none has."""
     for part in ("spec", "status"):
-        fields = obj.get(part)
+        fields = obj.get(part) if isinstance(obj, dict) else None
         for name, value in fields.items() if isinstance(fields, dict) else ():
             if CUT in json.dumps(value):
                 return f"{part}.{name} is nested deeper than {MAX_DEPTH} levels; flatten it"

@@ -1,13 +1,23 @@
 """The converter: what the API server hands out comes back equal, and nothing is coerced."""
 
 import copy
+import json
 
 import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actuator.codec import decode, decode_json, decode_strictly, encode
+from actuator.codec import (
+    CUT,
+    MAX_DEPTH,
+    decode,
+    decode_json,
+    decode_strictly,
+    encode,
+    plain_json,
+    read_json,
+)
 from actuator.errors import DecodeError
 from actuator.meta import Base64, parse_time
 from actuator.v1alpha1 import Cluster, ControlPlane, Infrastructure
@@ -293,3 +303,66 @@ def test_a_nested_status_has_its_kind_and_an_empty_kind_is_left_out():
         "remembered": {"apiVersion": "example.org/v1", "kind": "Remembered", "id": "1"}
     }
     assert encode(Outermost(kind="X")) == {"kind": "X"}
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(alphabet='{}[]"\\ü\u2028a'),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+)
+
+
+def nested(levels: int, value: object) -> object:
+    """`value`, in so many lists and objects."""
+    for level in range(levels):
+        value = [value] if level % 2 else {"a": value, "}": "["}
+    return value
+
+
+def test_what_lies_within_the_limit_is_read_as_it_is():
+    value = nested(MAX_DEPTH, "x")
+    assert read_json(json.dumps(value).encode()) == value
+
+
+@given(JSON_VALUES, st.integers(0, 20))
+def test_any_json_is_read_as_it_is(value, levels):
+    wrapped = nested(levels, value)
+    assert read_json(json.dumps(wrapped).encode()) == wrapped
+
+
+@given(JSON_VALUES, st.sampled_from([MAX_DEPTH + 1, 950, 5000, 9990]))
+def test_only_what_lies_too_deep_is_left_out(value, levels):
+    text = '[{"]":' * (levels // 2) + json.dumps(value) + "}]" * (levels // 2)
+    found = read_json(f'{{"before": {json.dumps(value)}, "deep": {text}, "after": 1}}'.encode())
+    assert (found["before"], found["after"]) == (value, 1)
+    deep, depth = found["deep"], 1
+    while isinstance(deep, (list, dict)):
+        deep, depth = deep[0] if isinstance(deep, list) else deep["]"], depth + 1
+    assert (deep, depth) == (CUT, MAX_DEPTH)
+
+
+def test_an_object_with_a_part_left_out_names_the_field():
+    text = b'{"spec":{"providerConfig":' + b'{"a":' * 300 + b"1" + b"}" * 300 + b"}}"
+    for read in (text, json.dumps(read_json(text)).encode()):
+        with pytest.raises(DecodeError, match=r"spec\.providerConfig is nested deeper than 200"):
+            decode_json(Infrastructure, read)
+
+
+@pytest.mark.parametrize("text", [b"", b"[", b"[" * 9990, b'{"a":1,}', b'"a', b"nul"])
+def test_what_is_not_json_is_a_value_error(text):
+    with pytest.raises(ValueError):
+        read_json(text)
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), 2**63, -(2**63) - 1, 10**400, {1}, b"x", nested(300, 1), "x" * 101]
+)
+def test_what_the_api_server_could_not_keep_is_no_plain_json(value):
+    with pytest.raises((ValueError, TypeError, RecursionError)):
+        plain_json(value, 100 if isinstance(value, str) else 10**6)
+
+
+def test_plain_json_is_a_copy():
+    value = {"a": [1, -(2**63), 2**63 - 1, 1.5, None, "ü"]}
+    copied = plain_json(value, 1000)
+    assert copied == value
+    assert copied["a"] is not value["a"]

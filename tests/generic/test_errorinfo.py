@@ -1,0 +1,100 @@
+"""An error is read once: bounded, whatever it is, and without keeping its frames."""
+
+import gc
+import logging
+import weakref
+
+import pytest
+
+from actuator import ActuatorError, ErrorCode, RequeueAfter
+from actuator.errors import DecodeError, Forbidden, Invalid, NotFound, Unavailable
+from generic.errorinfo import MAX_TEXT, describe, read_error, shorten
+from generic.healthchecks.runs import Runs
+
+AUTH = ErrorCode.ERR_INFRA_UNAUTHENTICATED
+WEBHOOK = 'admission webhook "w" denied the request'
+
+
+def caused(error, cause):
+    error.__cause__ = cause
+    return error
+
+
+def test_codes_are_those_of_the_whole_chain():
+    inner = ActuatorError("inner", codes=[AUTH])
+    assert read_error(caused(ValueError("outer"), inner)).codes == (AUTH,)
+    assert read_error(RequeueAfter(1, cause=inner)).codes == (AUTH,)
+
+
+def test_codes_that_are_none_of_gardeners_are_left_out():
+    error = ActuatorError("x", codes=[AUTH])
+    error.codes = ("ERR_INFRA_UNAUTHENTICATED", object(), "nonsense", None)
+    assert read_error(error).codes in ((AUTH,), ())
+    error.codes = 7
+    assert read_error(error).codes == ()
+
+
+def test_an_object_that_cannot_be_read_is_a_matter_of_configuration():
+    assert read_error(DecodeError("x")).codes == (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("x"), "Error"),
+        (ActuatorError("x"), "ActuatorError"),
+        (ActuatorError("x", reason="Own"), "Own"),
+        (caused(ActuatorError("x", reason="Own"), Forbidden(403, "no")), "Forbidden"),
+        (NotFound(404, "GET /api/v1/namespaces/a/secrets/b: gone"), "SecretMissing"),
+        (Unavailable(0, "x"), "APIServerUnavailable"),
+        (Forbidden(403, WEBHOOK), "WebhookDenied"),
+        (Invalid(422, "refused"), "RefusedByAPIServer"),
+    ],
+)
+def test_what_blocks_has_one_word(error, reason):
+    assert read_error(error).blocked_reason == reason
+
+
+def test_seconds_that_were_changed_to_nonsense_are_replaced():
+    error = RequeueAfter(5, "later")
+    error.seconds = float("nan")
+    info = read_error(error)
+    assert info.waits
+    assert info.requeue_after == 60.0
+
+
+def test_a_text_is_bounded_in_bytes_and_has_no_control_characters():
+    text = describe(ActuatorError("ü\x1b[31m" * 10_000))
+    assert len(text.encode()) <= MAX_TEXT
+    assert text.isprintable()
+    assert shorten("\ud800") == "?"
+
+
+def test_a_long_chain_of_causes_is_read_to_a_limit():
+    error = ActuatorError("first", codes=[AUTH])
+    for number in range(100_000):
+        error = caused(ValueError(number), error)
+    assert read_error(error).codes == ()
+
+
+def test_the_variables_of_a_check_that_raised_are_freed_at_once():
+    class Large:
+        """Stands for what an author has in a local variable."""
+
+    kept = []
+
+    def check(_ctx=None):
+        large = Large()
+        kept.append(weakref.ref(large))
+        raise ValueError("x")
+
+    log = logging.getLogger("generic.healthchecks.runs")
+    log.disabled, enabled = True, gc.isenabled()
+    gc.disable()
+    try:
+        Runs().run("uid", [check], 5)
+        assert kept[0]() is None
+    finally:
+        log.disabled = False
+        if enabled:
+            gc.enable()
