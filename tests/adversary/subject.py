@@ -42,7 +42,6 @@ def manager_of(type_: str, seed: int, kubeconfig: Path | None = None) -> Manager
     )
     manager = Manager(options)
     for cls in CLASSES:
-        cls.KIND = attrs.evolve(cls.KIND, timeout=_TIMEOUT)
         manager.add(Adversary(cls, seed), type=type_)
     checks = [Check(CONDITION, Adversary(Infrastructure, seed).check)]
     manager.add_health_checks(
@@ -58,6 +57,8 @@ def main() -> None:
         getattr(importlib.import_module(module), function)()
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     logs.configure("info", "json")
+    for cls in CLASSES:  # of this process alone
+        cls.KIND = attrs.evolve(cls.KIND, timeout=_TIMEOUT)
     manager = manager_of(type_, int(seed), Path(kubeconfig))
     manager.start()
     if not manager.wait_synced():
