@@ -13,6 +13,7 @@ published and the annotation removed before the call.
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -23,12 +24,7 @@ from actuator.codec import decode_json, encode, plain_json
 from actuator.errors import (
     ActuatorError,
     ApiError,
-    Conflict,
     ErrorCode,
-    Forbidden,
-    NotFound,
-    TooManyRequests,
-    Unauthorized,
 )
 from actuator.interface import Clock
 from actuator.meta import Kind, LastOperationState, Object, Raw, format_time
@@ -44,7 +40,7 @@ from generic.status import Failure
 from generic.store import Entry, Header, Request
 from generic.writer import Vanished, Writer
 
-__all__ = ["Attempt"]
+__all__ = ["Attempt", "StatusUnwritable", "is_refused"]
 
 _ROUNDS = 10  # of read again and patch again, before the queue's backoff takes over
 _GERUNDS = {
@@ -59,6 +55,7 @@ _GERUNDS = {
 
 _MAX_STATUS = 2**20
 """Bytes of JSON of one field of a status: etcd takes 1.5 MiB for a whole object."""
+_TOO_LARGE = re.compile("too large|larger than max")
 _SHORT = 1024
 """Bytes of an error's text in a status that the API server refused before."""
 
@@ -155,9 +152,10 @@ class Attempt:
     def wait(self, description: str) -> None:
         """Afterwards the status says Processing, and what for.
 
-        With it goes what the actuator changed: an id in there must not get lost.
+        With it goes what the actuator changed: an id in there must not get lost. Raises
+        StatusUnwritable.
         """
-        self._show(LastOperationState.PROCESSING, description, self._checked())
+        self._show_changed(LastOperationState.PROCESSING, description)
 
     @property
     def others_finalizers(self) -> list[str]:
@@ -172,10 +170,11 @@ class Attempt:
         self._changed, self.unwritable = {}, None
         try:
             after = encode(self._obj).get("status") or {}
-            changed = status.changes(self._before, after)
-            self._changed = {name: _plain(name, value) for name, value in changed.items()}
-        except StatusUnwritable as error:
-            self.unwritable = error
+            for name, value in status.changes(self._before, after).items():
+                try:
+                    self._changed[name] = _plain(name, value)
+                except StatusUnwritable as error:  # the other fields are kept
+                    self.unwritable = error
         except BaseException as error:  # what an object of the author's raises when it is read
             self.unwritable = StatusUnwritable("status", describe(error))
 
@@ -190,7 +189,16 @@ class Attempt:
     def succeed(self) -> None:
         """Afterwards the status says Succeeded. Raises StatusUnwritable."""
         text = f"Successfully finished {self.doing}"
-        self._show(LastOperationState.SUCCEEDED, text, self._checked())
+        self._show_changed(LastOperationState.SUCCEEDED, text)
+
+    def _show_changed(self, state: LastOperationState, text: str) -> None:
+        changed = self._checked()
+        try:
+            self._show(state, text, changed)
+        except ApiError as error:
+            if not changed or not is_refused(error):
+                raise
+            raise StatusUnwritable("the status", describe(error)) from error
 
     def fail(self, failure: Failure) -> None:
         """Afterwards the status says what went wrong.
@@ -202,13 +210,13 @@ class Attempt:
         if failure.blocked is not None:
             reason, message = failure.blocked
             short = attrs.evolve(short, blocked=(reason, shorten(message, _SHORT)))
-        bare = attrs.evolve(short, blocked=None)
+        bare = attrs.evolve(short, blocked=None, reason="")
         for less, changed in ((failure, self._changed), (short, {}), (bare, {})):
             try:
                 self._show_failure(less, changed)
                 return
             except ApiError as error:
-                if less is bare or not _is_refused(error):
+                if less is bare or not is_refused(error):
                     raise
 
     def _checked(self) -> Raw:
@@ -302,6 +310,7 @@ class Attempt:
     def _write_status(self, changed: Raw, build: Callable[[Raw, Raw], list[Raw]]) -> None:
         """Writes what `build` makes of the object as it is now, and of what changed."""
         with self._lock:
+            self._refresh()  # others may have written meanwhile
             for attempt in range(_ROUNDS):
                 raw = json.loads(self._entry.raw)
                 patch = build(raw, status.onto(raw, changed, self._before))
@@ -329,11 +338,15 @@ def _plain(field: str, value: Any) -> Any:
         raise StatusUnwritable(f"status.{field}", str(error)) from None
 
 
-def _is_refused(error: ApiError) -> bool:
-    """Whether the API server said no to what was written, and not to who or when."""
-    return error.status >= 400 and not isinstance(
-        error, (Unauthorized, Forbidden, NotFound, Conflict, TooManyRequests)
-    )
+def is_refused(error: BaseException) -> bool:
+    """Whether the API server said no to what was written, and not to who or when.
+
+    What is too large for etcd, or for the way there, is answered with 500.
+    """
+    if not isinstance(error, ApiError):
+        return False
+    too_large = error.status == 500 and _TOO_LARGE.search(error.message) is not None
+    return too_large or error.status in (400, 413, 422)
 
 
 def _with_blocked(raw: Raw, changed: Raw, failure: Failure, now: str) -> Raw:

@@ -127,7 +127,7 @@ class Bypasses:
     def _record(self, obj: object, report: Reporter) -> list[Orphan]:
         """Afterwards it is counted, said and recorded what may be left. Raises ApiError."""
         left: list[ExternalResource] = [UNKNOWN]
-        if obj is not None:
+        if obj is not None and not self.invoker.calls.hangs(report.request, report.uid):
             left = left_outside(self.invoker, report, obj) or left
         now = self.invoker.clock.now()
         orphans = [

@@ -86,7 +86,7 @@ class Call:
     def check(self) -> None:
         """See Context."""
         if self._cancelled is not None:
-            raise self._cancelled
+            raise SetAside(str(self._cancelled))  # anew: one that is shared keeps every frame
         if self.clock.monotonic() >= self.deadline:
             raise DeadlineExceeded("the time for this operation is over")
         self._gate()

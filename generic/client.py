@@ -10,10 +10,12 @@ Addresses, TLS and credentials are kubeconfig.py's business, watching is informe
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -31,6 +33,8 @@ from generic.kubeconfig import Access, find_access
 
 __all__ = ["HttpClient", "Silence", "connect", "path_of"]
 
+logger = logging.getLogger(__name__)
+
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -42,6 +46,12 @@ FIELD_MANAGER = "actuator"
 _CONNECT_TIMEOUT = 5.0
 _TIMEOUT = urllib3.Timeout(connect=_CONNECT_TIMEOUT, read=30.0)
 _PAGE = 500
+_MOST_TEXT = 8192
+"""Characters of an error: API servers repeat the value that they refuse."""
+_MOST_PAGES, _MOST_BYTES = 20, 16 * 2**20
+"""Of one list, and of one answer, of a server of a tenant."""
+_NO_ANSWER = "the API server cannot be reached, or does not prove who it is"
+"""Of a tenant's server: which of both would tell what listens in the seed's network."""
 _USER_AGENT = "gardener-actuator"
 _Objects = list[Raw]
 
@@ -65,7 +75,9 @@ def connect(
     `observe` hears method, host and code of every request. Raises ConfigurationError with one
     sentence on what is wrong with which file.
     """
-    return HttpClient(find_access(kubeconfig, context, connections, server), observe=observe)
+    access = find_access(kubeconfig, context, connections, server)
+    is_trusted = not isinstance(kubeconfig, InlineKubeconfig)
+    return HttpClient(access, observe=observe, is_trusted=is_trusted)
 
 
 def path_of(resource: Resource, namespace: str = "", name: str = "", subresource: str = "") -> str:
@@ -88,9 +100,15 @@ class HttpClient:
     """Kubernetes objects over HTTP; see `actuator.Client`. Safe to use from any thread."""
 
     def __init__(
-        self, access: Access, *, observe: Callable[[str, str, str], None] | None = None
+        self,
+        access: Access,
+        *,
+        observe: Callable[[str, str, str], None] | None = None,
+        is_trusted: bool = True,
     ) -> None:
+        """`is_trusted`: whether the server is not a tenant's; else what it sends is bounded."""
         self._access = access
+        self._is_trusted = is_trusted
         self._observe = observe or (lambda _method, _host, _code: None)
         self._gate: Callable[[], None] = _open
         self._limit = _TIMEOUT
@@ -138,7 +156,9 @@ class HttpClient:
         Raises Gone where reading took so long that the rest is no longer there.
         """
         query = {"limit": str(_PAGE), "labelSelector": label_selector}
-        while True:
+        for number in count(1):
+            if number > _MOST_PAGES and not self._is_trusted:
+                raise Unavailable(0, f"GET {resource}: the list has more than {_MOST_PAGES} pages")
             page = _object(self.send("GET", path_of(resource, namespace), query=query))
             kind = str(page.get("kind", "")).removesuffix("List")
             typed = {"apiVersion": resource.api_version, "kind": kind}
@@ -203,9 +223,10 @@ class HttpClient:
         """The body of the answer; `timeout` in seconds, 30 if None. Raises ApiError."""
         limit = self._limit if timeout is None else _timeout(timeout)
         response = self._request(method, path, query, body, content_type, limit, stream=False)
+        data = response.data if self._is_trusted else _bounded(response, method, path)
         if response.status >= 300:
-            raise _error(method, path, response.status, response.data, response.headers)
-        return response.data
+            raise _error(method, path, response.status, data, response.headers)
+        return data
 
     @contextmanager
     def stream(
@@ -233,7 +254,7 @@ class HttpClient:
         content_type: str,
         query: Mapping[str, str] | None = None,
     ) -> bytes:
-        encoded = _as_go_writes(body)
+        encoded = _as_go_writes(body, yaml=content_type == APPLY_PATCH)
         managed = {"fieldManager": FIELD_MANAGER} if query is None else query
         return self.send(method, path, query=managed, body=encoded, content_type=content_type)
 
@@ -269,13 +290,17 @@ class HttpClient:
                 timeout=timeout,
                 retries=False,
                 redirect=False,
-                preload_content=not stream,
+                preload_content=not stream and self._is_trusted,
             )
             code = str(response.status)
         except (HTTPError, OSError) as error:
             if isinstance(error, SSLError):
                 self._access.distrusted(pool)
-            raise _broken(method, path, error) from error
+            broken = _broken(method, path, error)
+            if self._is_trusted:
+                raise broken from error
+            logger.debug("no answer", extra={"fields": {"error": str(broken)}})
+            raise Unavailable(0, _NO_ANSWER) from None
         finally:
             self._observe(method, self._access.host, code)
         if response.status == 401:
@@ -291,6 +316,19 @@ def _timeout(read: float) -> urllib3.Timeout:
     return urllib3.Timeout(connect=_CONNECT_TIMEOUT, read=read)
 
 
+def _bounded(response: BaseHTTPResponse, method: str, path: str) -> bytes:
+    """The body as it was sent: a tenant's server can send, or compress, any amount."""
+    try:
+        body = response.read(_MOST_BYTES + 1, decode_content=False)
+    except (HTTPError, OSError) as error:
+        raise _broken(method, path, error) from error
+    if len(body) > _MOST_BYTES:
+        response.close()
+        raise Unavailable(0, f"{method} {path}: the answer has more than {_MOST_BYTES} bytes")
+    response.release_conn()
+    return body
+
+
 def _body(response: BaseHTTPResponse, path: str) -> bytes:
     try:
         return response.read()
@@ -299,16 +337,19 @@ def _body(response: BaseHTTPResponse, path: str) -> bytes:
 
 
 _ESCAPED_BY_GO = re.compile("[&<>\u2028\u2029]")
+_NOT_IN_YAML = re.compile("[\ufeff\ufffe\uffff\x7f-\x9f]")
 
 
-def _as_go_writes(body: object) -> bytes:
-    """JSON with the escapes of Go's encoding/json, and no others.
+def _as_go_writes(body: object, *, yaml: bool) -> bytes:
+    """JSON with the escapes of Go's encoding/json, and no others but what YAML needs, if it is.
 
     The `test` of a JSON patch compares strings as they are encoded, not what they mean. Raises
     ValueError or TypeError for what is not JSON, NaN and Infinity included.
     """
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     text = _ESCAPED_BY_GO.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    if yaml:
+        text = _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
     return text.encode(errors="replace")  # a lone surrogate, which no UTF-8 can hold
 
 
@@ -334,7 +375,7 @@ def _error(
     after = headers.get("Retry-After", "")
     return api_error(
         status,
-        {**answer, "message": f"{method} {path}: {message}"},
+        {**answer, "message": f"{method} {path}: {str(message)[:_MOST_TEXT]}"},
         retry_after=float(after) if after.isdecimal() else None,
     )
 

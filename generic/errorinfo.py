@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import TypeVar
 
 import attrs
@@ -96,9 +97,12 @@ def read_error(error: BaseException) -> ErrorInfo:
     seconds, cause = None, error
     if isinstance(error, RequeueAfter):
         seconds = _guarded(lambda: check_seconds(error.seconds), 60.0)
-        cause = chain[1] if len(chain) > 1 else error
-    own = _guarded(lambda: cause.reason, "") if isinstance(cause, ActuatorError) else ""
-    own = shorten(own, 256) if isinstance(own, str) else ""
+        given = _guarded(lambda: error.cause, None)
+        cause = given if isinstance(given, BaseException) else error
+    own = ""
+    if isinstance(cause, ActuatorError):
+        reason = _guarded(partial(getattr, cause, "reason", ""), "")
+        own = _guarded(lambda: shorten(str.__str__(reason), 256), "")
     after = _guarded(lambda: cause.retry_after, None) if isinstance(cause, ApiError) else None
     text = describe(cause)
     return ErrorInfo(
@@ -136,13 +140,14 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         yield current
         asked_for = _guarded(partial(getattr, current, "cause", None), None)
         is_wrapped = isinstance(current, RequeueAfter) and isinstance(asked_for, BaseException)
-        current = asked_for if is_wrapped else current.__cause__
+        raised_from = _guarded(partial(getattr, current, "__cause__", None), None)
+        current = asked_for if is_wrapped else raised_from
 
 
 def _codes(chain: list[BaseException]) -> tuple[ErrorCode, ...]:
     """An object that cannot be read is a matter of configuration."""
     found: dict[ErrorCode, None] = {}
-    if isinstance(chain[0], DecodeError):
+    if any(isinstance(error, DecodeError) for error in chain[:2]):
         found[ErrorCode.ERR_CONFIGURATION_PROBLEM] = None
     for error in chain:
         if isinstance(error, ActuatorError):
@@ -152,7 +157,7 @@ def _codes(chain: list[BaseException]) -> tuple[ErrorCode, ...]:
 
 
 def _strings(error: ActuatorError) -> list[str]:
-    return [str.__str__(code) for code in error.codes[:_MAX_CODES]]
+    return [str.__str__(code) for code in islice(error.codes, _MAX_CODES)]
 
 
 def _blocked_reason(error: BaseException, own: str) -> str:

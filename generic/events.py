@@ -31,6 +31,7 @@ MERGE_SECONDS = 600.0
 """Repeats within this time after the first count up, later ones are a new event."""
 REMEMBERED = 4096
 """Events that repeats are merged into, at most; the oldest are forgotten first."""
+REASON_LENGTH = 128  # characters, what the API server takes
 MESSAGE_BYTES = 1024  # what the API server takes
 
 
@@ -72,6 +73,7 @@ class EventRecorder:
     def record(self, about: About, reason: str, message: str, *, warning: bool = False) -> None:
         """Says it, if the API server lets us; never raises. Repeats only count up."""
         try:
+            reason, message = str.__str__(reason)[:REASON_LENGTH], str.__str__(message)
             recorded, count = self._remember(about, reason, message)
             if count == 1 or not self._count_up(recorded, count):
                 event = self._event(about, recorded.name, reason, message, warning=warning)
@@ -85,6 +87,7 @@ class EventRecorder:
     ) -> None:
         """Says it once for the object and reason, restarts included; never raises."""
         try:
+            reason, message = str.__str__(reason)[:REASON_LENGTH], str.__str__(message)
             digest = hashlib.sha256(f"{about.uid}\n{reason}".encode()).hexdigest()[:20]
             event = self._event(about, _name(about, digest), reason, message, warning=warning)
             self._create(about, event)
@@ -187,7 +190,7 @@ def _name(about: About, suffix: str) -> str:
 
 
 def _shortened(message: str) -> str:
-    raw = message.encode()
+    raw = message.encode(errors="replace")
     if len(raw) <= MESSAGE_BYTES:
-        return message
+        return raw.decode()
     return raw[: MESSAGE_BYTES - 3].decode(errors="ignore") + "…"

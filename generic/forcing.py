@@ -38,6 +38,8 @@ IN_SEED = "seed/"
 
 _ASKED_FOR = 2.0
 """Seconds that external_resources has: it asks nobody."""
+_MOST_HELD = 100
+"""Seed objects that are recorded one by one."""
 _LAST_PASS = 10.0
 """Seconds for stripping at the end of the budget."""
 
@@ -132,7 +134,8 @@ class Forcing:
             groups = self.invoker.actuator.seed_objects
             call.delete_seed_objects(groups)
         except SeedObjectsHeld as error:
-            return [_in_seed(held.resource, held.name) for held in error.held]
+            held = [_in_seed(one.resource, one.name) for one in error.held[:_MOST_HELD]]
+            return held if len(held) == len(error.held) else [*held, UNKNOWN]
         except (LeaseLost, SetAside):
             raise
         except Exception as error:  # also what the author declared and cannot be listed

@@ -240,7 +240,7 @@ class Informer:
         """One object that breaks its handling must not keep the others from theirs."""
         try:
             yield
-        except Exception:
+        except BaseException:  # SystemExit of an author's mapper included
             logger.exception(
                 "an event could not be handled",
                 extra={"fields": {"resource": self.name, "object": str(request)}},
@@ -252,7 +252,7 @@ class Informer:
 
     def _recover(self, error: Exception | None, stop: threading.Event) -> None:
         """Decides whether to list again, and waits as long as the trouble has lasted."""
-        if self._clock.monotonic() - self._opened_at >= _STEADY:
+        if self._version and self._clock.monotonic() - self._opened_at >= _STEADY:
             self._failures = 0
             self._steady_at = self._clock.monotonic()
             if error is None:  # the server ends every watch after some minutes
@@ -265,6 +265,7 @@ class Informer:
         delay = min(first * 2**self._failures, cap) * random.uniform(0.7, 1.3)
         self._failures = min(self._failures + 1, 16)
         after = error.retry_after if isinstance(error, ApiError) else None
+        self._opened_at = math.inf
         stop.wait(max(delay, min(after or 0.0, _PATIENCE)))
 
     def _expire(self, error: Exception) -> None:

@@ -49,6 +49,9 @@ _QUOTABLE = {
 """Any other key is text of the tenant, which no error repeats."""
 _USED = f"server (https://), {_CA} (PEM), and either token or {_CERTIFICATE} with {_KEY}"
 _NULL = {"", "~", "null", "Null", "NULL"}
+_PEM_LABEL = re.compile(rb"-----BEGIN ([^-\n]*)-----")
+_PLAIN_KEYS = {b"PRIVATE KEY", b"EC PRIVATE KEY", b"RSA PRIVATE KEY", b"EC PARAMETERS"}
+"""To decrypt a key can cost as much CPU as its author wants."""
 _LOADER = getattr(yaml, "CLoader", yaml.Loader)  # only its events are used, and no constructor
 
 
@@ -92,6 +95,8 @@ def read_kubeconfig(content: bytes) -> InlineKubeconfig:
     except ValueError:  # the port or the IPv6 address is out of range
         server = ""
     single = bool(token) != bool(certificate) == bool(key)
+    if not _PLAIN_KEYS.issuperset(_PEM_LABEL.findall(key)) or b"ENCRYPTED" in key:
+        _refuse(f"has an encrypted {_KEY}, or one of an unknown type; write it unencrypted")
     if not (server and ca and single) or len(key) > _KEY_BYTES:
         _refuse(f"needs {_USED} (at most {_KEY_BYTES} bytes) in its current context")
     return InlineKubeconfig(server, ca, token, certificate, key, name)

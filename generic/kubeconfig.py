@@ -20,7 +20,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
@@ -99,12 +99,12 @@ class Access:
             try:
                 self._adopt(*self._load())
                 self._refused, self._problem, self._authorization = False, "", ""
-            except ConfigurationError as error:
+            except (ConfigurationError, OSError) as error:
                 if self._refused:
-                    raise Unauthorized(0, error.message) from error
-                if error.message != self._problem:
-                    self._problem = error.message
-                    fields = {"fields": {"error": error.message}}
+                    raise Unauthorized(0, str(error)) from error
+                if str(error) != self._problem:
+                    self._problem = str(error)
+                    fields = {"fields": {"error": str(error)}}
                     logger.warning("the previous configuration stays in use", extra=fields)
         try:
             with _complaints() as complaints:
@@ -150,7 +150,9 @@ def find_access(
 
     def load() -> _Loaded:
         configuration, files = Configuration(), list[str]()
-        with _ONE_AT_A_TIME, TemporaryDirectory(prefix="kubeconfig-") as inline:
+        is_inline = isinstance(kubeconfig, InlineKubeconfig)
+        one_at_a_time = nullcontext() if is_inline else _ONE_AT_A_TIME
+        with one_at_a_time, TemporaryDirectory(prefix="kubeconfig-") as inline:
             if isinstance(kubeconfig, InlineKubeconfig):
                 source = "the kubeconfig"
                 _load_inline(configuration, kubeconfig, Path(inline))

@@ -16,6 +16,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, MutableMapping
+from contextlib import nullcontext
 from datetime import UTC, date, datetime
 from pathlib import PurePath
 from typing import Any, Literal, TextIO
@@ -80,6 +81,19 @@ def configure(level: Level, format: Format) -> None:
 
 class _Handler(logging.StreamHandler[TextIO]):
     """Of its own class so that `configure` knows its own."""
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Formats outside the lock: a text of an author's that hangs stops no other thread."""
+        if not self.filter(record):
+            return False
+        try:
+            line = self.format(record)
+            with self.lock or nullcontext():
+                self.stream.write(line + self.terminator)
+                self.flush()
+        except Exception:
+            self.handleError(record)
+        return True
 
 
 class TextFormatter(logging.Formatter):

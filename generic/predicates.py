@@ -6,10 +6,12 @@ They see headers only and never touch the API. An Event of a write of ours passe
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from actuator.cluster import FORCE_DELETION, Verdict
 from actuator.meta import ForceSource, Kind
+from generic.errorinfo import describe
 from generic.headers import Event, EventType, Header
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "all_of",
     "any_of",
     "conditions_changed",
+    "contained",
     "default_predicate",
     "deletion_told_late",
     "finalizers_changed",
@@ -39,6 +42,8 @@ __all__ = [
     "spec_or_finalizers_changed",
 ]
 
+logger = logging.getLogger(__name__)
+
 OPERATION = "gardener.cloud/operation"
 TIMESTAMP = "gardener.cloud/timestamp"
 _REQUESTS = frozenset({"reconcile", "migrate", "restore"})
@@ -54,6 +59,20 @@ def all_of(*predicates: Predicate) -> Predicate:
 def any_of(*predicates: Predicate) -> Predicate:
     """Passes what at least one of them passes."""
     return lambda event: any(predicate(event) for predicate in predicates)
+
+
+def contained(predicate: Predicate) -> Predicate:
+    """Passes what an author's predicate passes; where that raises, the object is looked at."""
+
+    def passes(event: Event[Header]) -> bool:
+        try:
+            return bool(predicate(event))
+        except BaseException as error:  # it must not stop the informer, nor a start
+            fields = {"object": str(event.request), "error": describe(error)}
+            logger.error("a predicate failed", extra={"fields": fields})
+            return True
+
+    return passes
 
 
 def negate(predicate: Predicate) -> Predicate:

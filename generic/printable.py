@@ -16,6 +16,6 @@ def printable(text: str, keep: str = "") -> str:
     return "".join(c if c.isprintable() or c in keep else json.dumps(c)[1:-1] for c in text)
 
 
-def echo(text: object, *, err: bool = False) -> None:
-    """Print text, of several lines perhaps, to standard output or to standard error."""
-    click.echo(printable(str(text), keep="\n"), err=err)
+def echo(text: object, *, err: bool = False, lines: bool = False) -> None:
+    """Print one line, or several `lines`, to standard output or to standard error."""
+    click.echo(printable(str(text), keep="\n" if lines else ""), err=err)

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from actuator.errors import ErrorCode, LeaseLost, SetAside
+from actuator.errors import ApiError, ErrorCode, LeaseLost, SetAside
 from actuator.interface import Actuator, Client, Clock, Result, kind_of, object_class
 from actuator.meta import ClusterNeed, Kind, parse_time
-from generic.attempt import Attempt
+from generic.attempt import Attempt, StatusUnwritable
 from generic.blocked import said
 from generic.budget import Budgets
 from generic.bypass import Bypasses
@@ -57,6 +57,8 @@ __all__ = ["Machinery", "Reconciler"]
 
 _WAITS = (Nothing.SHOOT_FAILED, Nothing.WAITS_FOR_STATE)
 
+_STALE_SECONDS = 0.1
+"""Until another look at an object that others change faster than we write."""
 DELETION_BACKOFF_CAP = 60.0
 """Seconds at most between two tries at a deletion."""
 FORCED_BACKOFF_CAP = 5.0
@@ -154,7 +156,7 @@ class Reconciler:
                 raise chosen.error(attempt.request.namespace)
             return self._perform(attempt, report)
         except Stale:
-            return Again(0)
+            return Again(_STALE_SECONDS)
         except CallFailed as failure:
             return self._failed(attempt, failure.error, report)
         except (Vanished, WorkerReplaced):
@@ -323,12 +325,15 @@ class Reconciler:
             return Again(0)
         if error.is_a(LeaseLost):
             return Done()  # whoever leads now sees the object as it is
-        if error.waits and attempt.unwritable is None:
-            self._write(partial(attempt.wait, error.text), report)
+        if error.waits:
+            try:
+                attempt.wait(error.text)
+            except StatusUnwritable as unwritable:
+                return self._failed(attempt, read_error(unwritable), report)
+            except (ApiError, Stale) as error_of_status:
+                report.status_not_written(error_of_status)
             report.waits(attempt.operation)
             return Again(error.requeue_after or 0.0)
-        if error.waits and attempt.unwritable is not None:
-            error = read_error(attempt.unwritable)
         text = error.text
         if attempt.operation is Operation.FORCE_DELETE:
             self.forcing.failed(attempt, text)

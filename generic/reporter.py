@@ -15,6 +15,7 @@ from actuator.errors import DeadlineExceeded
 from actuator.interface import ExternalResource
 from actuator.meta import Kind
 from generic import logs
+from generic.attempt import is_refused
 from generic.errorinfo import ErrorInfo, describe
 from generic.events import About, EventRecorder
 from generic.force_delete import Stripped
@@ -102,11 +103,12 @@ class Reporter:
         self.metrics.tried(operation.value, TryResult.PENDING)
 
     def status_not_written(self, error: BaseException) -> None:
-        """The API server does not take the status; the event names the rule that refuses it."""
+        """The status is not written; where the API server refuses it, an event names the rule."""
         text = describe(error)
-        self.metrics.status_not_written()
         self.log.warning("the status could not be written", extra={"fields": {"error": text}})
-        self.event(STATUS_NOT_WRITTEN, text, warning=True)
+        if is_refused(error):
+            self.metrics.status_not_written()
+            self.event(STATUS_NOT_WRITTEN, text, warning=True)
 
     def stripped(self, one: Stripped) -> None:
         """A finalizer of somebody else came off a seed object."""

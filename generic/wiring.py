@@ -7,6 +7,7 @@ in which order, is `manager`'s business.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -26,7 +27,14 @@ from generic.informer import Informer
 from generic.mappers import Target
 from generic.metrics import Metrics, Terminating
 from generic.options import Options
-from generic.predicates import Predicate, all_of, default_predicate, has_class, has_type
+from generic.predicates import (
+    Predicate,
+    all_of,
+    contained,
+    default_predicate,
+    has_class,
+    has_type,
+)
 from generic.reconciler import Machinery, Reconciler
 from generic.registry import CheckRegistration, Registration, Registry
 from generic.store import Store
@@ -35,6 +43,8 @@ from generic.watch import Watch
 from generic.writer import Writer
 
 __all__ = ["Shared", "Watched", "Wiring"]
+
+logger = logging.getLogger(__name__)
 
 
 @attrs.frozen(kw_only=True)
@@ -89,10 +99,15 @@ class Watched:
 
     def notify(self, event: Event[Any]) -> None:
         """Hands an event to all of them."""
-        for served in self.controllers:
-            served.on_event(event)
-        for listen in self.listeners:
-            listen(event)
+        for tell in (*(served.on_event for served in self.controllers), *self.listeners):
+            try:
+                tell(event)
+            except Exception:  # a mapper of an author's, say; the others have to hear of it
+                logger.exception("an event could not be handled", extra=_about(event))
+
+
+def _about(event: Event[Any]) -> dict[str, object]:
+    return {"fields": {"object": str(event.request)}}
 
 
 class Wiring:
@@ -160,7 +175,8 @@ class Wiring:
             all_outcomes=shared.options.outcome_events == "all",
         )
         reconciler = Reconciler(registration.actuator, machinery)
-        serves = all_of(self._is_ours(registration.types), *registration.predicates)
+        own = map(contained, registration.predicates)
+        serves = all_of(self._is_ours(registration.types), *own)
         controller = Controller(
             registration.name,
             reconciler.reconcile,

@@ -16,7 +16,7 @@ import attrs
 
 from actuator import ActuatorError, Cluster, Context, DefaultStatus, ExternalResource
 from actuator.codec import decode, encode
-from actuator.errors import DecodeError
+from actuator.errors import ConfigurationError, DecodeError
 from actuator.meta import Raw
 from actuator.v1alpha1 import Extension, Network
 from extensions.local.config import API_VERSION
@@ -46,9 +46,9 @@ def hold(
 ) -> None:
     """Afterwards the thing exists outside with these properties, and the status has its id.
 
-    What was restored keeps the owner that it had. Raises OutsideError.
+    Raises OutsideError, and ConfigurationError for a state of another owner.
     """
-    holding = _read(obj.status) or Holding(owner=_owner(obj, cluster))
+    holding = _mine(obj, cluster) or Holding(owner=_owner(obj, cluster))
     if not holding.id:
         _write(obj.status, holding)
         ctx.save(obj)  # from here on a thing may exist outside
@@ -58,9 +58,9 @@ def hold(
     _write(obj.status, attrs.evolve(holding, id=id))
 
 
-def release(ctx: Context, outside: Outside, obj: Holder) -> None:
+def release(ctx: Context, outside: Outside, obj: Holder, cluster: Cluster) -> None:
     """Afterwards the thing is gone, and forgotten. Raises OutsideError."""
-    holding = _read(obj.status)
+    holding = _mine(obj, cluster)
     if holding is None:
         return  # nothing was ever created: needs no outside
     ids = [holding.id] if holding.id else [thing.id for thing in outside.find(holding.owner)]
@@ -78,6 +78,17 @@ def recorded(obj: Holder, type: str) -> Iterable[ExternalResource]:
         holding = Holding(owner={"object": _name(obj)})
     if holding is not None:
         yield ExternalResource(type=type, id=holding.id, tags=holding.owner, region=REGION)
+
+
+def _mine(obj: Holder, cluster: Cluster) -> Holding | None:
+    """What the status says, if it is of this object: a state is an input like any other."""
+    holding = _read(obj.status)
+    if holding is not None and holding.owner != _owner(obj, cluster):
+        raise ConfigurationError(
+            f"{obj.KIND.name} {obj.key}: status.state names another owner; restore the state that "
+            "the extension wrote"
+        )
+    return holding
 
 
 def _owner(obj: Holder, cluster: Cluster) -> dict[str, str]:

@@ -55,7 +55,7 @@ class LocalNetwork(Actuator[Network]):
     def delete(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
         """Afterwards the shoot has no network, and its ranges are free."""
         withdraw(ctx, obj, _MANAGED_NAME)
-        release(ctx, self._outside, obj)
+        release(ctx, self._outside, obj, cluster)
 
     def migrate(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
         """Afterwards the shoot keeps its network, and this seed does not touch it any more."""

@@ -69,7 +69,7 @@ class LocalExtension(Actuator[Extension]):
     def delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Afterwards neither share nor Mount is left."""
         seed.remove(ctx.client, MOUNTS, obj)
-        release(ctx, self._outside, obj)
+        release(ctx, self._outside, obj, cluster)
         seed.wait_until_gone(ctx, MOUNTS, obj)
 
     def migrate(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:

@@ -174,7 +174,7 @@ def _secret_of(obj: Any) -> Request:
 def _read(ctx: Context, obj: Any) -> Raw | None:
     """The Secret's metadata; None where there is none."""
     namespace, name = _secret_of(obj)
-    if not name:
+    if not name or not namespace:
         return None
     try:
         secret = ctx.client.get(_SECRETS, name, namespace)

@@ -126,7 +126,7 @@ def _print_json(rows: Sequence[Row], missing: Sequence[str]) -> None:
     objects = [{wire_name(f): getattr(row, f.name) for f in attrs.fields(Row)} for row in rows]
     drained = not any(row.is_held for row in rows)
     answer = {"drained": drained, "objects": objects, "notInstalled": list(missing)}
-    echo(json.dumps(answer, indent=2))
+    echo(json.dumps(answer, indent=2), lines=True)
 
 
 def _print_table(rows: Sequence[Row], missing: Sequence[str]) -> None:

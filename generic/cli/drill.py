@@ -118,7 +118,7 @@ def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> bo
     found = rounds(_together(references))
     held = []
     for number, one in enumerate(found, 1):
-        echo(f"\n{number} of {len(found)}: {one.scenario}, {one.injected}")
+        echo(f"\n{number} of {len(found)}: {one.scenario}, {one.injected}", lines=True)
         held.append(_hold_one(one, settings, _together(references), output / one.folder))
     show_rounds(held, output)
     return not any(one.broken for one in held)

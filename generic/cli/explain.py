@@ -105,7 +105,7 @@ def _kind(word: str, kinds: Sequence[Kind]) -> Kind:
 
 def _show(found: Explanation | Overview, output: str) -> None:
     if output == "json":
-        echo(json.dumps({"version": _VERSION, **attrs.asdict(found)}, indent=2))
+        echo(json.dumps({"version": _VERSION, **attrs.asdict(found)}, indent=2), lines=True)
         return
     from generic.cli.screen import Screen
     from generic.explain import page

@@ -73,7 +73,7 @@ def explore(
             for failure in tally.failures:
                 watcher.say(_say(tally, failure))
     if quiet:
-        echo(json.dumps([_as_json(tally) for tally in tallies], indent=2))
+        echo(json.dumps([_as_json(tally) for tally in tallies], indent=2), lines=True)
     else:
         _show(tallies)
     if not tallies or not all(tally.holds for tally in tallies):

@@ -77,5 +77,5 @@ def main(args: Sequence[str] | None = None) -> None:
         echo("Error: tables need the package rich: pip install rich, or use -o json", err=True)
         sys.exit(1)
     except (ActuatorError, ApiError, EnvtestError) as error:
-        echo(f"Error: {error}", err=True)
+        echo(f"Error: {error}", err=True, lines=isinstance(error, EnvtestError))
         sys.exit(1)

@@ -215,7 +215,7 @@ def _say(problems: Sequence[str]) -> None:
 
 
 def _print_json(**lists: Sequence[Any]) -> None:
-    echo(json.dumps({"version": _VERSION, **lists}, indent=2))
+    echo(json.dumps({"version": _VERSION, **lists}, indent=2), lines=True)
 
 
 def _print_table(found: Sequence[Finding], recorded: Sequence[Orphan]) -> None:

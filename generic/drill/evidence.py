@@ -29,12 +29,12 @@ class Life:
     stuck: float | None = None
     error: str = ""
     codes: list[str] = attrs.field(factory=list)
-    blocked: str = ""
-    """The message of its condition DeletionBlocked, until that has `moved_on`."""
     disturbed: float | None = None
-    """When it first had a condition of another controller, whose text JSON encoders escape."""
+    """When another controller wrote a condition, with a text that JSON encoders escape."""
+    blocked: str = ""
+    """What its condition DeletionBlocked said, and when, once that other condition was seen."""
     moved_on: float | None = None
-    """When its condition DeletionBlocked first changed after that."""
+    """When its condition DeletionBlocked was first written after that."""
     forced: float | None = None
     released: float | None = None
     """When our finalizer was seen to be off."""

@@ -129,20 +129,22 @@ class Observer:
             life.stuck = life.stuck or now
             life.error = str(error.get("description", ""))
             life.codes = [str(code) for code in error.get("codes") or []]
-        said = _messages(obj)
-        if life.disturbed is not None and said.get(DELETION_BLOCKED) != life.blocked:
-            life.moved_on = life.moved_on or now
-        if life.moved_on is None:
-            life.blocked = said.get(DELETION_BLOCKED, "")
-            life.disturbed = life.disturbed or (now if DISTURBANCE in said else None)
+        said = _conditions(obj)
+        if DISTURBANCE in said and DELETION_BLOCKED in said:
+            life.blocked = life.blocked or said[DELETION_BLOCKED]
+            if said[DELETION_BLOCKED] != life.blocked:
+                life.moved_on = life.moved_on or now
         if deleting and kind.finalizer not in (meta.get("finalizers") or []):
             life.released = life.released or now
 
 
-def _messages(obj: Raw) -> dict[str, str]:
-    """The messages of its conditions, by type."""
+def _conditions(obj: Raw) -> dict[str, str]:
+    """What its conditions say, by type, and when that was last written."""
     conditions = as_dict(obj.get("status")).get("conditions") or ()
-    return {str(one.get("type")): str(one.get("message")) for one in conditions}
+    return {
+        str(one.get("type")): f"{one.get('lastUpdateTime')}: {one.get('message')}"
+        for one in conditions
+    }
 
 
 def read_records(client: Client, namespace: str) -> list[Record]:

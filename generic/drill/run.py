@@ -147,9 +147,10 @@ class _Run:
 
     def _disturb(self) -> None:
         """Another controller reports a health condition; what is blocked goes on saying why."""
-        blocked = [life for life in self._lives() if life.blocked and life.released is None]
+        blocked = [life for life in self._lives() if life.stuck and life.released is None]
         one_of_each = list({life.kind: life for life in blocked}.values())
         for life in one_of_each:
+            life.disturbed = self._observer.now()
             bystanders.report_health(
                 self._world.admin, resource_of(self._kinds[life.kind]), life.namespace, life.name
             )

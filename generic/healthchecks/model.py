@@ -146,7 +146,7 @@ class Check:
             return HealthResult.healthy()
         result = self.check(ctx)
         if not isinstance(result, HealthResult):
-            raise TypeError(f"a health check returns a HealthResult, not {result!r}")
+            raise TypeError(f"a health check returns a HealthResult, not {type(result).__name__}")
         if result.status is HealthStatus.TRUE:
             return result
         return attrs.evolve(result, codes=[*result.codes, *self.classify(result.detail)])

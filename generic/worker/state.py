@@ -24,6 +24,7 @@ from generic.worker.group import MachineGroup
 __all__ = ["DeploymentState", "machine_state", "recreate", "with_state"]
 
 _KEPT = ("name", "labels", "annotations")
+_MAX_PARTS = 200_000
 _MAX_BYTES = 16 << 20  # etcd takes 1.5 MiB of an object, and 1:10 is usual for JSON
 
 
@@ -93,4 +94,6 @@ def _decompressed(packed: str) -> bytes:
         unpacked = stream.read(_MAX_BYTES + 1)
     if len(unpacked) > _MAX_BYTES:
         raise DecodeError("larger than 16 MiB decompressed; remove it to roll out new machines")
+    if unpacked.count(b"{") + unpacked.count(b"[") > _MAX_PARTS:
+        raise DecodeError(f"more than {_MAX_PARTS} objects; remove it to roll out new machines")
     return unpacked

@@ -7,7 +7,8 @@ import weakref
 import pytest
 
 from actuator import ActuatorError, ErrorCode, RequeueAfter
-from actuator.errors import DecodeError, Forbidden, Invalid, NotFound, Unavailable
+from actuator.errors import ApiError, DecodeError, Forbidden, Invalid, NotFound, Unavailable
+from generic.attempt import is_refused
 from generic.errorinfo import MAX_TEXT, describe, read_error, shorten
 from generic.healthchecks.runs import Runs
 
@@ -98,3 +99,49 @@ def test_the_variables_of_a_check_that_raised_are_freed_at_once():
         log.disabled = False
         if enabled:
             gc.enable()
+
+
+def test_a_wait_that_was_raised_from_an_error_is_no_error():
+    info = read_error(caused(RequeueAfter(5, "waiting for the VPC"), KeyError("vpc")))
+    assert (info.waits, info.requeue_after, info.unexpected) == (True, 5, None)
+    assert info.text == "waiting for the VPC"
+
+
+def test_the_codes_of_a_wait_are_those_of_its_cause():
+    info = read_error(RequeueAfter(5, cause=DecodeError("x")))
+    assert info.codes == (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
+
+
+class Hostile(ActuatorError):
+    """Of which nothing can be read."""
+
+    __cause__ = property(lambda self: 1 / 0)
+    reason = property(lambda self: 1 / 0)
+    codes = property(lambda self: 1 / 0)
+
+    def __init__(self):
+        Exception.__init__(self)
+
+
+def test_no_attribute_of_an_error_can_break_its_reading():
+    assert read_error(Hostile()).text == "Hostile"
+
+
+@pytest.mark.parametrize(
+    ("error", "refused"),
+    [
+        (Invalid(422, "a rule"), True),
+        (ApiError(400, "not JSON"), True),
+        (ApiError(413, "too large"), True),
+        (Unavailable(500, "etcdserver: request is too large"), True),
+        (Unavailable(500, "internal error"), False),
+        (Unavailable(502, "bad gateway"), False),
+        (Unavailable(503, "later"), False),
+        (Unavailable(0, "no answer"), False),
+        (Forbidden(403, "no"), False),
+        (NotFound(404, "gone"), False),
+        (ValueError("x"), False),
+    ],
+)
+def test_only_what_was_written_is_refused_not_who_or_when(error, refused):
+    assert is_refused(error) is refused

@@ -84,7 +84,7 @@ def test_the_same_kubeconfig_in_another_form_is_accepted(change):
 
 
 def test_the_rebuilt_kubeconfig_reads_as_the_same_one():
-    pair = {"certificate": b"-----BEGIN A-----", "key": b"-----BEGIN B-----"}
+    pair = {"certificate": b"-----BEGIN A-----", "key": b"-----BEGIN PRIVATE KEY-----"}
     for credential in ({"token": SECRET}, pair):
         one = InlineKubeconfig(
             "https://[::1]:6443/k8s/", b"-----BEGIN C-----", tls_server_name="a.b", **credential
@@ -275,3 +275,12 @@ def test_an_encrypted_private_key_is_an_error_and_no_question_on_the_terminal(fo
     with pytest.raises(ConfigurationError, match="the kubeconfig: its client-certificate"):
         connect(InlineKubeconfig("https://a.example", ca, certificate=ca, key=encrypted))
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("label", ["ENCRYPTED PRIVATE KEY", "PKCS7", "RSA PRIVATE KEY ENCRYPTED"])
+def test_a_key_that_has_to_be_decrypted_is_refused(label):
+    """Decrypting costs as much CPU as the key asks for."""
+    pair = {"certificate": b"-----BEGIN A-----", "key": f"-----BEGIN {label}-----".encode()}
+    one = InlineKubeconfig("https://[::1]:6443", b"-----BEGIN C-----", **pair)
+    with pytest.raises(ConfigurationError, match="encrypted client-key-data"):
+        read_kubeconfig(one.encoded())
