@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -128,10 +129,12 @@ def _ground(folder: Path, say: Callable[[str], None]) -> Iterator[_Ground]:
 def started(log: Path, module: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
     """A manager in a process of its own, from when it works; killed in the end."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
-    pipe = subprocess.PIPE
+    pipe, environment = subprocess.PIPE, {**os.environ, "MALLOC_ARENA_MAX": "2"}  # as the chart's
     with (
         log.open("w") as errors,
-        subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors, text=True) as process,
+        subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=errors, text=True, env=environment
+        ) as process,
     ):
         try:
             if process.stdout is None or process.stdout.readline() != "working\n":

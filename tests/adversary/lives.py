@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-from actuator.cluster import FORCE_DELETION
+from actuator.cluster import FORCE_DELETION, parse_bool
 from actuator.errors import ApiError, NotFound
 from actuator.interface import Resource, resource_of
 from actuator.meta import ForceSource, Object, Raw
@@ -146,7 +146,8 @@ class Lives:
         held = self._delete(one, key)
         if one.served and not one.forced and not one.place.endswith("hangs"):
             obj = self._feed.wait(key, lambda obj: is_blocked(one, obj), PATIENCE)
-            if held and obj is None and (one.deep or one.place in KEEPS):
+            keeps = (one.deep or one.place in KEEPS) and not _forces_itself(one)
+            if held and obj is None and keeps:
                 self._report.complain("kept", one, "the object is gone after a normal deletion")
             elif not is_blocked(one, obj):
                 self._report.complain(
@@ -195,3 +196,10 @@ class Lives:
     ) -> None:
         path, body = path_of(at, key[1], key[2], subresource), text.encode(errors="replace")
         self._client.send("PATCH", path, body=body, content_type=type_)
+
+
+def _forces_itself(one: Input) -> bool:
+    """Whether the generator happened to write the annotation that forces its deletion."""
+    annotations = read(one.manifest)["metadata"].get("annotations") or {}
+    value = annotations.get(FORCE_DELETION, "")
+    return one.kind.force_from is ForceSource.OBJECT and parse_bool(value) is True
