@@ -37,7 +37,10 @@ SECRET = "m4rked+Secr3t/of=a&Tenant"
 """In each credential; no error has 8 characters of it, plain, as base64 or URL-encoded."""
 _HERE = Path(__file__).parent
 _SECONDS, _KIB = 1.0, 20 * 1024
-_PEM = base64.b64encode(f"-----BEGIN CERTIFICATE-----\n{SECRET}\n".encode()).decode()
+_PEM, _KEY = (
+    base64.b64encode(f"-----BEGIN {label}-----\n{SECRET}\n".encode()).decode()
+    for label in ("CERTIFICATE", "PRIVATE KEY")
+)
 _SHIFTED = (base64.b64encode(SECRET[skip:].encode()).decode().rstrip("=")[:-1] for skip in range(3))
 _TRACES = {
     form[at : at + 8]
@@ -51,6 +54,7 @@ PARTS: dict[str, Any] = yaml.safe_load(
     .replace("EXEC", json.dumps(_EXEC)[1:-1])
     .replace("SECRET", SECRET)
     .replace("PEM", _PEM)
+    .replace("PKCS8", _KEY)
 )
 Reader = Callable[[bytes], dict[str, str]]
 

@@ -75,6 +75,7 @@ def test_the_generator_repeats_itself_for_a_seed():
 
 
 PEM = st.binary(max_size=200).map(lambda data: b"-----BEGIN CERTIFICATE-----\n" + data)
+KEY = st.binary(max_size=200).map(lambda data: b"-----BEGIN PRIVATE KEY-----\n" + data)
 LABEL = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True)
 HOST = st.lists(LABEL, min_size=1, max_size=4).map(".".join)
 VALUES = st.builds(
@@ -88,7 +89,7 @@ VALUES = st.builds(
 TOKEN = st.builds(
     dict, token=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1)
 )
-PAIR = st.builds(dict, certificate=PEM, key=PEM)
+PAIR = st.builds(dict, certificate=PEM, key=KEY)
 STYLES = st.builds(
     dict,
     default_style=st.sampled_from([None, "'", '"']),

@@ -67,7 +67,7 @@ def test_i5_fails_where_a_condition_of_others_freezes_the_status(drill, monkeypa
     """As it was when patches tested conditions by value, in the encoding of Python."""
     by_value = partial(patches.test, "/status/conditions")
     monkeypatch.setattr(status, "test_version", lambda obj: by_value(obj["status"]["conditions"]))
-    monkeypatch.setattr(client, "_as_go_writes", lambda body: json.dumps(body).encode())
+    monkeypatch.setattr(client, "_as_go_writes", lambda body, **_: json.dumps(body).encode())
     monkeypatch.setattr("generic.cli.drill._patience", lambda *_: 12.0)
     done, report = drill(LOCAL, "--scenario", "deletion-denied", "--shoots", "1")
     assert done.returncode == 1, done.stdout + done.stderr
