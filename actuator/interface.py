@@ -33,6 +33,7 @@ __all__ = [
     "Result",
     "SeedObjects",
     "WrappedActuator",
+    "innermost",
     "invalid",
     "kind_of",
     "object_class",
@@ -403,6 +404,13 @@ class WrappedActuator(Actuator[Any]):
     def still_exists(self, resource: ExternalResource, /) -> bool | None:
         """See Actuator."""
         return self.inner.still_exists(resource)
+
+
+def innermost(actuator: Actuator[Any]) -> Actuator[Any]:
+    """The author's actuator, behind all wrappers."""
+    while isinstance(actuator, WrappedActuator):
+        actuator = actuator.inner
+    return actuator
 
 
 def object_class(actuator: Actuator[Any]) -> type[Object]:

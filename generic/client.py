@@ -340,6 +340,10 @@ _ESCAPED_BY_GO = re.compile("[&<>\u2028\u2029]")
 _NOT_IN_YAML = re.compile("[\ufeff\ufffe\uffff\x7f-\x9f]")
 
 
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found.group()):04x}"
+
+
 def _as_go_writes(body: object, *, yaml: bool) -> bytes:
     """JSON with the escapes of Go's encoding/json, and no others but what YAML needs, if it is.
 
@@ -347,9 +351,9 @@ def _as_go_writes(body: object, *, yaml: bool) -> bytes:
     ValueError or TypeError for what is not JSON, NaN and Infinity included.
     """
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    text = _ESCAPED_BY_GO.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    text = _ESCAPED_BY_GO.sub(_escape, text)
     if yaml:
-        text = _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+        text = _NOT_IN_YAML.sub(_escape, text)
     return text.encode(errors="replace")  # a lone surrogate, which no UTF-8 can hold
 
 

@@ -31,7 +31,7 @@ from actuator.interface import (
     FieldProblem,
     Resource,
     Result,
-    WrappedActuator,
+    innermost,
     invalid,
 )
 from actuator.meta import Kind, Raw
@@ -253,8 +253,5 @@ class Invoker:
 
     @property
     def name(self) -> str:
-        """The class of the author's actuator, behind the wrappers of the framework."""
-        actuator = self.actuator
-        while isinstance(actuator, WrappedActuator):
-            actuator = actuator.inner
-        return type(actuator).__name__
+        """The class of the author's actuator."""
+        return type(innermost(self.actuator)).__name__

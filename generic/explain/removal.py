@@ -6,10 +6,9 @@ An actuator is asked for `external_resources` alone, which does no I/O by contra
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from actuator.errors import NotFound
-from actuator.interface import Actuator, SeedObjects, WrappedActuator
+from actuator.interface import Actuator, SeedObjects, innermost
 from actuator.meta import Kind, Raw
 from generic.explain.facts import Removal, SeedObject
 from generic.explain.reader import Reader
@@ -35,7 +34,7 @@ def serving(
 
 def removal(reader: Reader, registration: Registration, obj: Raw, namespace: str) -> Removal:
     """What would go from the seed, what would hold on, what would stay outside."""
-    actuator = _inner(registration.actuator)
+    actuator = innermost(registration.actuator)
     found = [one for group in actuator.seed_objects for one in _objects(reader, group, namespace)]
     return Removal(
         actuator=type(actuator).__name__,
@@ -43,12 +42,6 @@ def removal(reader: Reader, registration: Registration, obj: Raw, namespace: str
         seed_objects=tuple(found),
         left_outside=tuple(remaining(registration.actuator, registration.cls, obj)),
     )
-
-
-def _inner(actuator: Actuator[Any]) -> Actuator[Any]:
-    while isinstance(actuator, WrappedActuator):
-        actuator = actuator.inner
-    return actuator
 
 
 def _objects(reader: Reader, group: SeedObjects, namespace: str) -> Iterator[SeedObject]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from actuator.codec import decode_json, encode
 from actuator.errors import AlreadyExists, NotFound
-from actuator.interface import Actuator, Client, ExternalResource
+from actuator.interface import Actuator, Client, ExternalResource, innermost
 from actuator.meta import Object, ObjectMeta, Raw, format_time
 from generic.orphans.kind import (
     KIND_LABEL,
@@ -94,8 +94,9 @@ def recordable(actuator: Actuator[Any], obj: object) -> tuple[list[ExternalResou
     usable = list({orphan_name("", one): one for one in checked if one is not None}.values())
     if len(found) <= _MAX_RESOURCES and None not in checked:
         return usable, ""
+    author = type(innermost(actuator)).__name__
     return [*usable, UNKNOWN], (
-        f"{type(actuator).__name__}.external_resources yields what cannot be recorded; it has to "
+        f"{author}.external_resources yields what cannot be recorded; it has to "
         f"yield at most {_MAX_RESOURCES} ExternalResources, each with a type, with texts in all "
         f"fields and in the tags, and with at most {_MAX_TEXT} characters"
     )

@@ -302,6 +302,23 @@ def test_waiting_with_a_status_that_cannot_be_written_is_an_error(seed, start):
     )
 
 
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_status_that_is_too_large_for_etcd_as_a_whole_is_an_error_with_a_code(seed, start, waits):
+    """Each field is within its own limit; the API server refuses both together."""
+
+    def act(_ctx: Any, obj: Any, _cluster: Any) -> None:
+        obj.status.state = {"value": "x" * 900_000}
+        obj.status.provider_status = {"value": "y" * 900_000}
+        if waits:
+            raise RequeueAfter(1, "waiting")
+
+    start(Author(reconcile=act))
+    seed.create(builders.infrastructure(seed.namespace, seed.namespace))
+    error = eventually(lambda: seed.status()["lastError"])
+    assert "the status cannot be written" in error["description"]
+    assert error["codes"] == PROBLEM
+
+
 RESOURCES = {
     "3 MB id": lambda _obj: [ExternalResource(type="VPC", id="x" * 3_000_000)],
     "integer tag": lambda _obj: [ExternalResource(type="VPC", tags={"a": 1})],
