@@ -132,8 +132,7 @@ def _values(chart: Chart, networks: dict[str, str]) -> Raw:
         "heartbeat": {"renewIntervalSeconds": 30},
         "drain": hook.VALUES,
         "networkLabels": networks,
-        # With an arena for each thread, glibc keeps much of what was needed once.
-        "env": [{"name": "MALLOC_ARENA_MAX", "value": "2"}],
+        "env": [{"name": name, "value": value} for name, value in deployment.MALLOC.items()],
     }
 
 

@@ -21,6 +21,7 @@ from generic.options import Options
 
 __all__ = [
     "HIGH_AVAILABILITY",
+    "MALLOC",
     "classes",
     "container",
     "labels",
@@ -31,6 +32,14 @@ __all__ = [
 ]
 
 HIGH_AVAILABILITY = "high-availability-config.resources.gardener.cloud/type"
+MALLOC = {
+    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_MMAP_THRESHOLD_": "65536",
+    "MALLOC_TRIM_THRESHOLD_": "65536",
+}
+"""Environment that makes glibc return freed memory to the kernel (glibc manual, "Memory Allocation
+Tunables"). By default each thread has an arena, and blocks up to 32 MiB fragment the heap."""
+
 _RUNTIME = "((.Values.gardener).runtimeCluster)"
 _INSTANCE = "app.kubernetes.io/instance"
 _RELEASE = "{{ .Release.Name | quote }}"

@@ -24,6 +24,7 @@ from generic.drill.seeds import EmbeddedSeed
 from generic.envtest import Environment
 from generic.faults import FaultProxy, Script, Stage, play, random_script
 from generic.orphans import ORPHANS, Orphan
+from generic.packaging.deployment import MALLOC
 from generic.seed import install_kinds
 from hack.soak.figures import Sampler
 from hack.soak.judge import Seen, outcomes_in, unexplained
@@ -129,7 +130,7 @@ def _ground(folder: Path, say: Callable[[str], None]) -> Iterator[_Ground]:
 def started(log: Path, module: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
     """A manager in a process of its own, from when it works; killed in the end."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
-    pipe, environment = subprocess.PIPE, {**os.environ, "MALLOC_ARENA_MAX": "2"}  # as the chart's
+    pipe, environment = subprocess.PIPE, {**os.environ, **MALLOC}  # as the chart sets it
     with (
         log.open("w") as errors,
         subprocess.Popen(
