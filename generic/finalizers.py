@@ -85,7 +85,8 @@ def patch_tested(
         uid = fresh["metadata"]["uid"]
         expected = next(op["value"] for op in patch if op["path"] == "/metadata/uid")
         if uid != expected:
-            raise NotFound(404, f"{resource} {name} is another object now") from None
+            message = f"{resource} {name} is another object now"
+            raise NotFound(404, message, reason="NotFound") from None
         if tests_hold(patch, fresh):
             raise
         raise Stale(f"{resource} {namespace}/{name} changed meanwhile", fresh) from None

@@ -36,7 +36,11 @@ class Writer:
     def patch(
         self, request: Request, uid: str, patch: Sequence[Raw], *, subresource: str = ""
     ) -> Entry[Header]:
-        """The object as patched. Raises Stale, Vanished or ApiError."""
+        """The object as patched. Raises Stale, Vanished or ApiError.
+
+        A 404 that is not about the object, as from an API server that does not serve the kind, is
+        no proof that the object was deleted: it stays an ApiError, and the object stays known.
+        """
         namespace, name = request
         try:
             answer = patch_tested(
@@ -48,6 +52,8 @@ class Writer:
                 self.notify(event)
             raise
         except NotFound as error:
+            if error.reason != "NotFound":
+                raise
             if self.forgets:
                 self.store.forget(request, uid)
             raise Vanished(str(request)) from error
