@@ -11,7 +11,7 @@ import contextlib
 import logging
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from socketserver import ThreadingMixIn
 from typing import Any
@@ -21,12 +21,14 @@ import attrs
 
 from actuator.errors import ConfigurationError
 
-__all__ = ["Address", "Check", "HealthServer", "parse_address"]
+__all__ = ["Address", "Check", "HealthServer", "Remarks", "parse_address"]
 
 logger = logging.getLogger(__name__)
 
 Check = Callable[[], str | None]
 """None when all is well, else the reason."""
+
+Remarks = Callable[[], Sequence[str]]
 
 CONNECTIONS = 16
 """Open at a time; one more closes the oldest, so that slow clients cannot keep a probe out."""
@@ -71,14 +73,16 @@ class HealthServer:
         *,
         healthz: Mapping[str, Check] | None = None,
         readyz: Mapping[str, Check] | None = None,
+        remarks: Remarks = list,
         metrics: Callable[[], tuple[bytes, str]] | None = None,
     ) -> None:
+        """`remarks` are lines that /readyz shows beside the checks, and that fail nothing."""
         self.address = address
         self._pages: dict[str, Callable[[bool], _Answer]] = {}
         if healthz is not None:
             self._pages["/healthz"] = lambda verbose: _run(healthz, verbose=verbose)
         if readyz is not None:
-            self._pages["/readyz"] = lambda verbose: _run(readyz, verbose=verbose)
+            self._pages["/readyz"] = lambda verbose: _run(readyz, remarks, verbose=verbose)
         if metrics is not None:
             self._pages["/metrics"] = lambda _verbose: _Answer(200, *metrics())
         self._server: _Server | None = None
@@ -112,7 +116,7 @@ class _Answer:
     content_type: str = _TEXT
 
 
-def _run(checks: Mapping[str, Check], *, verbose: bool) -> _Answer:
+def _run(checks: Mapping[str, Check], remarks: Remarks = list, *, verbose: bool) -> _Answer:
     """Runs all checks; the body lists them where one failed, or where that was asked for."""
     lines, failed = [], False
     for name, check in checks.items():
@@ -124,6 +128,7 @@ def _run(checks: Mapping[str, Check], *, verbose: bool) -> _Answer:
         lines.append(f"[+]{name} ok" if reason is None else f"[-]{name} failed: {reason}")
     if not failed and not verbose:
         return _Answer(200, b"ok\n")
+    lines += [f"[i]{remark}" for remark in remarks()]
     lines.append("not ok" if failed else "ok")
     return _Answer(503 if failed else 200, ("\n".join(lines) + "\n").encode())
 

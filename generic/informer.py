@@ -10,9 +10,14 @@ SharedInformer never syncs custom resources (it calls `items`, a method of dict)
 ever on a stream that died without a word; its leader election never releases the lease, cannot
 be stopped and trusts the wall clock.
 
-Guarantees: after `wait_synced` the store holds everything; `on_event` hears of each change at
-least once, deletions while nobody watched included. Errors: none leave `run`; the last one is in
+Guarantees: once `synced`, the store holds everything; `on_event` receives each change at least
+once, deletions while no stream was open included. Errors: none leave `run`; the last one is in
 `problem`, and logged once for each time it changes.
+
+A kind whose CRD is absent (the list answers 404) is a state, not a failure: `absent`. The informer
+asks for it with a longer backoff, so a CRD that is installed later is served without a restart. Its
+store keeps the last known objects, because a missing CRD does not prove that they were deleted: the
+next list decides.
 """
 
 from __future__ import annotations
@@ -40,6 +45,9 @@ logger = logging.getLogger(__name__)
 _INITIAL_END = "k8s.io/initial-events-end"
 _BACKOFF = (0.2, 5.0)
 """Seconds before the first new attempt, and at most: who waits is blind, and budgets run."""
+_ABSENT_BACKOFF = (1.0, 30.0)
+"""The same while the API server does not serve the kind: two requests a minute in the end."""
+ABSENT = "the API server does not serve this kind: its CRD is absent"
 _STEADY = 5.0
 """Seconds that a stream lives before it counts as a success."""
 _PATIENCE = 300.0
@@ -79,7 +87,7 @@ class Informer:
         self._clock = clock or SystemClock()
         self._metrics = metrics
         self._idle_timeout = idle_timeout
-        self._synced = threading.Event()
+        self._settled = threading.Event()
         self._version = ""  # empty: list first
         self._reason = "initial"
         self._streams_lists = True
@@ -88,6 +96,10 @@ class Informer:
         self._alive_at = self._steady_at = self._clock.monotonic()
         self.problem: str | None = None
         """Why there is no stream right now."""
+        self.synced = False
+        """Whether the store was complete once."""
+        self.absent = False
+        """Whether the API server answered 404 to the last list: it does not serve the kind."""
 
     @property
     def name(self) -> str:
@@ -117,13 +129,13 @@ class Informer:
         return 0.0 if now - self._opened_at >= _STEADY else now - self._steady_at
 
     @property
-    def synced(self) -> bool:
-        """Whether the store was complete once."""
-        return self._synced.is_set()
+    def settled(self) -> bool:
+        """Whether the store was complete once, or the kind was found to be absent."""
+        return self._settled.is_set()
 
-    def wait_synced(self, timeout: float) -> bool:
-        """Waits at most `timeout` seconds for the store to be complete."""
-        return self._synced.wait(timeout)
+    def wait_settled(self, timeout: float) -> bool:
+        """Wait at most `timeout` seconds until the informer is settled; return whether it is."""
+        return self._settled.wait(timeout)
 
     def run(self, stop: threading.Event) -> None:
         """Watches until `stop` is set; while the stream is quiet that takes up to a minute."""
@@ -202,6 +214,7 @@ class Informer:
         ) as lines:
             self._opened_at = self._alive_at = self._clock.monotonic()
             self._say_problem(None)
+            self.absent = False
             yield lines
 
     def _events(self, lines: Iterator[bytes], stop: threading.Event) -> Iterator[tuple[str, Raw]]:
@@ -227,7 +240,8 @@ class Informer:
                 self._on_event(event)
         self._version = version
         self._alive_at = self._clock.monotonic()
-        self._synced.set()
+        self.synced = True
+        self._settled.set()
 
     def _take(self, observe: Callable[[Raw], Event[Any] | None], obj: Raw) -> None:
         with self._unbroken_by(request_of(obj)):
@@ -257,16 +271,27 @@ class Informer:
             self._steady_at = self._clock.monotonic()
             if error is None:  # the server ends every watch after some minutes
                 return
+        is_absent = isinstance(error, NotFound)
+        if is_absent:
+            self._note_absence()
         if error is not None:
             self._expire(error)
             soft = self._failures == 0 and self.synced and isinstance(error, Unavailable | Gone)
-            self._say_problem(str(error), quietly=soft)
-        first, cap = _BACKOFF
+            self._say_problem(ABSENT if is_absent else str(error), quietly=soft)
+        first, cap = _ABSENT_BACKOFF if is_absent else _BACKOFF
         delay = min(first * 2**self._failures, cap) * random.uniform(0.7, 1.3)
         self._failures = min(self._failures + 1, 16)
         after = error.retry_after if isinstance(error, ApiError) else None
         self._opened_at = math.inf
         stop.wait(max(delay, min(after or 0.0, _PATIENCE)))
+
+    def _note_absence(self) -> None:
+        """An absent kind is no failure: the API server answered, and there is nothing to list."""
+        if not self.absent:
+            self._failures = 0  # a CRD that is being installed is found within seconds
+        self.absent = True
+        self._alive_at = self._steady_at = self._clock.monotonic()
+        self._settled.set()
 
     def _expire(self, error: Exception) -> None:
         """Forgets the version, so that everything is listed again, where it is of no more use.
@@ -287,9 +312,11 @@ class Informer:
         fields = {"resource": self.name, "problem": problem}
         level = logging.DEBUG if quietly else logging.WARNING
         if problem is None:
-            logger.info("watching again", extra={"fields": {"resource": self.name}})
+            text = "the kind is served now" if self.absent else "watching again"
+            logger.info(text, extra={"fields": {"resource": self.name}})
         else:
-            logger.log(level, "the watch ended", extra={"fields": fields})
+            text = "the kind is absent" if problem == ABSENT else "the watch ended"
+            logger.log(level, text, extra={"fields": fields})
 
 
 def _parse(line: bytes) -> tuple[str, Raw]:

@@ -200,7 +200,10 @@ class Manager:
         return self._running is None or self._running.stop()
 
     def wait_synced(self, timeout: float = 30.0) -> bool:
-        """Waits until every cache is filled; False when `timeout` seconds were not enough."""
+        """Wait until every cache is filled or its CRD is known to be absent.
+
+        Return False when `timeout` seconds were not enough.
+        """
         return self._running is not None and self._running.wait_synced(timeout)
 
     def check_health(self) -> dict[str, Check]:

@@ -61,6 +61,10 @@ class Options:
                 return self.workers[given]
         return otherwise or self.max_concurrent_reconciles
 
+    def is_named(self, name: str) -> bool:
+        """Whether `controllers` names this controller, or what its name begins with."""
+        return any(_covers(given, name) for given in self.controllers)
+
     def enabled(self, names: Iterable[str]) -> frozenset[str]:
         """Which of these controllers run.
 

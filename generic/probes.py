@@ -9,7 +9,8 @@ import attrs
 
 from generic.controller import Controller
 from generic.health import Check
-from generic.informer import Informer
+from generic.informer import ABSENT, Informer
+from generic.options import Options
 from generic.orphans.probe import OrphanProbe
 from generic.runnables import Runner
 
@@ -30,6 +31,7 @@ class Probes:
     runner: Runner
     orphans: OrphanProbe | None
     """None where nothing is ever let go of."""
+    options: Options
     threads: list[threading.Thread] = attrs.field(factory=list)
 
     def alive(self) -> dict[str, Check]:
@@ -41,8 +43,11 @@ class Probes:
         }
 
     def ready(self) -> dict[str, Check]:
-        """Besides, every stream is alive and synced, and Orphans can be written."""
-        more = {"streams": self._stale_stream}
+        """Besides, every stream is alive and synced, and Orphans can be written.
+
+        A kind whose CRD is absent fails only if `--controllers` names a controller for it.
+        """
+        more = {"kinds": self._missing_kinds, "streams": self._stale_stream}
         return {
             **self.alive(),
             **more,
@@ -59,8 +64,29 @@ class Probes:
                 return f"{controller.name}: {controller.working()} of {workers} workers are alive"
         return None
 
+    def remarks(self) -> list[str]:
+        """The kinds that are not served for want of a CRD, and need not be."""
+        absent = (one for one in self.informers if one.absent and not self._demanded_by(one))
+        return [f"{one.name}: {ABSENT}" for one in absent]
+
+    def _missing_kinds(self) -> str | None:
+        missing = [
+            f"{one.name}: {ABSENT}, and --controllers names {', '.join(demanded)}"
+            for one in self.informers
+            if one.absent and (demanded := self._demanded_by(one))
+        ]
+        remedy = "install the CRD, or remove the controller from --controllers"
+        return "; ".join([*missing, remedy]) if missing else None
+
+    def _demanded_by(self, informer: Informer) -> list[str]:
+        """The controllers of the informer's kind that `--controllers` names."""
+        names = (one.name for one, _ in self.controllers if one.watches == informer.name)
+        return [name for name in names if self.options.is_named(name)]
+
     def _stale_stream(self) -> str | None:
         for informer in self.informers:
+            if informer.problem == ABSENT:
+                continue  # _missing_kinds decides
             if not informer.synced:
                 return f"{informer.name} is not synced: {informer.problem or 'the list is running'}"
             if informer.age() > STALE_STREAM:

@@ -76,13 +76,18 @@ class Running:
         metrics.show_streams(self._streams)
         self._runner = Runner(registry.runnables, client, stop)
         orphans = OrphanProbe(connection, clock) if registry.registrations else None
-        self.probes = Probes(self.wiring.informers, self.wiring.controllers, self._runner, orphans)
+        wired = self.wiring
+        self.probes = Probes(wired.informers, wired.controllers, self._runner, orphans, options)
         self._servers: list[HealthServer] = []
 
     def start(self) -> None:
         """Starts everything and returns. Raises ConfigurationError."""
         self._servers = serve(
-            self._options, self._metrics, self.probes.alive(), self.probes.ready()
+            self._options,
+            self._metrics,
+            self.probes.alive(),
+            self.probes.ready(),
+            self.probes.remarks,
         )
         for informer in self.wiring.informers:
             thread = _run_thread("informer", partial(informer.run, self._stop))
@@ -108,15 +113,19 @@ class Running:
         return all(finished)
 
     def wait_synced(self, timeout: float) -> bool:
-        """Waits until every cache is filled; False when `timeout` seconds were not enough."""
+        """Wait until every cache is filled or its CRD is known to be absent.
+
+        Return False when `timeout` seconds were not enough.
+        """
         end = time.monotonic() + timeout
         informers = self.wiring.informers
-        return all(i.wait_synced(max(0.0, end - time.monotonic())) for i in informers)
+        return all(i.wait_settled(max(0.0, end - time.monotonic())) for i in informers)
 
     def _streams(self) -> list[Stream]:
         """How the informers are, for metrics."""
         return [
-            (one.plural, one.synced, one.age(), one.unreadable) for one in self.wiring.informers
+            Stream(one.plural, one.synced, one.absent, one.age(), one.unreadable)
+            for one in self.wiring.informers
         ]
 
     def _make_elector(self, connection: HttpClient, clock: Clock) -> LeaderElector:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from generic.health import Check, HealthServer, parse_address
+from generic.health import Check, HealthServer, Remarks, parse_address
 from generic.metrics import Metrics
 from generic.options import Options
 
@@ -15,20 +15,28 @@ logger = logging.getLogger(__name__)
 
 
 def serve(
-    options: Options, metrics: Metrics, healthz: Mapping[str, Check], readyz: Mapping[str, Check]
+    options: Options,
+    metrics: Metrics,
+    healthz: Mapping[str, Check],
+    readyz: Mapping[str, Check],
+    remarks: Remarks,
 ) -> list[HealthServer]:
     """The servers, started; on one address both share one. Raises ConfigurationError."""
     at = parse_address(options.metrics_bind_address)
     probes_at = parse_address(options.health_bind_address)
     servers: dict[str, HealthServer] = {}
     if at is not None and at == probes_at:
-        both = HealthServer(at, healthz=healthz, readyz=readyz, metrics=metrics.expose)
+        both = HealthServer(
+            at, healthz=healthz, readyz=readyz, remarks=remarks, metrics=metrics.expose
+        )
         servers = {"metrics": both, "health": both}
     else:
         if at is not None:
             servers["metrics"] = HealthServer(at, metrics=metrics.expose)
         if probes_at is not None:
-            servers["health"] = HealthServer(probes_at, healthz=healthz, readyz=readyz)
+            servers["health"] = HealthServer(
+                probes_at, healthz=healthz, readyz=readyz, remarks=remarks
+            )
     started = list(dict.fromkeys(servers.values()))
     for server in started:
         server.start()

@@ -289,9 +289,12 @@ class Wiring:
                 controller.look_at(request)
 
     def is_synced(self, controller: Controller) -> bool:
-        """Whether the Clusters and the objects of the controller are known."""
+        """Whether the Clusters and the objects of the controller are known, or their CRD is absent.
+
+        Objects that appear with their CRD later are events like any other.
+        """
         needed = {str(CLUSTERS), controller.watches}
-        return all(one.synced for one in self.informers if one.name in needed)
+        return all(one.settled for one in self.informers if one.name in needed)
 
     def begin(self, controller: Controller) -> None:
         """Forced deletions that were there before it have their budget from now on."""

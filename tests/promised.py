@@ -2,7 +2,7 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from generic.metrics import Metrics, Terminating, TerminatingState
+from generic.metrics import Metrics, Stream, Terminating, TerminatingState
 
 CONTROLLER = "infrastructure-aws"
 KIND = "Infrastructure"
@@ -57,6 +57,7 @@ PROMISED = [
     ("actuator_heartbeat_renewals_total", "counter", {"result"}),
     ("actuator_heartbeat_last_renewal_timestamp_seconds", "gauge", set()),
     ("actuator_informer_synced", "gauge", {"kind"}),
+    ("actuator_informer_kind_absent", "gauge", {"kind"}),
     ("actuator_informer_stream_age_seconds", "gauge", {"kind"}),
     ("actuator_unreadable_objects", "gauge", {"kind"}),
     ("actuator_status_writes_refused_total", "counter", {"controller"}),
@@ -78,7 +79,7 @@ def full():
     controller = metrics.controller(CONTROLLER, KIND, 5)
     metrics.controllers.describe(CONTROLLER, KIND, ("aws",), "finalizer", (), 90.0)
     metrics.terminating.add(CONTROLLER, KIND, lambda: [stuck()])
-    metrics.show_streams(lambda: [("infrastructures", True, 1.0, 2)])
+    metrics.show_streams(lambda: [Stream("infrastructures", True, False, 1.0, 2)])
     controller.status_not_written()
     controller.stripped("machines.machine.sapcloud.io")
     controller.orphaned("AWS::EC2::VPC")

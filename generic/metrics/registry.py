@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -29,8 +30,16 @@ __all__ = ["Metrics", "Stream"]
 
 _DISTRIBUTION = "gardener-actuator"
 
-Stream = tuple[str, bool, float, int]
-"""Of an informer: plural, whether it is synced, seconds since a sign of life, unreadable ones."""
+
+class Stream(NamedTuple):
+    """The state of one informer at a scrape."""
+
+    plural: str
+    synced: bool
+    absent: bool
+    age: float
+    """Seconds since the last sign of life."""
+    unreadable: int
 
 
 class Metrics:
@@ -144,6 +153,11 @@ def _stream_families(streams: Iterable[Stream]) -> list[Metric]:
     synced = GaugeMetricFamily(
         "actuator_informer_synced", "Whether everything was listed once: 1, or 0.", labels=("kind",)
     )
+    absent = GaugeMetricFamily(
+        "actuator_informer_kind_absent",
+        "Whether the API server does not serve the kind because its CRD is absent: 1, or 0.",
+        labels=("kind",),
+    )
     age = GaugeMetricFamily(
         "actuator_informer_stream_age_seconds",
         "Time since the API server last gave a sign of life on the stream.",
@@ -154,11 +168,13 @@ def _stream_families(streams: Iterable[Stream]) -> list[Metric]:
         "Objects of which parts are nested too deeply to be read.",
         labels=("kind",),
     )
-    for kind, is_synced, seconds, number in streams:
-        synced.add_metric((kind,), int(is_synced))
-        age.add_metric((kind,), seconds)
-        unreadable.add_metric((kind,), number)
-    return [synced, age, unreadable]
+    for stream in streams:
+        kind = (stream.plural,)
+        synced.add_metric(kind, int(stream.synced))
+        absent.add_metric(kind, int(stream.absent))
+        age.add_metric(kind, stream.age)
+        unreadable.add_metric(kind, stream.unreadable)
+    return [synced, absent, age, unreadable]
 
 
 def _version() -> str:

@@ -10,7 +10,7 @@ import json
 import threading
 
 from actuator.codec import encode
-from actuator.errors import ApiError
+from actuator.errors import ApiError, NotFound
 from actuator.interface import Clock
 from actuator.meta import ObjectMeta, format_time
 from generic.client import HttpClient, path_of
@@ -20,6 +20,10 @@ __all__ = ["OrphanProbe"]
 
 _GOOD_FOR, _BAD_FOR = 300.0, 10.0
 """Seconds that an answer is kept."""
+_NO_CRD = (
+    f"Orphans cannot be written: the CRD {ORPHANS} is absent; "
+    "install what `actuator crds generic.orphans:Orphan` prints"
+)
 _PATIENCE = 5.0
 """Seconds for the request."""
 
@@ -61,6 +65,8 @@ class OrphanProbe:
             self._client.send(
                 "POST", path_of(ORPHANS), query={"dryRun": "All"}, body=body, timeout=_PATIENCE
             )
+        except NotFound:
+            return _NO_CRD
         except ApiError as error:
             return f"Orphans cannot be written: {error}; see `actuator crds` and `actuator rbac`"
         return None

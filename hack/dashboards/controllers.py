@@ -51,6 +51,13 @@ _ALIVE = Row(
         ),
         show(
             Form.LINES,
+            "Absent kinds",
+            "The kinds that the API server does not serve because their CRD is absent.",
+            f"max by (kind) (actuator_informer_kind_absent{{{_J}}}) > 0",
+            "{{kind}}",
+        ),
+        show(
+            Form.LINES,
             "Versions",
             "What runs.",
             f"count by (version, python_version) (actuator_build_info{{{_J}}})",

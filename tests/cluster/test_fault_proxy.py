@@ -207,7 +207,7 @@ def watching(client, namespace, **options):
     stop = threading.Event()
     threading.Thread(target=informer.run, args=(stop,), daemon=True).start()
     try:
-        assert informer.wait_synced(PATIENCE), informer.problem
+        assert informer.wait_settled(PATIENCE), informer.problem
         yield informer, events, lists
     finally:
         stop.set()

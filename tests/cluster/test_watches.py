@@ -13,6 +13,7 @@ from actuator.errors import Forbidden, NotFound
 from actuator.v1alpha1 import BackupBucket, BackupEntry, Infrastructure
 from generic.headers import EventType, Request
 from generic.healthchecks import Check, HealthChecks, HealthResult
+from generic.informer import ABSENT
 from generic.manager import Manager
 from generic.mappers import by_label, by_secret_reference
 from generic.options import Options
@@ -386,18 +387,19 @@ def test_a_disabled_controller_does_nothing(managed, seed, script):
         assert not script.calls
 
 
-def test_what_is_not_installed_keeps_a_manager_from_being_ready_and_is_named(
-    environment, seed, script
+@pytest.mark.parametrize("controllers", [(), ("infrastructure",)])
+def test_a_watched_kind_that_is_not_installed_blocks_nothing_and_is_named(
+    managed, seed, script, quiet, controllers
 ):
-    addresses = {"metrics_bind_address": "0", "health_bind_address": "0"}
-    manager = Manager(Options(kubeconfig=environment.kubeconfig, **addresses))
-    manager.add(script, type=seed.namespace, watches=[owns(Resource("no.such/v1", "things"))])
-    manager.start()
-    try:
-        stream = manager.check_ready()["streams"]
-        eventually(lambda: "things.no.such is not synced: GET" in (stream() or ""))
-    finally:
-        manager.stop()
+    watch = owns(Resource("no.such/v1", "things"))
+
+    def add(manager):
+        manager.add(script, type=seed.namespace, watches=[watch])
+
+    with managed(add, controllers=controllers) as manager:
+        quiet(script)
+        remarks = manager._running.probes.remarks()
+        assert remarks == [f"things.no.such: {ABSENT}"]
 
 
 def test_a_role_without_a_watch_is_not_enough(managed, seed, script):

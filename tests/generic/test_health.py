@@ -81,6 +81,14 @@ def test_verbose_lists_the_checks_that_pass_too(serve):
     )
 
 
+def test_remarks_are_shown_beside_the_checks_of_readyz_and_fail_nothing(serve):
+    server = serve(healthz=FINE, readyz=FINE, remarks=lambda: ["machines: absent"])
+    assert ask(server, "/readyz")[:2] == (200, "ok\n")
+    listed = "[+]workers ok\n[+]streams ok\n"
+    assert ask(server, "/readyz?verbose")[:2] == (200, f"{listed}[i]machines: absent\nok\n")
+    assert ask(server, "/healthz?verbose")[:2] == (200, f"{listed}ok\n")
+
+
 def test_a_check_that_raises_has_failed(serve):
     status, body, _ = ask(serve(healthz={"division": lambda: str(1 // 0)}), "/healthz")
     assert status == 503

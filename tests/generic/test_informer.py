@@ -15,7 +15,7 @@ from actuator import Resource
 from actuator.errors import NotFound
 from generic.client import connect
 from generic.envtest import Environment
-from generic.informer import Informer
+from generic.informer import ABSENT, Informer
 from generic.seed import install_crds
 from generic.store import EventType, Store, header
 
@@ -54,7 +54,7 @@ class Watching:
         return [reason for _, reason in self.lists]
 
     def synced(self):
-        assert self.informer.wait_synced(PATIENCE), self.informer.problem
+        assert eventually(lambda: self.informer.synced), self.informer.problem
         return self
 
     def told(self, name):
@@ -428,14 +428,17 @@ def test_a_resource_that_comes_goes_and_comes_again_is_followed(admin, namespace
             return None
 
     watching = watch(admin, resource=things)
-    eventually(lambda: watching.informer.problem)
+    informer = watching.informer
+    assert informer.wait_settled(PATIENCE)
+    assert (informer.absent, informer.synced, informer.problem) == (True, False, ABSENT)
     install_crds(admin, [crd])
     eventually(lambda: create("a"))
     watching.synced()
+    assert not informer.absent
     assert watching.hears("a", ADDED)
     admin.delete(CRDS, f"things.{group}")
     assert watching.hears("a", ADDED, DELETED)
-    eventually(lambda: watching.informer.problem)
+    eventually(lambda: informer.absent)
     install_crds(admin, [crd])
     eventually(lambda: create("b"))
     assert watching.hears("b", ADDED)

@@ -199,6 +199,12 @@ def test_a_program_with_an_unknown_controller_ends_with_status_2():
     assert done.stderr == "Error: --controllers: there is no controller 'x'; there are: none\n"
 
 
+def test_a_controller_is_named_by_its_name_or_what_its_name_begins_with():
+    options = Options(controllers=("infrastructure-gcp", "healthcheck"))
+    assert [name for name in NAMES if options.is_named(name)] == NAMES[1:]
+    assert not any(map(Options().is_named, NAMES))
+
+
 def test_how_many_workers_a_controller_gets():
     options = Options(workers={"healthcheck": 1, "healthcheck-worker": 2})
     assert options.workers_of("healthcheck-worker") == 2
