@@ -445,6 +445,28 @@ def test_a_resource_that_comes_goes_and_comes_again_is_followed(admin, namespace
     admin.delete(CRDS, f"things.{group}")
 
 
+class Timetable(threading.Event):
+    """Notes how long an informer would wait, and ends it after a dozen times."""
+
+    def __init__(self):
+        super().__init__()
+        self.waits = []
+
+    def wait(self, timeout=None):
+        self.waits.append(timeout)
+        if len(self.waits) == 12:
+            self.set()
+
+
+def test_an_absent_kind_is_asked_for_soon_and_then_a_few_times_a_minute(admin):
+    stop = Timetable()
+    store = Store(Resource("absent.example.com/v1", "things"), header)
+    Informer(admin, store, lambda event: None).run(stop)
+    assert stop.waits[0] < 2, "a CRD may be about to be installed"
+    assert sum(stop.waits[:7]) > 60
+    assert all(20 < seconds < 40 for seconds in stop.waits[5:])
+
+
 def test_it_stops_while_it_waits(across, tcp, watch):
     tcp.refuses = True
     watching = watch(across)
