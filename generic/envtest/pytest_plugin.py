@@ -1,5 +1,9 @@
 """Fixtures for pytest: one embedded cluster for the session, a namespace for each test.
 
+A project asks for them in its top-level conftest.py; without that it gets none:
+
+    pytest_plugins = ["generic.envtest.pytest_plugin"]
+
     def test_something(kubeconfig, namespace): ...
 
 - `environment`: the running cluster (`generic.envtest.Access`), started by the first test that
@@ -9,8 +13,7 @@
 - `kubeconfig`: the path of the administrator's kubeconfig.
 - `namespace`: the name of a new namespace, deleted after the test without waiting.
 
-This module is loaded in every run of pytest beside which it is installed, so it imports the rest
-only when a fixture is used.
+This module imports the embedded cluster only when a test uses a fixture.
 """
 
 import contextlib

@@ -27,12 +27,19 @@ import os
 from pathlib import Path
 import pytest
 
+pytest_plugins = ["generic.envtest.pytest_plugin"]
+
 @pytest.fixture
 def record():
     def write(value):
         with open(os.environ["RECORD"], "a") as file:
             file.write(f"{value}\\n")
     return write
+"""
+
+NOT_ASKED_FOR = """
+def test_uses_a_fixture(environment):
+    pass
 """
 
 CRASH = """
@@ -59,9 +66,9 @@ def test_nothing_is_imported():
 class Run:
     """A pytest run of its own, on tests that write down what they saw."""
 
-    def __init__(self, folder: Path, tests: str, *arguments: str) -> None:
+    def __init__(self, folder: Path, tests: str, *arguments: str, conftest: str = CONFTEST) -> None:
         self.record = folder / "record"
-        (folder / "conftest.py").write_text(CONFTEST)
+        (folder / "conftest.py").write_text(conftest)
         (folder / "test_it.py").write_text(tests)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
         self.process = subprocess.Popen(
@@ -130,6 +137,12 @@ def test_a_killed_session_leaves_no_cluster(
     run.process.send_signal(signal.SIGKILL)
     run.process.communicate(timeout=400)
     wait_until(lambda: not directory.exists() and not processes_of(directory), 60)
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_project_that_does_not_ask_for_the_fixtures_has_none(tmp_path: Path) -> None:
+    output = Run(tmp_path, NOT_ASKED_FOR, "-p", "no:xdist", conftest="").output()
+    assert "fixture 'environment' not found" in output
 
 
 @pytest.mark.usefixtures("alone")
