@@ -1,7 +1,8 @@
 """Where the API server is, how to trust it, and the credentials for it, kept fresh.
 
 From `kubernetes` come kubeconfigs, contexts, in-cluster accounts, exec plugins, token refresh, TLS
-and the connection pool; no other file imports it. Requests are client.py's business.
+and the connection pool; no other file imports it. It is imported on first use, since its 320
+modules take half of the time that the import of a Manager takes. Requests are client.py's business.
 
 TLS is always verified: a kubeconfig that says insecure-skip-tls-verify is refused, because the
 credentials would go to whoever answers. Credentials are sent to https:// servers only. An exec
@@ -23,23 +24,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 import urllib3
-from kubernetes import config as kube_config
-from kubernetes.client import ApiClient, Configuration
-from kubernetes.config.config_exception import ConfigException
-from kubernetes.config.kube_config import KubeConfigMerger
 from urllib3.util.ssl_ import create_urllib3_context
 
 from actuator.errors import ConfigurationError, Unauthorized
 from generic.inline_kubeconfig import InlineKubeconfig
 
+if TYPE_CHECKING:
+    from kubernetes.client import Configuration
+
 __all__ = ["Access", "find_access"]
 
 logger = logging.getLogger(__name__)
 
-_Loaded = tuple[Configuration, ssl.SSLContext, list[str]]
+_Loaded: TypeAlias = "tuple[Configuration, ssl.SSLContext, list[str]]"
 """The configuration, the TLS settings, and the files from which they come."""
 
 _FRESH = 10.0
@@ -117,6 +118,8 @@ class Access:
         self._fresh_until = time.monotonic() + _FRESH
 
     def _adopt(self, configuration: Configuration, tls: ssl.SSLContext, files: list[str]) -> None:
+        from kubernetes.client import ApiClient
+
         if self._url not in ("", configuration.host):
             raise ConfigurationError(
                 f"the API server's address changed to {configuration.host}; restart to use it"
@@ -149,6 +152,8 @@ def find_access(
         raise ConfigurationError(f"{server!r} is no URL of an API server; write https://HOST:PORT")
 
     def load() -> _Loaded:
+        from kubernetes.client import Configuration
+
         configuration, files = Configuration(), list[str]()
         is_inline = isinstance(kubeconfig, InlineKubeconfig)
         one_at_a_time = nullcontext() if is_inline else _ONE_AT_A_TIME
@@ -222,6 +227,8 @@ def _use(source: str, load: Callable[[], None]) -> None:
 
 
 def _load_in_cluster(configuration: Configuration) -> None:
+    from kubernetes import config as kube_config
+
     kube_config.load_incluster_config(  # type: ignore[no-untyped-call]
         client_configuration=configuration
     )
@@ -249,6 +256,9 @@ def _load_kubeconfig(
     configuration: Configuration, path: str, context: str | None, inline: str
 ) -> None:
     """`inline`: the folder for what the package writes into files before it can be used."""
+    from kubernetes import config as kube_config
+    from kubernetes.config.config_exception import ConfigException
+
     configuration.host = ""  # else a cluster without a server would mean localhost
     try:
         kube_config.load_kube_config(  # type: ignore[no-untyped-call]
@@ -269,6 +279,8 @@ def _load_kubeconfig(
 
 def _check_context(path: str, context: str | None) -> None:
     """Raises ValueError naming the contexts that there are: the package does not."""
+    from kubernetes.config.kube_config import KubeConfigMerger
+
     config = KubeConfigMerger(path).config.value  # type: ignore[no-untyped-call]
     names = [str(entry["name"]) for entry in config["contexts"]]
     wanted = context or config.get("current-context")
