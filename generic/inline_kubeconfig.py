@@ -79,15 +79,15 @@ class InlineKubeconfig:
         return json.dumps(config, indent=2).encode() + b"\n"
 
 
-def read_kubeconfig(content: bytes) -> InlineKubeconfig:
-    """The server and credential of the current context of an untrusted kubeconfig.
+def read_kubeconfig(content: bytes, context: str | None = None) -> InlineKubeconfig:
+    """The server and credential of a context, by default the current one.
 
     Raises ConfigurationError: one sentence that quotes nothing but keys of the format.
     """
     config = _checked(_tree(content), _FORMAT, "the top level")
-    context = _named(config, "context", config["current-context"])
-    cluster = _named(config, "cluster", context["cluster"])
-    user = _named(config, "user", context["user"])
+    chosen = _named(config, "context", context or config["current-context"])
+    cluster = _named(config, "cluster", chosen["cluster"])
+    user = _named(config, "user", chosen["user"])
     ca, certificate, key = _pem(cluster, _CA), _pem(user, _CERTIFICATE), _pem(user, _KEY)
     token, server, name = user["token"], cluster["server"], cluster[_NAME]
     try:

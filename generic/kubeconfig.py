@@ -1,8 +1,9 @@
 """Where the API server is, how to trust it, and the credentials for it, kept fresh.
 
-From `kubernetes` come kubeconfigs, contexts, in-cluster accounts, exec plugins, token refresh, TLS
-and the connection pool; no other file imports it. It is imported on first use, since its 320
-modules take half of the time that the import of a Manager takes. Requests are client.py's business.
+A kubeconfig that `inline_kubeconfig` accepts (one server, its CA and one inline credential) is
+used directly. The package `kubernetes` reads all others (several files, in-cluster accounts, exec
+plugins, tokens that expire). No other file imports it. It is imported on first use, since its 320
+modules take a third of a second. Requests are client.py's business.
 
 TLS is always verified: a kubeconfig that says insecure-skip-tls-verify is refused, because the
 credentials would go to whoever answers. Credentials are sent to https:// servers only. An exec
@@ -17,21 +18,25 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
+import attrs
 import urllib3
+from urllib3.connection import HTTPConnection
 from urllib3.util.ssl_ import create_urllib3_context
 
 from actuator.errors import ConfigurationError, Unauthorized
-from generic.inline_kubeconfig import InlineKubeconfig
+from generic.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
@@ -40,8 +45,18 @@ __all__ = ["Access", "find_access"]
 
 logger = logging.getLogger(__name__)
 
-_Loaded: TypeAlias = "tuple[Configuration, ssl.SSLContext, list[str]]"
-"""The configuration, the TLS settings, and the files from which they come."""
+
+@attrs.frozen
+class _Loaded:
+    """A configuration, as it was read."""
+
+    url: str
+    pools: urllib3.PoolManager
+    token: Callable[[], str | None]
+    """The Authorization header as it is now; an exec plugin may have to run for it."""
+    files: Sequence[str] = ()
+    """Where all this comes from."""
+
 
 _FRESH = 10.0
 """Seconds for which a token is used before the official package is asked for it again."""
@@ -68,7 +83,7 @@ class Access:
         self._refused = self._distrusted = False
         self._problem = ""
         self._authorization = self._url = ""
-        self._adopt(*load())
+        self._adopt(load())
 
     def authorization(self) -> str:
         """The Authorization header, "" for none. Raises Unauthorized where it cannot be had."""
@@ -94,11 +109,11 @@ class Access:
                 self._fresh_until = 0.0
 
     def _refresh(self) -> None:
-        if self._refused or self._distrusted or _versions(self._files) != self._versions:
+        if self._refused or self._distrusted or _versions(self._loaded.files) != self._versions:
             self._reload_from = time.monotonic() + _FRESH
             self._distrusted = False
             try:
-                self._adopt(*self._load())
+                self._adopt(self._load())
                 self._refused, self._problem, self._authorization = False, "", ""
             except (ConfigurationError, OSError) as error:
                 if self._refused:
@@ -109,7 +124,7 @@ class Access:
                     logger.warning("the previous configuration stays in use", extra=fields)
         try:
             with _complaints() as complaints:
-                token = self._configuration.get_api_key_with_prefix("BearerToken")
+                token = self._loaded.token()
         except Exception as error:  # what the package's loaders raise; the old token may still do
             complaints, token = [_one_line(error)], None
         for complaint in complaints:
@@ -117,24 +132,18 @@ class Access:
         self._authorization = token or self._authorization
         self._fresh_until = time.monotonic() + _FRESH
 
-    def _adopt(self, configuration: Configuration, tls: ssl.SSLContext, files: list[str]) -> None:
-        from kubernetes.client import ApiClient
-
-        if self._url not in ("", configuration.host):
+    def _adopt(self, loaded: _Loaded) -> None:
+        if self._url not in ("", loaded.url):
             raise ConfigurationError(
-                f"the API server's address changed to {configuration.host}; restart to use it"
+                f"the API server's address changed to {loaded.url}; restart to use it"
             )
-        manager: urllib3.PoolManager = ApiClient(configuration).rest_client.pool_manager
-        unset = dict.fromkeys(("ca_certs", "cert_file", "key_file"))  # all is in `tls`
-        manager.connection_pool_kw.update(unset, ssl_context=tls)
-        url = urlsplit(configuration.host.rstrip("/"))
-        self._configuration, self._url = configuration, configuration.host
-        self._files, self._versions = files, _versions(files)
+        url = urlsplit(loaded.url.rstrip("/"))
+        self._url, self._loaded, self._versions = loaded.url, loaded, _versions(loaded.files)
         self.host = url.netloc
-        if isinstance(manager, urllib3.ProxyManager):
-            self.prefix, self.pool = url.geturl(), manager
+        if isinstance(loaded.pools, urllib3.ProxyManager):
+            self.prefix, self.pool = url.geturl(), loaded.pools
         else:  # without the manager's look-up in each request
-            self.prefix, self.pool = url.path, manager.connection_from_url(url.geturl())
+            self.prefix, self.pool = url.path, loaded.pools.connection_from_url(url.geturl())
 
 
 def find_access(
@@ -152,43 +161,98 @@ def find_access(
         raise ConfigurationError(f"{server!r} is no URL of an API server; write https://HOST:PORT")
 
     def load() -> _Loaded:
-        from kubernetes.client import Configuration
+        if isinstance(kubeconfig, InlineKubeconfig):
+            return _direct("the kubeconfig", kubeconfig, server, connections)
+        if kubeconfig is None and context is None and _in_cluster():
+            return _by_package("the pod's service account", _load_in_cluster, server, connections)
+        path = _path(kubeconfig)
+        files = path.split(os.pathsep)
+        try:
+            found = read_kubeconfig(Path(path).expanduser().read_bytes(), context)
+        except (ConfigurationError, OSError):  # the package reads more, and says what is wrong
 
-        configuration, files = Configuration(), list[str]()
-        is_inline = isinstance(kubeconfig, InlineKubeconfig)
-        one_at_a_time = nullcontext() if is_inline else _ONE_AT_A_TIME
-        with one_at_a_time, TemporaryDirectory(prefix="kubeconfig-") as inline:
-            if isinstance(kubeconfig, InlineKubeconfig):
-                source = "the kubeconfig"
-                _load_inline(configuration, kubeconfig, Path(inline))
-            elif kubeconfig is None and context is None and _in_cluster():
-                source = "the pod's service account"
-                _use(source, lambda: _load_in_cluster(configuration))
-            else:
-                path = _path(kubeconfig)
-                source, files = f"kubeconfig {path}", path.split(os.pathsep)
-                _use(source, lambda: _load_kubeconfig(configuration, path, context, inline))
-            tls = _tls(source, configuration)
-            used = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
-            files += [file for file in used if file and not file.startswith(inline)]
-        configuration.proxy_ssl_context = tls  # a proxy is trusted as the API server is
-        configuration.host = server or configuration.host
-        if not configuration.host.lower().startswith("https:") and (
-            configuration.api_key or configuration.cert_file
-        ):
-            raise ConfigurationError(
-                f"{source}: credentials would go to {configuration.host} in clear text; give an "
-                "https:// server, or a user without credentials"
-            )
-        configuration.connection_pool_maxsize = connections
-        configuration.retries = False
-        configuration.keep_alive = True
-        return configuration, tls, files
+            def read(configuration: Configuration, folder: str) -> None:
+                _load_kubeconfig(configuration, path, context, folder)
+
+            return _by_package(f"kubeconfig {path}", read, server, connections, files)
+        return _direct(f"kubeconfig {path}", found, server, connections, files)
 
     return Access(load)
 
 
-def _versions(files: list[str]) -> list[tuple[int, int, int] | None]:
+def _direct(
+    source: str,
+    kubeconfig: InlineKubeconfig,
+    server: str,
+    connections: int,
+    files: Sequence[str] = (),
+) -> _Loaded:
+    url = server or kubeconfig.server
+    _refuse_clear_text(source, url)
+    with TemporaryDirectory(prefix="kubeconfig-") as folder:
+        ca, certificate, key = _write_credentials(kubeconfig, Path(folder))
+        tls = _tls(source, ca, certificate, key)
+    keep_alive = (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    settings: dict[str, Any] = {
+        "maxsize": connections,
+        "retries": False,
+        "ssl_context": tls,
+        "server_hostname": kubeconfig.tls_server_name or None,
+        "socket_options": [*HTTPConnection.default_socket_options, keep_alive],
+    }
+    proxy = None if proxy_bypass(urlsplit(url).hostname or "") else getproxies().get("https")
+    pools = (
+        urllib3.ProxyManager(proxy, proxy_ssl_context=tls, **settings)  # trusted as the server is
+        if proxy
+        else urllib3.PoolManager(**settings)
+    )
+    token = f"Bearer {kubeconfig.token}" if kubeconfig.token else None
+    return _Loaded(url, pools, lambda: token, files)
+
+
+def _by_package(
+    source: str,
+    read: Callable[[Configuration, str], None],
+    server: str,
+    connections: int,
+    files: Sequence[str] = (),
+) -> _Loaded:
+    from kubernetes.client import ApiClient, Configuration
+
+    configuration = Configuration()
+    with _ONE_AT_A_TIME, TemporaryDirectory(prefix="kubeconfig-") as folder:
+        _use(source, lambda: read(configuration, folder))
+        _refuse_unverified(source, configuration)
+        used = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+        tls = _tls(source, *used)
+    files = [*files, *(file for file in used if file and not file.startswith(folder))]
+    configuration.proxy_ssl_context = tls  # a proxy is trusted as the API server is
+    configuration.host = server or configuration.host
+    if configuration.api_key or configuration.cert_file:
+        _refuse_clear_text(source, configuration.host)
+    configuration.connection_pool_maxsize = connections
+    configuration.retries = False
+    configuration.keep_alive = True
+    pools: urllib3.PoolManager = ApiClient(configuration).rest_client.pool_manager
+    unset = dict.fromkeys(("ca_certs", "cert_file", "key_file"))  # all is in `tls`
+    pools.connection_pool_kw.update(unset, ssl_context=tls)
+
+    def token() -> str | None:
+        found: str | None = configuration.get_api_key_with_prefix("BearerToken")
+        return found
+
+    return _Loaded(configuration.host, pools, token, files)
+
+
+def _refuse_clear_text(source: str, url: str) -> None:
+    if not url.lower().startswith("https:"):
+        raise ConfigurationError(
+            f"{source}: credentials would go to {url} in clear text; give an https:// server, or a "
+            "user without credentials"
+        )
+
+
+def _versions(files: Sequence[str]) -> list[tuple[int, int, int] | None]:
     """What changes when a file is written or replaced; None for a file that is missing."""
 
     def version(file: str) -> tuple[int, int, int] | None:
@@ -226,7 +290,7 @@ def _use(source: str, load: Callable[[], None]) -> None:
         raise ConfigurationError(f"{source}: no credentials: {complaints[0]}")
 
 
-def _load_in_cluster(configuration: Configuration) -> None:
+def _load_in_cluster(configuration: Configuration, _folder: str) -> None:
     from kubernetes import config as kube_config
 
     kube_config.load_incluster_config(  # type: ignore[no-untyped-call]
@@ -234,8 +298,10 @@ def _load_in_cluster(configuration: Configuration) -> None:
     )
 
 
-def _load_inline(configuration: Configuration, kubeconfig: InlineKubeconfig, folder: Path) -> None:
-    """Without the official package, which keeps what it decodes. `folder` is ours, and removed."""
+def _write_credentials(
+    kubeconfig: InlineKubeconfig, folder: Path
+) -> tuple[str | None, str | None, str | None]:
+    """Paths of CA, certificate and key in `folder`: OpenSSL reads certificates from files alone."""
 
     def file(name: str, content: bytes) -> str | None:
         path = folder / name
@@ -243,13 +309,11 @@ def _load_inline(configuration: Configuration, kubeconfig: InlineKubeconfig, fol
         path.write_bytes(content)
         return str(path) if content else None
 
-    configuration.host = kubeconfig.server
-    configuration.tls_server_name = kubeconfig.tls_server_name or None
-    configuration.ssl_ca_cert = file("ca", kubeconfig.ca)
-    configuration.cert_file = file("certificate", kubeconfig.certificate)
-    configuration.key_file = file("key", kubeconfig.key)
-    if kubeconfig.token:
-        configuration.api_key["BearerToken"] = f"Bearer {kubeconfig.token}"
+    return (
+        file("ca", kubeconfig.ca),
+        file("certificate", kubeconfig.certificate),
+        file("key", kubeconfig.key),
+    )
 
 
 def _load_kubeconfig(
@@ -289,24 +353,27 @@ def _check_context(path: str, context: str | None) -> None:
         raise ValueError(f"it has {which}; give --context, one of: {', '.join(names)}")
 
 
-def _tls(source: str, configuration: Configuration) -> ssl.SSLContext:
-    """What all connections use. Finds now what each would fail on. Raises ConfigurationError."""
+def _refuse_unverified(source: str, configuration: Configuration) -> None:
     if not configuration.verify_ssl:
         raise ConfigurationError(
             f"{source}: insecure-skip-tls-verify is set, and credentials would go to whoever "
             "answers; give certificate-authority instead"
         )
+
+
+def _tls(source: str, ca: str | None, certificate: str | None, key: str | None) -> ssl.SSLContext:
+    """What all connections use. Finds now what each would fail on. Raises ConfigurationError."""
     tls = create_urllib3_context()
     what = "certificate-authority"
     try:
-        if configuration.ssl_ca_cert:
-            tls.load_verify_locations(configuration.ssl_ca_cert)
+        if ca:
+            tls.load_verify_locations(ca)
         else:
             tls.load_default_certs()
         what = "client-certificate"
-        if configuration.cert_file:
+        if certificate:
             # A password, so that OpenSSL does not ask for one on the terminal.
-            tls.load_cert_chain(configuration.cert_file, configuration.key_file, password="")
+            tls.load_cert_chain(certificate, key, password="")
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{source}: its {what} cannot be used: {error}") from error
     return tls
