@@ -353,6 +353,8 @@ def _unstructure_factory(converter: cattrs.Converter) -> Callable[[type], Callab
             return unstructure
 
         def hook(obj: Any) -> Raw:
+            if type(obj) is not cls and issubclass(type(obj), cls):
+                return encode(obj)  # a subclass may hide fields
             extra: Raw = obj.extra
             return {**extra, **unstructure(obj)} if extra else unstructure(obj)
 

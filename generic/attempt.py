@@ -28,6 +28,7 @@ from actuator.errors import (
 )
 from actuator.interface import Clock
 from actuator.meta import Kind, LastOperationState, Object, Raw, format_time
+from actuator.tolerance import decode_tolerantly
 from generic import finalizers, status
 from generic.blocked import blocking
 from generic.errorinfo import describe, shorten
@@ -115,7 +116,8 @@ class Attempt:
 
     def open(self, cls: type[Object]) -> Any:
         """The object for the actuator, as last written. Raises DecodeError."""
-        self._obj, self._changed = decode_json(cls, self._entry.raw), {}
+        decode = decode_tolerantly if self.operation.releases else decode_json
+        self._obj, self._changed = decode(cls, self._entry.raw), {}
         self._before = json.loads(self._entry.raw).get("status") or {}
         return self._obj
 

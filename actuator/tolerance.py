@@ -1,0 +1,72 @@
+"""Decoding for deletions and migrations, which may need only a part of an object.
+
+A field of spec or status has a wrong type when, for example, a newer Gardener changed it. Such a
+field blocks only an operation that uses it. A default value in its place would be wrong: a deletion
+could miss what exists.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any, NoReturn, TypeVar
+
+import attrs
+
+from actuator.codec import decode, decode_json, read_json
+from actuator.errors import DecodeError
+from actuator.meta import Raw, wire_name
+
+__all__ = ["decode_tolerantly"]
+
+T = TypeVar("T")
+
+
+def decode_tolerantly(cls: type[T], text: bytes) -> T:
+    """Like `decode_json`, but a field of spec or status with a wrong type raises when it is used.
+
+    Reading or setting it raises DecodeError; `encode` writes it back unchanged. Raises DecodeError
+    for other problems, and ValueError for text that is not JSON.
+    """
+    try:
+        return decode_json(cls, text)
+    except DecodeError:
+        data = read_json(text)
+        if not (wrong := _remove_wrong(cls, data)):
+            raise
+    obj = decode_json(cls, json.dumps(data).encode())
+    for part, fields in wrong.items():
+        holder = getattr(obj, part)
+        object.__setattr__(holder, "extra", {**holder.extra, **fields})
+        hiding = _hiding(cls, part, type(holder), frozenset(fields))  # type: ignore[arg-type]
+        object.__setattr__(holder, "__class__", hiding)
+    return obj
+
+
+def _remove_wrong(cls: type, data: Any) -> dict[str, Raw]:
+    wrong: dict[str, Raw] = {}
+    for part in ("spec", "status") if isinstance(data, dict) else ():
+        fields: Any = data.get(part)
+        for name in list(fields) if isinstance(fields, dict) else ():
+            try:
+                decode(cls, {part: {name: fields[name]}})
+            except DecodeError:
+                wrong.setdefault(part, {})[name] = fields.pop(name)
+    return wrong
+
+
+@lru_cache(maxsize=256)
+def _hiding(cls: type, part: str, base: type, wrong: frozenset[str]) -> type:
+    """A subclass of `base` in which these fields raise, and which attrs takes to lack them."""
+
+    def fail(obj: Any, *_: object) -> NoReturn:
+        try:
+            decode(cls, {part: {name: obj.extra[name] for name in wrong}})
+        except DecodeError as error:
+            raise DecodeError(f"{error}; correct the field, or update the extension") from None
+        raise DecodeError(f"wrong fields @ $.{part}")
+
+    fields = attrs.fields(base)
+    hidden = {field.name: property(fail, fail) for field in fields if wire_name(field) in wrong}
+    shown = tuple(field for field in fields if field.name not in hidden)
+    return type(base.__name__, (base,), {"__slots__": (), "__attrs_attrs__": shown, **hidden})

@@ -1,0 +1,121 @@
+"""A field with a wrong type blocks an operation that uses it, and no other.
+
+The classes here want numbers where Gardener's CRD has strings, as a class does after Gardener has
+changed a type.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import builders
+from harness import FINALIZER, OPERATION, Script, eventually
+
+from actuator.v1alpha1 import Infrastructure
+from actuator.v1alpha1.infrastructure import InfrastructureSpec, InfrastructureStatus
+from generic.orphans import ORPHANS, OrphanReason
+
+PROBLEM = ["ERR_CONFIGURATION_PROBLEM"]
+ERROR = "expected int, got str @ $.spec.region"
+
+
+@attrs.frozen(kw_only=True)
+class Spec(InfrastructureSpec):
+    region: int = 0  # type: ignore[assignment]
+
+
+@attrs.define(kw_only=True)
+class Status(InfrastructureStatus):
+    nodes_cidr: int | None = attrs.field(  # type: ignore[assignment]
+        default=None, metadata={"wire": "nodesCIDR"}
+    )
+
+
+@attrs.define(kw_only=True)
+class Changed(Infrastructure):
+    spec: Spec = attrs.field(factory=Spec)  # type: ignore[assignment]
+    status: Status = attrs.field(factory=Status)
+
+
+def uses_the_region(_ctx: object, obj: Any, _cluster: object) -> None:
+    raise AssertionError(f"this is no number: {obj.spec.region}")
+
+
+def create(seed: Any, **more: Any) -> None:
+    seed.create(builders.infrastructure(seed.namespace, seed.namespace, **more))
+
+
+def orphans(seed: Any) -> list[tuple[str, str]]:
+    found = [one["spec"] for one in seed.client.list(ORPHANS)]
+    return [(o["resourceType"], o["reason"]) for o in found if o.get("shoot") == seed.namespace]
+
+
+def test_reconcile_is_refused_with_the_path_of_a_wrong_field(seed, start):
+    script = Script(Changed)
+    start(script)
+    create(seed)
+    error = eventually(lambda: seed.status()["lastError"])
+    assert ERROR in error["description"]
+    assert error["codes"] == PROBLEM
+    assert FINALIZER not in seed.get()["metadata"].get("finalizers", [])
+    assert script.operations() == []
+
+
+def test_a_deletion_that_uses_no_wrong_field_proceeds(seed, start):
+    seen: list[str] = []
+    script = Script(Changed, delete=lambda _ctx, obj, _: seen.append(obj.spec.secret_ref.name))
+    create(seed, finalizers=[FINALIZER])
+    seed.delete()
+    start(script)
+    eventually(seed.is_gone)
+    assert (script.operations(), seen) == (["delete"], ["cloudprovider"])
+
+
+def test_a_deletion_that_uses_a_wrong_field_is_blocked_and_names_it(seed, start):
+    script = Script(Changed, delete=uses_the_region)
+    create(seed, finalizers=[FINALIZER])
+    seed.delete()
+    start(script)
+    error = eventually(lambda: seed.status()["lastError"])
+    assert f"{ERROR}; correct the field, or update the extension" in error["description"]
+    assert error["codes"] == PROBLEM
+    (blocked,) = (c for c in seed.status()["conditions"] if c["type"] == "DeletionBlocked")
+    assert blocked["status"] == "True"
+    assert FINALIZER in seed.get()["metadata"]["finalizers"]
+    script.on.clear()  # as an extension does that was corrected
+    eventually(seed.is_gone)
+
+
+def test_a_force_deletion_that_uses_no_wrong_field_leaves_nothing_to_record(seed, start):
+    script = Script(Changed, delete=uses_the_region)
+    create(seed, finalizers=[FINALIZER])
+    seed.update_cluster(builders.cluster(seed.namespace, force="true"))
+    seed.delete()
+    start(script, force_delete_budget=30.0)
+    eventually(seed.is_gone, 15)
+    assert script.operations() == ["force_delete"]
+    assert orphans(seed) == []
+
+
+def test_a_force_deletion_that_uses_a_wrong_field_ends_within_its_budget(seed, start):
+    script = Script(Changed, force_delete=uses_the_region)
+    create(seed, finalizers=[FINALIZER])
+    seed.update_cluster(builders.cluster(seed.namespace, force="true"))
+    seed.delete()
+    start(script, force_delete_budget=2.0)
+    eventually(seed.is_gone, 20)
+    assert orphans(seed) == [("unknown", OrphanReason.BUDGET)]
+
+
+def test_a_migration_keeps_a_wrong_field_of_the_status_as_it_is(seed, start):
+    create(seed, finalizers=[FINALIZER])
+    patch = [{"op": "add", "path": "/status", "value": {"nodesCIDR": "10.0.0.0/8"}}]
+    seed.patch(patch, subresource="status")
+    seed.annotate(**{OPERATION: "migrate"})
+    script = Script(Changed)
+    start(script)
+    eventually(lambda: seed.last_operation() == ("Migrate", "Succeeded"))
+    eventually(lambda: FINALIZER not in seed.get()["metadata"].get("finalizers", []))
+    assert seed.status()["nodesCIDR"] == "10.0.0.0/8"
+    assert script.operations() == ["migrate"]
