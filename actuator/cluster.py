@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import attrs
 
-from actuator.meta import ClusterNeed, ForceSource, Kind, Object, Raw
+from actuator.meta import ClusterNeed, Column, ForceSource, Kind, Object, Raw, Schema
 
 __all__ = ["FORCE_DELETION", "Cluster", "ClusterSpec", "ClusterState", "Verdict", "parse_bool"]
 
@@ -73,9 +73,9 @@ class Verdict:
 class ClusterSpec:
     """Three embedded objects, whatever they are: `Any`, since broken ones must be readable."""
 
-    cloud_profile: Any = None
-    seed: Any = None
-    shoot: Any = None
+    cloud_profile: Annotated[Any, Schema(type="object", required=True)] = None
+    seed: Annotated[Any, Schema(type="object")] = None
+    shoot: Annotated[Any, Schema(type="object", required=True)] = None
     extra: Raw = attrs.field(factory=dict)
 
 
@@ -90,6 +90,7 @@ class Cluster(Object):
     KIND: ClassVar[Kind] = Kind(
         name="Cluster",
         plural="clusters",
+        columns=(Column("Age", ".metadata.creationTimestamp", "date"),),
         finalizer="",
         namespaced=False,
         cluster=ClusterNeed.NEVER,

@@ -80,6 +80,7 @@ class Schema:
     min_length: int | None = None
     default: str | None = None
     """What the API server writes where a user wrote nothing."""
+    type: str | None = None  # for an annotation that does not say it: Any
     immutable: bool = False
     format: str | None = None
     required: bool = False
@@ -234,7 +235,7 @@ class NamedResourceReference:
 class DefaultSpec:
     """Inlined in the spec of every extension kind."""
 
-    type: Annotated[str, Schema(required=True, immutable=True)] = ""
+    type: Annotated[str, Schema(required=True)] = ""
     class_: Annotated[str | None, Schema(immutable=True)] = attrs.field(
         default=None, metadata={"wire": "class"}
     )

@@ -25,7 +25,7 @@ _SCALARS: dict[object, str] = {str: "string", int: "integer", bool: "boolean", f
 def crd(cls: type[Object]) -> Raw:
     """The CustomResourceDefinition of a class with a KIND."""
     kind = cls.KIND
-    has_status = any(field.name == "status" for field in attrs.fields(cls))
+    has_status = any(field.name == "spec" for field in attrs.fields(cls))  # Cluster's too
     version: Raw = {
         "name": kind.version,
         "served": True,
@@ -71,7 +71,7 @@ def _root(cls: type[Object]) -> Raw:
             **properties,
         },
     }
-    required = [wire for name, wire in fields.items() if name == "spec" or _required(hints[name])]
+    required = [wire for name, wire in fields.items() if _required(hints[name], name == "spec")]
     if required:
         root["required"] = required
     return root
@@ -127,15 +127,16 @@ def _object(cls: type) -> Raw:
     return schema
 
 
-def _required(annotation: Any) -> bool:
+def _required(annotation: Any, otherwise: bool = False) -> bool:
     schema = schema_of(annotation)
-    return schema is not None and schema.required
+    return otherwise if schema is None else schema.required
 
 
 def _details(extra: Schema | None) -> Raw:
     if extra is None:
         return {}
     details: Raw = {
+        "type": extra.type,
         "description": extra.description or None,
         "minimum": extra.minimum,
         "maximum": extra.maximum,

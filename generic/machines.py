@@ -100,7 +100,7 @@ class MachineSpec:
     creation_timeout: str | None = None
     in_place_update_timeout: str | None = None
     disable_health_timeout: bool | None = None
-    preserve_timeout: str | None = None
+    machine_preserve_timeout: str | None = None
     max_evict_retries: Annotated[int | None, Schema(format="int32")] = None
     node_conditions: str | None = None
     extra: Raw = attrs.field(factory=dict)
@@ -151,7 +151,9 @@ class MachineDeploymentSpec:
     min_ready_seconds: Annotated[int, Schema(format="int32")] = 0
     strategy: Raw = attrs.field(factory=dict)
     selector: LabelSelector = attrs.field(factory=LabelSelector)
-    template: MachineTemplate = attrs.field(factory=MachineTemplate)
+    template: Annotated[MachineTemplate, Schema(required=True)] = attrs.field(
+        factory=MachineTemplate
+    )
     auto_preserve_failed_machine_max: Annotated[int | None, Schema(format="int32")] = None
     extra: Raw = attrs.field(factory=dict)
 
@@ -187,7 +189,7 @@ class MachineDeployment(Object):
 
     KIND: ClassVar[Kind] = _kind("MachineDeployment", "machinedeployments", "mcd")
 
-    spec: MachineDeploymentSpec = attrs.field(factory=MachineDeploymentSpec)
+    spec: Annotated[MachineDeploymentSpec, Schema()] = attrs.field(factory=MachineDeploymentSpec)
     status: RolloutStatus = attrs.field(factory=RolloutStatus)
 
 
@@ -216,7 +218,7 @@ class MachineSet(Object):
 
     KIND: ClassVar[Kind] = _kind("MachineSet", "machinesets", "mcs")
 
-    spec: MachineSetSpec = attrs.field(factory=MachineSetSpec)
+    spec: Annotated[MachineSetSpec, Schema()] = attrs.field(factory=MachineSetSpec)
     status: MachineSetStatus = attrs.field(factory=MachineSetStatus)
 
 
@@ -225,7 +227,7 @@ class CurrentStatus:
     """What state a machine is in; one with a `preserve_expiry_time` is kept though it failed."""
 
     phase: str = ""
-    preserve_expiry_time: str | None = None
+    preserve_expiry_time: Annotated[str | None, Schema(format="date-time")] = None
     extra: Raw = attrs.field(factory=dict)
 
 
@@ -244,7 +246,7 @@ class Machine(Object):
 
     KIND: ClassVar[Kind] = _kind("Machine", "machines", "mc")
 
-    spec: MachineSpec = attrs.field(factory=MachineSpec)
+    spec: Annotated[MachineSpec, Schema()] = attrs.field(factory=MachineSpec)
     status: MachineStatus = attrs.field(factory=MachineStatus)
 
 
@@ -261,13 +263,5 @@ MACHINE_OBJECTS = tuple(
 
 
 def machine_crds() -> list[Raw]:
-    """Their CustomResourceDefinitions, for seeds of our own making; Gardener installs its own.
-
-    A MachineClass has neither spec nor status, so its schema is an open one.
-    """
-    found = {cls: crd(cls) for cls in MACHINE_KINDS}
-    version = found[MachineClass]["spec"]["versions"][0]
-    version["schema"] = {
-        "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    }
-    return list(found.values())
+    """Their CustomResourceDefinitions, for seeds of our own making; Gardener installs its own."""
+    return [crd(cls) for cls in MACHINE_KINDS]

@@ -35,7 +35,6 @@ from actuator.v1alpha1.inplaceupdates import (
     CredentialsRotation,
     InPlaceUpdates,
     InPlaceUpdatesStatus,
-    KubeletConfig,
     OSUpdate,
     Rotation,
 )
@@ -139,7 +138,6 @@ __all__ = [
     "InfrastructureNetworking",
     "InfrastructureSpec",
     "InfrastructureStatus",
-    "KubeletConfig",
     "LabelSelector",
     "LabelSelectorRequirement",
     "LoadBalancerIngress",

@@ -26,7 +26,7 @@ DEFAULT_TTL = 120
 
 
 class DNSRecordType(StrEnum):
-    """The types of records that Gardener asks for."""
+    """The values of `recordType` that Gardener uses; its CRD accepts any text."""
 
     A = "A"
     AAAA = "AAAA"
@@ -44,7 +44,7 @@ class DNSRecordSpec(DefaultSpec):
     region: str | None = None
     zone: str | None = None
     name: Annotated[str, Schema(required=True)] = ""
-    record_type: Annotated[DNSRecordType, Schema(required=True)] = DNSRecordType.A
+    record_type: Annotated[str, Schema(required=True)] = DNSRecordType.A
     values: Annotated[list[str], Schema(required=True)] = attrs.field(factory=list)
     ttl: Annotated[int | None, Schema(format="int64")] = None
 

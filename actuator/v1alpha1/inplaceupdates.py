@@ -12,7 +12,6 @@ __all__ = [
     "CredentialsRotation",
     "InPlaceUpdates",
     "InPlaceUpdatesStatus",
-    "KubeletConfig",
     "OSUpdate",
     "Rotation",
 ]
@@ -36,23 +35,11 @@ class CredentialsRotation:
 
 
 @attrs.frozen(kw_only=True)
-class KubeletConfig:
-    """The kubelet that the machine gets. Thresholds and reservations by the kubelet's names."""
-
-    version: Annotated[str, Schema(required=True)] = ""
-    cpu_manager_policy: str | None = None
-    eviction_hard: Raw | None = None
-    kube_reserved: Raw | None = None
-    system_reserved: Raw | None = None
-    extra: Raw = attrs.field(factory=dict)
-
-
-@attrs.frozen(kw_only=True)
 class InPlaceUpdates:
-    """What a machine that is updated in place has to become."""
+    """The target state of a machine that is updated in place; `kubelet` is a version."""
 
     operating_system_version: Annotated[str, Schema(required=True)] = ""
-    kubelet: Annotated[KubeletConfig, Schema(required=True)] = attrs.field(factory=KubeletConfig)
+    kubelet: Annotated[str, Schema(required=True)] = ""
     credentials_rotation: CredentialsRotation | None = None
     extra: Raw = attrs.field(factory=dict)
 

@@ -14,7 +14,7 @@ __all__ = ["IPFamily", "Network", "NetworkSpec", "NetworkStatus"]
 
 
 class IPFamily(StrEnum):
-    """corev1.IPFamily, as far as Gardener knows it."""
+    """The values of `ipFamilies` that Gardener uses; its CRD accepts any text."""
 
     IPV4 = "IPv4"
     IPV6 = "IPv6"
@@ -30,14 +30,14 @@ class NetworkSpec(DefaultSpec):
     service_cidr: Annotated[str, Schema(required=True)] = attrs.field(
         default="", metadata={"wire": "serviceCIDR"}
     )
-    ip_families: list[IPFamily] = attrs.field(factory=list)
+    ip_families: list[str] = attrs.field(factory=list)
 
 
 @attrs.define(kw_only=True)
 class NetworkStatus(DefaultStatus):
     """What the extension reports: the families that are really deployed."""
 
-    ip_families: list[IPFamily] = attrs.field(factory=list)
+    ip_families: list[str] = attrs.field(factory=list)
 
 
 @attrs.define(kw_only=True)

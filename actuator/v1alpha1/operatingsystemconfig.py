@@ -45,7 +45,7 @@ __all__ = [
 
 
 class Purpose(StrEnum):
-    """For the first boot of a machine, or for the machine as gardener-node-agent keeps it."""
+    """Gardener's values of `purpose`: the first boot of a machine, or gardener-node-agent."""
 
     PROVISION = "provision"
     RECONCILE = "reconcile"
@@ -174,7 +174,7 @@ class CRIName(StrEnum):
 class CRIConfig:
     """The container runtime of the machine."""
 
-    name: Annotated[CRIName, Schema(required=True)] = CRIName.CONTAINERD
+    name: Annotated[CRIName, Schema(required=True, immutable=True)] = CRIName.CONTAINERD
     cgroup_driver: str | None = None
     containerd: ContainerdConfig | None = None
     extra: Raw = attrs.field(factory=dict)
@@ -195,7 +195,7 @@ class OperatingSystemConfigSpec(DefaultSpec):
     """What gardenlet asks for."""
 
     cri_config: CRIConfig | None = None
-    purpose: Annotated[Purpose, Schema(required=True)] = Purpose.PROVISION
+    purpose: Annotated[str, Schema(required=True)] = Purpose.PROVISION
     units: list[Unit] = attrs.field(factory=list)
     files: list[File] = attrs.field(factory=list)
     in_place_updates: InPlaceUpdates | None = None

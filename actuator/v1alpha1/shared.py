@@ -61,7 +61,7 @@ class PortStatus:
 
     port: Annotated[int, Schema(format="int32", required=True)] = 0
     protocol: Annotated[str, Schema(required=True)] = ""
-    error: str | None = None
+    error: Annotated[str, Schema(required=True)] = ""
     extra: Raw = attrs.field(factory=dict)
 
 

@@ -71,7 +71,7 @@ class DataVolume(Volume):
 class UserDataSecretRef:
     """corev1.SecretKeySelector: where the user data of new machines stands."""
 
-    name: Annotated[str, Schema(required=True)] = ""
+    name: Annotated[str, Schema(default="")] = ""
     key: Annotated[str, Schema(required=True)] = ""
     optional: bool | None = None
     extra: Raw = attrs.field(factory=dict)

@@ -8,6 +8,7 @@ import attrs
 
 from actuator.interface import resource_of
 from actuator.meta import Column, Condition, Kind, Object, Raw, Schema
+from actuator.v1alpha1 import ObjectReference
 
 __all__ = [
     "GARBAGE_COLLECTABLE",
@@ -43,7 +44,7 @@ ORIGIN = "origin"
 class SecretName:
     """corev1.LocalObjectReference: a Secret in the ManagedResource's namespace."""
 
-    name: str = ""
+    name: Annotated[str, Schema(default="")] = ""
     extra: Raw = attrs.field(factory=dict)
 
 
@@ -72,17 +73,11 @@ class ManagedResourceSpec:
 
 
 @attrs.frozen(kw_only=True)
-class ManagedObject:
+class ManagedObject(ObjectReference):
     """Something that was applied."""
 
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
     labels: dict[str, str] = attrs.field(factory=dict)
     annotations: dict[str, str] = attrs.field(factory=dict)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
@@ -119,9 +114,7 @@ class ManagedResource(Object):
         ),
     )
 
-    spec: Annotated[ManagedResourceSpec, Schema(required=True)] = attrs.field(
-        factory=ManagedResourceSpec
-    )
+    spec: Annotated[ManagedResourceSpec, Schema()] = attrs.field(factory=ManagedResourceSpec)
     status: ManagedResourceStatus = attrs.field(factory=ManagedResourceStatus)
 
 

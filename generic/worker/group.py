@@ -204,7 +204,7 @@ def _configuration(settings: MachineControllerManagerSettings | None) -> dict[st
         "creation_timeout": settings.machine_creation_timeout,
         "in_place_update_timeout": settings.in_place_update_timeout,
         "disable_health_timeout": settings.disable_health_timeout,
-        "preserve_timeout": settings.machine_preserve_timeout,
+        "machine_preserve_timeout": settings.machine_preserve_timeout,
         "max_evict_retries": settings.max_evict_retries,
         "node_conditions": ",".join(settings.node_conditions) or None,
     }

@@ -143,7 +143,7 @@ CONTROL_PLANES = objects(
     fields(SPEC_REQUIRED, {**SPEC_OPTIONAL, "infrastructureProviderStatus": RAW}),
     {"status": fields({}, STATUS)},
 )
-CLUSTERS = objects(fields({}, {"cloudProfile": JSON, "seed": JSON, "shoot": JSON}), {})
+CLUSTERS = objects(fields({"cloudProfile": JSON, "shoot": JSON}, {"seed": JSON}), {})
 
 
 @settings(max_examples=150, deadline=None)

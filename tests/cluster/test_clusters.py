@@ -1,9 +1,16 @@
 """The Cluster of an object: missing, broken, appearing, changing; never a lost object."""
 
+from contextlib import suppress
+
+import pytest
 from builders import cluster, infrastructure
 from harness import eventually
 
+from actuator.errors import Invalid
+from actuator.v1alpha1 import Cluster
 from generic.clusters import CLUSTERS
+from generic.crds import crd
+from generic.seed import CRDS
 
 
 def test_an_object_without_a_cluster_says_so_and_goes_on_when_it_appears(seed, start, script):
@@ -17,8 +24,30 @@ def test_an_object_without_a_cluster_says_so_and_goes_on_when_it_appears(seed, s
     eventually(seed.is_ready)
 
 
+@pytest.fixture
+def any_cluster(admin, seed):
+    """Afterwards the API server accepts any spec of a Cluster, as one with an older CRD does."""
+    name = f"{Cluster.KIND.plural}.{Cluster.KIND.group}"
+    path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec"
+    strict = crd(Cluster)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+
+    def replace(schema):
+        admin.patch(CRDS, name, "", [{"op": "replace", "path": path, "value": schema}])
+
+    def accepts_a_text():
+        with suppress(Invalid):
+            seed.update_cluster(cluster(seed.namespace, shoot="a string"))
+            return True
+
+    replace({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    eventually(accepts_a_text)
+    yield
+    seed.update_cluster(cluster(seed.namespace))
+    replace(strict)
+
+
+@pytest.mark.usefixtures("any_cluster")
 def test_a_cluster_whose_shoot_is_no_object_is_named_in_the_status(seed, start, script):
-    seed.update_cluster(cluster(seed.namespace, shoot="a string"))
     start(script)
     seed.create(infrastructure(seed.namespace, seed.namespace))
     eventually(lambda: "cannot be read" in str(seed.status().get("lastError")))

@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from builders import infrastructure
+from builders import cluster, infrastructure
 from objects import every_field_of
 
 from actuator.codec import decode, encode
 from actuator.errors import Invalid
 from actuator.interface import resource_of
-from actuator.v1alpha1 import KINDS, Cluster
+from actuator.v1alpha1 import KINDS, Cluster, DNSRecord, Network, OperatingSystemConfig
 from generic.client import JSON, path_of
 from generic.crds import crd
 from generic.seed import CRDS
@@ -77,10 +77,38 @@ def test_its_columns_show_something(stored, cls):
         assert isinstance(value, str), column
 
 
-def test_a_type_cannot_be_changed(admin, seed):
-    seed.create(infrastructure(seed.namespace, "nobody"))
+def test_a_class_cannot_be_changed(admin, seed):
+    """The type can: gardener-resource-manager's webhook refuses that, no rule of the CRD."""
+    obj = infrastructure(seed.namespace, "nobody")
+    obj["spec"]["class"] = "shoot"
+    seed.create(obj)
+    seed.patch({"spec": {"type": "somebody"}})
     with pytest.raises(Invalid, match="cannot be changed"):
-        seed.patch({"spec": {"type": "somebody"}})
+        seed.patch({"spec": {"class": "seed"}})
+
+
+def test_values_that_only_a_newer_gardener_knows_are_stored(admin, namespace):
+    for cls, field, value in (
+        (DNSRecord, "recordType", "SRV"),
+        (Network, "ipFamilies", ["IPv7"]),
+        (OperatingSystemConfig, "purpose", "rescue"),
+    ):
+        obj, _ = every_field_of(cls, namespace)
+        obj["spec"][field] = value
+        found = admin.create(resource_of(cls.KIND), obj)
+        assert decode(cls, found).metadata.name == obj["metadata"]["name"]
+
+
+def test_a_cluster_needs_a_cloud_profile_and_a_shoot_but_no_seed(admin, namespace):
+    clusters = resource_of(Cluster.KIND)
+    obj = cluster(namespace)
+    for field in ("cloudProfile", "shoot"):
+        without = {name: value for name, value in obj["spec"].items() if name != field}
+        with pytest.raises(Invalid, match=rf"spec\.{field}: Required value"):
+            admin.create(clusters, {**obj, "spec": without})
+    del obj["spec"]["seed"]
+    admin.create(clusters, obj)
+    admin.delete(clusters, namespace)
 
 
 def test_what_is_required_is_required(admin, seed):

@@ -1,0 +1,223 @@
+"""Our CRDs, field by field, against the facts of Gardener's (`gardener_crds.yaml`)."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from actuator.v1alpha1 import KINDS, Cluster
+from generic.crds import crd
+from generic.machines import machine_crds
+from generic.managedresources import ManagedResource
+
+FACTS = yaml.safe_load(Path(__file__).with_name("gardener_crds.yaml").read_text())
+AGE = ".metadata.creationTimestamp"
+OURS = {
+    one["spec"]["names"]["kind"]: one
+    for one in (*map(crd, (*KINDS, Cluster, ManagedResource)), *machine_crds())
+}
+HEAD = ("group", "names", "scope", "columns", "subresources", "differs", "unmodelled")
+
+
+def expected(kind: str) -> dict[str, str]:
+    """The facts of Gardener's CRD of a kind, by path; about the kind itself in parentheses."""
+    facts = FACTS["kinds"][kind]
+    found = {
+        "(group)": facts.get("group", "extensions.gardener.cloud"),
+        "(names)": facts["names"],
+        "(scope)": facts.get("scope", "Namespaced"),
+    }
+    found |= {f"(column {one})": "" for one in facts["columns"]}
+    found |= {f"(subresource {one})": "" for one in facts.get("subresources", ["status"])}
+    add_fields(found, "", {name: type for name, type in facts.items() if name not in HEAD})
+    return found
+
+
+def add_fields(found: dict[str, str], path: str, fields: dict[str, Any]) -> None:
+    for name, type in fields.items():
+        if name == "<":
+            for shape in type:
+                add_fields(found, path, FACTS["shapes"][shape])
+        else:
+            add(found, path + name.removesuffix("!"), type, "required " * name.endswith("!"))
+
+
+def add(found: dict[str, str], path: str, type: Any, before: str = "") -> None:
+    fields = type if isinstance(type, dict) else FACTS["shapes"].get(type)
+    if fields is not None:
+        found[path] = f"{before}object"
+        add_fields(found, f"{path}.", fields)
+    elif type[:2] in ("[]", "{}"):
+        found[path] = before + {"[]": "list", "{}": "map"}[type[:2]]
+        add(found, path + type[:2], type[2:])
+    else:
+        found[path] = before + type
+
+
+def actual(manifest: dict[str, Any]) -> dict[str, str]:
+    """The same facts of a CustomResourceDefinition."""
+    spec = manifest["spec"]
+    (version,) = spec["versions"]
+    names = spec["names"]
+    found = {
+        "(group)": spec["group"],
+        "(names)": " ".join([names["plural"], *names["shortNames"]]),
+        "(scope)": spec["scope"],
+    }
+    for column in version["additionalPrinterColumns"]:
+        path = column["jsonPath"]
+        is_age = (column["name"], path, column["type"]) == ("Age", AGE, "date")
+        found[f"(column {'Age' if is_age else column['name'] + '=' + path})"] = ""
+    found |= {f"(subresource {one})": "" for one in version.get("subresources", {})}
+    root = version["schema"]["openAPIV3Schema"]
+    fields = {n: s for n, s in root["properties"].items() if n not in HEAD_OF_OBJECTS}
+    flatten_fields(found, "", {**root, "properties": fields})
+    return found
+
+
+HEAD_OF_OBJECTS = ("apiVersion", "kind", "metadata")
+
+
+def flatten_fields(found: dict[str, str], path: str, schema: dict[str, Any]) -> None:
+    for name, field in schema["properties"].items():
+        flatten(found, path + name, field, "required " * (name in schema.get("required", ())))
+
+
+def flatten(found: dict[str, str], path: str, schema: dict[str, Any], before: str = "") -> None:
+    keeps = schema.get("x-kubernetes-preserve-unknown-fields", False)
+    type = schema.get("type", "any" if keeps else "int-or-string")
+    if type == "object":
+        type = "raw" if keeps else "map" if "additionalProperties" in schema else "object"
+    facts = before + {"array": "list"}.get(type, type)
+    if "format" in schema:
+        facts += f".{schema['format']}"
+    if any(one["rule"] == "self == oldSelf" for one in schema.get("x-kubernetes-validations", ())):
+        facts += " immutable"
+    if "enum" in schema:
+        facts += f" enum={','.join(schema['enum'])}"
+    if "default" in schema:
+        facts += f" default={schema['default']}"
+    found[path] = facts
+    if "properties" in schema:
+        flatten_fields(found, f"{path}.", schema)
+    if "items" in schema:
+        flatten(found, f"{path}[]", schema["items"])
+    if "additionalProperties" in schema:
+        flatten(found, f"{path}{{}}", schema["additionalProperties"])
+
+
+def differences(kind: str, manifest: dict[str, Any]) -> list[str]:
+    """What a CRD of ours has otherwise than Gardener's, but for the intended differences."""
+    facts = FACTS["kinds"][kind]
+    wanted = expected(kind)
+    missing = set(facts.get("unmodelled", ())) - set(wanted)
+    assert not missing, "listed as unmodelled, but not a fact of Gardener's"
+    for path in facts.get("unmodelled", ()):
+        del wanted[path]
+    for path, ours in facts.get("differs", {}).items():
+        assert wanted.get(path) != ours, f"{path} does not differ"
+        wanted[path] = ours
+    found = actual(manifest)
+    lines = [f"missing: {path}" for path in wanted.keys() - found.keys()]
+    lines += [f"additional: {path}" for path in found.keys() - wanted.keys()]
+    both = wanted.keys() & found.keys()
+    lines += [f"{p}: {found[p]}, not {wanted[p]}" for p in both if found[p] != wanted[p]]
+    return sorted(lines)
+
+
+def test_the_table_has_every_kind_of_gardener_that_we_generate_a_crd_for():
+    assert set(OURS) == set(FACTS["kinds"])
+
+
+@pytest.mark.parametrize("kind", FACTS["kinds"])
+def test_a_crd_agrees_with_gardeners_field_by_field(kind):
+    assert differences(kind, OURS[kind]) == []
+
+
+def schema_at(manifest: dict[str, Any], *path: str) -> dict[str, Any]:
+    schema = manifest["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    for name in path:
+        schema = schema["items"] if name == "[]" else schema["properties"][name]
+    return schema
+
+
+def removes_a_field(one):
+    del schema_at(one, "spec", "files", "[]")["properties"]["hostName"]
+
+
+def adds_a_field(one):
+    schema_at(one, "status")["properties"]["command"] = {"type": "string"}
+
+
+def changes_a_type(one):
+    schema_at(one, "spec", "inPlaceUpdates")["properties"]["kubelet"] = {"type": "object"}
+
+
+def changes_a_format(one):
+    schema_at(one, "status", "observedGeneration")["format"] = "int32"
+
+
+def requires_less(one):
+    schema_at(one, "spec", "criConfig", "containerd")["required"] = []
+
+
+def adds_an_enum(one):
+    schema_at(one, "spec", "purpose")["enum"] = ["provision"]
+
+
+def lets_a_field_change(one):
+    del schema_at(one, "spec", "class")["x-kubernetes-validations"]
+
+
+def prunes_a_field(one):
+    del schema_at(one, "spec", "providerConfig")["x-kubernetes-preserve-unknown-fields"]
+
+
+def has_no_status_subresource(one):
+    one["spec"]["versions"][0].pop("subresources")
+
+
+def has_another_scope(one):
+    one["spec"]["scope"] = "Cluster"
+
+
+def has_another_short_name(one):
+    one["spec"]["names"]["shortNames"] = []
+
+
+def has_another_column(one):
+    one["spec"]["versions"][0]["additionalPrinterColumns"][1]["jsonPath"] = ".spec.type"
+
+
+BROKEN = {
+    removes_a_field: ["missing: spec.files[].hostName"],
+    adds_a_field: ["additional: status.command"],
+    changes_a_type: ["spec.inPlaceUpdates.kubelet: required object, not required string"],
+    changes_a_format: ["status.observedGeneration: integer.int32, not integer.int64"],
+    requires_less: [
+        "spec.criConfig.containerd.sandboxImage: string, not required string",
+    ],
+    adds_an_enum: ["spec.purpose: required string enum=provision, not required string"],
+    lets_a_field_change: ["spec.class: string, not string immutable"],
+    prunes_a_field: ["spec.providerConfig: object, not raw"],
+    has_no_status_subresource: ["missing: (subresource status)"],
+    has_another_scope: ["(scope): Cluster, not Namespaced"],
+    has_another_short_name: ["(names): operatingsystemconfigs, not operatingsystemconfigs osc"],
+    has_another_column: [
+        "additional: (column Purpose=.spec.type)",
+        "missing: (column Purpose=.spec.purpose)",
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("breaks", "reported"), BROKEN.items(), ids=lambda it: getattr(it, "__name__", "")
+)
+def test_the_comparison_reports_a_crd_that(breaks, reported):
+    broken = copy.deepcopy(OURS["OperatingSystemConfig"])
+    breaks(broken)
+    assert differences("OperatingSystemConfig", broken) == reported
