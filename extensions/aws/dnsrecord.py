@@ -22,7 +22,7 @@ from actuator import (
     FieldProblem,
     RequeueAfter,
 )
-from actuator.v1alpha1 import DNSRecord
+from actuator.v1alpha1 import DNSRecord, DNSRecordType
 from extensions.aws.account import OnAws
 from extensions.aws.cloud import GLOBAL
 from extensions.aws.config import refuse_provider_config
@@ -140,6 +140,9 @@ def _patience() -> Iterator[None]:
 
 
 def _value_problems(type: str, values: Sequence[str]) -> Iterator[FieldProblem]:
+    if type not in list(DNSRecordType):
+        detail = f"{type!r} is not supported; choose {', '.join(DNSRecordType)}"
+        yield FieldProblem(field="spec.recordType", detail=detail)
     if not values:
         yield FieldProblem(field="spec.values", detail="there is no value; set at least one")
     if type == "CNAME" and len(values) > 1:

@@ -74,13 +74,15 @@ def _manifests(config: NetworkConfig, ranges: Raw) -> list[Raw]:
     ]
 
 
-def _families(spec: NetworkSpec) -> list[IPFamily]:
+def _families(spec: NetworkSpec) -> list[str]:
     """The families asked for; IPv4 where nothing is said."""
     return list(spec.ip_families) or [IPFamily.IPV4]
 
 
 def _problems(spec: NetworkSpec) -> Iterator[FieldProblem]:
     families = _families(spec)
+    for other in sorted(set(families) - set(IPFamily)):
+        yield FieldProblem(field="spec.ipFamilies", detail=f"remove {other!r}: not IPv4 or IPv6")
     if len(set(families)) < len(families):
         yield FieldProblem(field="spec.ipFamilies", detail="a family is there twice; keep one")
     yield from _range_problems("spec.podCIDR", spec.pod_cidr, families)
@@ -93,7 +95,7 @@ def _problems(spec: NetworkSpec) -> Iterator[FieldProblem]:
         )
 
 
-def _range_problems(field: str, text: str, families: list[IPFamily]) -> Iterator[FieldProblem]:
+def _range_problems(field: str, text: str, families: list[str]) -> Iterator[FieldProblem]:
     network = _parsed(text)
     if network is None:
         detail = "write its first address and a prefix length, like 100.64.0.0/13"

@@ -30,6 +30,7 @@ from actuator.v1alpha1 import (
     FileContent,
     FileContentInline,
     OperatingSystemConfig,
+    Purpose,
     Unit,
 )
 from extensions.local.config import check_none
@@ -59,6 +60,9 @@ class LocalOperatingSystem(Actuator[OperatingSystemConfig]):
     ) -> Iterable[FieldProblem]:
         """What in the files cannot work on this operating system."""
         yield from check_none(obj.spec)
+        if obj.spec.purpose not in list(Purpose):
+            detail = f"{obj.spec.purpose!r} is not supported; update the extension"
+            yield FieldProblem(field="spec.purpose", detail=detail)
         for index, file in enumerate(obj.spec.files):
             yield from _problems(f"spec.files[{index}]", file, is_new=_is_new(obj))
 
@@ -77,7 +81,7 @@ class LocalOperatingSystem(Actuator[OperatingSystemConfig]):
 
 def _is_new(obj: OperatingSystemConfig) -> bool:
     """Whether machines are meant that do not run yet."""
-    return obj.spec.purpose == "provision"
+    return obj.spec.purpose == Purpose.PROVISION
 
 
 def _problems(where: str, file: File, *, is_new: bool) -> Iterator[FieldProblem]:

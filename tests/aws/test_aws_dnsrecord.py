@@ -302,6 +302,10 @@ def test_revoked_credentials_have_their_code_and_nothing_is_forgotten(
             {"recordType": "AAAA"},
             "spec.values[0]: '192.0.2.1' is no address for a record of type AAAA;",
         ),
+        (
+            {"recordType": "SRV"},
+            "spec.recordType: 'SRV' is not supported; choose A, AAAA, CNAME, TXT",
+        ),
         ({"recordType": "CNAME", "values": ["a", "b"]}, "spec.values: a CNAME has one value"),
         ({"providerConfig": {}}, "spec.providerConfig: this extension takes none"),
     ],

@@ -131,6 +131,14 @@ def test_a_forced_deletion_leaves_what_is_in_the_shoot_to_gardenlet(network, dep
     let_go(looking_at)
 
 
+def test_an_ip_family_that_is_not_supported_is_refused(network, deploy, outside):
+    looking_at = deploy(Network, ready=False, ipFamilies=["IPv4", "IPv7"])
+    assert_configuration_problem(looking_at, "spec.ipFamilies: remove 'IPv7': not IPv4 or IPv6")
+    looking_at.delete()
+    eventually(looking_at.is_gone)
+    assert outside.find({}) == []
+
+
 def test_a_network_that_cannot_work_is_refused(network, deploy, outside):
     looking_at = deploy(Network, ready=False, podCIDR="100.96.0.1/11")
     assert_configuration_problem(looking_at, "spec.podCIDR", "'100.96.0.1/11'")

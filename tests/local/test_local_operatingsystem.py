@@ -47,6 +47,13 @@ def keep_secret(seed, **data: bytes) -> None:
     seed.client.create(SECRETS, manifest)
 
 
+def test_a_purpose_that_is_not_supported_is_refused(deploy):
+    config = deploy(OperatingSystemConfig, ready=False, purpose="rescue")
+    assert_configuration_problem(config, "spec.purpose: 'rescue' is not supported")
+    config.delete()
+    eventually(config.is_gone)
+
+
 def test_units_and_files_become_user_data(deploy, seed):
     keep_secret(seed, key=b"s3cret")
     files = [
