@@ -25,7 +25,7 @@ _SCALARS: dict[object, str] = {str: "string", int: "integer", bool: "boolean", f
 def crd(cls: type[Object]) -> Raw:
     """The CustomResourceDefinition of a class with a KIND."""
     kind = cls.KIND
-    has_status = any(field.name == "spec" for field in attrs.fields(cls))  # Cluster's too
+    has_status = any(field.name == "spec" for field in attrs.fields(cls))  # Gardener: Cluster too
     version: Raw = {
         "name": kind.version,
         "served": True,
