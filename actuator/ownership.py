@@ -11,9 +11,10 @@ from typing import Any
 
 from actuator.codec import encode
 from actuator.errors import ActuatorError
-from actuator.meta import Object, OwnerReference, Raw
+from actuator.interface import Permission
+from actuator.meta import Kind, Object, OwnerReference, Raw
 
-__all__ = ["CannotOwn", "is_owned_by", "with_owner"]
+__all__ = ["CannotOwn", "is_owned_by", "owner_permission", "with_owner"]
 
 
 class CannotOwn(ActuatorError):
@@ -45,6 +46,17 @@ def with_owner(child: Raw, owner: Object, *, controller: bool = True) -> Raw:
     )
     owners = [*others, encode(reference)]
     return {**child, "metadata": {**child["metadata"], "ownerReferences": owners}}
+
+
+def owner_permission(kind: Kind) -> Permission:
+    """The permission to make objects of `kind` controllers of others.
+
+    A controller's reference blocks the deletion of the owner, which takes this right where the
+    admission plugin OwnerReferencesPermissionEnforcement is on (Kubernetes documentation,
+    "Admission Controllers"). The plugin also asks for `delete` on a child that exists already.
+    """
+    resource = f"{kind.plural}/finalizers"
+    return Permission(api_version=kind.api_version, resource=resource, verbs=["update"])
 
 
 def is_owned_by(child: Raw, owner: Object) -> bool:

@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator
 
 from actuator.interface import Client, Permission, Resource, SeedObjects
 from actuator.meta import ClusterNeed, Kind, Raw
+from actuator.ownership import owner_permission
 from generic.manager import Manager, Registration
+from generic.mappers import by_controller_owner
 from generic.orphans import ORPHANS
 
 __all__ = ["grant", "manifests", "role_binding"]
@@ -95,6 +97,8 @@ def _of(registration: Registration, *, watch_all: bool) -> Iterator[Permission]:
     for watch in registration.watches:
         if watch_all or not watch.only_with_ignore_operation_annotation:
             yield watch.permission
+        if watch.mapper is by_controller_owner:  # so its objects control children
+            yield owner_permission(registration.kind)
     yield from (_strips(group) for group in registration.actuator.seed_objects)
     yield from registration.actuator.permissions
 

@@ -39,7 +39,11 @@ class Teams(Actuator[Team]):
     """A ConfigMap that the Team controls, and one that it owns with others."""
 
     permissions = (
-        Permission(api_version="v1", resource="configmaps", verbs=["get", "create", "patch"]),
+        # "delete" is asked of those who add an owner to a ConfigMap that exists: see
+        # `actuator.ownership.owner_permission`.
+        Permission(
+            api_version="v1", resource="configmaps", verbs=["get", "create", "patch", "delete"]
+        ),
     )
     watches = (owns(_CONFIG_MAPS),)
 

@@ -23,7 +23,7 @@ from actuator.interface import (
     WrappedActuator,
 )
 from actuator.meta import Base64, Raw, SecretReference
-from actuator.ownership import is_owned_by, with_owner
+from actuator.ownership import is_owned_by, owner_permission, with_owner
 from actuator.v1alpha1 import CloudConfig, OperatingSystemConfig
 from generic.patches import add, test
 
@@ -47,6 +47,7 @@ class WritesUserData(WrappedActuator):
         self.permissions = (
             *inner.permissions,
             Permission(api_version="v1", resource="secrets", verbs=["get", "create", "patch"]),
+            owner_permission(OperatingSystemConfig.KIND),
         )
 
     def reconcile(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
