@@ -13,17 +13,17 @@ Components"; Kubernetes documentation, "Specifying a Disruption Budget".
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
 
 from actuator.errors import ConfigurationError
 from actuator.meta import Raw
-from generic.crds import crd
 from generic.manager import Manager
 from generic.options import Options
-from generic.orphans import Orphan
 from generic.packaging import deployment, hook
+from generic.packaging.definitions import DEFAULT, definition_templates
 from generic.packaging.text import switched, yaml_text
 from generic.rbac import manifests
 
@@ -70,6 +70,8 @@ class Chart:
     """Where the image is: REPOSITORY, REPOSITORY:TAG, or REPOSITORY@DIGEST."""
     version: str = attrs.field(default="0.1.0", validator=_check_version)
     types: tuple[str, ...] = ()
+    extension_classes: tuple[str, ...] = ()
+    """The classes that installations in seeds serve; none: shoot."""
 
 
 def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
@@ -77,8 +79,6 @@ def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
 
     `manager` has `OPTIONS`.
     """
-    # One chart may be installed twice in a cluster, and what has no namespace must not collide.
-    role = f"{chart.name}-{_NAMESPACE}"
     pods = deployment.spec(chart.name, chart.extension, chart.types, manager.options)
     single = {
         "deployment": _manifest(chart, "apps/v1", "Deployment", spec=pods),
@@ -87,16 +87,28 @@ def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
         "poddisruptionbudget": _disruption_budget(chart),
     }
     files = {f"templates/{name}.yaml": yaml_text(manifest) for name, manifest in single.items()}
-    need = (manager, role, chart.name, _NAMESPACE)
-    more, less = yaml_text(*manifests(*need)), yaml_text(*manifests(*need, watch_all=False))
     return {
         "Chart.yaml": yaml_text(_about(chart)),
-        "values.yaml": yaml_text(_values(chart, deployment.networks(manager))),
-        "crds/orphans.yaml": yaml_text(crd(Orphan)),  # Helm installs it, and never deletes it
+        "values.yaml": yaml_text(_values(chart, manager)),
         **files,
-        "templates/rbac.yaml": switched("ignoreOperationAnnotation", more, less),
+        **dict(definition_templates(manager)),
+        **dict(_roles(manager, chart)),
         "templates/drain.yaml": switched("drain.enabled", yaml_text(_drain(chart))),
     }
+
+
+def _roles(manager: Manager, chart: Chart) -> Iterator[tuple[str, str]]:
+    """One template for each Role and binding.
+
+    Gardener keeps one object of a kind and name per template, whatever their namespaces are
+    (`pkg/chartrenderer`, `AsSecretData`).
+    """
+    # One chart may be installed twice in a cluster, and what has no namespace must not collide.
+    need = (manager, f"{chart.name}-{_NAMESPACE}", chart.name, _NAMESPACE)
+    both = zip(manifests(*need), manifests(*need, watch_all=False), strict=True)
+    for number, (more, less) in enumerate(both):
+        text = switched("ignoreOperationAnnotation", yaml_text(more), yaml_text(less))
+        yield f"templates/rbac-{number}.yaml", text
 
 
 def _about(chart: Chart) -> Raw:
@@ -110,7 +122,7 @@ def _about(chart: Chart) -> Raw:
     }
 
 
-def _values(chart: Chart, networks: dict[str, str]) -> Raw:
+def _values(chart: Chart, manager: Manager) -> Raw:
     """What an installation can change, with its defaults."""
     repository, tag = _split_image(chart.image)
     image = {"repository": repository, "tag": tag or chart.version, "pullPolicy": "IfNotPresent"}
@@ -128,10 +140,16 @@ def _values(chart: Chart, networks: dict[str, str]) -> Raw:
         "healthPort": 8081,
         "maxConcurrentReconciles": 5,
         "ignoreOperationAnnotation": False,
-        "extensionClasses": [],
+        "controllers": [],
+        "extensionClasses": list(chart.extension_classes),
+        "runtimeCluster": {
+            "controllers": deployment.runtime_controllers(manager),
+            "extensionClasses": ["garden"],
+        },
+        "crds": DEFAULT,
         "heartbeat": {"renewIntervalSeconds": 30},
         "drain": hook.VALUES,
-        "networkLabels": networks,
+        "networkLabels": deployment.networks(manager),
         "env": [{"name": name, "value": value} for name, value in deployment.MALLOC.items()],
     }
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from actuator import Actuator
 from actuator.interface import WrappedActuator
-from actuator.meta import Raw
+from actuator.meta import GROUP, Raw
 from generic.healthchecks import SHOOT_ACCESS
 from generic.manager import Manager
 from generic.options import Options
@@ -28,6 +28,7 @@ __all__ = [
     "networks",
     "pod",
     "reaches",
+    "runtime_controllers",
     "spec",
 ]
 
@@ -41,11 +42,14 @@ MALLOC = {
 Tunables"). By default each thread has an arena, and blocks up to 32 MiB fragment the heap."""
 
 _RUNTIME = "((.Values.gardener).runtimeCluster)"
+_SELF_HOSTED = "((.Values.gardener).selfHostedShootCluster)"
 _INSTANCE = "app.kubernetes.io/instance"
 _RELEASE = "{{ .Release.Name | quote }}"
 _GRACE = 10
 """Seconds for a pod to end after its own shutdown timeout."""
 _NOBODY = 65532
+_IN_RUNTIME_CLUSTER = frozenset({"BackupBucket", "BackupEntry", "DNSRecord", "Extension"})
+"""The kinds of Gardener that gardener-operator brings to a garden runtime cluster."""
 _TO = "networking.gardener.cloud/to-"
 _SHOOTS = "networking.resources.gardener.cloud/to-all-shoots-kube-apiserver-tcp-443"
 
@@ -135,8 +139,25 @@ def _is_outside(actuator: Actuator[Any]) -> bool:
 
 def classes() -> str:
     """The flag with the extension classes that this installation serves."""
-    garden = f"{{{{ if {_RUNTIME}.enabled }}}}garden{{{{ else }}}}"
-    return f'--extension-classes={garden}{{{{ join "," .Values.extensionClasses }}}}{{{{ end }}}}'
+    return _listed("extension-classes", "extensionClasses")
+
+
+def runtime_controllers(manager: Manager) -> list[str]:
+    """The controllers that can run in a garden runtime cluster: all but those of absent kinds."""
+    kinds = [(one.name, one.kind) for one in manager.registrations]
+    kinds += [(one.name, one.checks.cls.KIND) for one in manager.health_checks]
+    served = [
+        name for name, kind in kinds if kind.group != GROUP or kind.name in _IN_RUNTIME_CLUSTER
+    ]
+    return [*served, *(one.name for one in manager.runnables)]
+
+
+def _listed(flag: str, value: str) -> str:
+    """A flag with the names in values.yaml; gardener-operator's installations have their own."""
+    runtime, other = (
+        f'{{{{ join "," .Values.{path}{value} }}}}' for path in ("runtimeCluster.", "")
+    )
+    return f"--{flag}={{{{ if {_RUNTIME}.enabled }}}}{runtime}{{{{ else }}}}{other}{{{{ end }}}}"
 
 
 def _either(runtime: str, otherwise: str) -> str:
@@ -172,6 +193,8 @@ def _arguments(name: str, extension: str, types: Sequence[str]) -> list[str]:
         "--max-concurrent-reconciles={{ .Values.maxConcurrentReconciles }}",
         f"--{no}ignore-operation-annotation",
         classes(),
+        _listed("controllers", "controllers"),
+        f"--self-hosted-shoot-cluster={{{{ {_SELF_HOSTED} | default false }}}}",
         "--log-level={{ .Values.logLevel }}",
         "--log-format={{ .Values.logFormat }}",
     ]

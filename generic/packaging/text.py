@@ -14,7 +14,7 @@ import yaml
 
 from actuator.meta import Raw
 
-__all__ = ["packed", "switched", "yaml_text"]
+__all__ = ["literal_text", "packed", "plain_text", "switched", "yaml_text"]
 
 _QUOTED_TEMPLATE = re.compile(r"'(\{\{[^']*\}\})'")
 
@@ -28,8 +28,17 @@ class _Dumper(yaml.SafeDumper):
 
 def yaml_text(*documents: Raw) -> str:
     """The documents as YAML; a string that is a Go template stands there without quotes."""
-    text = yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=10_000)
-    return _QUOTED_TEMPLATE.sub(r"\1", text)
+    return _QUOTED_TEMPLATE.sub(r"\1", plain_text(*documents))
+
+
+def literal_text(document: Raw) -> str:
+    """The document as YAML in which Helm finds no Go template."""
+    return plain_text(document).replace("{{", '{{ "{{" }}')
+
+
+def plain_text(*documents: Raw) -> str:
+    """The documents as YAML, for a file that is no template."""
+    return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=10_000)
 
 
 def switched(value: str, text: str, otherwise: str = "") -> str:
