@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import Any, get_args
 
+import attrs
 import click
+import yaml
 
 from actuator.errors import ConfigurationError
 from generic.cli.load import populate
@@ -21,12 +23,13 @@ from generic.packaging.registration import (
     controller_resources,
     operator_extension,
 )
-from generic.packaging.text import packed, yaml_text
+from generic.packaging.text import packed, plain_text
 
 __all__ = ["chart"]
 
 _LATE = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer"])
 _LATEST = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer", "AfterWorker"])
+_OPERATIONS = ("reconcile", "delete", "migrate")
 _CLUSTERS = ("shoot", "seed", "garden")
 
 
@@ -49,6 +52,19 @@ def _selector(_ctx: click.Context, _option: click.Parameter, value: str | None) 
     return selector
 
 
+def _mapping(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise click.BadParameter(f"{path} cannot be read: {reason}") from error
+    if not isinstance(found, dict):
+        raise click.BadParameter(f"{path}: expected a YAML mapping")
+    return found
+
+
 @click.command()
 @click.argument("extension", default="extensions.aws:extension")
 @click.option(
@@ -61,7 +77,12 @@ def _selector(_ctx: click.Context, _option: click.Parameter, value: str | None) 
 @click.option("--type", "types", multiple=True, help="Type, where EXTENSION is an Actuator.")
 @click.option("--version", default="0.1.0", show_default=True, help="Of chart and image.")
 @click.option("--image", default="", help="REPOSITORY[:TAG] or REPOSITORY@DIGEST that runs it.")
-@click.option("--oci-repository", default="", help="Reference to the pushed chart; else packed.")
+@click.option(
+    "--oci-repository",
+    "oci_reference",
+    default="",
+    help="Reference to the pushed chart; else packed.",
+)
 @click.option("--operator", is_flag=True, help="An Extension for gardener-operator instead.")
 @click.option("--policy", type=click.Choice(get_args(Policy)), help="When seeds get it.")
 @click.option("--seed-selector", callback=_selector, help="Label selector of seeds, as JSON.")
@@ -70,9 +91,26 @@ def _selector(_ctx: click.Context, _option: click.Parameter, value: str | None) 
 @click.option("--lifecycle-reconcile", type=_LATEST, help="When Extensions are reconciled.")
 @click.option("--lifecycle-delete", type=_LATE, help="When Extensions are deleted.")
 @click.option("--lifecycle-migrate", type=_LATE, help="When Extensions are migrated.")
-@click.option("--workerless", is_flag=True, help="Extensions serve workerless shoots, too.")
+@click.option(
+    "--workerless",
+    "workerless_supported",
+    is_flag=True,
+    help="Extensions serve workerless shoots, too.",
+)
 @click.option("--auto-enable", multiple=True, type=click.Choice(["shoot", "seed"]))
 @click.option("--cluster-compatibility", multiple=True, type=click.Choice(_CLUSTERS))
+@click.option(
+    "--continuous-endpoint-update/--no-continuous-endpoint-update",
+    default=None,
+    help="Whether gardenlet keeps endpoints of SelfHostedShootExposures up to date.",
+)
+@click.option(
+    "--deployment",
+    "settings",
+    type=click.Path(path_type=Path, dir_okay=False),
+    callback=_mapping,
+    help="YAML file: values, injectGardenKubeconfig, resources, runtimeClusterValues, admission.",
+)
 def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **given: Any) -> None:
     """Writes what installs EXTENSION (MODULE:OBJECT) in a Gardener landscape.
 
@@ -85,50 +123,43 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
     image = given["image"] or f"registry.example.org/{chosen}"
     if not given["image"]:
         click.echo(f"without --image, the chart says {image}: set it in values.yaml", err=True)
+    lifecycle = Lifecycle(**{one: given[f"lifecycle_{one}"] for one in _OPERATIONS})
+    traits = Traits(lifecycle=lifecycle, **_those_of(Traits, given))
     description = Chart(
-        name=chosen, extension=extension, image=image, version=given["version"], types=types
+        name=chosen,
+        extension=extension,
+        image=image,
+        version=given["version"],
+        types=types,
+        extension_classes=traits.extension_classes,
     )
     files = chart_files(manager, description)
-    registration = _registration(manager, chosen, packed(chosen, files), given)
-    written = {f"{chosen}/{path}": text for path, text in files.items()} | registration
-    for path, text in written.items():
-        _write(output / path, text)
-        click.echo(output / path)
+    resources = controller_resources(manager, traits)
+    deployment = Deployment(raw_chart=packed(chosen, files), **_those_of(Deployment, given))
+    registration = {}
+    if given["operator"]:
+        document = operator_extension(chosen, resources, deployment)
+        registration["extension.yaml"] = plain_text(document)
+    elif resources:
+        registered = controller_registration(chosen, resources, deployment)
+        registration["controllerregistration.yaml"] = plain_text(*registered)
+    else:
+        click.echo("no Gardener kind is served: there is a chart, and no registration", err=True)
+    written = {f"{chosen}/{file}": text for file, text in files.items()}
+    for file, text in {**written, **registration}.items():
+        _write(output / file, text)
+        click.echo(output / file)
+
+
+def _those_of(cls: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The options that are fields of the class."""
+    return {field.name: given[field.name] for field in attrs.fields(cls) if field.name in given}
 
 
 def _name(extension: str) -> str:
     """extensions.aws:extension is called extension-aws."""
     module = extension.partition(":")[0]
     return f"extension-{module.rpartition('.')[2]}".replace("_", "-").lower()
-
-
-def _registration(
-    manager: Manager, name: str, raw_chart: str, given: dict[str, Any]
-) -> dict[str, str]:
-    """The one file beside the chart."""
-    traits = Traits(
-        secondary=given["secondary"],
-        reconcile_timeout=given["reconcile_timeout"],
-        lifecycle=Lifecycle(
-            reconcile=given["lifecycle_reconcile"],
-            delete=given["lifecycle_delete"],
-            migrate=given["lifecycle_migrate"],
-        ),
-        workerless_supported=given["workerless"],
-        auto_enable=given["auto_enable"],
-        cluster_compatibility=given["cluster_compatibility"],
-    )
-    deployment = Deployment(
-        raw_chart=raw_chart,
-        oci_reference=given["oci_repository"],
-        policy=given["policy"],
-        seed_selector=given["seed_selector"],
-    )
-    resources = controller_resources(manager, traits)
-    if given["operator"]:
-        return {"extension.yaml": yaml_text(operator_extension(name, resources, deployment))}
-    documents = controller_registration(name, resources, deployment)
-    return {"controllerregistration.yaml": yaml_text(*documents)}
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,13 +1,15 @@
-"""How Gardener hears of an extension: what it serves, and which chart to install where.
+"""The registration of an extension: the kinds it serves, and the chart to install.
 
 Pure. Either a ControllerRegistration with its ControllerDeployment for the garden, or one
 operator.gardener.cloud Extension from which gardener-operator derives both (Gardener
-documentation, "Registering Extension Controllers" and "Extension Resource"). The chart itself is
-`chart`'s business.
+documentation, "Registering Extension Controllers" and "Extension Resource"). `chart` makes the
+chart itself.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Literal
 
@@ -28,6 +30,12 @@ __all__ = [
 
 Policy = Literal["OnDemand", "Always", "AlwaysExceptNoShoots"]
 Moment = Literal["BeforeKubeAPIServer", "AfterKubeAPIServer", "AfterWorker"]
+_SETTINGS = ("values", "injectGardenKubeconfig", "resources", "runtimeClusterValues", "admission")
+_OPERATOR_ONLY = (
+    "{}: an operator Extension has this, a ControllerRegistration has not; add --operator"
+)
+_TEMPLATE = re.compile(r"\{\{(.*?)\}\}")
+_REFERENCE = re.compile(r"\.resources\.([A-Za-z0-9]+)\.data\.[A-Za-z0-9]+")
 
 
 @attrs.frozen(kw_only=True)
@@ -46,8 +54,9 @@ class Lifecycle:
 class Traits:
     """What Gardener asks about a kind and type beyond their names.
 
-    All but `secondary` is for kind Extension only. `secondary` are (kind, type) pairs of which
-    another extension is the primary one: then only conditions may be written.
+    `secondary` are (kind, type) pairs of which another extension is the primary one: then only
+    conditions may be written. `continuous_endpoint_update` is for SelfHostedShootExposure, the
+    other fields are for Extension.
     """
 
     secondary: Collection[tuple[str, str]] = ()
@@ -57,6 +66,13 @@ class Traits:
     workerless_supported: bool = False
     auto_enable: tuple[Literal["shoot", "seed"], ...] = ()
     cluster_compatibility: tuple[Literal["shoot", "seed", "garden"], ...] = ()
+    continuous_endpoint_update: bool | None = None
+    """Whether gardenlet keeps the endpoints of a SelfHostedShootExposure up to date."""
+
+    @property
+    def extension_classes(self) -> tuple[str, ...]:
+        """The classes that installations in seeds have to serve; none: Gardener's default."""
+        return ("seed", "shoot") if "seed" in self.cluster_compatibility else ()
 
 
 @attrs.frozen(kw_only=True)
@@ -67,6 +83,9 @@ class Deployment:
     oci_reference: str = ""
     policy: Policy | None = None
     seed_selector: Raw | None = None
+    settings: Raw = attrs.field(factory=dict)
+    """More fields by Gardener's names: `values`, `injectGardenKubeconfig`, `resources`; in an
+    operator Extension also `runtimeClusterValues` and `admission`."""
 
     @property
     def helm(self) -> Raw:
@@ -74,6 +93,10 @@ class Deployment:
         if self.oci_reference:
             return {"ociRepository": {"ref": self.oci_reference}}
         return {"rawChart": self.raw_chart}
+
+    def pick(self, *names: str) -> Raw:
+        """These of the settings that are set."""
+        return {name: self.settings[name] for name in names if name in self.settings}
 
 
 def controller_resources(manager: Manager, traits: Traits) -> list[Raw]:
@@ -96,22 +119,30 @@ def controller_resources(manager: Manager, traits: Traits) -> list[Raw]:
 def controller_registration(name: str, resources: list[Raw], deployment: Deployment) -> list[Raw]:
     """A ControllerDeployment, and the ControllerRegistration that refers to it.
 
-    Raises ConfigurationError where nothing is served, or seeds are selected for a primary one.
+    Raises ConfigurationError where nothing is served, for seeds selected for a primary resource,
+    and for wrong settings.
     """
     _check(resources, deployment)
-    spec: Raw = {"deploymentRefs": [{"name": name}], **_where(deployment)}
+    if any("garden" in resource.get("clusterCompatibility", ()) for resource in resources):
+        raise ConfigurationError(_OPERATOR_ONLY.format("clusterCompatibility: garden"))
+    for field in deployment.pick("runtimeClusterValues", "admission"):
+        raise ConfigurationError(_OPERATOR_ONLY.format(field))
     return [
         {
             "apiVersion": "core.gardener.cloud/v1",
             "kind": "ControllerDeployment",
             "metadata": {"name": name},
-            "helm": deployment.helm,
+            "helm": deployment.helm | deployment.pick("values"),
+            **deployment.pick("injectGardenKubeconfig", "resources"),
         },
         {
             "apiVersion": "core.gardener.cloud/v1beta1",
             "kind": "ControllerRegistration",
             "metadata": {"name": name},
-            "spec": {"resources": resources, "deployment": spec},
+            "spec": {
+                "resources": resources,
+                "deployment": {"deploymentRefs": [{"name": name}], **_where(deployment)},
+            },
         },
     ]
 
@@ -119,7 +150,8 @@ def controller_registration(name: str, resources: list[Raw], deployment: Deploym
 def operator_extension(name: str, resources: list[Raw], deployment: Deployment) -> Raw:
     """The Extension for gardener-operator.
 
-    Raises ConfigurationError as `controller_registration` does, and without an OCI reference.
+    Raises ConfigurationError for seeds selected for a primary resource, for wrong settings, and
+    without an OCI reference.
     """
     _check(resources, deployment)
     if not deployment.oci_reference:
@@ -127,12 +159,17 @@ def operator_extension(name: str, resources: list[Raw], deployment: Deployment) 
             "an operator Extension takes its chart from an OCI registry; "
             "push it there and give --oci-repository"
         )
-    extension: Raw = {"helm": deployment.helm, **_where(deployment)}
+    extension: Raw = {
+        "helm": deployment.helm,
+        **deployment.pick("values", "runtimeClusterValues", "injectGardenKubeconfig"),
+        **_where(deployment),
+    }
+    spec = {"extension": extension, **deployment.pick("admission", "resources")}
     return {
         "apiVersion": "operator.gardener.cloud/v1alpha1",
         "kind": "Extension",
         "metadata": {"name": name},
-        "spec": {"resources": resources, "deployment": {"extension": extension}},
+        "spec": {"resources": resources, "deployment": spec},
     }
 
 
@@ -145,6 +182,33 @@ def _check(resources: list[Raw], deployment: Deployment) -> None:
         raise ConfigurationError(
             f"seeds can be selected only where everything served is secondary, and {served} is not"
         )
+    _check_settings(deployment.settings)
+
+
+def _check_settings(settings: Raw) -> None:
+    for field in settings.keys() - set(_SETTINGS):
+        raise ConfigurationError(f"{field}: no such field; expected {', '.join(_SETTINGS)}")
+    entries = settings.get("resources", [])
+    declared = {
+        _resource_name(one) for one in (entries if isinstance(entries, list) else [entries])
+    }
+    for field in _SETTINGS:
+        for template in _TEMPLATE.findall(json.dumps(settings.get(field))):
+            found = _REFERENCE.fullmatch(template.strip())
+            if found is None or found[1] not in declared:
+                raise ConfigurationError(
+                    f"{field}: expected {{{{ .resources.NAME.data.KEY }}}} with a NAME of "
+                    f"resources[].name, got {{{{{template}}}}}"
+                )
+
+
+def _resource_name(entry: object) -> str:
+    match entry:
+        case {"name": str(name), "resourceRef": {"kind": "Secret" | "ConfigMap", "name": str()}}:
+            return name
+    raise ConfigurationError(
+        f"resources: expected a list of name and resourceRef to a Secret or ConfigMap, got {entry}"
+    )
 
 
 def _where(deployment: Deployment) -> Raw:
@@ -162,6 +226,8 @@ def _resource(pair: tuple[str, str], primary: bool, traits: Traits) -> Raw:
     resource: Raw = {"kind": kind, "type": type, "primary": primary}
     if kind == "Extension":
         resource.update(_extension_fields(traits))
+    if kind == "SelfHostedShootExposure" and traits.continuous_endpoint_update is not None:
+        resource["continuousEndpointUpdate"] = traits.continuous_endpoint_update
     return resource
 
 

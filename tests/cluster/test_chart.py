@@ -16,6 +16,7 @@ import pytest
 import yaml
 from builders import infrastructure
 from harness import PATIENCE, eventually, is_allowed
+from landscape import GARDENLET, OPERATOR, arguments_of, rendered
 
 from actuator import Actuator, Resource
 from actuator.errors import ConfigurationError, NotFound
@@ -28,6 +29,7 @@ from generic.client import path_of
 from generic.garden import not_ready_because
 from generic.healthchecks import Check, HealthChecks, HealthResult
 from generic.manager import Manager
+from generic.orphans import ORPHANS
 from generic.packaging.registration import (
     Deployment,
     Lifecycle,
@@ -35,6 +37,7 @@ from generic.packaging.registration import (
     controller_registration,
     controller_resources,
 )
+from generic.seed import CRDS
 
 ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
 MODULE = """
@@ -57,6 +60,7 @@ RESOURCES = {
     "Deployment": Resource("apps/v1", "deployments"),
     "PodDisruptionBudget": Resource("policy/v1", "poddisruptionbudgets"),
     "Job": Resource("batch/v1", "jobs"),
+    "CustomResourceDefinition": CRDS,
     "Role": Resource("rbac.authorization.k8s.io/v1", "roles"),
     "RoleBinding": Resource("rbac.authorization.k8s.io/v1", "rolebindings"),
     "ClusterRole": Resource("rbac.authorization.k8s.io/v1", "clusterroles", namespaced=False),
@@ -162,6 +166,127 @@ def test_values_change_what_an_installation_may_change(admin, write, render):
     assert options.extension_classes == ("shoot", "seed")
     assert options.ignore_operation_annotation
     assert options.metrics_bind_address == ":9090"
+
+
+KEPT = {"resources.gardener.cloud/keep-object": "true", "helm.sh/resource-policy": "keep"}
+OWN_KIND = """
+import attrs
+from typing import Annotated
+from actuator import Actuator, Permission
+from actuator.meta import Kind, Object, Schema
+from actuator.v1alpha1 import BackupBucket, Infrastructure
+
+@attrs.frozen(kw_only=True)
+class Spec:
+    text: Annotated[str, Schema(description="{{ .Values.secret }}")] = ""
+
+@attrs.define(kw_only=True)
+class Note(Object):
+    \"\"\"Text with {{ braces }}.\"\"\"
+    KIND = Kind(
+        name="Note", plural="notes", finalizer="example.org/note", group="TYPE.example.org",
+        has_operation_annotation=False,
+    )
+    spec: Spec = attrs.field(factory=Spec)
+
+class Notes(Actuator[Note]):
+    permissions = (
+        Permission(api_version="v1", resource="configmaps", verbs=["get"], namespace="one"),
+        Permission(api_version="v1", resource="configmaps", verbs=["list"], namespace="two"),
+    )
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+class Network(Actuator[Infrastructure]):
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+class Buckets(Actuator[BackupBucket]):
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+def extension(manager):
+    manager.add(Notes())
+    manager.add(Network(), type="TYPE")
+    manager.add(Buckets(), type="TYPE")
+"""
+
+
+@pytest.fixture
+def own_kind(author, tmp_path, namespace):
+    """The author's extension serves a kind of its own, too."""
+    module = tmp_path / f"{author.partition(':')[0]}.py"
+    module.write_text(OWN_KIND.replace("TYPE", namespace))
+
+
+def test_gardener_gets_the_definitions_of_orphans_and_own_kinds_and_no_job(
+    admin, own_kind, write, namespace
+):
+    folder = write() / "mine"
+    assert not (folder / "crds").exists()
+    objects = rendered(folder, namespace, GARDENLET)
+    found = {
+        one["metadata"]["name"]: one for one in objects if one["kind"] == "CustomResourceDefinition"
+    }
+    own = f"notes.{namespace}.example.org"
+    assert set(found) == {str(ORPHANS), own}
+    assert all(one["metadata"]["annotations"] == KEPT for one in found.values())
+    assert "Job" not in {one["kind"] for one in objects}
+    schema = found[own]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert schema["description"] == "Text with {{ braces }}."
+    text = schema["properties"]["spec"]["properties"]["text"]
+    assert text["description"] == "{{ .Values.secret }}"
+    for one in objects:
+        dry_run_new(admin, one, {"one", "two"})
+
+
+def dry_run_new(admin, obj, missing):
+    """As `dry_run`; objects of namespaces that are not there are not sent."""
+    if obj["metadata"].get("namespace") not in missing:
+        dry_run(admin, obj)
+
+
+def test_gardener_loses_no_role_of_another_namespace(own_kind, write, namespace):
+    objects = rendered(write() / "mine", namespace, GARDENLET)
+    for kind in ("Role", "RoleBinding"):
+        where = {one["metadata"]["namespace"] for one in objects if one["kind"] == kind}
+        assert where == {namespace, "one", "two"}
+
+
+@pytest.mark.parametrize(
+    ("gardener", "arguments", "classes", "controllers"),
+    [
+        (GARDENLET, [], (), ()),
+        (GARDENLET, ["--cluster-compatibility", "shoot"], (), ()),
+        (GARDENLET, ["--cluster-compatibility", "seed"], ("seed", "shoot"), ()),
+        (OPERATOR, [], ("garden",), ("note", "backupbucket", "heartbeat", "orphans")),
+    ],
+    ids=["shoot", "shoot-compatible", "seed", "garden"],
+)
+def test_each_installation_serves_its_classes_with_the_controllers_that_can_run_there(
+    own_kind, write, namespace, gardener, arguments, classes, controllers
+):
+    options = flags.from_args(
+        arguments_of(rendered(write(*arguments) / "mine", namespace, gardener))[1:]
+    )
+    assert options.extension_classes == classes
+    assert set(options.controllers) == set(controllers)
+    assert not options.self_hosted_shoot_cluster
+
+
+def test_values_name_other_controllers_and_classes(write, namespace):
+    folder = write() / "mine"
+    own = {"controllers": ["infrastructure"], "extensionClasses": ["seed"]}
+    for gardener, values in ((GARDENLET, own), (OPERATOR, {"runtimeCluster": own})):
+        options = flags.from_args(arguments_of(rendered(folder, namespace, gardener, **values))[1:])
+        assert options.controllers == ("infrastructure",)
+        assert options.extension_classes == ("seed",)
+
+
+def test_an_installation_in_a_self_hosted_shoot_says_so_to_the_manager(write, namespace):
+    injected = {"selfHostedShootCluster": True}  # and no seed yet
+    objects = rendered(write() / "mine", namespace, injected)
+    assert flags.from_args(arguments_of(objects)[1:]).self_hosted_shoot_cluster
 
 
 def test_what_gardener_injects_is_used(write, render):
@@ -402,8 +527,7 @@ def test_the_registration_says_what_is_served_and_carries_the_chart(write, names
     with tarfile.open(fileobj=packed) as tar:
         inside = {name: tar.extractfile(name).read().decode() for name in tar.getnames()}
     written = {
-        str(path.relative_to(folder)): path.read_text()
-        for path in (folder / "mine").rglob("*.yaml")
+        str(path.relative_to(folder)): path.read_text() for path in (folder / "mine").rglob("*.*")
     }
     assert inside == written
     assert registration["apiVersion"] == "core.gardener.cloud/v1beta1"
@@ -443,6 +567,130 @@ def test_what_is_served_second_may_go_to_selected_seeds(write, namespace):
     _, registration = documents(folder / "controllerregistration.yaml")
     assert registration["spec"]["resources"][0]["primary"] is False
     assert registration["spec"]["deployment"]["seedSelector"] == selector
+
+
+SETTINGS = """
+values: {endpoint: "{{ .resources.config.data.endpoint }}"}
+injectGardenKubeconfig: true
+resources:
+- {name: config, resourceRef: {apiVersion: v1, kind: ConfigMap, name: mine-config}}
+"""
+OPERATORS = """
+runtimeClusterValues: {replicas: 2}
+admission:
+  runtimeCluster: {helm: {ociRepository: {ref: "registry.example.org/admission-runtime:v1"}}}
+  virtualCluster: {helm: {ociRepository: {ref: "registry.example.org/admission-garden:v1"}}}
+  values: {logLevel: debug}
+"""
+OCI = ["--operator", "--oci-repository", "registry.example.org/charts/mine:0.1.0"]
+
+
+@pytest.fixture
+def settings(tmp_path):
+    """A file for --deployment."""
+
+    def write_file(text):
+        (tmp_path / "deployment.yaml").write_text(text)
+        return ["--deployment", str(tmp_path / "deployment.yaml")]
+
+    return write_file
+
+
+def test_a_controller_deployment_has_the_authors_values_resources_and_garden_access(
+    write, settings
+):
+    given = yaml.safe_load(SETTINGS)
+    folder = write(*settings(SETTINGS))
+    deployment, registration = documents(folder / "controllerregistration.yaml")
+    assert deployment["helm"]["values"] == given["values"]
+    assert deployment["injectGardenKubeconfig"] is True
+    assert deployment["resources"] == given["resources"]
+    assert set(deployment["helm"]) == {"rawChart", "values"}
+    assert set(registration["spec"]["deployment"]) == {"deploymentRefs"}
+
+
+def test_an_operator_extension_has_the_runtime_clusters_values_and_the_admission_charts_too(
+    write, settings
+):
+    folder = write(*OCI, *settings(SETTINGS + OPERATORS))
+    given = yaml.safe_load(SETTINGS + OPERATORS)
+    (extension,) = documents(folder / "extension.yaml")
+    deployment = extension["spec"]["deployment"]
+    assert set(deployment) == {"extension", "admission", "resources"}
+    assert deployment["admission"] == given["admission"]
+    assert deployment["resources"] == given["resources"]
+    assert deployment["extension"] == {
+        "helm": {"ociRepository": {"ref": OCI[-1]}},
+        **{name: given[name] for name in given.keys() - {"admission", "resources"}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (OPERATORS, "runtimeClusterValues: an operator Extension has this.*add --operator"),
+        ("admission: {values: {}}", "admission: an operator Extension has this"),
+        ("value: {}", "value: no such field; expected values, injectGardenKubeconfig"),
+        ("resources: [{name: a}]", "resources: expected a list of name and resourceRef"),
+        ("resources: 5", "to a Secret or ConfigMap, got 5"),
+        (SETTINGS.replace("ConfigMap", "Pod"), "to a Secret or ConfigMap, got .*Pod"),
+        ("values: {a: '{{ .resources.b.data.c }}'}", "with a NAME of resources"),
+        (SETTINGS.replace("config.data", "other.data"), r"got \{\{ .resources.other.data.endpoint"),
+        ("values: {a: '{{ .Values.b }}'}", r"values: expected \{\{ .resources.NAME.data.KEY \}\}"),
+    ],
+)
+def test_settings_that_gardener_would_refuse_are_refused_with_the_fields_path(
+    write, settings, text, words
+):
+    with pytest.raises(ConfigurationError, match=words):
+        write(*settings(text))
+
+
+@pytest.mark.parametrize("text", ["- a", "a: [", "\x00"])
+def test_a_settings_file_that_is_no_mapping_is_refused(write, settings, text):
+    with pytest.raises(click.BadParameter, match=r"deployment.yaml"):
+        write(*settings(text))
+
+
+def test_compatibility_with_the_garden_is_for_operator_extensions(write, author, tmp_path):
+    module = tmp_path / f"{author.partition(':')[0]}.py"
+    module.write_text(module.read_text().replace("Infrastructure", "Extension"))
+    compatible = ["--cluster-compatibility", "garden"]
+    with pytest.raises(ConfigurationError, match=r"clusterCompatibility: garden.*add --operator"):
+        write(*compatible)
+    (extension,) = documents(write(*compatible, *OCI) / "extension.yaml")
+    assert extension["spec"]["resources"][0]["clusterCompatibility"] == ["garden"]
+
+
+@pytest.mark.parametrize(
+    ("flag", "update"),
+    [
+        ([], {}),
+        (["--no-continuous-endpoint-update"], {"continuousEndpointUpdate": False}),
+        (["--continuous-endpoint-update"], {"continuousEndpointUpdate": True}),
+    ],
+)
+def test_the_registration_of_an_exposure_says_whether_its_endpoints_are_kept_up_to_date(
+    write, author, tmp_path, flag, update
+):
+    module = tmp_path / f"{author.partition(':')[0]}.py"
+    module.write_text(module.read_text().replace("Infrastructure", "SelfHostedShootExposure"))
+    _, registration = documents(write(*flag) / "controllerregistration.yaml")
+    (resource,) = registration["spec"]["resources"]
+    assert resource.keys() - {"kind", "type", "primary"} == update.keys()
+    assert update.items() <= resource.items()
+
+
+def test_an_extension_without_kinds_of_gardener_has_a_chart_and_no_registration(
+    write, author, tmp_path, capsys
+):
+    module = tmp_path / f"{author.partition(':')[0]}.py"
+    module.write_text(OWN_KIND.partition("class Network")[0] + "extension = Notes()")
+    folder = write()
+    assert [one.name for one in folder.iterdir()] == ["mine"]
+    assert "no Gardener kind is served" in capsys.readouterr().err
+    with pytest.raises(ConfigurationError, match="nothing to register"):
+        write(*OCI)
 
 
 @pytest.mark.parametrize(
