@@ -189,7 +189,10 @@ FLAGS: list[click.Parameter] = [
         callback=_names,
     ),
     _flag("gardener-version", "Version of the Gardener that this works for."),
-    _flag("self-hosted-shoot-cluster", "This runs inside the shoot that it serves."),
+    _flag(
+        "self-hosted-shoot-cluster",
+        "Run inside the shoot that is served: do not watch machines where there is no machine API.",
+    ),
     _flag("heartbeat-namespace", "Namespace of the Lease that shows this extension alive."),
     _flag(
         "heartbeat-renew-interval-seconds",

@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from actuator.interface import Actuator, Client, Permission, kind_of, object_class
+from actuator.interface import Actuator, Client, Permission, Resource, kind_of, object_class
 from actuator.meta import Kind, Object
 from actuator.qualified import require_qualified
 from generic.behaviours import with_behaviour
@@ -134,6 +134,14 @@ class Registry:
             [one for one in self.health_checks if one.name in names],
             [one for one in self.runnables if one.name in names],
         )
+
+    def without_watches(self, resource: Resource) -> Registry:
+        """The same, but nothing watches `resource`."""
+        kept = [
+            attrs.evolve(one, watches=tuple(w for w in one.watches if w.resource != resource))
+            for one in self.registrations
+        ]
+        return attrs.evolve(self, registrations=kept)
 
     @property
     def threads(self) -> int:

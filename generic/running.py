@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from actuator.errors import NotFound
 from actuator.interface import Client, Clock
 from generic.calls import Aside
 from generic.client import HttpClient
@@ -25,6 +26,7 @@ from generic.runnables import Runner
 from generic.serving import serve
 from generic.store import ClusterHeader, Store
 from generic.timers import Timers
+from generic.watch import MACHINES
 from generic.wiring import Shared, Wiring
 
 __all__ = ["Running"]
@@ -51,7 +53,7 @@ class Running:
         intercept: Callable[[Client], Client],
         stop: threading.Event,
     ) -> None:
-        """Puts everything together; starts nothing."""
+        """Connect all parts, and start none of them. Raises ApiError in a self-hosted shoot."""
         self.aside = Aside()
         self.later = Timers("later", clock)
         self.lost = False
@@ -72,6 +74,8 @@ class Running:
             later=self.later,
             gate=self._gate,
         )
+        if options.self_hosted_shoot_cluster:
+            registry = _without_absent_machines(registry, connection)
         self.wiring = Wiring(shared, registry)
         metrics.show_streams(self._streams)
         self._runner = Runner(registry.runnables, client, stop)
@@ -170,6 +174,20 @@ class Running:
     def _gate(self) -> None:
         if self._elector is not None:
             self._elector.check()
+
+
+def _without_absent_machines(registry: Registry, client: HttpClient) -> Registry:
+    """Drop the watches on Machines where there is no machine API.
+
+    Of the self-hosted shoots, only those with managed infrastructure have it (Gardener,
+    `extensions/pkg/controller/worker/controller.go`).
+    """
+    try:
+        client.send("GET", f"/apis/{MACHINES.resource.api_version}")
+    except NotFound:
+        logger.info("machines are not watched: the machine API is absent")
+        return registry.without_watches(MACHINES.resource)
+    return registry
 
 
 def _run_thread(name: str, target: Callable[[], None]) -> threading.Thread:
