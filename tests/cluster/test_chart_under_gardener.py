@@ -31,7 +31,7 @@ import extensions
 from actuator import Permission, Resource
 from actuator.codec import decode
 from actuator.errors import Forbidden, NotFound
-from actuator.interface import Client, object_class
+from actuator.interface import Client, object_class, resource_of
 from actuator.meta import GROUP, Kind, Raw
 from actuator.ownership import with_owner
 from actuator.v1alpha1 import (
@@ -44,6 +44,7 @@ from actuator.v1alpha1 import (
     Infrastructure,
     OperatingSystemConfig,
 )
+from extensions.relations import Team
 from generic.cli.chart import chart
 from generic.cli.load import load, populate
 from generic.client import connect
@@ -355,3 +356,24 @@ def test_the_generated_role_of_a_kind_that_owns_its_user_data_allows_that():
     rules = cluster_rules(manager)
     verbs = [r["verbs"] for r in rules if "operatingsystemconfigs/finalizers" in r["resources"]]
     assert verbs == [["update"]]
+
+
+def test_an_owner_is_added_to_a_child_that_exists_where_the_api_server_checks_that(
+    seed_cluster, put_up
+):
+    found = put_up(seed_cluster, "relations", GARDENLET)
+    namespace = f"teams-{secrets.token_hex(3)}"
+    found.admin.create(NAMESPACES, {"metadata": {"name": namespace}})
+    spec = {"type": "relations", "namespace": namespace, "shared": "all-teams"}
+    for name in (f"{namespace}-a", f"{namespace}-b"):
+        team = {"apiVersion": Team.KIND.api_version, "kind": "Team", "metadata": {"name": name}}
+        found.admin.create(resource_of(Team.KIND), {**team, "spec": spec})
+        eventually(lambda one=name: one in owners(found.admin, "all-teams", namespace))
+    for name in (f"{namespace}-a", f"{namespace}-b"):
+        found.admin.delete(resource_of(Team.KIND), name)
+        eventually(lambda one=name: one not in str(found.admin.list(resource_of(Team.KIND))))
+
+
+def owners(admin: Client, name: str, namespace: str) -> list[str]:
+    meta = admin.get(CONFIG_MAPS, name, namespace)["metadata"]
+    return [one["name"] for one in meta["ownerReferences"]]
