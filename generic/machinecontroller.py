@@ -1,10 +1,13 @@
 """MachineController: a small double of the machine-controller-manager, for drills and tests.
 
 Deployments become sets, sets become machines, machines are available at once and cost nothing:
-there is no cloud behind them. It holds what the real one holds, with its finalizers, and lets go
-in its order: machines, sets, deployments, then classes and their Secrets. It looks at everything
-several times a second; there is no watch, no cache, no drain, and no surge: old machines go when
-the new ones are there (machine-controller-manager documentation, "Design").
+there is no cloud behind them. It sets the real controller's finalizers and removes them in its
+order: machines, sets, deployments, then classes and their Secrets. It polls all objects several
+times a second, without watch, cache, drain or surge. Old machines are deleted when the new ones
+exist. In-place updates go through the real controller's conditions, one step per polling: an old
+machine becomes a candidate, is selected, and is then transferred to the new set. The label
+`SELECTED` on a Machine stands for the user's label on its Node, which a seed does not have
+(machine-controller-manager documentation, "Design"; pkg/controller/deployment_inplace.go).
 """
 
 from __future__ import annotations
@@ -15,10 +18,10 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
-from actuator.codec import decode
+from actuator.codec import decode, encode
 from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import Client, Resource
-from actuator.meta import ObjectMeta, Raw
+from actuator.meta import ObjectMeta, OwnerReference, Raw
 from generic.finalizers import Stale, patch_tested, put_on, take_off
 from generic.machines import (
     DEPLOYMENT_NAME,
@@ -31,8 +34,12 @@ from generic.machines import (
     MCM_FINALIZER,
 )
 
-__all__ = ["MachineController"]
+__all__ = ["SELECTED", "MachineController"]
 
+SELECTED = "node.machine.sapcloud.io/selected-for-update"
+"""Label of a machine that the user selects for its update in place."""
+
+_UPDATE, _CANDIDATE, _CHOSEN = "InPlaceUpdate", "CandidateForUpdate", "SelectedForUpdate"
 _SECRETS = Resource("v1", "secrets")
 _KINDS = {cls.KIND.plural: cls.KIND.name for cls in MACHINE_KINDS}
 
@@ -97,7 +104,7 @@ class MachineController:
         taken = {machine["metadata"]["name"] for machine in mine}
         free = (n for i in range(wanted + len(mine)) if (n := f"{_name(one)}-{i}") not in taken)
         for name, _ in zip(free, range(wanted - len(mine)), strict=False):
-            self._create(MACHINES, name, one["spec"]["template"], [MC_FINALIZER])
+            self._create(MACHINES, name, one["spec"]["template"], [MC_FINALIZER], one)
         status = {"replicas": len(mine), "availableReplicas": len(mine)}
         self._say(MACHINE_SETS, one, status)
 
@@ -113,16 +120,45 @@ class MachineController:
         spec = deployment["spec"]
         template, replicas = spec["template"], spec.get("replicas", 0)
         new = [s for s in sets if _class_of(s["spec"]["template"]) == _class_of(template)]
+        old = [s for s in sets if s not in new]
+        in_place = (spec.get("strategy") or {}).get("inPlaceUpdate")
         if not new:
-            self._create_set(deployment)
+            self._create_set(deployment, 0 if old and in_place else replicas)
             return
         available = _count(new[0])
-        self._scale(new[0], replicas)
-        for old in (s for s in sets if s not in new):
-            if available >= replicas:
-                self._scale(old, 0)
+        if in_place:
+            self._update_in_place(new[0], old, replicas, in_place["orchestrationType"] == "Manual")
+        else:
+            self._scale(new[0], replicas)
+            for one in old if available >= replicas else ():
+                self._scale(one, 0)
         total = sum(map(_count, sets))
         self._report(deployment, replicas, available, total)
+
+    def _update_in_place(self, new: Raw, old: list[Raw], replicas: int, manual: bool) -> None:
+        """Advance the update of each old machine by one step; the sets keep what they own."""
+        room = replicas
+        for one in old:
+            mine = [m for m in self._list(MACHINES) if _same(m, one)]
+            kept = [machine for machine in mine if not self._transferred(machine, new, manual)]
+            self._scale(one, min(len(kept), room))
+            room -= min(len(kept), room)
+        self._scale(new, room)
+
+    def _transferred(self, machine: Raw, new: Raw, manual: bool) -> bool:
+        conditions = (machine.get("status") or {}).get("conditions") or []
+        reason = next((c["reason"] for c in conditions if c["type"] == _UPDATE), None)
+        meta = machine["metadata"]
+        if reason == _CHOSEN:
+            patch = {"labels": {SELECTED: None}, "ownerReferences": _owned_by(new)}
+            self._client.patch(MACHINES, meta["name"], self._namespace, {"metadata": patch})
+            self._say(MACHINES, machine, {"conditions": []})
+            return True
+        if reason is None:
+            self._say(MACHINES, machine, {"conditions": [_condition(_UPDATE, "True", _CANDIDATE)]})
+        elif not manual or SELECTED in (meta.get("labels") or {}):
+            self._say(MACHINES, machine, {"conditions": [_condition(_UPDATE, "True", _CHOSEN)]})
+        return False
 
     def _report(self, deployment: Raw, replicas: int, updated: int, total: int) -> None:
         enough = "True" if total >= replicas else "False"
@@ -154,13 +190,13 @@ class MachineController:
             elif not _is_deleting(secret):
                 self._hold(_SECRETS, secret, MCM_FINALIZER)
 
-    def _create_set(self, deployment: Raw) -> None:
+    def _create_set(self, deployment: Raw, replicas: int) -> None:
         template = deployment["spec"]["template"]
         digest = hashlib.sha256(_class_of(template).encode()).hexdigest()[:5]
-        spec = {"replicas": deployment["spec"].get("replicas", 0), "template": template}
+        spec = {"replicas": replicas, "template": template}
         name, labels = f"{_name(deployment)}-{digest}", template["metadata"]["labels"]
         manifest = {"metadata": {"labels": labels}, "spec": spec}
-        self._create(MACHINE_SETS, name, manifest, [MCM_FINALIZER])
+        self._create(MACHINE_SETS, name, manifest, [MCM_FINALIZER], deployment)
 
     def _scale(self, one: Raw, replicas: int) -> None:
         if one["spec"].get("replicas", 0) != replicas and not _is_deleting(one):
@@ -168,8 +204,11 @@ class MachineController:
             with suppress(NotFound):
                 self._client.patch(MACHINE_SETS, _name(one), self._namespace, patch)
 
-    def _create(self, resource: Resource, name: str, like: Raw, finalizers: list[str]) -> None:
-        meta = {"name": name, "namespace": self._namespace, "finalizers": finalizers}
+    def _create(
+        self, resource: Resource, name: str, like: Raw, finalizers: list[str], owner: Raw
+    ) -> None:
+        meta: Raw = {"name": name, "namespace": self._namespace, "finalizers": finalizers}
+        meta["ownerReferences"] = _owned_by(owner)
         meta["labels"] = like["metadata"]["labels"]
         manifest = {"apiVersion": resource.api_version, "kind": _KINDS[resource.plural]}
         with suppress(AlreadyExists):
@@ -222,14 +261,23 @@ def _class_of(template: Raw) -> str:
 
 
 def _same(machine: Raw, one: Raw) -> bool:
-    """Whether a machine is one of that set's."""
+    """Whether a machine belongs to the set: by its owner, or by its class where it has none."""
+    owners = [owner["name"] for owner in machine["metadata"].get("ownerReferences") or ()]
+    if owners:
+        return _name(one) in owners
     belongs = _deployment_of(machine) == _deployment_of(one)
     return belongs and _class_of(machine) == _class_of(one["spec"]["template"])
+
+
+def _owned_by(owner: Raw) -> list[Raw]:
+    meta, kind = owner["metadata"], owner["kind"]
+    api, uid = MACHINES.api_version, meta["uid"]
+    return [encode(OwnerReference(api_version=api, kind=kind, name=meta["name"], uid=uid))]
 
 
 def _count(one: Raw) -> int:
     return int((one.get("status") or {}).get("replicas", 0))
 
 
-def _condition(type: str, status: str) -> dict[str, Any]:
-    return {"type": type, "status": status, "reason": "Counted", "message": "Counted."}
+def _condition(type: str, status: str, reason: str = "Counted") -> dict[str, Any]:
+    return {"type": type, "status": status, "reason": reason, "message": f"{reason}."}

@@ -111,6 +111,7 @@ class TemplateMetadata:
     """metav1.ObjectMeta, as far as a template of machines has it."""
 
     labels: dict[str, str] = attrs.field(factory=dict)
+    annotations: dict[str, str] = attrs.field(factory=dict)
     extra: Raw = attrs.field(factory=dict)
 
 
@@ -160,7 +161,7 @@ class MachineDeploymentSpec:
 
 @attrs.frozen(kw_only=True)
 class RolloutCondition:
-    """One of a machine deployment's conditions; without all that a condition of Gardener has."""
+    """A condition of a machine or a machine deployment, with fewer fields than Gardener's."""
 
     type: Annotated[str, Schema(required=True)] = ""
     status: Annotated[str, Schema(required=True)] = ""
@@ -236,6 +237,7 @@ class MachineStatus:
     """What the machine-controller says of a machine."""
 
     current_status: CurrentStatus = attrs.field(factory=CurrentStatus)
+    conditions: list[RolloutCondition] = attrs.field(factory=list)
     last_operation: MachineOperation | None = None
     extra: Raw = attrs.field(factory=dict)
 
