@@ -7,27 +7,35 @@ own list). Broad words misclassify, and a wrong code can stop a shoot: prefer ty
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from actuator.errors import ActuatorError, ErrorCode, RequeueAfter, codes_of
 
-__all__ = ["Patterns", "determine_error"]
+__all__ = ["Patterns", "determine_error", "with_codes"]
 
 Patterns = Mapping[ErrorCode, re.Pattern[str]]
 
 
 def determine_error(error: Exception, patterns: Patterns) -> Exception:
-    """The error with the codes that its text means; as it is where it carries codes, or none fit.
+    """The error with the codes whose patterns match its text; see `with_codes`."""
+    return with_codes(
+        error, lambda text: [code for code, pattern in patterns.items() if pattern.search(text)]
+    )
 
-    A RequeueAfter stays one, its cause classified: when to look again is not lost (in Go it is).
+
+def with_codes(error: Exception, classify: Callable[[str], Iterable[ErrorCode]]) -> Exception:
+    """The error with the codes that `classify` finds in its text.
+
+    It is returned unchanged where it carries codes, or `classify` finds none. A RequeueAfter stays
+    one, with its cause classified, so that its seconds are kept (Go's library loses them).
     """
     if codes_of(error):
         return error
     if isinstance(error, RequeueAfter):
         if not isinstance(error.cause, Exception):
             return error
-        return RequeueAfter(error.seconds, cause=determine_error(error.cause, patterns))
-    codes = sorted(code for code, pattern in patterns.items() if pattern.search(str(error)))
+        return RequeueAfter(error.seconds, cause=with_codes(error.cause, classify))
+    codes = sorted(classify(str(error)))
     if not codes:
         return error
     coded = ActuatorError(str(error), codes=codes)
