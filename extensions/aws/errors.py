@@ -1,4 +1,4 @@
-"""What AWS's error codes mean to Gardener: data, by code and never by the text beside it.
+"""Gardener's codes for AWS's error codes: data, by code and never by the text beside it.
 
 Sources: Amazon EC2 API reference, "Error codes for the Amazon EC2 API"; AWS IAM reference,
 "Common errors"; Amazon S3 API reference, "Error responses"; Amazon Route 53 API reference,
@@ -7,11 +7,12 @@ Sources: Amazon EC2 API reference, "Error codes for the Amazon EC2 API"; AWS IAM
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 
 from actuator import ActuatorError, ErrorCode
 
-__all__ = ["MEANINGS", "CloudError", "meaning"]
+__all__ = ["MEANINGS", "CloudError", "codes_in", "meaning"]
 
 _CODES: Mapping[ErrorCode, tuple[str, ...]] = {
     ErrorCode.ERR_INFRA_UNAUTHENTICATED: (
@@ -97,6 +98,9 @@ _CODES: Mapping[ErrorCode, tuple[str, ...]] = {
     ),
 }
 
+_CODE = re.compile(r"\b([A-Z][A-Za-z]+(?:\.[A-Za-z]+)*):")
+"""A code of AWS as its SDKs write it into the text of an error."""
+
 _NOT_THERE = frozenset({"NoSuchBucket", "NoSuchHostedZone", "NoSuchKey", "NoSuchTagSet"})
 
 MEANINGS: Mapping[str, ErrorCode] = {
@@ -110,6 +114,14 @@ def meaning(code: str) -> ErrorCode | None:
         return MEANINGS[code]
     # VpcLimitExceeded, AddressLimitExceeded, RulesPerSecurityGroupLimitExceeded, ...
     return ErrorCode.ERR_INFRA_QUOTA_EXCEEDED if code.endswith("LimitExceeded") else None
+
+
+def codes_in(text: str) -> Iterator[ErrorCode]:
+    """Gardener's codes for the AWS codes in a text of the AWS SDK, such as "AuthFailure: AWS was
+    not able to validate the provided access credentials".
+    """
+    found = map(meaning, _CODE.findall(text))
+    return (code for code in dict.fromkeys(found) if code is not None)
 
 
 class CloudError(ActuatorError):

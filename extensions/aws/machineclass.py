@@ -25,6 +25,7 @@ from extensions.aws.status import InfrastructureStatus, Vpc
 __all__ = [
     "Placement",
     "hash_items",
+    "hash_items_in_place",
     "image",
     "network_of",
     "node_template",
@@ -81,20 +82,24 @@ def image(worker: Worker, index: int, cluster: Cluster) -> str:
     config = _config(worker, index)
     if config.ami:
         return config.ami
-    name, version = ("", "")
-    if pool.machine_image is not None:
-        name, version = pool.machine_image.name, pool.machine_image.version
-    try:
-        return ami(cluster, worker.spec.region, name, version, pool.architecture or _AMD64)
-    except ConfigurationError as error:
+    field = f"Worker {worker.key}: spec.pools[{index}].machineImage"
+    wanted = pool.machine_image
+    if wanted is None:
         raise ConfigurationError(
-            f"Worker {worker.key}: spec.pools[{index}].machineImage: {error.message}"
-        ) from error
+            f"{field}: expected a machine image, got none; set it in the Shoot"
+        )
+    where = (worker.spec.region, wanted.name, wanted.version, pool.architecture or _AMD64)
+    try:
+        return ami(cluster, *where)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{field}: {error.message}") from error
 
 
-def provider_spec(worker: Worker, index: int, place: Placement, image_id: str) -> Raw:
+def provider_spec(
+    worker: Worker, index: int, place: Placement, image_id: str, technical_id: str
+) -> Raw:
     """The providerSpec of a pool's machines in a zone. Raises ConfigurationError."""
-    pool, technical_id = worker.spec.pools[index], worker.metadata.namespace
+    pool = worker.spec.pools[index]
     profile = _config(worker, index).iam_instance_profile
     interface = {"subnetID": place.subnet_id, "securityGroupIDs": [place.security_group_id]}
     return {
@@ -152,6 +157,16 @@ def hash_items(pool: WorkerPool) -> list[str]:
     disks = [f"{one.size}{one.type or ''}{one.encrypted is not False}" for one in volumes]
     config = pool.provider_config
     return [*disks, *([json.dumps(config, sort_keys=True)] if config is not None else [])]
+
+
+def hash_items_in_place(pool: WorkerPool) -> list[str]:
+    """What a pool with in-place updates adds to its hash: data that never changes for its machines.
+
+    Disks and providerConfig are not part of it: no update can change them in place (Gardener's AWS
+    extension, `ComputeAdditionalHashDataInPlace`).
+    """
+    encrypted = pool.volume.encrypted if pool.volume is not None else None
+    return [] if encrypted is None else [str(encrypted).lower()]
 
 
 def node_template(worker: Worker, pool: WorkerPool, zone: str) -> Raw | None:

@@ -1,24 +1,26 @@
 """AwsWorker: the machines of a shoot on EC2, asked for by a Worker.
 
-For each pool and zone one group of machines: its class says what `machineclass` makes of pool,
-network and CloudProfile. `generic` applies it, waits, and deletes; machines are made by the
-machine-controller-manager. No operation in here asks AWS for anything, so a forced deletion takes
-the machine objects out of the seed, and what machines are left carries the shoot's mark.
+For each pool and zone one group of machines: `machineclass` makes its class from pool, network and
+CloudProfile. `generic` applies it, waits, and deletes; the machine-controller-manager creates the
+machines. No operation in here sends requests to AWS, so a forced deletion removes the machine
+objects from the seed, and remaining machines carry the shoot's mark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from actuator import Cluster, ConfigurationError, Context, ExternalResource, Resource
+from actuator import Cluster, ConfigurationError, Context, ErrorCode, ExternalResource, Resource
 from actuator.errors import NotFound
 from actuator.meta import Base64
-from actuator.v1alpha1 import Worker, WorkerPool
+from actuator.v1alpha1 import Worker
 from extensions.aws import tags
 from extensions.aws.account import OnAws
+from extensions.aws.errors import codes_in
 from extensions.aws.host import INSTANCE
 from extensions.aws.machineclass import (
     hash_items,
+    hash_items_in_place,
     image,
     network_of,
     node_template,
@@ -26,13 +28,16 @@ from extensions.aws.machineclass import (
     provider_spec,
 )
 from extensions.aws.status import Vpc
-from generic.worker import GenericWorker, MachineGroup, in_zone, pool_hash
+from generic.worker import GenericWorker, MachineGroup, in_zone, pool_hash, technical_id_of
 
 __all__ = ["AwsWorker"]
 
 _SECRETS = Resource("v1", "secrets")
 _ZONE_LABEL = "topology.ebs.csi.aws.com/zone"
 """Label by which the CSI driver knows where a node's disks can be."""
+
+_TECHNICAL_ID = "technicalID"
+"""Field of providerStatus, where the technical ID is not the Worker's namespace."""
 
 
 class AwsWorker(OnAws, GenericWorker):
@@ -42,37 +47,51 @@ class AwsWorker(OnAws, GenericWorker):
         self, ctx: Context, worker: Worker, cluster: Cluster
     ) -> Sequence[MachineGroup]:
         """One for each zone of each pool. Raises ConfigurationError."""
-        vpc = network_of(worker)
+        vpc, technical_id = network_of(worker), technical_id_of(cluster)
+        if technical_id != worker.metadata.namespace:  # external_resources gets no Cluster
+            known = worker.status.provider_status or {}
+            worker.status.provider_status = {**known, _TECHNICAL_ID: technical_id}
         return [
             group
             for index in range(len(worker.spec.pools))
             for group in _groups(ctx, worker, cluster, index, vpc)
         ]
 
+    def error_codes(self, text: str) -> Iterable[ErrorCode]:
+        """Gardener's codes for the codes of AWS in the descriptions of failed machines."""
+        return codes_in(text)
+
     def external_resources(self, obj: Worker) -> Iterable[ExternalResource]:
-        """The machines, once some may have been made: the seed does not know their ids."""
+        """The machines, once some may have been created: the seed does not know their ids."""
         if obj.status.machine_deployments or obj.status.state is not None:
-            owner = tags.mark(obj.metadata.namespace)
+            technical_id = (obj.status.provider_status or {}).get(_TECHNICAL_ID)
+            owner = tags.mark(str(technical_id or obj.metadata.namespace))
             yield tags.to_search_for(INSTANCE, owner, obj.spec.region)
 
 
 def _groups(
     ctx: Context, worker: Worker, cluster: Cluster, index: int, vpc: Vpc
 ) -> Iterator[MachineGroup]:
-    pool = worker.spec.pools[index]
+    pool, technical_id = worker.spec.pools[index], technical_id_of(cluster)
     image_id = image(worker, index, cluster)
-    items = hash_items(pool)
-    hash = pool_hash(pool, cluster, additional=items, additional_with_node_agent=items)
-    user_data = _user_data(ctx, worker, pool)
+    items, in_place = hash_items(pool), hash_items_in_place(pool)
+    hash = pool_hash(worker, pool, cluster, additional=items, additional_in_place=in_place)
+    user_data = _user_data(ctx, worker, index)
+    if not pool.zones:
+        raise ConfigurationError(
+            f"Worker {worker.key}: spec.pools[{index}].zones: expected at least one zone, got "
+            "none; add one to the Shoot"
+        )
     for number, zone in enumerate(pool.zones):
         place = placement(worker, index, zone, vpc)
         yield in_zone(
             worker,
             pool,
+            cluster,
             number,
             hash=hash,
             provider="AWS",
-            provider_spec=provider_spec(worker, index, place, image_id),
+            provider_spec=provider_spec(worker, index, place, image_id, technical_id),
             secret_data={"userData": user_data},
             credentials=worker.spec.secret_ref,
             labels={_ZONE_LABEL: zone},
@@ -80,16 +99,17 @@ def _groups(
         )
 
 
-def _user_data(ctx: Context, worker: Worker, pool: WorkerPool) -> bytes:
+def _user_data(ctx: Context, worker: Worker, index: int) -> bytes:
     """What a new machine of the pool runs first. Raises ConfigurationError where it is missing."""
-    reference, namespace = pool.user_data_secret_ref, worker.metadata.namespace
+    reference, namespace = worker.spec.pools[index].user_data_secret_ref, worker.metadata.namespace
     try:
         data = ctx.client.get(_SECRETS, reference.name, namespace).get("data") or {}
     except NotFound:
         data = {}
-    if reference.key not in data:
+    if not data.get(reference.key):
         raise ConfigurationError(
-            f"Worker {worker.key}: pool {pool.name}: userDataSecretRef: there is no Secret "
-            f"{namespace}/{reference.name} with the data key {reference.key}; create it"
+            f"Worker {worker.key}: spec.pools[{index}].userDataSecretRef: there is no Secret "
+            f"{namespace}/{reference.name} with the data key {reference.key}; gardenlet creates "
+            "it, so reconcile the Shoot"
         )
     return Base64(data[reference.key]).decode_bytes()

@@ -6,19 +6,20 @@ machine-controller-manager's business (Gardener documentation, "Worker"; extensi
 `worker/genericactuator`).
 
 Read in this order: `group` (what an author says), `actuator` (the whole flow), `rollout` (what is
-applied), `availability` (what is waited for), `inplace` (how far such updates are), `state`
+applied), `availability` (what is waited for), `inplace` (updates without new machines), `state`
 (control plane migration), `removal`.
 
 Guarantees:
 - The machine objects in a shoot's namespace belong to its Worker, all of them, by Gardener's
-  contract. Secrets do not: without the label gardener.cloud/purpose=machineclass they are
-  somebody else's, and neither taken over nor deleted.
-- Nothing waits: what is not done yet is a RequeueAfter. The status is saved before that.
-- `status.state` is read and never written: it is gardenlet's.
+  contract. A Secret without the label gardener.cloud/purpose=machineclass does not: it is neither
+  taken over nor deleted.
+- No call blocks: a step that has to wait raises RequeueAfter. The status is saved before that.
+- `status.state` is read and never written: gardenlet writes it.
+- Errors name the field's path and carry Gardener's codes.
 """
 
 from generic.worker.actuator import GenericWorker
-from generic.worker.group import MachineGroup, in_zone
+from generic.worker.group import MachineGroup, in_zone, technical_id_of
 from generic.worker.poolhash import hash_of, pool_hash
 from generic.worker.zones import share_of_zone
 
@@ -29,4 +30,5 @@ __all__ = [
     "in_zone",
     "pool_hash",
     "share_of_zone",
+    "technical_id_of",
 ]

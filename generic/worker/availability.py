@@ -23,6 +23,7 @@ from generic.machines import (
     MachineSet,
 )
 from generic.worker.group import MachineGroup
+from generic.worker.inplace import missing_in_place
 from generic.worker.objects import (
     MANAGER,
     MANAGER_PODS,
@@ -108,7 +109,10 @@ def _missing(group: MachineGroup, found: MachineObjects) -> str:
         return f"{status.available_replicas} of {desired} available"
     if status.unavailable_replicas > preserved:
         return f"{status.unavailable_replicas} pending"
-    if not group.is_manual and status.updated_replicas < status.replicas:
+    if group.is_manual:
+        if missing := missing_in_place(group, deployment, found):
+            return missing
+    elif status.updated_replicas < status.replicas:
         return f"{status.replicas - status.updated_replicas} old ones to go"
     return "" if preserved else _unhealthy(deployment)
 

@@ -1,4 +1,4 @@
-"""MachineGroup: machines that are all alike, as an author says them; and what they become."""
+"""MachineGroup: machines that are all alike, as an author describes them, and their manifests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import attrs
 
+from actuator.cluster import Cluster
 from actuator.codec import encode
+from actuator.errors import ConfigurationError
 from actuator.meta import Base64, ObjectMeta, Raw, SecretReference
 from actuator.v1alpha1 import (
     LabelSelector,
@@ -26,18 +28,17 @@ from generic.machines import (
     MachineTemplate,
     TemplateMetadata,
 )
+from generic.worker.autoscaler import autoscaler_annotations
+from generic.worker.poolhash import IN_PLACE, MANUAL_IN_PLACE, field
 from generic.worker.zones import share_of_zone
 
-__all__ = ["IN_PLACE", "MANUAL_IN_PLACE", "POOL", "PURPOSE", "WORKER", "MachineGroup", "in_zone"]
+__all__ = ["POOL", "PURPOSE", "WORKER", "MachineGroup", "in_zone", "technical_id_of"]
 
 PURPOSE = ("gardener.cloud/purpose", "machineclass")
 """Label of the Secrets of machine classes."""
 
 WORKER = "worker.gardener.cloud/name"
 POOL = "worker.gardener.cloud/pool"
-MANUAL_IN_PLACE = "ManualInPlaceUpdate"
-IN_PLACE = (MANUAL_IN_PLACE, "AutoInPlaceUpdate")
-"""Strategies of pools whose machines keep their names when they are updated."""
 _READY_SECONDS = 500
 """As Gardener's extension library has it."""
 
@@ -46,8 +47,9 @@ _READY_SECONDS = 500
 class MachineGroup:
     """One machine deployment, with the class of its machines and that class's Secret.
 
-    `name` is the deployment's, `class_name` the class's and the Secret's: a new one replaces the
-    machines. `secret_data` never shows in a repr.
+    `name` is the deployment's, `class_name` the class's and the Secret's: a new one replaces or
+    updates the machines. `autoscaler_annotations` go to the deployment; an empty value removes
+    the annotation. `secret_data` never shows in a repr.
     """
 
     name: str
@@ -66,6 +68,7 @@ class MachineGroup:
     taints: Sequence[Taint] = ()
     node_template: Raw | None = None
     autoscaler_annotations: Mapping[str, str] = attrs.field(factory=dict)
+    auto_preserve_failed_machine_max: int | None = None
 
     def secret(self, namespace: str) -> Raw:
         """The Secret of the machine class."""
@@ -114,7 +117,7 @@ class MachineGroup:
                     **_configuration(self.pool.machine_controller_manager),
                 ),
             ),
-            auto_preserve_failed_machine_max=self._preserved,
+            auto_preserve_failed_machine_max=self.auto_preserve_failed_machine_max,
         )
 
     def status(self) -> MachineDeploymentStatus:
@@ -124,22 +127,17 @@ class MachineGroup:
             minimum=self.minimum,
             maximum=self.maximum,
             priority=self.pool.priority,
-            auto_preserve_failed_machine_max=self._preserved,
+            auto_preserve_failed_machine_max=self.auto_preserve_failed_machine_max,
         )
 
     @property
     def is_manual(self) -> bool:
-        """Whether somebody else says when each machine is updated, in place."""
+        """Whether the user selects the machines for their update in place."""
         return self.pool.update_strategy == MANUAL_IN_PLACE
 
     @property
     def _in_place(self) -> bool:
         return self.pool.update_strategy in IN_PLACE
-
-    @property
-    def _preserved(self) -> int | None:
-        settings = self.pool.machine_controller_manager
-        return settings.auto_preserve_failed_machine_max if settings else None
 
     def _strategy(self) -> Raw:
         pace: Raw = {"maxSurge": self.max_surge, "maxUnavailable": self.max_unavailable}
@@ -152,9 +150,26 @@ class MachineGroup:
         }
 
 
+def technical_id_of(cluster: Cluster) -> str:
+    """The shoot's technical ID, the prefix of all names of machine objects.
+
+    It differs from the Worker's namespace for self-hosted shoots (Gardener documentation,
+    "Worker"). Raises ConfigurationError where the Cluster has none.
+    """
+    status = cluster.shoot.get("status")
+    value = status.get("technicalID") if isinstance(status, dict) else None
+    if not isinstance(value, str) or not value:
+        raise ConfigurationError(
+            f"Cluster {cluster.metadata.name}: spec.shoot.status.technicalID: expected the "
+            f"shoot's technical ID, got {value!r}; gardenlet sets it, so reconcile the Shoot"
+        )
+    return value
+
+
 def in_zone(
     worker: Worker,
     pool: WorkerPool,
+    cluster: Cluster,
     index: int,
     *,
     hash: str,
@@ -167,14 +182,21 @@ def in_zone(
 ) -> MachineGroup:
     """The group of a pool's machines in its zone number `index`, with its share of the pool.
 
-    Named as Gardener's providers do, `<namespace>-<pool>-z<number from 1>`, the class with the
-    pool's hash behind it. `labels` are the nodes', beside the pool's own.
+    It is named as Gardener's providers do, `<technical ID>-<pool>-z<number from 1>`, the class
+    with the pool's hash behind it. `labels` are added to the pool's own labels of nodes. Raises
+    ConfigurationError for a pool, or a Cluster, with missing or invalid fields.
     """
     zones = max(1, len(pool.zones))
-    name = f"{worker.metadata.namespace}-{pool.name}-z{index + 1}"
+    name = f"{technical_id_of(cluster)}-{pool.name}-z{index + 1}"
+    settings = pool.machine_controller_manager
+    preserved = settings.auto_preserve_failed_machine_max if settings else None
 
-    def share(amount: int | str) -> Any:
-        return share_of_zone(amount, index, zones, pool.maximum)
+    def share(amount: int | str, path: str = "") -> Any:
+        try:
+            return share_of_zone(amount, index, zones, pool.maximum)
+        except ValueError as error:
+            where = field(worker, pool, path)
+            raise ConfigurationError(f"{where}: {error}; correct it in the Shoot") from None
 
     return MachineGroup(
         name=name,
@@ -182,8 +204,8 @@ def in_zone(
         pool=pool,
         minimum=share(pool.minimum),
         maximum=share(pool.maximum),
-        max_surge=share(pool.max_surge),
-        max_unavailable=share(pool.max_unavailable),
+        max_surge=share(pool.max_surge, "maxSurge"),
+        max_unavailable=share(pool.max_unavailable, "maxUnavailable"),
         provider=provider,
         provider_spec=provider_spec,
         secret_data=secret_data,
@@ -192,6 +214,8 @@ def in_zone(
         annotations=pool.annotations,
         taints=pool.taints,
         node_template=node_template,
+        autoscaler_annotations=autoscaler_annotations(worker, pool),
+        auto_preserve_failed_machine_max=None if preserved is None else share(preserved),
     )
 
 

@@ -1,4 +1,4 @@
-"""How far pools are whose machines are updated in place: their names stay, so a hash says it."""
+"""In-place updates: which machines an update has reached, and what the Worker's status reports."""
 
 from __future__ import annotations
 
@@ -8,19 +8,59 @@ import attrs
 
 from actuator.cluster import Cluster
 from actuator.v1alpha1 import InPlaceUpdatesWorkerStatus, Worker, WorkerPool
-from generic.worker.group import IN_PLACE, MANUAL_IN_PLACE, POOL
+from generic.machines import DEPLOYMENT_NAME, Machine, MachineDeployment
+from generic.worker.group import POOL, MachineGroup
 from generic.worker.objects import MachineObjects
-from generic.worker.poolhash import in_place_hash
+from generic.worker.poolhash import IN_PLACE, MANUAL_IN_PLACE, in_place_hash
 
-__all__ = ["note_in_place_updates"]
+__all__ = ["missing_in_place", "note_in_place_updates"]
+
+_CONDITION, _CANDIDATE = "InPlaceUpdate", "CandidateForUpdate"
+"""Condition of a machine, and its reason until the machine is selected (machine-controller-manager,
+pkg/apis/machine/v1alpha1)."""
+
+
+_NAMED = 3
+
+
+def missing_in_place(
+    group: MachineGroup, deployment: MachineDeployment, found: MachineObjects
+) -> str:
+    """What a pool whose machines the user selects still waits for; "" when it is done.
+
+    Selected machines are waited for, candidates are not. Old machines are counted themselves:
+    the deployment's status follows later (gardener, generic Worker actuator_reconcile.go).
+    """
+    old = [machine for machine in found.machines if _is_old(machine, group, found)]
+    selected = [
+        f"{machine.metadata.name} ({condition.reason})"
+        for machine in old
+        for condition in machine.status.conditions
+        if condition.type == _CONDITION and condition.reason != _CANDIDATE
+    ]
+    if selected:
+        return f"{len(selected)} selected for an in-place update: {', '.join(selected[:_NAMED])}"
+    uncounted = deployment.status.replicas - deployment.status.updated_replicas - len(old)
+    return f"{uncounted} updated but not counted" if uncounted > 0 else ""
+
+
+def _is_old(machine: Machine, group: MachineGroup, found: MachineObjects) -> bool:
+    """Whether the machine belongs to a set of the group with another class than the group's."""
+    owners = {owner.name for owner in machine.metadata.owner_references}
+    return any(
+        one.metadata.name in owners
+        and one.metadata.labels.get(DEPLOYMENT_NAME) == group.name
+        and one.spec.template.spec.class_.name != group.class_name
+        for one in found.sets
+    )
 
 
 def note_in_place_updates(worker: Worker, cluster: Cluster, found: MachineObjects) -> None:
-    """Afterwards the Worker's status says it, of each such pool, and of no other.
+    """Put the hash that each pool with in-place updates has reached into the Worker's status.
 
-    For a time at which everything that updates itself is up to date. Where somebody else says when
-    each machine is updated, the pool stays at what it had reached until the last one is; that is
-    seen at the next look (`generic.watch.MACHINES` brings one). Raises ConfigurationError.
+    Call it when all machines that are waited for are updated. A pool whose machines the user
+    selects keeps its hash until its last machine is updated; a Machine's event then causes
+    another reconciliation. Raises ConfigurationError.
     """
     before = worker.status.in_place_updates or InPlaceUpdatesWorkerStatus()
     known = before.worker_pool_to_hash_map
@@ -36,7 +76,7 @@ def _reached(
         if pool.update_strategy not in IN_PLACE:
             continue
         if pool.update_strategy != MANUAL_IN_PLACE or _is_updated(pool, found):
-            yield pool.name, in_place_hash(pool, cluster)
+            yield pool.name, in_place_hash(worker, pool, cluster)
         elif pool.name in known:
             yield pool.name, known[pool.name]
 

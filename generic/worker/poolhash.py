@@ -1,16 +1,16 @@
-"""Hashes of pools, which have to be the same as Gardener's own.
+"""Hashes of worker pools. They must equal the hashes of Gardener's Go library.
 
-`pool_hash` is in a machine class's name: machines are replaced when, and only when, it changes
-(extension library, `worker.WorkerPoolHash`); another one would replace every node of a shoot whose
-extension is exchanged. `in_place_hash` is what a pool has reached whose machines are updated in
-place; gardenlet compares it with its own (`CalculateWorkerPoolHashForInPlaceUpdate`), and calls an
-update pending until they are equal.
+`pool_hash` is part of a machine class's name, so the machines are replaced or updated when it
+changes, and only then (gardener, extensions/pkg/controller/worker/machines.go, `WorkerPoolHash`
+and `WorkerPoolHashInPlace`). A different hash would replace every node of a shoot when its
+extension is exchanged. `in_place_hash` identifies the state that machines updated in place have
+reached. gardenlet computes it too (`CalculateWorkerPoolHashForInPlaceUpdate`) and reports an
+update as pending until both are equal.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC
@@ -18,10 +18,14 @@ from datetime import UTC
 from actuator.cluster import Cluster
 from actuator.errors import ConfigurationError
 from actuator.meta import Raw, parse_time
-from actuator.v1alpha1 import WorkerPool
+from actuator.v1alpha1 import Worker, WorkerPool
 from generic.worker.quantities import total
 
-__all__ = ["hash_of", "in_place_hash", "pool_hash"]
+__all__ = ["IN_PLACE", "MANUAL_IN_PLACE", "field", "hash_of", "in_place_hash", "pool_hash"]
+
+MANUAL_IN_PLACE = "ManualInPlaceUpdate"
+IN_PLACE = (MANUAL_IN_PLACE, "AutoInPlaceUpdate")
+"""Update strategies of pools whose machines are kept during an update."""
 
 _MAJOR_MINOR = re.compile(r"v?(\d+\.\d+)(?:\.\d|$)", re.ASCII)
 _DIGITS, _IN_PLACE_DIGITS = 5, 16
@@ -36,37 +40,52 @@ _EVICTION = (
 )
 
 
+def field(worker: Worker, pool: WorkerPool, name: str) -> str:
+    """The Worker and the path of a field of one of its pools, for error messages."""
+    index = [one.name for one in worker.spec.pools].index(pool.name)
+    return f"Worker {worker.key}: spec.pools[{index}].{name}"
+
+
 def hash_of(items: Iterable[str], digits: int = _DIGITS) -> str:
     """First hex digits of SHA-256 over the SHA-256 of each item, hex, one after the other."""
     return _sha256("".join(_sha256(item) for item in items))[:digits]
 
 
 def pool_hash(
+    worker: Worker,
     pool: WorkerPool,
     cluster: Cluster,
     *,
     additional: Iterable[str] = (),
-    additional_with_node_agent: Iterable[str] = (),
+    additional_in_place: Iterable[str] = (),
 ) -> str:
-    """The hash of a pool. Raises ConfigurationError for a Kubernetes version that is none.
+    """The hash of a pool of the Worker: five hex digits.
 
-    With a nodeAgentSecretName that name stands for everything of Gardener's, so only
-    `additional_with_node_agent`, what is the provider's, goes in beside it; without one it is
-    what makes up a machine, and `additional`.
+    nodeAgentSecretName stands for everything that Gardener configures. The name is constant for
+    pools with in-place updates, so their hash adds `in_place_hash`. The provider's own data goes
+    into `additional`, or into `additional_in_place` for pools with in-place updates: only data
+    that cannot change during a pool's life belongs there. Raises ConfigurationError for a pool
+    without nodeAgentSecretName, and as `in_place_hash` does.
     """
-    if pool.node_agent_secret_name is not None:
-        return hash_of([pool.node_agent_secret_name, *additional_with_node_agent])
-    return hash_of([*_machine(pool, cluster), *additional, *_shoot(pool, cluster.shoot)])
+    if not pool.node_agent_secret_name:
+        raise ConfigurationError(
+            f"{field(worker, pool, 'nodeAgentSecretName')}: expected the name of a Secret, got "
+            "none; gardenlet sets it, so reconcile the Shoot"
+        )
+    if pool.update_strategy not in IN_PLACE:
+        return hash_of([pool.node_agent_secret_name, *additional])
+    reached = in_place_hash(worker, pool, cluster)
+    return hash_of([pool.node_agent_secret_name, reached, *additional_in_place])
 
 
-def in_place_hash(pool: WorkerPool, cluster: Cluster) -> str:
-    """The hash of what an update in place changes: version, image, credentials, kubelet.
+def in_place_hash(worker: Worker, pool: WorkerPool, cluster: Cluster) -> str:
+    """The hash of what an in-place update changes: version, image, credentials, kubelet.
 
-    Raises ConfigurationError for a Kubernetes version, or a quantity, that is none.
+    Raises ConfigurationError for an invalid Kubernetes version or kubelet configuration.
     """
     image = pool.machine_image.version if pool.machine_image is not None else ""
     rotations = _rotations(pool, cluster.shoot.get("status") or {})
-    items = [_version(pool, cluster), image, *rotations, *_kubelet(pool)]
+    items = [_version(worker, pool, cluster), image, *rotations, *_kubelet(worker, pool)]
     return hash_of(items, _IN_PLACE_DIGITS)
 
 
@@ -74,36 +93,15 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _version(pool: WorkerPool, cluster: Cluster) -> str:
+def _version(worker: Worker, pool: WorkerPool, cluster: Cluster) -> str:
     version = pool.kubernetes_version or cluster.kubernetes_version
     parts = _MAJOR_MINOR.match(version)
     if parts is None:
-        raise ConfigurationError(f"pool {pool.name}: {version!r} is no Kubernetes version")
+        raise ConfigurationError(
+            f"{field(worker, pool, 'kubernetesVersion')}: expected a Kubernetes version such as "
+            f"1.33.1, got {version!r}; correct it in the Shoot"
+        )
     return parts[1]
-
-
-def _machine(pool: WorkerPool, cluster: Cluster) -> Iterator[str]:
-    yield _version(pool, cluster)
-    yield pool.machine_type
-    image = pool.machine_image
-    yield image.name + image.version if image is not None else ""
-    if pool.volume is not None:
-        yield pool.volume.size
-        if pool.volume.type is not None:
-            yield pool.volume.type
-    if pool.provider_config is not None:
-        yield _as_go_writes(pool.provider_config)
-
-
-def _shoot(pool: WorkerPool, shoot: Raw) -> Iterator[str]:
-    spec, status = shoot.get("spec") or {}, shoot.get("status") or {}
-    for worker in (spec.get("provider") or {}).get("workers") or []:
-        if worker.get("name") == pool.name and worker.get("cri"):
-            yield worker["cri"].get("name", "")
-    yield from _rotations(pool, status)
-    node_local_dns = (spec.get("systemComponents") or {}).get("nodeLocalDNS") or {}
-    if node_local_dns.get("enabled"):
-        yield "node-local-dns"
 
 
 def _rotations(pool: WorkerPool, status: Raw) -> Iterator[str]:
@@ -122,31 +120,25 @@ def _initiated(pool: str, rotation: Raw) -> str:
     return str((own[0] if own else rotation.get("lastInitiationTime")) or "")
 
 
-def _kubelet(pool: WorkerPool) -> Iterator[str]:
-    """What of the kubelet's configuration drains a node when it changes."""
+def _kubelet(worker: Worker, pool: WorkerPool) -> Iterator[str]:
+    """The parts of the kubelet's configuration that drain a node when they change."""
     config = pool.kubelet_config or {}
     given = {name: config[name] for name in _KUBELET if config.get(name) is not None}
-    parts = {name: _object(pool, name, value) for name, value in given.items()}
-    eviction = parts.pop("evictionHard", None)
-    if parts:
+    for name, value in given.items():
+        if not isinstance(value, dict):
+            raise ConfigurationError(
+                f"{field(worker, pool, f'kubeletConfig.{name}')}: expected an object, got "
+                f"{type(value).__name__}; correct it in the Shoot"
+            )
+    eviction = given.pop("evictionHard", None)
+    if given:
         try:
-            yield "-".join(total(one.get(name) for one in parts.values()) for name in _RESERVED)
+            yield "-".join(total(one.get(name) for one in given.values()) for name in _RESERVED)
         except (ValueError, ArithmeticError) as error:
-            raise ConfigurationError(f"pool {pool.name}: kubeletConfig: {error}") from None
+            path = field(worker, pool, f"kubeletConfig.{'/'.join(given)}")
+            raise ConfigurationError(f"{path}: {error}; correct it in the Shoot") from None
     if eviction is not None:
         yield "-".join(str(eviction.get(name) or "") for name in _EVICTION)
     policy = config.get("cpuManagerPolicy")
     if policy is not None:
         yield str(policy)
-
-
-def _object(pool: WorkerPool, name: str, value: object) -> Raw:
-    if not isinstance(value, dict):
-        raise ConfigurationError(f"pool {pool.name}: kubeletConfig.{name} is no object")
-    return value
-
-
-def _as_go_writes(config: Raw) -> str:
-    """JSON as the API server hands it out: keys sorted, no spaces, and < > & escaped."""
-    text = json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

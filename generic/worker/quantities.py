@@ -35,7 +35,7 @@ def total(quantities: Iterable[str | int | None]) -> str:
 
 def _number(text: str) -> Decimal:
     if not _QUANTITY.fullmatch(text):
-        raise ValueError(f"{text!r} is no quantity, such as 100m or 1Gi")
+        raise ValueError(f"expected a quantity such as 100m or 1Gi, got {text!r}")
     return _parse(text)
 
 

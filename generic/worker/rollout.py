@@ -8,7 +8,7 @@ import attrs
 
 from actuator.cluster import Cluster
 from actuator.codec import encode
-from actuator.errors import ActuatorError, AlreadyExists, NotFound, RequeueAfter
+from actuator.errors import AlreadyExists, ConfigurationError, NotFound, RequeueAfter
 from actuator.interface import Client
 from actuator.meta import ObjectMeta, Raw
 from actuator.v1alpha1 import Worker
@@ -29,9 +29,9 @@ _CHANGED = 1.0
 
 
 def apply_classes(client: Client, namespace: str, groups: Iterable[MachineGroup]) -> None:
-    """Afterwards the groups' Secrets and machine classes are as they should be.
+    """Apply the groups' Secrets and machine classes.
 
-    Raises ActuatorError where a Secret of that name is somebody else's.
+    Raises ConfigurationError where a Secret of that name exists without our label.
     """
     for group in groups:
         _refuse_foreign(client, namespace, group.class_name)
@@ -99,9 +99,9 @@ def _refuse_foreign(client: Client, namespace: str, name: str) -> None:
         return
     key, value = PURPOSE
     if (meta.get("labels") or {}).get(key) != value:
-        raise ActuatorError(
-            f"Secret {namespace}/{name} is there already without the label {key}={value}, so it "
-            "belongs to somebody else; delete it, or put the label on it to hand it over"
+        raise ConfigurationError(
+            f"Secret {namespace}/{name}: metadata.labels: expected {key}={value}; the Secret was "
+            "not created for a machine class, so delete it, or add the label to hand it over"
         )
 
 
@@ -120,28 +120,40 @@ def _create(
             name=group.name,
             namespace=namespace,
             labels=_labels(group),
-            annotations=dict(group.autoscaler_annotations),
+            annotations=_annotations(group, {}),
         ),
         spec=spec,
     )
     client.create(MACHINE_DEPLOYMENTS, encode(deployment))
 
 
+def _annotations(group: MachineGroup, existing: Mapping[str, str]) -> dict[str, str]:
+    """The existing annotations with the group's; one whose value is empty is removed."""
+    wanted = group.autoscaler_annotations
+    kept = {key: value for key, value in existing.items() if key not in wanted}
+    return kept | {key: value for key, value in wanted.items() if value}
+
+
 def _update(
     client: Client, existing: MachineDeployment, group: MachineGroup, spec: MachineDeploymentSpec
 ) -> None:
-    """Writes what differs, if the replicas are still those that were decided upon."""
-    meta = existing.metadata
+    """Write what differs, if the replicas are still those that were decided upon.
+
+    The template keeps its annotations: other controllers set them, to restart machines say.
+    """
+    meta, template = existing.metadata, existing.spec.template
+    labels = spec.template.metadata.labels
+    kept = attrs.evolve(spec.template, metadata=attrs.evolve(template.metadata, labels=labels))
+    wanted = attrs.evolve(spec, template=kept, extra=existing.spec.extra)
     changes: list[Raw] = []
-    wanted = attrs.evolve(spec, extra=existing.spec.extra)
     if wanted != existing.spec:
         changes.append(add("/spec", encode(wanted)))
     for part, old, new in (
-        ("labels", meta.labels, _labels(group)),
-        ("annotations", meta.annotations, group.autoscaler_annotations),
+        ("labels", meta.labels, {**meta.labels, **_labels(group)}),
+        ("annotations", meta.annotations, _annotations(group, meta.annotations)),
     ):
-        if not new.items() <= old.items():
-            changes.append(add(f"/metadata/{part}", {**old, **new}))
+        if new != old:
+            changes.append(add(f"/metadata/{part}", new))
     if changes:
         tests = [test("/metadata/uid", meta.uid), test("/spec/replicas", existing.spec.replicas)]
         where = (client, MACHINE_DEPLOYMENTS, meta.name, meta.namespace)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 __all__ = ["share_of_zone"]
 
@@ -11,14 +12,18 @@ def share_of_zone(amount: int | str, index: int, zones: int, total: int) -> int 
     """The share of zone number `index`: of a number, or of a percentage like "25%".
 
     What cannot be shared evenly goes to the first zones. `total` is the pool's maximum: where
-    that is uneven, a percentage is weighted by the zone's part of it, rounded up.
+    that is uneven, a percentage is weighted by the zone's part of it, rounded up. Raises
+    ValueError for a text that is not a percentage.
     """
     if isinstance(amount, int):
         return _share(amount, index, zones)
+    percentage = re.fullmatch(r"(\d{1,9})%", amount, re.ASCII)
+    if percentage is None:
+        raise ValueError(f"expected a number or a percentage such as 25%, got {amount!r}")
     if total % zones == 0:
         return amount
     weight = _share(total, index, zones) * zones / total
-    return f"{math.ceil(int(amount.removesuffix('%')) * weight)}%"
+    return f"{math.ceil(int(percentage[1]) * weight)}%"
 
 
 def _share(amount: int, index: int, zones: int) -> int:

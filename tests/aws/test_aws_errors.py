@@ -7,7 +7,7 @@ import re
 import pytest
 
 from actuator import ErrorCode
-from extensions.aws.errors import MEANINGS, CloudError, meaning
+from extensions.aws.errors import MEANINGS, CloudError, codes_in, meaning
 
 MEANT = {
     "AuthFailure": "ERR_INFRA_UNAUTHENTICATED",
@@ -83,3 +83,25 @@ def test_a_text_stays_the_same_from_answer_to_answer_and_readable():
     }
     assert texts == {"AWS refused x: UnauthorizedOperation: No."}
     assert len(str(CloudError("x", "Odd", "y" * 5000))) < 400
+
+
+SAID = {
+    "AuthFailure: AWS was not able to validate the credentials\n\tstatus code: 401": (
+        ["ERR_INFRA_UNAUTHENTICATED"]
+    ),
+    "operation error EC2: RunInstances, https response error StatusCode: 403, api error "
+    "UnauthorizedOperation: You are not authorized": ["ERR_INFRA_UNAUTHORIZED"],
+    "machine-1: InsufficientInstanceCapacity: none left; machine-2: VcpuLimitExceeded: too many": [
+        "ERR_INFRA_RESOURCES_DEPLETED",
+        "ERR_INFRA_QUOTA_EXCEEDED",
+    ],
+    "machine-1: AuthFailure: no; machine-2: AuthFailure: no": ["ERR_INFRA_UNAUTHENTICATED"],
+    "InvalidAMIID.NotFound: The image id does not exist": ["ERR_CONFIGURATION_PROBLEM"],
+    "the words AuthFailure and Throttling without a colon": [],
+    "waited for 500: nothing": [],
+}
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_codes_of_aws_are_found_in_what_a_failed_machine_says(text):
+    assert list(codes_in(text)) == SAID[text]

@@ -5,16 +5,22 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from aws_objects import REGION, Call, shoot_cluster, worker
+from aws_objects import REGION, Call, secret, shoot_cluster, worker
 
-from actuator import ConfigurationError, RequeueAfter, Resource
+from actuator import ActuatorError, ConfigurationError, ErrorCode, RequeueAfter, Resource
 from actuator.v1alpha1 import Worker
 from extensions.aws import tags
 from extensions.aws.config import API_VERSION
+from extensions.aws.credentials import Credentials
 from extensions.aws.machineclass import image, network_of, placement, provider_spec
 from extensions.aws.worker import AwsWorker
 from generic.crds import crd
-from generic.machines import MACHINE_CLASSES, MACHINE_DEPLOYMENTS, MACHINE_KINDS
+from generic.machines import (
+    MACHINE_CLASSES,
+    MACHINE_DEPLOYMENTS,
+    MACHINE_KINDS,
+    MCM_FINALIZER,
+)
 from generic.seed import install_crds
 
 AMI, ARM = "ami-12c6146b", "ami-1812c061"
@@ -57,6 +63,7 @@ def pool(name: str = "pool", **more: object) -> dict:
         "maximum": 5,
         "maxSurge": 1,
         "maxUnavailable": 0,
+        "nodeAgentSecretName": "agent",
         "userDataSecretRef": {"name": "user-data", "key": "cloud_config"},
         "zones": ["eu-west-1a", "eu-west-1b"],
     } | more
@@ -69,7 +76,7 @@ def made(namespace: str, *pools: dict, **spec: object) -> Worker:
 def spec_of(obj: Worker, zone: str = "eu-west-1a", cluster=None) -> dict:
     cluster = cluster or shoot_cluster(obj.metadata.namespace, IMAGES)
     place = placement(obj, 0, zone, network_of(obj))
-    return provider_spec(obj, 0, place, image(obj, 0, cluster))
+    return provider_spec(obj, 0, place, image(obj, 0, cluster), cluster.technical_id)
 
 
 def test_machines_stand_in_their_zone_and_carry_the_shoots_mark():
@@ -139,7 +146,11 @@ FAULTS = {
     ),
     "odd image": (
         made("s", pool(machineImage={"name": "other", "version": "1"})),
-        r"spec.pools\[0\].machineImage: The CloudProfile has no AMI of machine image other 1",
+        r"spec.pools\[0\].machineImage: The CloudProfile has no AMI of .* other 1 .*; add it to",
+    ),
+    "no image": (
+        made("s", pool(machineImage=None)),
+        r"spec.pools\[0\].machineImage: expected a machine image, got none; set it in the Shoot",
     ),
 }
 
@@ -147,8 +158,9 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_named_with_its_field(fault):
     obj, said = FAULTS[fault]
-    with pytest.raises(ConfigurationError, match=f"Worker s/shoot: {said}"):
+    with pytest.raises(ConfigurationError, match=f"Worker s/shoot: {said}") as caught:
         spec_of(obj)
+    assert caught.value.codes == (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
 
 
 def test_a_zone_without_a_subnet_is_a_fault():
@@ -167,6 +179,7 @@ def seed_call(admin, namespace) -> Call:
     data = {USER_DATA["key"]: "IyEvYmluL3NoCg=="}
     manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
     admin.create(Resource("v1", "secrets"), manifest)
+    admin.create(Resource("v1", "secrets"), secret(namespace, Credentials("key", "private")))
     return Call(admin, namespace)
 
 
@@ -202,29 +215,99 @@ def test_each_zone_has_its_class_and_its_share_of_the_pool(workers, seed_call, n
     assert secret["data"] == {"userData": "IyEvYmluL3NoCg=="}
 
 
-def test_another_disk_or_config_is_another_class_and_the_same_is_the_same(
-    workers, seed_call, namespace
-):
-    def class_of(**more: object) -> str:
+@pytest.fixture
+def class_of(workers, seed_call, namespace):
+    """The name of the first class of a pool."""
+
+    def name(**more: object) -> str:
         obj = made(namespace, pool(**more))
         return workers.machine_deployments(seed_call, obj, cluster_of(namespace))[0].class_name
 
-    config = {"apiVersion": API_VERSION, "kind": "WorkerConfig", "ami": "ami-own"}
-    for agent in ({}, {"nodeAgentSecretName": "agent"}):
-        names = {
-            class_of(**agent),
-            class_of(**agent, volume={"size": "50Gi"}),
-            class_of(**agent, volume={"size": "50Gi", "encrypted": False}),
-            class_of(**agent, providerConfig=config),
-        }
-        assert len(names) == 4
-        assert class_of(**agent, maximum=9) in names
+    return name
+
+
+CONFIG = {"apiVersion": API_VERSION, "kind": "WorkerConfig", "ami": "ami-own"}
+
+
+def test_another_disk_or_config_is_another_class_and_the_same_is_the_same(class_of):
+    names = {
+        class_of(),
+        class_of(volume={"size": "50Gi"}),
+        class_of(volume={"size": "50Gi", "encrypted": False}),
+        class_of(providerConfig=CONFIG),
+        class_of(nodeAgentSecretName="other"),
+    }
+    assert len(names) == 5
+    assert class_of(maximum=9) in names
+
+
+def test_disks_and_config_change_no_class_of_a_pool_with_in_place_updates(class_of):
+    given = {"updateStrategy": "AutoInPlaceUpdate", "volume": {"size": "50Gi", "encrypted": True}}
+    before = class_of(**given)
+    assert class_of(**given, providerConfig=CONFIG, dataVolumes=[{"name": "a", "size": "1Gi"}]) == (
+        before
+    )
+    assert class_of(**given, machineImage={"name": "gardenlinux", "version": "1.0.0"}) == before
+    assert class_of(**given, kubernetesVersion="1.34.0") != before
+    assert class_of(**given | {"volume": {"size": "50Gi", "encrypted": False}}) != before
+
+
+def test_a_pool_without_zones_is_a_configuration_problem(class_of, namespace):
+    path = rf"Worker {namespace}/shoot: spec.pools\[0\].zones: expected at least one zone"
+    with pytest.raises(ConfigurationError, match=path):
+        class_of(zones=[])
+
+
+def test_names_and_tags_carry_the_technical_id_where_the_namespace_differs(
+    workers, seed_call, namespace
+):
+    obj, cluster = made(namespace, pool()), cluster_of(namespace)
+    cluster.spec.shoot["status"]["technicalID"] = "shoot--self--hosted"
+    obj.status.provider_status = {"kept": 1}
+    with suppress(RequeueAfter):
+        workers.reconcile(seed_call, obj, cluster)
+    names = {one["metadata"]["name"] for one in seed_call.client.list(MACHINE_CLASSES, namespace)}
+    assert all(name.startswith("shoot--self--hosted-pool-z") for name in names), names
+    mark = tags.mark("shoot--self--hosted")
+    for one in seed_call.client.list(MACHINE_CLASSES, namespace):
+        assert mark.items() <= one["providerSpec"]["tags"].items()
+    (left,) = workers.external_resources(obj)
+    assert left.tags == mark
+    assert obj.status.provider_status == {"kept": 1, "technicalID": "shoot--self--hosted"}
 
 
 def test_missing_user_data_is_a_configuration_problem(workers, seed_call, namespace):
     obj = made(namespace, pool(userDataSecretRef={"name": "absent", "key": "k"}))
-    with pytest.raises(ConfigurationError, match=f"no Secret {namespace}/absent with the data key"):
+    path = rf"Worker {namespace}/shoot: spec.pools\[0\].userDataSecretRef: there is no Secret "
+    with pytest.raises(ConfigurationError, match=f"{path}{namespace}/absent with the data key k;"):
         workers.reconcile(seed_call, obj, cluster_of(namespace))
+
+
+REVOKED = (
+    "Cloud provider message - machine codes error: code = [Internal] message = [AuthFailure: AWS "
+    "was not able to validate the provided access credentials]"
+)
+
+
+def test_revoked_credentials_are_a_code_in_a_deletion_that_lets_the_user_force_it(
+    workers, seed_call, namespace
+):
+    obj, cluster, client = made(namespace, pool()), cluster_of(namespace), seed_call.client
+    with suppress(RequeueAfter):
+        workers.reconcile(seed_call, obj, cluster)
+    held = {"metadata": {"finalizers": [MCM_FINALIZER]}}
+    client.patch(Resource("v1", "secrets"), "cloudprovider", namespace, held)
+    name = f"{namespace}-pool-z1"
+    client.patch(MACHINE_DEPLOYMENTS, name, namespace, held)
+    failed = [{"name": "machine", "lastOperation": {"description": REVOKED, "type": "Delete"}}]
+    status = {"status": {"failedMachines": failed}}
+    client.patch(MACHINE_DEPLOYMENTS, name, namespace, status, subresource="status")
+    with pytest.raises(RequeueAfter, match="Waiting for the deletion"):
+        workers.delete(seed_call, obj, cluster)
+    with pytest.raises(ActuatorError, match=r"machine: .*AuthFailure") as caught:
+        workers.delete(seed_call, obj, cluster)
+    assert caught.value.codes == (ErrorCode.ERR_INFRA_UNAUTHENTICATED,)
+    assert all(code.allows_force_deletion for code in caught.value.codes)
 
 
 def test_machines_may_exist_once_there_are_deployments(workers, seed_call, namespace):

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from kubernetes.utils.quantity import parse_quantity
 
 from actuator.codec import decode
-from actuator.errors import ConfigurationError
-from actuator.v1alpha1 import Cluster, WorkerPool
-from generic.worker import hash_of, pool_hash, share_of_zone
+from actuator.errors import ConfigurationError, ErrorCode
+from actuator.v1alpha1 import Cluster, Worker
+from generic.worker import hash_of, in_zone, pool_hash, share_of_zone
+from generic.worker.autoscaler import go_duration
 from generic.worker.poolhash import in_place_hash
 from generic.worker.quantities import total
 
@@ -29,43 +30,119 @@ def sha256(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def pool(**more):
-    given = {"name": "p", "machineType": "small", "machineImage": {"name": "os", "version": "1"}}
-    return decode(WorkerPool, given | more)
+def worker_with(given):
+    meta = {"name": "worker", "namespace": "ns"}
+    return decode(Worker, {"metadata": meta, "spec": {"pools": [{"name": "first"}, given]}})
 
 
-def test_the_pool_hash_is_that_of_gardeners_library():
+def hash_of_pool(given, shoot=None, **more):
+    """The hash of the second pool of a Worker."""
+    worker = worker_with(given)
+    cluster = decode(Cluster, {"spec": {"shoot": shoot or {}}})
+    return pool_hash(worker, worker.spec.pools[1], cluster, **more)
+
+
+def in_place_hash_of(given, shoot=None):
+    worker = worker_with(given)
+    cluster = decode(Cluster, {"spec": {"shoot": shoot or {}}})
+    return in_place_hash(worker, worker.spec.pools[1], cluster)
+
+
+def rolling(**more):
+    """The pool of the tests of Gardener's WorkerPoolHash."""
+    return {"name": "test-worker", "nodeAgentSecretName": "sample-hash"} | more
+
+
+def in_place(**more):
+    """The pool of the tests of Gardener's WorkerPoolHashInPlace."""
+    given = rolling(updateStrategy="AutoInPlaceUpdate", kubernetesVersion="1.2.3", kubeletConfig={})
+    return given | {"machineType": "foo", "machineImage": {"name": "bar", "version": "baz"}} | more
+
+
+ONCE = "2026-01-01T00:00:00Z"
+
+
+def rotated(ca=ONCE, key=ONCE):
+    parts = {"certificateAuthorities": ca, "serviceAccountKey": key}
+    rotation = {name: {"lastInitiationTime": time} for name, time in parts.items() if time}
+    return {"status": {"credentials": {"rotation": rotation}}}
+
+
+def test_the_hash_of_a_rolling_pool_covers_the_node_agent_and_the_providers_data():
+    """gardener, extensions/pkg/controller/worker/machines.go: WorkerPoolHash."""
     assert hash_of(["a", "b"]) == sha256(sha256("a") + sha256("b"))[:5]
-    assert pool_hash(pool(nodeAgentSecretName="agent"), Cluster()) == hash_of(["agent"])
-    named = pool_hash(
-        pool(nodeAgentSecretName="agent"),
-        Cluster(),
-        additional=["ignored"],
-        additional_with_node_agent=["x"],
-    )
-    assert named == hash_of(["agent", "x"])
+    assert hash_of_pool(rolling()) == sha256(sha256("sample-hash"))[:5]
+    found = hash_of_pool(rolling(), additional=["sample"], additional_in_place=["ignored"])
+    assert found == sha256(sha256("sample-hash") + sha256("sample"))[:5]
 
 
-def test_without_a_node_agent_the_pool_hash_is_of_all_that_makes_a_machine():
-    spec = {
-        "kubernetes": {"version": "1.31.2"},
-        "provider": {"workers": [{"name": "p", "cri": {"name": "containerd"}}]},
-        "systemComponents": {"nodeLocalDNS": {"enabled": True}},
-    }
-    status = {"credentials": {"rotation": ROTATION}}
-    cluster = decode(Cluster, {"spec": {"shoot": {"spec": spec, "status": status}}})
-    volume = {"type": "fast", "size": "50Gi"}
-    found = pool_hash(
-        pool(volume=volume, providerConfig={"b": "<", "a": 1}), cluster, additional=["more"]
-    )
-    config = '{"a":1,"b":"\\u003c"}'
-    machine = ["1.31", "small", "os1", "50Gi", "fast", config, "more"]
-    assert found == hash_of([*machine, "containerd", *MOMENTS, "node-local-dns"])
+ROLLING_SAME = [
+    {"priority": 1337},
+    {"annotations": {"foo": "bar"}},
+    {"labels": {"foo": "bar"}},
+    {"taints": [{"key": "foo", "effect": ""}]},
+    {"name": "different-name"},
+    {"zones": ["1"]},
+    {"kubernetesVersion": "1.2.4"},
+    {"kubernetesVersion": "1.3.3"},
+    {"machineType": "small"},
+]
 
 
-def test_a_pool_without_a_kubernetes_version_is_named():
-    with pytest.raises(ConfigurationError, match="pool p: '' is no Kubernetes version"):
-        pool_hash(pool(), Cluster())
+@pytest.mark.parametrize("change", ROLLING_SAME)
+def test_the_hash_of_a_rolling_pool_ignores_what_the_node_agent_secret_stands_for(change):
+    """The cases of Gardener's machines_test.go, "#WorkerPoolHash"."""
+    before = hash_of_pool(rolling(), additional=["sample"])
+    assert hash_of_pool(rolling(**change), additional=["sample"]) == before
+    assert hash_of_pool(rolling(nodeAgentSecretName="different"), additional=["sample"]) != before
+    assert hash_of_pool(rolling(), additional=["test"]) != before
+
+
+@pytest.mark.parametrize("strategy", ["AutoInPlaceUpdate", "ManualInPlaceUpdate"])
+def test_the_hash_of_a_pool_with_in_place_updates_adds_its_in_place_hash(strategy):
+    """gardener, machines.go: WorkerPoolHashInPlace."""
+    given = in_place(updateStrategy=strategy)
+    found = hash_of_pool(given, rotated(), additional=["ignored"], additional_in_place=["sample"])
+    reached = in_place_hash_of(given, rotated())
+    items = ["sample-hash", reached, "sample"]
+    assert found == sha256("".join(map(sha256, items)))[:5]
+
+
+IN_PLACE_SAME = [*ROLLING_SAME[:6], {"kubernetesVersion": "1.2.4"}, {"machineType": "small"}]
+IN_PLACE_OTHER = [
+    {"nodeAgentSecretName": "different"},
+    {"machineImage": {"name": "bar", "version": "new-version"}},
+    {"kubernetesVersion": "1.3.3"},
+    {"kubeletConfig": {"cpuManagerPolicy": "static"}},
+]
+
+
+@pytest.mark.parametrize("change", IN_PLACE_SAME)
+def test_the_hash_of_a_pool_with_in_place_updates_ignores_what_they_do_not_change(change):
+    """The cases of Gardener's machines_test.go, "#WorkerPoolHashInPlace"."""
+    assert hash_of_pool(in_place(**change), rotated()) == hash_of_pool(in_place(), rotated())
+
+
+@pytest.mark.parametrize("change", IN_PLACE_OTHER)
+def test_the_hash_of_a_pool_with_in_place_updates_changes_with_what_they_change(change):
+    assert hash_of_pool(in_place(**change), rotated()) != hash_of_pool(in_place(), rotated())
+
+
+LATER = "2026-01-01T01:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (rotated(), rotated(ca=LATER)),
+        (rotated(ca=None), rotated()),
+        (rotated(), rotated(key=LATER)),
+        (rotated(key=None), rotated()),
+    ],
+)
+def test_the_hash_of_a_pool_with_in_place_updates_changes_with_rotated_credentials(before, after):
+    assert hash_of_pool(in_place(), before) != hash_of_pool(in_place(), after)
+    assert hash_of_pool(rolling(), before) == hash_of_pool(rolling(), after)
 
 
 def test_zones_share_a_number_and_the_first_get_what_is_left():
@@ -84,12 +161,11 @@ def test_zones_share_a_number_and_the_first_get_what_is_left():
 )
 def test_the_hash_of_an_update_in_place_is_gardeners(version, found):
     """The figures are those of Gardener's own tests of its generic Worker actuator."""
-    assert in_place_hash(decode(WorkerPool, {"kubernetesVersion": version}), Cluster()) == found
+    assert in_place_hash_of({"name": "p", "kubernetesVersion": version}) == found
 
 
 def test_the_hash_of_an_update_in_place_is_of_what_such_an_update_changes():
-    status = {"credentials": {"rotation": ROTATION}}
-    cluster = decode(Cluster, {"spec": {"shoot": {"status": status}}})
+    shoot = {"status": {"credentials": {"rotation": ROTATION}}}
     kubelet = {
         "kubeReserved": {"cpu": "80m", "memory": "1Gi", "pid": "15k"},
         "systemReserved": {"cpu": "20m", "memory": "512Mi"},
@@ -97,34 +173,162 @@ def test_the_hash_of_an_update_in_place_is_of_what_such_an_update_changes():
         "cpuManagerPolicy": "static",
         "maxPods": 110,
     }
-    given = pool(kubernetesVersion="1.31.2", kubeletConfig=kubelet, machineType="other")
+    image = {"name": "os", "version": "1"}
+    given = {"name": "p", "kubernetesVersion": "1.31.2", "kubeletConfig": kubelet}
     kubelet_items = ["100m-1536Mi-15k-<nil>", "--100Mi-5%-", "static"]
     expected = hash_of(["1.31", "1", *MOMENTS, *kubelet_items], 16)
-    assert in_place_hash(given, cluster) == expected
+    assert in_place_hash_of(given | {"machineImage": image}, shoot) == expected
+
+
+def in_zone_of(given, status):
+    worker = worker_with(rolling() | {"zones": ["a", "b"], "maximum": 3} | given)
+    cluster = decode(Cluster, {"metadata": {"name": "c"}, "spec": {"shoot": {"status": status}}})
+    return in_zone(
+        worker,
+        worker.spec.pools[1],
+        cluster,
+        0,
+        hash="12345",
+        provider="test",
+        provider_spec={},
+        secret_data={},
+    )
+
+
+TECHNICAL_ID = {"technicalID": "shoot--a--b"}
+QUANTITY = r"expected a quantity such as 100m or 1Gi, got '{}'; correct it in the Shoot"
+RESERVED = r"Worker ns/worker: spec.pools\[1\].kubeletConfig.kubeReserved: "
+PROBLEMS = {
+    "no node agent": (
+        lambda: hash_of_pool({"name": "p"}),
+        r"Worker ns/worker: spec.pools\[1\].nodeAgentSecretName: expected the name of a Secret",
+    ),
+    "no version": (
+        lambda: hash_of_pool(in_place(kubernetesVersion=None)),
+        r"Worker ns/worker: spec.pools\[1\].kubernetesVersion: expected a .* got ''",
+    ),
+    **{
+        f"version {version}": (
+            lambda version=version: hash_of_pool(in_place(kubernetesVersion=version)),
+            rf"spec.pools\[1\].kubernetesVersion: .* got '{version}'; correct it in the Shoot",
+        )
+        for version in ("1", "1.", "1.x.3", "abc.def", "1.31x")
+    },
+    **{
+        f"quantity {value}": (
+            lambda value=value: in_place_hash_of(
+                in_place(kubeletConfig={"kubeReserved": {"cpu": value}})
+            ),
+            RESERVED + QUANTITY.format(value),
+        )
+        for value in ("much", "Infinity", "1e999999999")
+    },
+    "a list as quantity": (
+        lambda: in_place_hash_of(in_place(kubeletConfig={"kubeReserved": {"cpu": ["1"]}})),
+        RESERVED + "expected a quantity",
+    ),
+    **{
+        f"{name} {value!r}": (
+            lambda name=name, value=value: in_place_hash_of(in_place(kubeletConfig={name: value})),
+            rf"pools\[1\].kubeletConfig.{name}: expected an object, got {type(value).__name__}",
+        )
+        for name, value in {"kubeReserved": "1", "systemReserved": ["1"], "evictionHard": 5}.items()
+    },
+    "maxSurge": (
+        lambda: in_zone_of({"maxSurge": "lots"}, TECHNICAL_ID),
+        r"Worker ns/worker: spec.pools\[1\].maxSurge: expected a number or a percentage .* 'lots'",
+    ),
+    "maxUnavailable": (
+        lambda: in_zone_of({"maxUnavailable": "x%"}, TECHNICAL_ID),
+        r"spec.pools\[1\].maxUnavailable: expected a number or a percentage",
+    ),
+    "autoscaler": (
+        lambda: in_zone_of({"clusterAutoscaler": {"scaleDownUnneededTime": "soon"}}, TECHNICAL_ID),
+        r"spec.pools\[1\].clusterAutoscaler.scaleDownUnneededTime: expected a duration .* 'soon'",
+    ),
+    "no technical ID": (
+        lambda: in_zone_of({}, {}),
+        r"Cluster c: spec.shoot.status.technicalID: .* got None; gardenlet sets it",
+    ),
+    "odd technical ID": (
+        lambda: in_zone_of({}, {"technicalID": 5}),
+        r"Cluster c: spec.shoot.status.technicalID: .* got 5",
+    ),
+    "odd status": (
+        lambda: in_zone_of({}, ["?"]),
+        r"Cluster c: spec.shoot.status.technicalID: .* got None",
+    ),
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_a_wrong_pool_is_a_configuration_problem_with_the_fields_path_and_the_remedy(problem):
+    work, words = PROBLEMS[problem]
+    with pytest.raises(ConfigurationError, match=words) as caught:
+        work()
+    assert caught.value.codes == (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
+    assert "; " in caught.value.message, "it says what to do"
+
+
+def test_machine_objects_are_named_after_the_technical_id():
+    group = in_zone_of({}, TECHNICAL_ID)
+    assert group.name == "shoot--a--b-test-worker-z1"
+    assert group.class_name == "shoot--a--b-test-worker-z1-12345"
+
+
+def test_zones_share_the_failed_machines_that_are_preserved():
+    settings = {"machineControllerManager": {"autoPreserveFailedMachineMax": 3}}
+    group = in_zone_of(settings, TECHNICAL_ID)
+    assert group.status().auto_preserve_failed_machine_max == 2
+    assert group.deployment_spec("worker", 1).auto_preserve_failed_machine_max == 2
+    assert in_zone_of({}, TECHNICAL_ID).status().auto_preserve_failed_machine_max is None
+
+
+UNSET = dict.fromkeys(
+    [
+        "autoscaler.gardener.cloud/scale-down-utilization-threshold",
+        "autoscaler.gardener.cloud/scale-down-gpu-utilization-threshold",
+        "autoscaler.gardener.cloud/scale-down-unneeded-time",
+        "autoscaler.gardener.cloud/scale-down-unready-time",
+        "autoscaler.gardener.cloud/max-node-provision-time",
+    ],
+    "",
+)
+
+
+def test_options_of_the_autoscaler_become_annotations_as_in_gardener():
+    """The figures of Gardener's tests of GetMachineDeploymentClusterAutoscalerAnnotations."""
+    options = {
+        "scaleDownUtilizationThreshold": "0.5",
+        "scaleDownGpuUtilizationThreshold": "0.6",
+        "scaleDownUnneededTime": "1m",
+        "scaleDownUnreadyTime": "2m0s",
+        "maxNodeProvisionTime": "3m",
+    }
+    found = in_zone_of({"clusterAutoscaler": options}, TECHNICAL_ID).autoscaler_annotations
+    values = ["0.5", "0.6", "1m0s", "2m0s", "3m0s"]
+    assert found == dict(zip(UNSET, values, strict=True))
+    assert in_zone_of({}, TECHNICAL_ID).autoscaler_annotations == UNSET
 
 
 @pytest.mark.parametrize(
-    ("kubelet", "words"),
+    ("text", "written"),
     [
-        ({"kubeReserved": {"cpu": "much"}}, "kubeletConfig: 'much' is no quantity"),
-        ({"kubeReserved": {"cpu": "Infinity"}}, "'Infinity' is no quantity"),
-        ({"kubeReserved": {"cpu": "1e999999999"}}, "is no quantity"),
-        ({"kubeReserved": {"cpu": ["1"]}}, "is no quantity"),
-        ({"kubeReserved": "1"}, "kubeletConfig.kubeReserved is no object"),
-        ({"systemReserved": ["1"]}, "kubeletConfig.systemReserved is no object"),
-        ({"evictionHard": 5}, "kubeletConfig.evictionHard is no object"),
+        ("0", "0s"),
+        ("30s", "30s"),
+        ("90m", "1h30m0s"),
+        ("24h", "24h0m0s"),
+        ("1.5s", "1.5s"),
+        ("0.5h", "30m0s"),
+        ("500ms", "500ms"),
+        ("1us", "1µs"),
+        ("100ns", "100ns"),
     ],
 )
-def test_a_kubelet_configuration_that_is_none_is_named(kubelet, words):
-    given = pool(kubernetesVersion="1.31.2", kubeletConfig=kubelet)
-    with pytest.raises(ConfigurationError, match=rf"pool p: .*{words}"):
-        in_place_hash(given, Cluster())
-
-
-@pytest.mark.parametrize("version", ["1", "1.", "1.x.3", "abc.def", "1.31x"])
-def test_a_version_that_is_none_is_named(version):
-    with pytest.raises(ConfigurationError, match="is no Kubernetes version"):
-        in_place_hash(pool(kubernetesVersion=version), Cluster())
+def test_durations_are_written_as_go_does(text, written):
+    """Each as Go's `time.Duration` has written it."""
+    assert go_duration(text) == written
+    assert go_duration(written) == written
 
 
 @pytest.mark.parametrize(
