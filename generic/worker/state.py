@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 from actuator.codec import decode, decode_json
-from actuator.errors import ActuatorError, AlreadyExists, DecodeError
+from actuator.errors import AlreadyExists, ConfigurationError, DecodeError
 from actuator.interface import Client, Resource
 from actuator.meta import Base64, Raw
 from actuator.v1alpha1 import Worker
@@ -26,6 +26,7 @@ __all__ = ["DeploymentState", "machine_state", "recreate", "with_state"]
 _KEPT = ("name", "labels", "annotations")
 _MAX_PARTS = 200_000
 _MAX_BYTES = 16 << 20  # etcd takes 1.5 MiB of an object, and 1:10 is usual for JSON
+_REPLACE = "set it to {} to replace all machines"
 
 
 @attrs.frozen(kw_only=True)
@@ -45,15 +46,25 @@ class _MachineState:
 
 
 def machine_state(worker: Worker) -> Mapping[str, DeploymentState]:
-    """The state of each machine deployment, by name. Raises ActuatorError for what is none."""
+    """The state of each machine deployment, by name.
+
+    Raises ConfigurationError where the Worker has pools and no state: to continue would replace
+    all machines (gardener, generic Worker actuator_restore.go). Also for an unreadable state.
+    """
+    where = f"Worker {worker.key}: status.state"
+    if worker.status.state is None and worker.spec.pools:
+        raise ConfigurationError(
+            f"{where}: expected the state of the machines to restore, got none; gardenlet copies "
+            f"it from the ShootState, so check that one, or {_REPLACE}"
+        )
     try:
         state = worker.status.state or {}
         if isinstance(packed := state.get("state"), str):
             return decode_json(_MachineState, _decompressed(packed)).machine_deployments
         return decode(_MachineState, state).machine_deployments
     except (DecodeError, OSError, EOFError, zlib.error, ValueError) as error:
-        raise ActuatorError(
-            f"Worker {worker.key}: status.state is no machine state of gardenlet's: {error}"
+        raise ConfigurationError(
+            f"{where}: cannot read the machine state that gardenlet wrote: {error}"
         ) from error
 
 
@@ -93,7 +104,7 @@ def _decompressed(packed: str) -> bytes:
     with gzip.open(io.BytesIO(Base64(packed).decode_bytes())) as stream:
         unpacked = stream.read(_MAX_BYTES + 1)
     if len(unpacked) > _MAX_BYTES:
-        raise DecodeError("larger than 16 MiB decompressed; remove it to roll out new machines")
+        raise DecodeError(f"larger than 16 MiB decompressed; {_REPLACE}")
     if unpacked.count(b"{") + unpacked.count(b"[") > _MAX_PARTS:
-        raise DecodeError(f"more than {_MAX_PARTS} objects; remove it to roll out new machines")
+        raise DecodeError(f"more than {_MAX_PARTS} objects; {_REPLACE}")
     return unpacked

@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from actuator.codec import decode
-from actuator.errors import ActuatorError
+from actuator.errors import ConfigurationError
 from actuator.v1alpha1 import Worker
 from generic.worker.state import machine_state
 
@@ -30,7 +30,7 @@ def test_state_that_is_too_large_decompressed_is_refused_and_never_in_memory():
     bomb = worker(b" " * (256 << 20))
     tracemalloc.start()
     try:
-        with pytest.raises(ActuatorError) as caught:
+        with pytest.raises(ConfigurationError) as caught:
             machine_state(bomb)
         _kept, peak = tracemalloc.get_traced_memory()
     finally:
@@ -38,10 +38,30 @@ def test_state_that_is_too_large_decompressed_is_refused_and_never_in_memory():
     assert peak < 64 << 20
     text = str(caught.value)
     assert "Worker ns/worker: status.state" in text
-    assert "larger than 16 MiB decompressed; remove it to roll out new machines" in text
+    assert "larger than 16 MiB decompressed; set it to {} to replace all machines" in text
 
 
 @pytest.mark.parametrize("content", [b"[]", b"{", b""])
 def test_state_that_is_no_object_is_an_error(content):
-    with pytest.raises(ActuatorError, match=r"Worker ns/worker: status\.state"):
+    with pytest.raises(ConfigurationError, match=r"Worker ns/worker: status\.state"):
         machine_state(worker(content))
+
+
+def without_state(pools, status):
+    meta = {"name": "worker", "namespace": "ns"}
+    return decode(Worker, {"metadata": meta, "spec": {"pools": pools}, "status": status})
+
+
+def test_a_restoration_without_state_is_an_error_that_says_what_to_do():
+    with pytest.raises(ConfigurationError) as caught:
+        machine_state(without_state([{"name": "pool"}], {}))
+    assert caught.value.message == (
+        "Worker ns/worker: status.state: expected the state of the machines to restore, got none; "
+        "gardenlet copies it from the ShootState, so check that one, or set it to {} to replace "
+        "all machines"
+    )
+
+
+@pytest.mark.parametrize(("pools", "status"), [([], {}), ([{"name": "pool"}], {"state": {}})])
+def test_without_pools_or_with_an_empty_state_there_is_nothing_to_restore(pools, status):
+    assert machine_state(without_state(pools, status)) == {}
