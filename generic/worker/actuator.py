@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
+from actuator.classification import with_codes
 from actuator.cluster import Cluster
-from actuator.errors import ActuatorError
+from actuator.errors import ConfigurationError, ErrorCode
 from actuator.interface import Actuator, Context
 from actuator.meta import format_time
 from actuator.v1alpha1 import Worker
 from generic.machines import MACHINE_OBJECTS
+from generic.watch import MACHINES
 from generic.worker.availability import check_available, refuse_failed
 from generic.worker.group import MachineGroup
 from generic.worker.inplace import note_in_place_updates
@@ -19,10 +22,16 @@ from generic.worker.objects import (
     MachineObjects,
     label_for_force_deletion,
     look,
+    manager_runs,
     scale_manager,
     waiting_for,
 )
-from generic.worker.removal import remove_all, remove_unwanted, wait_until_released
+from generic.worker.removal import (
+    remove_all,
+    remove_unwanted,
+    require_credentials,
+    wait_until_released,
+)
 from generic.worker.rollout import apply_classes, apply_deployments
 from generic.worker.state import machine_state, recreate, with_state
 
@@ -32,14 +41,17 @@ __all__ = ["GenericWorker"]
 class GenericWorker(Actuator[Worker]):
     """A Worker of any provider: the author says which machines, and may add steps around it.
 
-    `force_delete` succeeds at once and leaves machine objects to gardenlet, which lets go of them
-    itself (Gardener documentation, "Force Deletion"). With `strips_machine_objects` they are
-    deleted and stripped here, for seeds without a gardenlet.
+    Machines of pools with in-place updates are watched: when the user selects one, the Worker is
+    reconciled until it is updated. `force_delete` succeeds at once and leaves machine objects to
+    gardenlet, which removes their finalizers itself (Gardener documentation, "Force Deletion").
+    With `strips_machine_objects` they are deleted and stripped here, for seeds without a
+    gardenlet.
     """
 
     strips_machine_objects = False
     seed_objects = MACHINE_OBJECTS
     permissions = PERMISSIONS
+    watches = (MACHINES,)
 
     @abstractmethod
     def machine_deployments(
@@ -50,6 +62,14 @@ class GenericWorker(Actuator[Worker]):
         Nothing is written here, except what a provider reports of machine images into
         `worker.status.provider_status`. Raises ConfigurationError.
         """
+
+    def error_codes(self, text: str, /) -> Iterable[ErrorCode]:
+        """Gardener's codes for the text of an error without codes; none by default.
+
+        The text of failed machines contains the description of their last operation. Without a
+        code in lastError, Gardener does not let a user force-delete the shoot.
+        """
+        return ()
 
     def pre_reconcile(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
         """Before a reconciliation or a restoration; nothing by default."""
@@ -68,36 +88,41 @@ class GenericWorker(Actuator[Worker]):
         return
 
     def reconcile(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
-        """Afterwards exactly the machines that the pools ask for are there and available."""
-        self.pre_reconcile(ctx, worker, cluster)
-        self._roll_out(ctx, worker, cluster, self.machine_deployments(ctx, worker, cluster))
+        """Afterwards exactly the machines that the pools ask for exist and are available."""
+        with self._coded():
+            self.pre_reconcile(ctx, worker, cluster)
+            self._roll_out(ctx, worker, cluster, self.machine_deployments(ctx, worker, cluster))
 
     def restore(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
-        """Like reconcile, after the machines of the other seed were made known here."""
-        self.pre_reconcile(ctx, worker, cluster)
-        groups = self.machine_deployments(ctx, worker, cluster)
-        states = machine_state(worker)
-        known = with_state(groups, states)
-        apply_classes(ctx.client, worker.metadata.namespace, known)
-        recreate(ctx.client, worker.metadata.namespace, (states[g.name] for g in known))
-        found = look(ctx.client, worker.metadata.namespace)
-        counts = {group.name: states[group.name].replicas for group in known}
-        apply_deployments(ctx.client, worker, cluster, known, found, counts)
-        if not cluster.is_hibernated:
-            scale_manager(ctx.client, worker.metadata.namespace, 1)
-        self._roll_out(ctx, worker, cluster, groups, counts)
+        """Recreate the machine objects of the other seed from `status.state`, then reconcile."""
+        with self._coded():
+            self.pre_reconcile(ctx, worker, cluster)
+            groups = self.machine_deployments(ctx, worker, cluster)
+            self._roll_out(ctx, worker, cluster, groups, _restored(ctx, worker, cluster, groups))
 
     def delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
         """Afterwards no machine is left, in the seed nor outside."""
-        self.pre_delete(ctx, worker, cluster)
-        remove_all(ctx, worker, lambda: self.machine_deployments(ctx, worker, cluster))
-        wait_until_released(ctx, worker)
-        self.post_delete(ctx, worker, cluster)
+        with self._coded():
+            self.pre_delete(ctx, worker, cluster)
+            remove_all(ctx, worker, lambda: self.machine_deployments(ctx, worker, cluster))
+            wait_until_released(ctx, worker)
+            self.post_delete(ctx, worker, cluster)
 
     def force_delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
         """Nothing, unless `strips_machine_objects`: then no machine object is left."""
         if self.strips_machine_objects:
             ctx.delete_seed_objects(self.seed_objects)
+
+    @contextmanager
+    def _coded(self) -> Iterator[None]:
+        """Add the author's codes to errors that carry none."""
+        try:
+            yield
+        except Exception as error:
+            coded = with_codes(error, self.error_codes)
+            if coded is error:
+                raise
+            raise coded from error
 
     def _roll_out(
         self,
@@ -109,6 +134,7 @@ class GenericWorker(Actuator[Worker]):
     ) -> None:
         namespace = worker.metadata.namespace
         _refuse_same_names(worker, groups)
+        require_credentials(ctx, worker, groups)
         apply_classes(ctx.client, namespace, groups)
         found = look(ctx.client, namespace)
         if cluster.hibernation_enabled:
@@ -119,10 +145,10 @@ class GenericWorker(Actuator[Worker]):
         check_available(ctx, cluster, groups, found)
         note_in_place_updates(worker, cluster, found)
         remove_unwanted(ctx, namespace, groups)
+        if not cluster.hibernation_enabled or manager_runs(ctx.client, namespace):
+            _wait_for_unwanted(groups, look(ctx.client, namespace))
         if cluster.hibernation_enabled:
             scale_manager(ctx.client, namespace, 0)
-        else:
-            _wait_for_unwanted(groups, look(ctx.client, namespace))
         self.post_reconcile(ctx, worker, cluster)
 
 
@@ -130,14 +156,29 @@ def _refuse_same_names(worker: Worker, groups: Sequence[MachineGroup]) -> None:
     names = [group.name for group in groups]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ActuatorError(
-            f"Worker {worker.key}: more than one group of machines is called {', '.join(twice)}; "
-            "give each pool, and each zone of it, a name of its own"
+        raise ConfigurationError(
+            f"Worker {worker.key}: spec.pools: more than one group of machines is named "
+            f"{', '.join(twice)}; give each pool a unique name"
         )
 
 
+def _restored(
+    ctx: Context, worker: Worker, cluster: Cluster, groups: Sequence[MachineGroup]
+) -> Mapping[str, int]:
+    """Recreate the machine objects in status.state; the replicas of their deployments."""
+    namespace, states = worker.metadata.namespace, machine_state(worker)
+    known = with_state(groups, states)
+    apply_classes(ctx.client, namespace, known)
+    recreate(ctx.client, namespace, (states[g.name] for g in known))
+    counts = {group.name: states[group.name].replicas for group in known}
+    apply_deployments(ctx.client, worker, cluster, known, look(ctx.client, namespace), counts)
+    if not cluster.is_hibernated:
+        scale_manager(ctx.client, namespace, 1)
+    return counts
+
+
 def _report(ctx: Context, worker: Worker, groups: Sequence[MachineGroup]) -> None:
-    """Saves it before machines are waited for: gardenlet starts the cluster-autoscaler with it."""
+    """Save the status before waiting: gardenlet starts the cluster-autoscaler with it."""
     worker.status.machine_deployments = [group.status() for group in groups]
     worker.status.machine_deployments_last_update_time = format_time(ctx.clock.now())
     ctx.save(worker)

@@ -35,6 +35,7 @@ __all__ = [
     "delete_all",
     "label_for_force_deletion",
     "look",
+    "manager_runs",
     "own_secrets",
     "scale_manager",
     "waiting_for",
@@ -59,7 +60,7 @@ PERMISSIONS = (
         for resource in (MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, MACHINE_CLASSES, SECRETS)
     ),
     Permission(api_version="v1", resource="pods", verbs=["list", "delete"]),
-    Permission(api_version="apps/v1", resource="deployments", verbs=["patch"]),
+    Permission(api_version="apps/v1", resource="deployments", verbs=["get", "patch"]),
 )
 """What a Worker does in the API."""
 
@@ -129,8 +130,17 @@ def delete_all(client: Client, resource: Resource, metas: Iterable[ObjectMeta]) 
                 continue
 
 
+def manager_runs(client: Client, namespace: str) -> bool:
+    """Whether the machine-controller-manager is deployed with at least one replica."""
+    try:
+        deployment = client.get(DEPLOYMENTS, MANAGER, namespace)
+    except NotFound:
+        return False
+    return bool(deployment["spec"].get("replicas"))
+
+
 def scale_manager(client: Client, namespace: str, replicas: int) -> None:
-    """Puts the machine-controller-manager to sleep, or wakes it; gardenlet deploys it."""
+    """Scale the machine-controller-manager, which gardenlet deploys."""
     try:
         client.patch(DEPLOYMENTS, MANAGER, namespace, {"spec": {"replicas": replicas}})
     except NotFound:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from actuator.codec import decode
-from actuator.errors import ActuatorError, ErrorCode, NotFound
+from actuator.errors import ActuatorError, ConfigurationError, ErrorCode, NotFound
 from actuator.interface import Context
 from actuator.meta import Object, ObjectMeta, parse_time
 from actuator.v1alpha1 import Worker
@@ -31,7 +31,7 @@ from generic.worker.objects import (
 )
 from generic.worker.rollout import apply_classes
 
-__all__ = ["remove_all", "remove_unwanted", "wait_until_released"]
+__all__ = ["remove_all", "remove_unwanted", "require_credentials", "wait_until_released"]
 
 _NAMED = 3
 _FINALIZERS = frozenset({MCM_FINALIZER, MC_FINALIZER})
@@ -81,6 +81,24 @@ def remove_all(ctx: Context, worker: Worker, groups: Callable[[], Sequence[Machi
     _wait_until_gone(ctx, look(ctx.client, namespace), own_secrets(ctx.client, namespace))
 
 
+def require_credentials(ctx: Context, worker: Worker, groups: Iterable[MachineGroup]) -> bool:
+    """Whether the machine-controller-manager has its finalizer on the Worker's own Secret.
+
+    False where no group uses the Secret. Raises ConfigurationError where a group uses it and it
+    does not exist.
+    """
+    if not any(group.credentials == worker.spec.secret_ref for group in groups):
+        return False
+    held = _is_held(ctx, worker)
+    if held is None:
+        reference = worker.spec.secret_ref
+        raise ConfigurationError(
+            f"Worker {worker.key}: spec.secretRef: Secret {reference.namespace}/{reference.name} "
+            "does not exist; restore it, or correct the credentials of the Shoot"
+        )
+    return held
+
+
 def wait_until_released(ctx: Context, worker: Worker) -> None:
     """Returns when the machine-controller-manager has let go of the Worker's own Secret.
 
@@ -100,14 +118,14 @@ def wait_until_released(ctx: Context, worker: Worker) -> None:
 
 
 def _wait_until_acquired(
-    ctx: Context, worker: Worker, groups: Iterable[MachineGroup], found: MachineObjects
+    ctx: Context, worker: Worker, groups: Sequence[MachineGroup], found: MachineObjects
 ) -> None:
     """The controller has to know the classes before they are deleted, or it loses machines."""
     if not any(group.credentials == worker.spec.secret_ref for group in groups):
         return
     if any(c.metadata.deletion_timestamp is not None for c in found.classes):
         return
-    if _is_held(ctx, worker):
+    if require_credentials(ctx, worker, groups):
         return
     if _seconds_since(ctx, worker.metadata) > WAIT.total_seconds():
         raise ActuatorError(
@@ -118,12 +136,13 @@ def _wait_until_acquired(
     raise waiting_for(f"{MANAGER} to take up the credentials")
 
 
-def _is_held(ctx: Context, worker: Worker) -> bool:
+def _is_held(ctx: Context, worker: Worker) -> bool | None:
+    """Whether the manager has a finalizer on the Worker's Secret; None without a Secret."""
     reference = worker.spec.secret_ref
     try:
         secret = ctx.client.get(SECRETS, reference.name, reference.namespace)
     except NotFound:
-        return False
+        return None
     return not _FINALIZERS.isdisjoint(decode(ObjectMeta, secret["metadata"]).finalizers)
 
 

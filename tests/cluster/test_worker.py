@@ -11,12 +11,12 @@ from builders import cluster as cluster_manifest
 from harness import eventually
 
 from actuator.codec import decode
-from actuator.errors import NotFound
+from actuator.errors import ErrorCode, NotFound
 from actuator.interface import Resource
 from actuator.meta import parse_time
-from actuator.v1alpha1 import Cluster, Worker, WorkerPool
+from actuator.v1alpha1 import Cluster, Worker
 from generic.looking import looking
-from generic.machinecontroller import MachineController
+from generic.machinecontroller import SELECTED, MachineController
 from generic.machines import (
     MACHINE_CLASSES,
     MACHINE_DEPLOYMENTS,
@@ -33,6 +33,7 @@ from generic.worker.objects import look
 from generic.worker.poolhash import in_place_hash
 
 SECRETS = Resource("v1", "secrets")
+DEPLOYMENTS = Resource("apps/v1", "deployments")
 PODS = Resource("v1", "pods")
 MACHINE_CLASS = "gardener.cloud/purpose=machineclass"
 ALL = (MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, MACHINE_CLASSES)
@@ -48,6 +49,7 @@ class Machines(GenericWorker):
     def __init__(self):
         self.crashes = set()
         self.hooks = []
+        self.credentials = None
 
     def _pass(self, point):
         self.hooks.append(point)
@@ -61,15 +63,20 @@ class Machines(GenericWorker):
             in_zone(
                 worker,
                 pool,
+                cluster,
                 index,
-                hash=pool_hash(pool, cluster),
+                hash=pool_hash(worker, pool, cluster),
                 provider="test",
                 provider_spec={"type": pool.machine_type, "zone": zone},
                 secret_data={"userData": b"#!/bin/sh"},
+                credentials=self.credentials,
             )
             for pool in worker.spec.pools
             for index, zone in enumerate(pool.zones)
         ]
+
+    def error_codes(self, text):
+        return [ErrorCode.ERR_INFRA_UNAUTHENTICATED] if "bad key" in text else []
 
     def pre_reconcile(self, ctx, worker, cluster):
         self._pass("pre_reconcile")
@@ -182,7 +189,8 @@ def reached(workers):
 
 
 def hash_in_place(pool):
-    return in_place_hash(decode(WorkerPool, pool), Cluster())
+    worker = decode(Worker, manifest("ns", pool))
+    return in_place_hash(worker, worker.spec.pools[0], Cluster())
 
 
 def force_deletion_labels(client, namespace):
@@ -282,6 +290,68 @@ def test_case_51_a_hibernated_shoot_has_no_machines_and_wakes_up_at_the_minimum(
     assert len(admin.list(MACHINES, namespace)) == 2
 
 
+def test_a_pool_that_goes_while_the_shoot_hibernates_is_deleted_before_its_controller_sleeps(
+    workers, admin, start, controller, namespace
+):
+    where = ("machine-controller-manager", namespace)
+    labels = {"app": "mcm"}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
+    meta = {"name": where[0], "namespace": namespace}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": pod}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+    admin.create(DEPLOYMENTS, deployment)
+    created(workers, start, pool(), pool("other", 1, 1))
+    asleep = cluster_manifest(namespace)
+    asleep["spec"]["shoot"]["spec"]["hibernation"] = {"enabled": True}
+    workers.update_cluster(asleep)
+    held = {"metadata": {"finalizers": [MCM_FINALIZER, "tests.example.com/held"]}}
+    admin.patch(MACHINE_DEPLOYMENTS, f"{namespace}-other-z1", namespace, held)
+    workers.patch({"spec": {"pools": [pool()]}})
+    workers.ask("reconcile")
+    waits = f"Waiting for the deletion of MachineDeployment {namespace}-other-z1"
+    eventually(lambda: waits in said_by(workers))
+    assert admin.get(DEPLOYMENTS, *where)["spec"]["replicas"] == 1
+    release = {"metadata": {"finalizers": None}}
+    admin.patch(MACHINE_DEPLOYMENTS, f"{namespace}-other-z1", namespace, release)
+    is_done(workers)
+    assert admin.get(DEPLOYMENTS, *where)["spec"]["replicas"] == 0
+    assert names(admin, MACHINE_DEPLOYMENTS, namespace) == [f"{namespace}-pool-z1"]
+
+
+def test_annotations_of_others_are_kept_and_options_of_the_autoscaler_follow_the_pool(
+    workers, admin, start, controller, namespace
+):
+    options = {"scaleDownUnneededTime": "30m", "maxNodeProvisionTime": "15m"}
+    created(workers, start, pool(clusterAutoscaler=options))
+    where = (MACHINE_DEPLOYMENTS, f"{namespace}-pool-z1", namespace)
+    prefix = "autoscaler.gardener.cloud/"
+    given = {f"{prefix}max-node-provision-time": "15m0s"}
+    assert admin.get(*where)["metadata"]["annotations"] == given | {
+        f"{prefix}scale-down-unneeded-time": "30m0s"
+    }
+    template = {"template": {"metadata": {"annotations": {"restarted": "now"}}}}
+    admin.patch(*where, {"metadata": {"annotations": {"other": "yes"}}, "spec": template})
+    ask(workers, pool(clusterAutoscaler={"maxNodeProvisionTime": "15m"}, maximum=3))
+    found = admin.get(*where)
+    assert found["metadata"]["annotations"] == given | {"other": "yes"}
+    assert found["spec"]["template"]["metadata"]["annotations"] == {"restarted": "now"}
+    assert found["spec"]["template"]["metadata"]["labels"]["name"] == f"{namespace}-pool-z1"
+
+
+def test_machine_objects_carry_the_technical_id_where_the_namespace_differs(
+    workers, admin, start, controller, namespace
+):
+    cluster = cluster_manifest(namespace)
+    cluster["spec"]["shoot"]["status"]["technicalID"] = "shoot--self--hosted"
+    start(Machines())
+    workers.update_cluster(cluster)
+    workers.create(manifest(namespace, pool()))
+    is_done(workers)
+    assert names(admin, MACHINE_DEPLOYMENTS, namespace) == ["shoot--self--hosted-pool-z1"]
+    [one] = names(admin, MACHINE_CLASSES, namespace)
+    assert one == f"shoot--self--hosted-pool-z1-{hash_in(workers, namespace)}"
+
+
 def test_case_51_without_an_autoscaler_there_are_as_many_as_the_pool_says(
     workers, admin, start, controller, namespace
 ):
@@ -303,6 +373,57 @@ def test_case_52_a_failed_machine_is_the_workers_error(
     workers.ask("reconcile")
     error = eventually(lambda: workers.status().get("lastError"))
     assert "machine-x: no capacity" in error["description"]
+
+
+def fail(admin, namespace, description):
+    operation = {"description": description, "state": "Failed"}
+    failed = {"name": "machine-x", "lastOperation": operation}
+    say(admin, namespace, {"failedMachines": [failed]})
+
+
+def codes(workers):
+    return (workers.status().get("lastError") or {}).get("codes")
+
+
+def test_the_codes_of_failed_machines_are_in_the_error_of_a_reconciliation(
+    workers, admin, start, controller, namespace
+):
+    created(workers, start, pool())
+    controller.enabled = False
+    fail(admin, namespace, "the cloud says: bad key")
+    workers.ask("reconcile")
+    eventually(lambda: codes(workers) == ["ERR_INFRA_UNAUTHENTICATED"])
+    fail(admin, namespace, "no capacity")
+    workers.ask("reconcile")
+    eventually(lambda: "no capacity" in workers.status()["lastError"]["description"])
+    assert not codes(workers)
+
+
+def test_the_codes_of_failed_machines_are_in_the_error_of_a_deletion(
+    workers, admin, start, controller, namespace
+):
+    """Gardener then lets the user force-delete the shoot."""
+    created(workers, start, pool())
+    controller.enabled = False
+    fail(admin, namespace, "the cloud says: bad key")
+    workers.delete()
+    eventually(lambda: codes(workers) == ["ERR_INFRA_UNAUTHENTICATED"])
+    assert ErrorCode.ERR_INFRA_UNAUTHENTICATED.allows_force_deletion
+    workers.update_cluster(cluster_manifest(namespace, force="true"))
+    eventually(workers.is_gone)
+
+
+def test_an_error_of_the_author_gets_the_codes_of_its_text(
+    workers, admin, start, controller, namespace
+):
+    class Refused(Machines):
+        def machine_deployments(self, ctx, worker, cluster):
+            raise ValueError("bad key")
+
+    start(Refused())
+    workers.create(manifest(namespace, pool()))
+    eventually(lambda: codes(workers) == ["ERR_INFRA_UNAUTHENTICATED"])
+    assert "bad key" in workers.status()["lastError"]["description"]
 
 
 def test_case_52_a_failed_machine_that_somebody_preserves_is_no_error(
@@ -355,20 +476,66 @@ def test_a_pool_that_updates_itself_in_place_says_what_it_has_reached(
     assert reached(workers) == {}
 
 
-def test_a_pool_that_somebody_updates_in_place_stays_at_what_it_was_until_its_last_machine_is(
+def test_a_pool_that_updates_itself_keeps_its_hash_and_its_machines_until_all_are_updated(
     workers, admin, start, controller, namespace
 ):
+    before = pool(updateStrategy="AutoInPlaceUpdate", kubernetesVersion="1.31.0")
+    created(workers, start, before)
+    machines = names(admin, MACHINES, namespace)
+    controller.enabled = False
+    newer = before | {"kubernetesVersion": "1.32.0"}
+    workers.patch({"spec": {"pools": [newer]}})
+    workers.ask("reconcile")
+    eventually(lambda: "has not seen the change yet" in said_by(workers))
+    assert reached(workers) == {"pool": hash_in_place(before)}
+    controller.enabled = True
+    is_done(workers)
+    assert reached(workers) == {"pool": hash_in_place(newer)}
+    assert names(admin, MACHINES, namespace) == machines
+    worker = decode(Worker, manifest(namespace, newer))
+    hash = pool_hash(worker, worker.spec.pools[0], Cluster())
+    [one] = eventually(lambda: single(admin.list(MACHINE_SETS, namespace)))
+    assert one["spec"]["template"]["spec"]["class"]["name"] == f"{namespace}-pool-z1-{hash}"
+
+
+def single(found):
+    return found if len(found) == 1 else None
+
+
+def updating(admin, namespace):
+    """The machines that are being updated in place, and why."""
+    return {
+        machine["metadata"]["name"]: condition["reason"]
+        for machine in admin.list(MACHINES, namespace)
+        for condition in (machine.get("status") or {}).get("conditions") or ()
+    }
+
+
+def test_machines_that_the_user_selects_are_waited_for_and_the_last_one_brings_the_hash(
+    workers, admin, start, controller, namespace
+):
+    """Each step is seen through the watch on Machines alone: nobody asks for a reconciliation."""
     before = pool(updateStrategy="ManualInPlaceUpdate", kubernetesVersion="1.31.0")
     created(workers, start, before)
-    assert reached(workers) == {"pool": hash_in_place(before)}
-    controller.enabled = False
-    say(admin, namespace, {"updatedReplicas": 1})
     newer = before | {"kubernetesVersion": "1.32.0"}
     ask(workers, newer)
-    assert reached(workers) == {"pool": hash_in_place(before)}
-    say(admin, namespace, {"updatedReplicas": 2})
-    ask(workers, newer)
-    assert reached(workers) == {"pool": hash_in_place(newer)}
+    assert reached(workers) == {"pool": hash_in_place(before)}, "no machine was selected"
+    candidates = dict.fromkeys(names(admin, MACHINES, namespace), "CandidateForUpdate")
+    eventually(lambda: updating(admin, namespace) == candidates)
+    first, last = candidates
+    controller.enabled = False
+    chosen = {"type": "InPlaceUpdate", "status": "True", "reason": "SelectedForUpdate"}
+    status = {"status": {"conditions": [chosen]}}
+    admin.patch(MACHINES, first, namespace, status, subresource="status")
+    waits = f"pool-z1: 1 selected for an in-place update: {first} (SelectedForUpdate)"
+    eventually(lambda: waits in said_by(workers))
+    controller.enabled = True
+    is_done(workers)
+    assert reached(workers) == {"pool": hash_in_place(before)}, "one machine is old"
+    admin.patch(MACHINES, last, namespace, {"metadata": {"labels": {SELECTED: "true"}}})
+    eventually(lambda: reached(workers) == {"pool": hash_in_place(newer)})
+    is_done(workers)
+    assert names(admin, MACHINES, namespace) == [first, last]
 
 
 @pytest.mark.parametrize(
@@ -406,7 +573,7 @@ def test_case_53_a_controller_is_stuck_that_knows_of_a_deployment_and_made_no_se
 ):
     created(workers, start, pool())
     controller.enabled = False
-    worker, shoot = decode(Worker, workers.get()), Cluster()
+    worker, shoot = decode(Worker, workers.get()), decode(Cluster, cluster_manifest(namespace))
     [group] = Machines().machine_deployments(None, worker, shoot)
     found = look(admin, namespace)
     early, late = Later(119, found), Later(121, found)
@@ -595,24 +762,91 @@ def test_case_54_sets_and_machines_that_are_there_already_stay_as_they_are(
     is_done(workers)
 
 
-def test_case_54_a_pool_without_state_begins_anew_when_the_others_are_restored(
+def test_case_54_a_restoration_without_state_fails_and_makes_no_machine(
     workers, admin, start, controller, namespace
 ):
     """Difference: there is no fallback to the ShootState, which Go's library is about to drop:
     gardenlet writes the state into the Worker, and an extension needs no garden for it."""
     restore(workers, start, None, pool(minimum=1, maximum=5))
-    eventually(workers.is_ready)
-    assert len(admin.list(MACHINES, namespace)) == 1
+    error = eventually(lambda: workers.status().get("lastError"))
+    assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    assert f"Worker {namespace}/worker: status.state: expected the state" in error["description"]
+    assert "set it to {} to replace all machines" in error["description"]
+    assert admin.list(MACHINE_DEPLOYMENTS, namespace) == []
 
 
 def hash_in(workers, namespace):
-    return pool_hash(decode(WorkerPool, pool()), Cluster())
+    worker = decode(Worker, manifest(namespace, pool()))
+    return pool_hash(worker, worker.spec.pools[0], Cluster())
 
 
 def test_case_54_a_state_that_is_none_is_named(workers, start, controller, namespace):
     restore(workers, start, {"state": "bm9uc2Vuc2U="}, pool())
     error = eventually(lambda: workers.status().get("lastError"))
-    assert "status.state is no machine state" in error["description"]
+    assert f"{namespace}/worker: status.state: cannot read the machine" in error["description"]
+    assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+
+
+WRONG = {
+    "spec.pools[0].nodeAgentSecretName: expected the name": [pool(nodeAgentSecretName=None)],
+    "spec.pools: more than one group of machines is named": [pool(), pool()],
+    "spec.pools[1].maxSurge: expected a number or a percentage": [pool("a"), pool(maxSurge="x")],
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_a_wrong_pool_is_the_workers_error_with_code_path_and_remedy(
+    workers, start, controller, namespace, words
+):
+    start(Machines())
+    workers.create(manifest(namespace, *WRONG[words]))
+    error = eventually(lambda: workers.status().get("lastError"))
+    assert f"Worker {namespace}/worker: {words}" in error["description"]
+    assert "; " in error["description"]
+    assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+
+
+def test_a_cluster_without_a_technical_id_is_the_workers_error(
+    workers, start, controller, namespace
+):
+    cluster = cluster_manifest(namespace)
+    del cluster["spec"]["shoot"]["status"]["technicalID"]
+    start(Machines())
+    workers.update_cluster(cluster)
+    workers.create(manifest(namespace, pool()))
+    error = eventually(lambda: workers.status().get("lastError"))
+    path = f"Cluster {namespace}: spec.shoot.status.technicalID: expected the shoot's technical ID"
+    assert path in error["description"]
+    assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+
+
+def test_missing_credentials_are_the_workers_error_also_in_its_deletion(
+    workers, admin, start, controller, namespace
+):
+    meta = {"name": "cloudprovider", "namespace": namespace}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta}
+    admin.create(SECRETS, secret)
+    actuator = Machines()
+    actuator.credentials = decode(Worker, manifest(namespace)).spec.secret_ref
+    created(workers, start, pool(), actuator=actuator)
+    controller.enabled = False
+    admin.patch(SECRETS, "cloudprovider", namespace, {"metadata": {"finalizers": None}})
+    admin.delete(SECRETS, "cloudprovider", namespace)
+    missing = f"spec.secretRef: Secret {namespace}/cloudprovider does not exist; restore it"
+
+    def is_said():
+        error = workers.status()["lastError"]
+        assert missing in error["description"]
+        return error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+
+    workers.ask("reconcile")
+    eventually(is_said)
+    workers.delete()
+    eventually(lambda: workers.status()["lastOperation"]["type"] == "Delete" and is_said())
+    assert len(admin.list(MACHINES, namespace)) == 2
+    admin.create(SECRETS, secret)
+    controller.enabled = True
+    eventually(workers.is_gone)
 
 
 def test_a_secret_of_somebody_else_is_not_taken_over(workers, admin, start, controller, namespace):
@@ -622,7 +856,9 @@ def test_a_secret_of_somebody_else_is_not_taken_over(workers, admin, start, cont
     start(Machines())
     workers.create(manifest(namespace, pool()))
     error = eventually(lambda: workers.status().get("lastError"))
-    assert "belongs to somebody else" in error["description"]
+    path = f"Secret {namespace}/{name}: metadata.labels: expected gardener.cloud/purpose="
+    assert path in error["description"]
+    assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
     assert not admin.get(SECRETS, name, namespace).get("data")
 
 
