@@ -92,7 +92,11 @@ _NAMESPACE = Watch(Resource("v1", "namespaces", namespaced=False), of_shoot_name
 MACHINES = Watch(
     Resource("machine.sapcloud.io/v1alpha1", "machines"), by_label("worker.gardener.cloud/name")
 )
-"""From Machines to their Worker: for in-place updates, where the machine API is installed."""
+"""From Machines to their Worker, by a label that only machines of pools with in-place updates have.
+
+GenericWorker declares it. All of their changes count, since the selection of a machine is visible
+in its status only, and of watched resources metadata alone is read.
+"""
 
 _BY_KIND: dict[str, tuple[Watch, ...]] = {
     "BackupBucket": (_SECRET,),

@@ -20,7 +20,7 @@ Guarantees:
 
 from generic.worker.actuator import GenericWorker
 from generic.worker.group import MachineGroup, in_zone, technical_id_of
-from generic.worker.poolhash import hash_of, pool_hash
+from generic.worker.poolhash import hash_of, pool_field, pool_hash
 from generic.worker.zones import share_of_zone
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "MachineGroup",
     "hash_of",
     "in_zone",
+    "pool_field",
     "pool_hash",
     "share_of_zone",
     "technical_id_of",

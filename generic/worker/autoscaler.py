@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from actuator.errors import ConfigurationError
 from actuator.v1alpha1 import ClusterAutoscalerOptions, Worker, WorkerPool
-from generic.worker.poolhash import field
+from generic.worker.poolhash import pool_field
 
 __all__ = ["autoscaler_annotations", "go_duration"]
 
@@ -40,7 +40,7 @@ def autoscaler_annotations(worker: Worker, pool: WorkerPool) -> dict[str, str]:
         try:
             found[name] = go_duration(text) if text else ""
         except ValueError as error:
-            path = field(worker, pool, f"clusterAutoscaler.{name}")
+            path = pool_field(worker, pool, f"clusterAutoscaler.{name}")
             raise ConfigurationError(f"{path}: {error}; correct it in the Shoot") from None
     return {_PREFIX + _dashed(name): value for name, value in found.items()}
 

@@ -29,7 +29,7 @@ from generic.machines import (
     TemplateMetadata,
 )
 from generic.worker.autoscaler import autoscaler_annotations
-from generic.worker.poolhash import IN_PLACE, MANUAL_IN_PLACE, field
+from generic.worker.poolhash import IN_PLACE, MANUAL_IN_PLACE, pool_field
 from generic.worker.zones import share_of_zone
 
 __all__ = ["POOL", "PURPOSE", "WORKER", "MachineGroup", "in_zone", "technical_id_of"]
@@ -195,7 +195,7 @@ def in_zone(
         try:
             return share_of_zone(amount, index, zones, pool.maximum)
         except ValueError as error:
-            where = field(worker, pool, path)
+            where = pool_field(worker, pool, path)
             raise ConfigurationError(f"{where}: {error}; correct it in the Shoot") from None
 
     return MachineGroup(

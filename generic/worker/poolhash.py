@@ -21,7 +21,7 @@ from actuator.meta import Raw, parse_time
 from actuator.v1alpha1 import Worker, WorkerPool
 from generic.worker.quantities import total
 
-__all__ = ["IN_PLACE", "MANUAL_IN_PLACE", "field", "hash_of", "in_place_hash", "pool_hash"]
+__all__ = ["IN_PLACE", "MANUAL_IN_PLACE", "hash_of", "in_place_hash", "pool_field", "pool_hash"]
 
 MANUAL_IN_PLACE = "ManualInPlaceUpdate"
 IN_PLACE = (MANUAL_IN_PLACE, "AutoInPlaceUpdate")
@@ -40,9 +40,10 @@ _EVICTION = (
 )
 
 
-def field(worker: Worker, pool: WorkerPool, name: str) -> str:
+def pool_field(worker: Worker, pool: WorkerPool, name: str) -> str:
     """The Worker and the path of a field of one of its pools, for error messages."""
-    index = [one.name for one in worker.spec.pools].index(pool.name)
+    indexes = {one.name: index for index, one in enumerate(worker.spec.pools)}
+    index = indexes.get(pool.name, pool.name)
     return f"Worker {worker.key}: spec.pools[{index}].{name}"
 
 
@@ -68,9 +69,10 @@ def pool_hash(
     without nodeAgentSecretName, and as `in_place_hash` does.
     """
     if not pool.node_agent_secret_name:
+        path = pool_field(worker, pool, "nodeAgentSecretName")
         raise ConfigurationError(
-            f"{field(worker, pool, 'nodeAgentSecretName')}: expected the name of a Secret, got "
-            "none; gardenlet sets it, so reconcile the Shoot"
+            f"{path}: expected the name of a Secret, got none; gardenlet sets it, so reconcile "
+            "the Shoot"
         )
     if pool.update_strategy not in IN_PLACE:
         return hash_of([pool.node_agent_secret_name, *additional])
@@ -97,9 +99,10 @@ def _version(worker: Worker, pool: WorkerPool, cluster: Cluster) -> str:
     version = pool.kubernetes_version or cluster.kubernetes_version
     parts = _MAJOR_MINOR.match(version)
     if parts is None:
+        path = pool_field(worker, pool, "kubernetesVersion")
         raise ConfigurationError(
-            f"{field(worker, pool, 'kubernetesVersion')}: expected a Kubernetes version such as "
-            f"1.33.1, got {version!r}; correct it in the Shoot"
+            f"{path}: expected a Kubernetes version such as 1.33.1, got {version!r}; correct it in "
+            "the Shoot"
         )
     return parts[1]
 
@@ -127,7 +130,7 @@ def _kubelet(worker: Worker, pool: WorkerPool) -> Iterator[str]:
     for name, value in given.items():
         if not isinstance(value, dict):
             raise ConfigurationError(
-                f"{field(worker, pool, f'kubeletConfig.{name}')}: expected an object, got "
+                f"{pool_field(worker, pool, f'kubeletConfig.{name}')}: expected an object, got "
                 f"{type(value).__name__}; correct it in the Shoot"
             )
     eviction = given.pop("evictionHard", None)
@@ -135,7 +138,7 @@ def _kubelet(worker: Worker, pool: WorkerPool) -> Iterator[str]:
         try:
             yield "-".join(total(one.get(name) for one in given.values()) for name in _RESERVED)
         except (ValueError, ArithmeticError) as error:
-            path = field(worker, pool, f"kubeletConfig.{'/'.join(given)}")
+            path = pool_field(worker, pool, f"kubeletConfig.{'/'.join(given)}")
             raise ConfigurationError(f"{path}: {error}; correct it in the Shoot") from None
     if eviction is not None:
         yield "-".join(str(eviction.get(name) or "") for name in _EVICTION)
