@@ -10,17 +10,15 @@ from actuator.cluster import Cluster
 from actuator.v1alpha1 import InPlaceUpdatesWorkerStatus, Worker, WorkerPool
 from generic.machines import DEPLOYMENT_NAME, Machine, MachineDeployment
 from generic.worker.group import POOL, MachineGroup
-from generic.worker.objects import MachineObjects
+from generic.worker.objects import MANAGER, MachineObjects
 from generic.worker.poolhash import IN_PLACE, MANUAL_IN_PLACE, in_place_hash
 
 __all__ = ["missing_in_place", "note_in_place_updates"]
 
+_NAMED = 3
 _CONDITION, _CANDIDATE = "InPlaceUpdate", "CandidateForUpdate"
 """Condition of a machine, and its reason until the machine is selected (machine-controller-manager,
 pkg/apis/machine/v1alpha1)."""
-
-
-_NAMED = 3
 
 
 def missing_in_place(
@@ -41,7 +39,7 @@ def missing_in_place(
     if selected:
         return f"{len(selected)} selected for an in-place update: {', '.join(selected[:_NAMED])}"
     uncounted = deployment.status.replicas - deployment.status.updated_replicas - len(old)
-    return f"{uncounted} updated but not counted" if uncounted > 0 else ""
+    return f"{MANAGER} to count {uncounted} updated ones" if uncounted > 0 else ""
 
 
 def _is_old(machine: Machine, group: MachineGroup, found: MachineObjects) -> bool:

@@ -203,6 +203,7 @@ def test_each_zone_has_its_class_and_its_share_of_the_pool(workers, seed_call, n
         one["metadata"]["name"]: one["spec"] for one in client.list(MACHINE_DEPLOYMENTS, namespace)
     }
     assert set(deployments) == {f"{namespace}-pool-z1", f"{namespace}-pool-z2"}
+    assert obj.status.provider_status is None, "the namespace is the technical ID"
     shares = {one.name: (one.minimum, one.maximum) for one in obj.status.machine_deployments}
     assert shares == {f"{namespace}-pool-z1": (1, 3), f"{namespace}-pool-z2": (0, 2)}
     classes = {one["metadata"]["name"]: one for one in client.list(MACHINE_CLASSES, namespace)}
