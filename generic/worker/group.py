@@ -191,9 +191,9 @@ def in_zone(
     settings = pool.machine_controller_manager
     preserved = settings.auto_preserve_failed_machine_max if settings else None
 
-    def share(amount: int | str, path: str = "") -> Any:
+    def share(amount: int | str, path: str = "", total: int = pool.maximum) -> Any:
         try:
-            return share_of_zone(amount, index, zones, pool.maximum)
+            return share_of_zone(amount, index, zones, total)
         except ValueError as error:
             where = pool_field(worker, pool, path)
             raise ConfigurationError(f"{where}: {error}; correct it in the Shoot") from None
@@ -205,7 +205,7 @@ def in_zone(
         minimum=share(pool.minimum),
         maximum=share(pool.maximum),
         max_surge=share(pool.max_surge, "maxSurge"),
-        max_unavailable=share(pool.max_unavailable, "maxUnavailable"),
+        max_unavailable=share(pool.max_unavailable, "maxUnavailable", pool.minimum),
         provider=provider,
         provider_spec=provider_spec,
         secret_data=secret_data,

@@ -137,9 +137,10 @@ def _annotations(group: MachineGroup, existing: Mapping[str, str]) -> dict[str, 
 def _update(
     client: Client, existing: MachineDeployment, group: MachineGroup, spec: MachineDeploymentSpec
 ) -> None:
-    """Write what differs, if the replicas are still those that were decided upon.
+    """Write what differs, if nobody changed the deployment since it was read.
 
-    The template keeps its annotations: other controllers set them, to restart machines say.
+    The resourceVersion is tested and not the replicas, which Go omits where they are 0. The
+    template keeps its annotations: other controllers set them, to restart machines say.
     """
     meta, template = existing.metadata, existing.spec.template
     labels = spec.template.metadata.labels
@@ -155,6 +156,7 @@ def _update(
         if new != old:
             changes.append(add(f"/metadata/{part}", new))
     if changes:
-        tests = [test("/metadata/uid", meta.uid), test("/spec/replicas", existing.spec.replicas)]
+        read = test("/metadata/resourceVersion", meta.resource_version)
+        tests = [test("/metadata/uid", meta.uid), read]
         where = (client, MACHINE_DEPLOYMENTS, meta.name, meta.namespace)
         patch_tested(*where, [*tests, *changes])

@@ -11,9 +11,9 @@ __all__ = ["share_of_zone"]
 def share_of_zone(amount: int | str, index: int, zones: int, total: int) -> int | str:
     """The share of zone number `index`: of a number, or of a percentage like "25%".
 
-    What cannot be shared evenly goes to the first zones. `total` is the pool's maximum: where
-    that is uneven, a percentage is weighted by the zone's part of it, rounded up. Raises
-    ValueError for a text that is not a percentage.
+    The first zones get the remainder. `total` is the pool's maximum, for maxUnavailable its
+    minimum: if the zones cannot share it evenly, a percentage is weighted by the zone's part of it,
+    rounded up. Raises ValueError for a text that is not a percentage.
     """
     if isinstance(amount, int):
         return _share(amount, index, zones)

@@ -196,6 +196,14 @@ def in_zone_of(given, status):
 
 
 TECHNICAL_ID = {"technicalID": "shoot--a--b"}
+
+
+def test_surge_is_weighted_by_the_maximum_and_unavailability_by_the_minimum():
+    amounts = {"minimum": 3, "maximum": 4, "maxSurge": "50%", "maxUnavailable": "50%"}
+    group = in_zone_of(amounts, TECHNICAL_ID)
+    assert (group.max_surge, group.max_unavailable) == ("50%", "67%")
+
+
 QUANTITY = r"expected a quantity such as 100m or 1Gi, got '{}'; correct it in the Shoot"
 RESERVED = r"Worker ns/worker: spec.pools\[1\].kubeletConfig.kubeReserved: "
 PROBLEMS = {
