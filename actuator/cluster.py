@@ -193,6 +193,12 @@ class Cluster(Object):
         return value if isinstance(value, str) else ""
 
     @property
+    def seed_kubernetes_version(self) -> str:
+        """The seed's Kubernetes version, or ""."""
+        value = _at(self.seed, "status", "kubernetesVersion")
+        return value if isinstance(value, str) else ""
+
+    @property
     def pod_cidrs(self) -> list[str]:
         """The shoot's pod networks: the one of the spec, then others of the status."""
         return self._cidrs("pods")

@@ -40,6 +40,7 @@ from actuator.v1alpha1 import ControlPlane
 from extensions.azurecontrolplane import parts, remedies
 from extensions.azurecontrolplane.config import ControlPlaneConfig
 from generic.controlplane import GenericControlPlane, Situation
+from generic.imagevector import load_images
 
 __all__ = ["PATIENCE", "AzureControlPlane"]
 
@@ -58,6 +59,9 @@ class AzureControlPlane(GenericControlPlane):
     access_secrets = (_CLOUD_CONTROLLER, parts.REMEDY)
     seed_objects = remedies.GROUPS
 
+    def __init__(self) -> None:
+        self._images = load_images(__file__)
+
     def validate(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> Iterable[FieldProblem]:
         """What is wrong with providerConfig."""
         return config_problems(ControlPlaneConfig, obj.spec)
@@ -71,11 +75,15 @@ class AzureControlPlane(GenericControlPlane):
         names = [_CLOUD_CONTROLLER]
         if _wants_remedies(at.control_plane):
             names.append(parts.REMEDY)
-        return [parts.deployment(name, at.namespace, at.replicas(1)) for name in names]
+        versions = at.cluster.kubernetes_version, at.cluster.seed_kubernetes_version
+        images = {name: self._images.find(name, *versions).reference for name in names}
+        scale = at.namespace, at.replicas(1)
+        return [parts.deployment(name, *scale, image) for name, image in images.items()]
 
     def shoot(self, at: Situation) -> list[Raw]:
         """The disks' driver."""
-        return [parts.node_driver()]
+        image = self._images.find(parts.NODE_DRIVER, at.cluster.kubernetes_version)
+        return [parts.node_driver(image.reference)]
 
     def storage_classes(self, at: Situation) -> list[Raw]:
         """The default one."""

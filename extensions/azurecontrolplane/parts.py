@@ -1,16 +1,16 @@
 """Manifests of the control plane's parts, in Python; a chart would do as well. Pure.
 
-Images are stand-ins: what matters here is what comes, goes, and in which order.
+Images (`images.yaml`) are placeholders: this sample shows which objects exist, and their order.
 """
 
 from __future__ import annotations
 
 from actuator.meta import Raw
 
-__all__ = ["REMEDY", "cloud_config", "deployment", "node_driver", "storage_class"]
+__all__ = ["NODE_DRIVER", "REMEDY", "cloud_config", "deployment", "node_driver", "storage_class"]
 
 REMEDY = "remedy-controller-azure"
-_IMAGE = "registry.example.org/pause:3.10"
+NODE_DRIVER = "csi-driver-node-disk"
 
 
 def cloud_config(namespace: str, region: str) -> Raw:
@@ -24,7 +24,7 @@ def cloud_config(namespace: str, region: str) -> Raw:
     }
 
 
-def deployment(name: str, namespace: str, replicas: int) -> Raw:
+def deployment(name: str, namespace: str, replicas: int, image: str) -> Raw:
     """A program in the seed that acts in the shoot, by the token that it asked for."""
     access = {"name": "access", "mountPath": "/var/run/secrets/gardener.cloud/shoot"}
     return {
@@ -33,20 +33,20 @@ def deployment(name: str, namespace: str, replicas: int) -> Raw:
         "metadata": {"name": name, "namespace": namespace},
         "spec": {
             "replicas": replicas,
-            **_template(name, [access], {"secret": {"secretName": f"shoot-access-{name}"}}),
+            **_template(name, image, [access], {"secret": {"secretName": f"shoot-access-{name}"}}),
         },
     }
 
 
-def node_driver() -> Raw:
+def node_driver(image: str) -> Raw:
     """The disks' driver on each node of the shoot."""
-    name = "csi-driver-node-disk"
+    name = NODE_DRIVER
     sockets = {"name": "access", "mountPath": "/csi"}
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
         "metadata": {"name": name, "namespace": "kube-system"},
-        "spec": _template(name, [sockets], {"emptyDir": {}}),
+        "spec": _template(name, image, [sockets], {"emptyDir": {}}),
     }
 
 
@@ -64,10 +64,10 @@ def storage_class() -> Raw:
     }
 
 
-def _template(name: str, mounts: list[Raw], volume: Raw) -> Raw:
+def _template(name: str, image: str, mounts: list[Raw], volume: Raw) -> Raw:
     labels = {"app.kubernetes.io/name": name}
     pod = {
-        "containers": [{"name": name, "image": _IMAGE, "volumeMounts": mounts}],
+        "containers": [{"name": name, "image": image, "volumeMounts": mounts}],
         "volumes": [{"name": mount["name"], **volume} for mount in mounts],
     }
     return {

@@ -20,6 +20,7 @@ from actuator.v1alpha1 import ContainerRuntime
 from extensions.local import shoot
 from extensions.local.config import check_none
 from extensions.local.managed import deploy, withdraw
+from generic.imagevector import load_images
 from generic.managedresources import PERMISSIONS
 
 __all__ = ["LocalContainerRuntime"]
@@ -32,6 +33,9 @@ class LocalContainerRuntime(Actuator[ContainerRuntime]):
 
     permissions = PERMISSIONS
 
+    def __init__(self) -> None:
+        self._images = load_images(__file__)
+
     def validate(
         self, ctx: Context, obj: ContainerRuntime, cluster: Cluster
     ) -> Iterable[FieldProblem]:
@@ -41,7 +45,8 @@ class LocalContainerRuntime(Actuator[ContainerRuntime]):
 
     def reconcile(self, ctx: Context, obj: ContainerRuntime, cluster: Cluster) -> None:
         """Afterwards the runtime is on its way to the pool's nodes."""
-        deploy(ctx, obj, _managed_name(obj), _manifests(obj))
+        image = self._images.find("local-runtime", cluster.kubernetes_version).reference
+        deploy(ctx, obj, _managed_name(obj), _manifests(obj, image))
 
     def delete(self, ctx: Context, obj: ContainerRuntime, cluster: Cluster) -> None:
         """Afterwards this pool has no such runtime any more."""
@@ -65,11 +70,11 @@ def _problems(obj: ContainerRuntime) -> Iterator[FieldProblem]:
         yield FieldProblem(field="spec.workerPool.selector.matchLabels", detail=detail)
 
 
-def _manifests(obj: ContainerRuntime) -> list[Raw]:
+def _manifests(obj: ContainerRuntime, image: str) -> list[Raw]:
     name = f"local-runtime-{obj.metadata.name}"
     nodes = obj.spec.worker_pool.selector.match_labels
-    binaries = {"path": obj.spec.binary_path, "type": "DirectoryOrCreate"}
+    binaries = {"hostPath": {"path": obj.spec.binary_path, "type": "DirectoryOrCreate"}}
     return [
-        shoot.daemon_set(name, node_selector=nodes, mounts={"/target": {"hostPath": binaries}}),
+        shoot.daemon_set(name, image, node_selector=nodes, mounts={"/target": binaries}),
         shoot.runtime_class(name, _HANDLER, nodes),
     ]

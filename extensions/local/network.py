@@ -21,6 +21,7 @@ from extensions.local.config import NetworkConfig
 from extensions.local.holding import hold, recorded, release
 from extensions.local.managed import deploy, withdraw
 from extensions.local.outside import Outside
+from generic.imagevector import load_images
 from generic.managedresources import PERMISSIONS
 
 __all__ = ["RESERVATION", "LocalNetwork"]
@@ -38,6 +39,7 @@ class LocalNetwork(Actuator[Network]):
 
     def __init__(self, outside: Outside) -> None:
         self._outside = outside
+        self._images = load_images(__file__)
 
     def validate(self, ctx: Context, obj: Network, cluster: Cluster) -> Iterable[FieldProblem]:
         """What is wrong with the ranges, the families, providerConfig."""
@@ -49,7 +51,9 @@ class LocalNetwork(Actuator[Network]):
         spec = obj.spec
         ranges = {"podCIDR": spec.pod_cidr, "serviceCIDR": spec.service_cidr}
         hold(ctx, self._outside, obj, cluster, type=RESERVATION, properties=ranges)
-        deploy(ctx, obj, _MANAGED_NAME, _manifests(read_config(NetworkConfig, spec), ranges))
+        image = self._images.find(_NAME, cluster.kubernetes_version).reference
+        manifests = _manifests(read_config(NetworkConfig, spec), ranges, image)
+        deploy(ctx, obj, _MANAGED_NAME, manifests)
         obj.status.ip_families = _families(spec)
 
     def delete(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
@@ -66,11 +70,11 @@ class LocalNetwork(Actuator[Network]):
         return recorded(obj, RESERVATION)
 
 
-def _manifests(config: NetworkConfig, ranges: Raw) -> list[Raw]:
+def _manifests(config: NetworkConfig, ranges: Raw, image: str) -> list[Raw]:
     volume = {"configMap": {"name": _NAME}}
     return [
         shoot.config_map(_NAME, {**ranges, "mtu": str(config.mtu)}),
-        shoot.daemon_set(_NAME, node_selector={}, mounts={"/etc/local-net": volume}),
+        shoot.daemon_set(_NAME, image, node_selector={}, mounts={"/etc/local-net": volume}),
     ]
 
 

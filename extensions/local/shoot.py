@@ -11,8 +11,6 @@ from actuator.meta import Raw
 __all__ = ["NAMESPACE", "config_map", "daemon_set", "runtime_class"]
 
 NAMESPACE = "kube-system"
-_IMAGE = "registry.example.org/pause:3.10"
-"""Stands in for the program that a real extension would bring to each node."""
 
 
 def config_map(name: str, data: Mapping[str, str]) -> Raw:
@@ -25,13 +23,15 @@ def config_map(name: str, data: Mapping[str, str]) -> Raw:
     }
 
 
-def daemon_set(name: str, *, node_selector: Mapping[str, str], mounts: Mapping[str, Raw]) -> Raw:
+def daemon_set(
+    name: str, image: str, *, node_selector: Mapping[str, str], mounts: Mapping[str, Raw]
+) -> Raw:
     """A program on each of the nodes; `mounts` maps paths in it to volumes of a pod."""
     labels = {"app.kubernetes.io/name": name}
     volumes = [{"name": f"v{index}", **volume} for index, volume in enumerate(mounts.values())]
     container = {
         "name": "local",
-        "image": _IMAGE,
+        "image": image,
         "volumeMounts": [
             {"name": f"v{index}", "mountPath": path} for index, path in enumerate(mounts)
         ],

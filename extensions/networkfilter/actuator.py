@@ -15,6 +15,7 @@ from actuator.v1alpha1 import Extension
 from extensions.networkfilter.config import FilterConfig
 from extensions.networkfilter.shoot import manifests
 from generic import managedresources
+from generic.imagevector import load_images
 
 __all__ = ["MANAGED_NAME", "ORIGIN", "NetworkFilter"]
 
@@ -28,13 +29,17 @@ class NetworkFilter(Actuator[Extension]):
     finalizer = "extensions.gardener.cloud/networking-filter"
     permissions = managedresources.PERMISSIONS
 
+    def __init__(self) -> None:
+        self._images = load_images(__file__)
+
     def validate(self, ctx: Context, obj: Extension, cluster: Cluster) -> Iterable[FieldProblem]:
         """What is wrong with providerConfig."""
         return config_problems(FilterConfig, obj.spec)
 
     def reconcile(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Afterwards the filter is on its way into the shoot."""
-        wanted = manifests(read_config(FilterConfig, obj.spec).blocked)
+        image = self._images.find("network-filter", cluster.kubernetes_version)
+        wanted = manifests(read_config(FilterConfig, obj.spec).blocked, image.reference)
         namespace = obj.metadata.namespace
         managedresources.deploy_for_shoot(
             ctx.client, namespace, MANAGED_NAME, wanted, origin=ORIGIN

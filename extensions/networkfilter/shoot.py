@@ -12,27 +12,25 @@ __all__ = ["manifests"]
 _NAME = "network-filter"
 _META: Raw = {"name": _NAME, "namespace": "kube-system"}
 _LABELS = {"app.kubernetes.io/name": _NAME}
-_IMAGE = "registry.example.org/network-filter:1.0"
-"""Stands in for the program that a real extension would bring to each node."""
 
 
-def manifests(blocked: Sequence[str]) -> list[Raw]:
+def manifests(blocked: Sequence[str], image: str) -> list[Raw]:
     """The list of blocked ranges, and a program on each node that reads it."""
     text = "".join(f"{one}\n" for one in blocked)
     return [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _META, "data": {"blocked": text}},
-        _daemon_set(hashlib.sha256(text.encode()).hexdigest()),
+        _daemon_set(image, hashlib.sha256(text.encode()).hexdigest()),
     ]
 
 
-def _daemon_set(checksum: str) -> Raw:
+def _daemon_set(image: str, checksum: str) -> Raw:
     """A changed list changes `checksum`, which makes new pods."""
     annotations = {f"checksum/configmap-{_NAME}": checksum}
     mount = {"name": "blocked", "mountPath": "/etc/network-filter"}
     pod = {
         "hostNetwork": True,
         "tolerations": [{"operator": "Exists"}],
-        "containers": [{"name": _NAME, "image": _IMAGE, "volumeMounts": [mount]}],
+        "containers": [{"name": _NAME, "image": image, "volumeMounts": [mount]}],
         "volumes": [{"name": "blocked", "configMap": {"name": _NAME}}],
     }
     return {

@@ -12,6 +12,7 @@ import logging
 import re
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import yaml
 from actuator.errors import ActuatorError
 from actuator.meta import Raw
 from generic.charts.helm import HelmNotFound, find_helm, helm_environment
+from generic.imagevector import ImageSource
 
 __all__ = ["Chart", "render", "said_of_chart"]
 
@@ -54,6 +56,8 @@ class Chart:
     namespace: str
     values: Raw = attrs.field(factory=dict, repr=False)
     name: str = "extension"
+    images: Iterable[ImageSource] = ()
+    """Templates see their references by name, as .Values.images."""
 
 
 def render(chart: Chart, kubernetes_version: str) -> list[Raw]:
@@ -76,13 +80,14 @@ def render(chart: Chart, kubernetes_version: str) -> list[Raw]:
 
 def _template(chart: Chart, path: Path, kubernetes_version: str, folder: Path) -> str:
     command: list[str | Path] = [_helm(chart), "template", chart.name, path]
+    images = {image.name: image.reference for image in chart.images}
     command += ["--namespace", chart.namespace, "--values", "-", "--include-crds", "--no-hooks"]
     if kubernetes_version:
         command += ["--kube-version", kubernetes_version]
     try:
         done = subprocess.run(
             command,
-            input=json.dumps(chart.values),
+            input=json.dumps({"images": images, **chart.values}),
             capture_output=True,
             check=False,
             env=helm_environment(folder),
