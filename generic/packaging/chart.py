@@ -80,11 +80,13 @@ def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
     `manager` has `OPTIONS`.
     """
     pods = deployment.spec(chart.name, chart.extension, chart.types, manager.options)
+    images = {"images_overwrite.yaml": deployment.IMAGES}
     single = {
         "deployment": _manifest(chart, "apps/v1", "Deployment", spec=pods),
         "service": _service(chart),
         "serviceaccount": _manifest(chart, "v1", "ServiceAccount"),
         "poddisruptionbudget": _disruption_budget(chart),
+        "configmap": _manifest(chart, "v1", "ConfigMap", data=images),
     }
     files = {f"templates/{name}.yaml": yaml_text(manifest) for name, manifest in single.items()}
     return {
@@ -151,6 +153,7 @@ def _values(chart: Chart, manager: Manager) -> Raw:
         "drain": hook.VALUES,
         "networkLabels": deployment.networks(manager),
         "env": [{"name": name, "value": value} for name, value in deployment.MALLOC.items()],
+        "imageVectorOverwrite": {"images": []},
     }
 
 

@@ -51,6 +51,9 @@ _NOBODY = 65532
 _IN_RUNTIME_CLUSTER = frozenset({"BackupBucket", "BackupEntry", "DNSRecord", "Extension"})
 """The kinds of Gardener that gardener-operator brings to a garden runtime cluster."""
 _TO = "networking.gardener.cloud/to-"
+_IMAGES = "{{ $v := .Values.imageVectorOverwrite }}"
+IMAGES = _IMAGES + '{{ kindIs "string" $v | ternary $v (toYaml $v) | toJson }}'
+"""The text of the image vector that overwrites ours; the value is text or an object."""
 _SHOOTS = "networking.resources.gardener.cloud/to-all-shoots-kube-apiserver-tcp-443"
 
 
@@ -77,6 +80,7 @@ def spec(name: str, extension: str, types: Sequence[str], options: Options) -> R
 
 def pod(account: str, only: Raw) -> Raw:
     """The spec of a restricted pod of this service account, with this container."""
+    images = {"name": "images", "configMap": {"name": account}}
     return {
         "serviceAccountName": account,
         "priorityClassName": _either("priorityClassName", ".Values.priorityClassName"),
@@ -88,13 +92,15 @@ def pod(account: str, only: Raw) -> Raw:
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [only],
-        "volumes": [{"name": "tmp", "emptyDir": {}}],
+        "volumes": [{"name": "tmp", "emptyDir": {}}, images],
     }
 
 
 def container(name: str, command: str, arguments: Sequence[str]) -> Raw:
     """A container of the extension's image that runs `actuator COMMAND` with these arguments."""
     digest = 'ternary "@" ":" (hasPrefix "sha256:" .Values.image.tag)'
+    mounts = [("tmp", "/tmp"), ("images", "/images")]  # noqa: S108 - the pod's own
+    own = '"name" "IMAGEVECTOR_OVERWRITE" "value" "/images/images_overwrite.yaml"'
     image = f"{{{{ .Values.image.repository }}}}{{{{ {digest} }}}}{{{{ .Values.image.tag }}}}"
     return {
         "name": name,
@@ -102,14 +108,14 @@ def container(name: str, command: str, arguments: Sequence[str]) -> Raw:
         "imagePullPolicy": "{{ .Values.image.pullPolicy }}",
         "command": ["actuator", command],
         "args": list(arguments),
-        "env": "{{ toJson .Values.env }}",
+        "env": f"{{{{ toJson (append .Values.env (dict {own})) }}}}",
         "resources": "{{ toJson .Values.resources }}",
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         },
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 - the pod's own
+        "volumeMounts": [{"name": name, "mountPath": path} for name, path in mounts],
     }
 
 
@@ -170,6 +176,7 @@ def _pod_metadata(name: str) -> Raw:
         "prometheus.io/name": name,
         "prometheus.io/scrape": "true",
         "prometheus.io/port": "{{ .Values.metricsPort | quote }}",
+        "checksum/images": "{{ toJson .Values.imageVectorOverwrite | sha256sum }}",
     }
     own = {key: f'"{value}"' for key, value in reaches(name).items()} | {_INSTANCE: ".Release.Name"}
     pairs = " ".join(f'"{key}" {value}' for key, value in own.items())

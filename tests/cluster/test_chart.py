@@ -56,6 +56,7 @@ def extension(manager):
 """
 RESOURCES = {
     "ServiceAccount": Resource("v1", "serviceaccounts"),
+    "ConfigMap": Resource("v1", "configmaps"),
     "Service": Resource("v1", "services"),
     "Deployment": Resource("apps/v1", "deployments"),
     "PodDisruptionBudget": Resource("policy/v1", "poddisruptionbudgets"),

@@ -1,0 +1,138 @@
+"""An operator replaces container images: from the chart's value to the manifest in the shoot."""
+
+import base64
+import json
+import subprocess
+
+import pytest
+import yaml
+from builders import cluster
+from harness import eventually
+from shootside import Extended, shoot_managers
+
+from actuator.interface import Resource, resource_of
+from actuator.v1alpha1 import ContainerRuntime, ControlPlane, Extension, Network
+from extensions import azurecontrolplane, local, networkfilter
+from generic.charts import find_helm
+from generic.cli.chart import chart
+from generic.managedresources import ManagedResource
+
+SECRETS = Resource("v1", "secrets")
+MANAGED = resource_of(ManagedResource.KIND)
+NEW = {"images": [{"name": "network-filter", "ref": "mirror.example.org/filter:2"}]}
+
+
+@pytest.fixture
+def rendered(tmp_path):
+    """Objects of the network filter's chart with these values, by kind."""
+    command = ["extensions.networkfilter:extension", "--output", str(tmp_path), "--name", "mine"]
+    chart.main(command, standalone_mode=False)
+
+    def render(**values):
+        command = [find_helm(print), "template", "release", tmp_path / "mine", "--no-hooks"]
+        for key, value in values.items():
+            command += ["--set-json", f"{key}={json.dumps(value)}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        return {one["kind"]: one for one in yaml.safe_load_all(done.stdout) if one}
+
+    return render
+
+
+def overwrite(objects) -> str:
+    """The text of the file that the pod's IMAGEVECTOR_OVERWRITE names, found by its mounts."""
+    pod = objects["Deployment"]["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    [path] = [one["value"] for one in container["env"] if one["name"] == "IMAGEVECTOR_OVERWRITE"]
+    folder, _, name = path.rpartition("/")
+    [mount] = [one for one in container["volumeMounts"] if one["mountPath"] == folder]
+    [volume] = [one for one in pod["volumes"] if one["name"] == mount["name"]]
+    assert volume["configMap"]["name"] == objects["ConfigMap"]["metadata"]["name"]
+    assert container["env"][0]["name"] == "MALLOC_ARENA_MAX"
+    return objects["ConfigMap"]["data"][name]
+
+
+@pytest.mark.parametrize("value", [NEW, yaml.dump(NEW)], ids=["object", "text"])
+def test_the_value_becomes_the_file_that_the_pod_reads(value, rendered):
+    assert yaml.safe_load(overwrite(rendered(imageVectorOverwrite=value))) == NEW
+
+
+@pytest.mark.parametrize("value", ["", None, {"images": []}])
+def test_without_a_value_the_file_replaces_nothing(value, rendered, tmp_path, monkeypatch):
+    (tmp_path / "empty.yaml").write_text(overwrite(rendered(imageVectorOverwrite=value)))
+    monkeypatch.setenv("IMAGEVECTOR_OVERWRITE", str(tmp_path / "empty.yaml"))
+    networkfilter.NetworkFilter()
+
+
+def test_a_changed_value_replaces_the_pods(rendered):
+    pods = [rendered(**value) for value in ({}, {"imageVectorOverwrite": NEW})]
+    annotations = [one["Deployment"]["spec"]["template"]["metadata"]["annotations"] for one in pods]
+    assert annotations[0]["checksum/images"] != annotations[1]["checksum/images"]
+
+
+VERSIONS = {"targetVersion": "1.31.x", "runtimeVersion": "1.29.x"}
+"""Of the shoot and of its seed, as the Cluster below has them."""
+IN_SHOOT = {"targetVersion": "1.31.x", "runtimeVersion": "1.31.x"}
+POOL = {"name": "a", "selector": {"matchLabels": {"pool": "a"}}}
+SAMPLES = {
+    "network filter": (
+        lambda _folder: networkfilter.NetworkFilter(),
+        (Extension, {}),
+        {"network-filter": IN_SHOOT},
+    ),
+    "control plane": (
+        lambda _folder: azurecontrolplane.AzureControlPlane(),
+        (ControlPlane, {"region": "eu-1", "secretRef": {"name": "cloudprovider"}}),
+        {
+            "cloud-controller-manager": VERSIONS,
+            "remedy-controller-azure": VERSIONS,
+            "csi-driver-node-disk": IN_SHOOT,
+        },
+    ),
+    "network": (
+        lambda folder: local.LocalNetwork(local.Outside(folder)),
+        (Network, {"podCIDR": "100.96.0.0/11", "serviceCIDR": "100.64.0.0/13"}),
+        {"local-net": IN_SHOOT},
+    ),
+    "container runtime": (
+        lambda _folder: local.LocalContainerRuntime(),
+        (ContainerRuntime, {"binaryPath": "/var/bin", "workerPool": POOL}),
+        {"local-runtime": IN_SHOOT},
+    ),
+}
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_the_overwritten_images_of_each_sample_reach_their_cluster(
+    sample, admin, seed, start, namespace, rendered, tmp_path, monkeypatch
+):
+    """One entry for these versions of shoot and seed, and one for others, which must not count."""
+    make, (cls, spec), images = SAMPLES[sample]
+    others = [{"name": name, "ref": "wrong:1", "targetVersion": "< 1.31"} for name in images]
+    new = [{"name": name, "ref": f"mirror/{name}:2", **images[name]} for name in images]
+    value = {"images": [*others, *new]}
+    (tmp_path / "overwrite.yaml").write_text(overwrite(rendered(imageVectorOverwrite=value)))
+    monkeypatch.setenv("IMAGEVECTOR_OVERWRITE", str(tmp_path / "overwrite.yaml"))
+    shoot = {"metadata": {"name": "s"}, "spec": {"kubernetes": {"version": "1.31.2"}}}
+    seed_object = {"status": {"kubernetesVersion": "v1.29.4-gke.1"}}
+    seed.update_cluster(cluster(namespace, shoot=shoot, seed=seed_object))
+    with shoot_managers(admin, namespace) as shoots:
+        start(make(tmp_path))
+        extended = Extended(seed, shoots, cls)
+        extended.deploy("reconcile", **spec)
+        eventually(extended.is_ready)
+    found = {one["image"] for one in containers(manifests(extended))}
+    assert found == {f"mirror/{name}:2" for name in images}
+
+
+def manifests(extended) -> list[dict]:
+    """Everything that the ManagedResources in the shoot's namespace bring."""
+    managed = extended.client.list(MANAGED, extended.namespace)
+    names = [one["name"] for obj in managed for one in obj["spec"]["secretRefs"]]
+    secrets = [extended.client.get(SECRETS, name, extended.namespace) for name in names]
+    texts = [base64.b64decode(text) for one in secrets for text in one["data"].values()]
+    return [obj for text in texts for obj in yaml.safe_load_all(text) if obj]
+
+
+def containers(objects) -> list[dict]:
+    pods = [one["spec"]["template"]["spec"] for one in objects if "template" in one.get("spec", {})]
+    return [container for pod in pods for container in pod["containers"]]
