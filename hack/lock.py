@@ -2,8 +2,8 @@
 
 `constraints.txt` has everything that running, testing and building the project takes, hashed, for
 each Python and platform we support; `constraints-go.txt` has the Go toolchain alone, 250 MB that
-only a machine without a recent Go needs. No index is named in them: where packages come from is
-the user's setting. uv resolves, in an environment of its own that is removed again.
+only a machine without a recent Go needs; `requirements.txt` has what an image of the samples needs.
+No index is named in them: the user's settings choose it. uv resolves, in a temporary environment.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ def main() -> None:
         uv = _install_uv(Path(directory))
         everything = ["pyproject.toml", "-", "--extra=dev", f"--no-emit-package={GO}"]
         _compile(uv, ROOT / "constraints.txt", [*everything, *upgrade], BUILD)
+        image = ["pyproject.toml", *map("--extra={}".format, ("aws", "database", "secrets"))]
+        _compile(uv, ROOT / "requirements.txt", [*image, "--constraint=constraints.txt"], ())
         _compile(uv, ROOT / "constraints-go.txt", ["-", *upgrade], [f"{GO}>=1.26"])
 
 

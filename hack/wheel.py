@@ -14,6 +14,8 @@ DIST = ROOT / "dist"
 PACKAGES = {"actuator", "generic", "extensions"}
 NEEDED = [
     *(f"{package}/py.typed" for package in sorted(PACKAGES)),
+    *(f"generic/packaging/image/{name}" for name in ("Dockerfile", "Dockerfile.dockerignore")),
+    *(f"extensions/{name}/images.yaml" for name in ("azurecontrolplane", "local", "networkfilter")),
     *(
         f"generic/envtest/assets/{module}/{name}"
         for module in ("etcd", "kubernetes")

@@ -25,7 +25,7 @@ from generic.packaging.registration import (
 )
 from generic.packaging.text import packed, plain_text
 
-__all__ = ["chart"]
+__all__ = ["chart", "write"]
 
 _LATE = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer"])
 _LATEST = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer", "AfterWorker"])
@@ -147,7 +147,7 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
         click.echo("no Gardener kind is served: there is a chart, and no registration", err=True)
     written = {f"{chosen}/{file}": text for file, text in files.items()}
     for file, text in {**written, **registration}.items():
-        _write(output / file, text)
+        write(output / file, text)
         click.echo(output / file)
 
 
@@ -162,8 +162,8 @@ def _name(extension: str) -> str:
     return f"extension-{module.rpartition('.')[2]}".replace("_", "-").lower()
 
 
-def _write(path: Path, text: str) -> None:
-    """Raises ConfigurationError where the file cannot be written."""
+def write(path: Path, text: str) -> None:
+    """Write a file and its folders. Raises ConfigurationError if that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -25,6 +25,7 @@ _COMMANDS = {
     "crds": ("generic.cli.install", "Prints the CustomResourceDefinitions of our kinds."),
     "rules": ("generic.cli.monitoring", "Prints recording rules and alerts for Prometheus."),
     "dashboards": ("generic.cli.monitoring", "Prints dashboards for Grafana."),
+    "image": ("generic.cli.image", "Write the Dockerfile of an extension."),
     "chart": ("generic.cli.chart", "Writes the Helm chart and registration of an extension."),
 }
 

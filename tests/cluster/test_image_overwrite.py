@@ -136,3 +136,13 @@ def manifests(extended) -> list[dict]:
 def containers(objects) -> list[dict]:
     pods = [one["spec"]["template"]["spec"] for one in objects if "template" in one.get("spec", {})]
     return [container for pod in pods for container in pod["containers"]]
+
+
+def test_a_wrong_overwrite_stops_the_manager_at_its_start(command, tmp_path, monkeypatch):
+    wrong = tmp_path / "overwrite.yaml"
+    wrong.write_text("images: [{name: network-filter}]")
+    monkeypatch.setenv("IMAGEVECTOR_OVERWRITE", str(wrong))
+    done = command("run", "extensions.networkfilter:extension")
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"Error: {wrong} is not a valid image vector: [0]: image 'network-f")

@@ -1,0 +1,328 @@
+"""`actuator image`: the Dockerfile, and that what it copies is enough to run an extension."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+import yaml
+from dockerfile import Builder, BuildError, Image
+from harness import PATIENCE, eventually
+from shootside import Extended, shoot_managers
+
+from actuator.errors import ConfigurationError
+from actuator.interface import Resource
+from actuator.v1alpha1 import Extension
+from extensions.networkfilter.actuator import MANAGED_NAME
+from generic.charts import find_helm
+from generic.charts.helm import helm_module
+from generic.cli.image import image as image_command
+from generic.envtest.golang import find_go
+from generic.packaging import deployment
+
+ROOT = Path(__file__).parents[2]
+NOBODY = 65532
+PROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[project]
+name = "mine"
+version = "1.0"
+dependencies = ["gardener-actuator"]
+[project.optional-dependencies]
+cloud = ["boto3"]
+[tool.hatch.build.targets.wheel]
+packages = ["mine"]
+"""
+MODULE = """
+from actuator import Actuator
+from actuator.v1alpha1 import Infrastructure
+import boto3
+
+class Network(Actuator[Infrastructure]):
+    def reconcile(self, ctx, infrastructure, cluster): ...
+    def delete(self, ctx, infrastructure, cluster): ...
+
+def extension(manager):
+    manager.add(Network(), type="mine")
+"""
+
+
+def wheel(project: Path, into: Path) -> Path:
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", f"--outdir={into}"]
+    subprocess.run([*build, project], check=True, capture_output=True, timeout=300)
+    return max(into.glob("*.whl"), key=lambda path: path.stat().st_mtime_ns)
+
+
+@pytest.fixture(scope="module")
+def work():
+    """A folder that others may look into, as they may into an image."""
+    with tempfile.TemporaryDirectory(prefix="image-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def framework(work) -> Path:
+    return wheel(ROOT, work / "wheels")
+
+
+def as_nobody() -> dict:
+    """How a process is started as the image's user, where this one may do that."""
+    return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+@pytest.fixture(scope="module")
+def bases(work) -> dict[str, Image]:
+    """In place of the base images: a Python that the image's user may run, and Go."""
+    tried = [sys._base_executable, "/usr/bin/python3"]
+    for python in tried:
+        try:
+            subprocess.run([python, "-c", "import venv"], check=True, timeout=60, **as_nobody())
+            break
+        except (OSError, subprocess.CalledProcessError):
+            continue
+    else:
+        pytest.fail(f"user {NOBODY} may run none of {tried}")
+    programs = work / "base" / "bin"
+    programs.mkdir(parents=True)
+    for name, program in (("python", python), ("pip", f"{sys.executable} -m pip")):
+        (programs / name).write_text(f'#!/bin/sh\nexec {program} "$@"\n')
+        (programs / name).chmod(0o755)
+    (work / "base" / "go" / "usr" / "local").mkdir(parents=True)
+    goroot = find_go(helm_module().go_version).resolve().parents[1]
+    (work / "base" / "go" / "usr" / "local" / "go").symlink_to(goroot)
+    (work / "base" / "empty").mkdir()
+    env = {"PATH": f"{programs}:{os.defpath}"}
+    return {"BASE": Image(work / "base" / "empty", env), "GO": Image(work / "base" / "go", env)}
+
+
+def project(folder: Path, *wheels: Path, requirements: str) -> Path:
+    (folder / "dist").mkdir(parents=True)
+    for path in wheels:
+        shutil.copy(path, folder / "dist")
+    (folder / "requirements.txt").write_text(requirements)
+    return folder
+
+
+LOCK = (ROOT / "requirements.txt").read_text()
+
+
+def write(folder: Path, *arguments: str) -> None:
+    image_command.main([*arguments, "--output", str(folder)], standalone_mode=False)
+
+
+def start(image: Image, *arguments: str, **env: str) -> subprocess.Popen[str]:
+    """What the kubelet does: the image's variables, its user, nothing else."""
+    names = [image.entrypoint[0], *image.entrypoint[1:], *(arguments or image.command)]
+    return subprocess.Popen(
+        names,
+        cwd=f"{image.files}{image.directory}",
+        env={**image.env, **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        **as_nobody(),
+    )
+
+
+def output_of(image: Image, *arguments: str) -> str:
+    process = start(image, *arguments)
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, output
+    return output
+
+
+def programs_of(image: Image) -> set[str]:
+    """Programs that a container could run, beside those of the base image."""
+    found = {path.name for path in image.files.rglob("bin/*")}
+    assert not found & {"go", "gcc", "cc", "ld", "make", "pip", "pip3"}
+    assert not (image.files / "src").exists()
+    return found
+
+
+@pytest.mark.long
+def test_the_image_of_a_sample_runs_a_manager_and_nothing_is_written_into_it(
+    work, framework, bases, admin, seed, environment, namespace
+):
+    """As the chart's user, on files of root; the kubeconfig stands for the account of a pod."""
+    context = project(work / "samples", framework, requirements=LOCK)
+    write(context, "extensions.aws:extension", "--extra", "aws")
+    image = Builder(context, work / "stages", bases).build()
+    assert "helm" not in programs_of(image)
+    assert image.command == ["run", "extensions.aws:extension"]
+    assert "--leader-election" in output_of(image, *image.command, "--help")
+    assert '"infrastructures"' in output_of(image, "rbac", image.command[1])
+
+    before = files_of(image)
+    if os.geteuid():  # then these files are ours
+        for path in [image.files, *image.files.rglob("*")]:
+            if not path.is_symlink():
+                path.chmod(path.stat().st_mode & ~0o222)
+    mounted = work / "mounted"
+    mounted.mkdir(mode=0o755)
+    kubeconfig, images = mounted / "kubeconfig", mounted / "images.yaml"
+    kubeconfig.touch(mode=0o600)
+    kubeconfig.write_bytes(environment.kubeconfig.read_bytes())
+    if not os.geteuid():
+        os.chown(kubeconfig, NOBODY, NOBODY)
+    entry = {"name": "network-filter", "ref": "mirror/filter:2"}
+    images.write_text(yaml.dump({"images": [entry]}))
+    arguments = ["run", "extensions.networkfilter:extension", "--kubeconfig", str(kubeconfig)]
+    ports = ["--metrics-bind-address=:0", "--health-bind-address=:0"]
+    process = start(image, *arguments, *ports, IMAGEVECTOR_OVERWRITE=str(images))
+    try:
+        with shoot_managers(admin, namespace) as shoots:
+            extended = Extended(seed, shoots, Extension)
+            extended.deploy("reconcile", type="networking-filter")
+
+            def ready():
+                assert process.poll() is None, process.stdout.read()
+                return extended.is_ready()
+
+            eventually(ready)
+            [secret] = extended.managed(MANAGED_NAME)["spec"]["secretRefs"]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.communicate()
+    data = extended.client.get(Resource("v1", "secrets"), secret["name"], namespace)["data"]
+    assert b"mirror/filter:2" in b"".join(base64.b64decode(one) for one in data.values())
+    assert files_of(image) == before
+
+
+@pytest.mark.long
+def test_the_image_of_an_authors_project_has_helm_where_it_is_asked_for(
+    work, framework, bases, monkeypatch
+):
+    """The project's wheel depends on the framework's, which its lock names with a hash."""
+    source = work / "source"
+    (source / "mine").mkdir(parents=True)
+    (source / "pyproject.toml").write_text(PROJECT)
+    (source / "mine" / "__init__.py").write_text(MODULE)
+    digest = hashlib.sha256(framework.read_bytes()).hexdigest()
+    lock = f"{LOCK}\ngardener-actuator==0.1.0 --hash=sha256:{digest}\n"
+    context = project(work / "author", wheel(source, work / "own"), framework, requirements=lock)
+    monkeypatch.syspath_prepend(source)
+    write(context, "mine:extension", "--extra", "cloud", "--helm")
+    monkeypatch.setenv("ACTUATOR_HELM", str(find_helm(print)))  # to build it takes minutes
+    image = Builder(context, work / "author-stages", bases).build()
+    assert programs_of(image) >= {"actuator", "helm"}
+    assert "--leader-election" in output_of(image, *image.command, "--help")
+    assert '"infrastructures"' in output_of(image, "rbac", "mine:extension")
+
+    code = "from generic.charts import find_helm; print(find_helm(print))"
+    found = subprocess.run(
+        [image.files / "opt/extension/bin/python", "-c", code],
+        env={**image.env, "PATH": f"{image.files}/usr/local/bin:{image.env['PATH']}"},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        **as_nobody(),
+    )
+    assert found.stdout.strip() == f"{image.files}/usr/local/bin/helm"
+
+
+def files_of(image: Image) -> dict[str, int]:
+    return {str(path): path.lstat().st_mtime_ns for path in image.files.rglob("*")}
+
+
+@pytest.fixture
+def build(work, framework, bases, tmp_path):
+    """Builds the AWS sample's image with this lock."""
+
+    def make(requirements: str, *extras: str) -> Image:
+        context = project(tmp_path / "context", framework, requirements=requirements)
+        write(context, "extensions.aws:extension", *(f"--extra={one}" for one in extras))
+        return Builder(context, tmp_path / "stages", bases).build()
+
+    return make
+
+
+def of_lock(name: str) -> str:
+    [found] = re.findall(rf"^{name}==(?:.+\\\n)*.+\n", LOCK, re.MULTILINE)
+    return found
+
+
+@pytest.mark.parametrize("extras", [(), ("aws",), ("aws", "database")])
+def test_a_dependency_that_the_lock_lacks_ends_the_build(extras, build):
+    with pytest.raises(BuildError, match=r"No matching distribution found for (?!gardener)"):
+        build(of_lock("attrs"), *extras)
+
+
+def test_a_dependency_with_another_hash_ends_the_build(build):
+    wrong = re.sub("sha256:[0-9a-f]{8}", "sha256:00000000", of_lock("attrs"))
+    with pytest.raises(BuildError, match="DO NOT MATCH THE HASHES"):
+        build(wrong)
+
+
+def test_the_lock_of_images_has_the_versions_and_hashes_that_are_tested():
+    entries = re.compile(r"^\S+==(?:.+\\\n)*.+\n", re.MULTILINE)
+    tested = set(entries.findall((ROOT / "constraints.txt").read_text()))
+    image = entries.findall(LOCK)
+    assert len(image) > 10
+    assert [one.partition(" ")[0] for one in image if one not in tested] == []
+
+
+@pytest.fixture
+def written(tmp_path) -> str:
+    """The Dockerfile of the default."""
+    write(tmp_path, "extensions.aws:extension")
+    return (tmp_path / "Dockerfile").read_text()
+
+
+def test_the_image_has_the_user_and_the_program_that_the_chart_expects(written):
+    pod = deployment.pod("mine", deployment.container("mine", "run", []))
+    security = pod["securityContext"]
+    assert f"\nUSER {security['runAsUser']}:{security['runAsGroup']}\n" in written
+    program, _ = pod["containers"][0]["command"]
+    assert f'\nENTRYPOINT ["{program}"]\n' in written
+    [mount] = [one for one in pod["containers"][0]["volumeMounts"] if one["name"] == "tmp"]
+    assert f" HOME={mount['mountPath']} " in written
+
+
+def test_the_base_images_are_arguments_and_new_enough(written):
+    defaults = dict(re.findall(r"^ARG (\w+)=(.*)$", written, re.MULTILINE))
+    python, go = (re.findall(r"\d+", defaults[name]) for name in ("BASE", "GO"))
+    assert tuple(map(int, python)) >= (3, 11)
+    assert tuple(map(int, go)) >= helm_module().go_version[:2]
+    assert set(re.findall(r"^FROM (\S+)", written, re.MULTILINE)) == {
+        "${BASE}",
+        "${GO}",
+        "build",
+        "with-helm-${HELM}",
+    }
+    assert defaults["HELM"] == "no"
+
+
+def test_an_extension_that_cannot_be_imported_gets_no_dockerfile(tmp_path):
+    with pytest.raises(ConfigurationError, match="no_such_module"):
+        write(tmp_path, "no_such_module:extension")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        write(tmp_path / "file" / "x", "extensions.aws:extension")
+
+
+def test_as_a_command_it_says_what_it_has_written(command, tmp_path):
+    done = command("image", "extensions.aws:extension", "--output", tmp_path / "new")
+    assert done.returncode == 0, done.stderr
+    written = {Path(line) for line in done.stdout.splitlines()}
+    assert written == set((tmp_path / "new").iterdir())
+    assert {path.name for path in written} == {"Dockerfile", "Dockerfile.dockerignore"}
+    assert not any("@" in path.read_text().replace("@sha256", "") for path in written)
