@@ -22,7 +22,7 @@ NEEDED = [
         for name in ("go.mod", "go.sum")
     ),
 ]
-ENTRY_POINTS = ("actuator = generic.cli.main:main", "actuator = generic.envtest.pytest_plugin")
+ENTRY_POINTS = ("actuator = generic.cli.main:main",)
 
 
 def main() -> None:
