@@ -15,6 +15,7 @@ from actuator.cluster import Cluster
 from actuator.meta import Raw, parse_time
 
 __all__ = [
+    "CHECKSUM_DIGITS",
     "Authority",
     "Certificate",
     "Config",
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 _YEAR = timedelta(days=365)
-_DIGITS = 8
+CHECKSUM_DIGITS = 8
 
 
 class Usage(StrEnum):
@@ -38,12 +39,14 @@ class Usage(StrEnum):
 
 
 class RotationPhase(StrEnum):
-    """A phase of rotation in which something changes; "" is all others."""
+    """A phase of the rotation of certificate authorities; "" is none, or one not listed here."""
 
     NONE = ""
     PREPARING = "Preparing"
+    WAITING = "WaitingForWorkersRollout"
     PREPARED = "Prepared"
     COMPLETING = "Completing"
+    COMPLETED = "Completed"
 
 
 @attrs.frozen(kw_only=True)
@@ -55,8 +58,11 @@ class Rotation:
 
     @property
     def keeps_old(self) -> bool:
-        """Whether the former authorities are still trusted."""
-        return self.phase in (RotationPhase.PREPARING, RotationPhase.PREPARED)
+        """Whether the former authorities are still trusted: in every phase but the last two.
+
+        Source: Gardener's extension library, `extensions/pkg/util/secret/manager`.
+        """
+        return self.phase not in (RotationPhase.COMPLETING, RotationPhase.COMPLETED)
 
     @property
     def stamp(self) -> str:
@@ -118,7 +124,7 @@ def checksum_of(config: Config, *more: str) -> str:
     """
     data = attrs.asdict(config, filter=_is_lasting, value_serializer=_plain)
     text = json.dumps([data, *more], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
+    return hashlib.sha256(text.encode()).hexdigest()[:CHECKSUM_DIGITS]
 
 
 def _is_lasting(field: attrs.Attribute[Any], _value: object) -> bool:

@@ -10,6 +10,7 @@ import attrs
 from actuator.codec import decode
 from actuator.meta import Base64, ObjectMeta, Raw
 from generic.secrets.certificates import KeyPair
+from generic.secrets.config import CHECKSUM_DIGITS
 
 __all__ = ["IDENTITY", "MANAGED_BY", "Kept", "read"]
 
@@ -41,6 +42,14 @@ class Kept:
     is_authority: bool
     secret_name: str
     uid: str = ""
+
+    @property
+    def made_by_gardener(self) -> bool:
+        """Whether Gardener's Go library made it.
+
+        Its checksum of the configuration is a decimal number of 64 bits, longer than ours.
+        """
+        return self.checksum.isdecimal() and len(self.checksum) > CHECKSUM_DIGITS
 
     @property
     def content(self) -> dict[str, bytes]:

@@ -7,8 +7,11 @@ rotation was asked for. What nobody knows of, because an answer got lost, is fou
 labels. Of two that were made at the same time the newer one counts, and `cleanup` takes the other.
 
 Rotation of authorities (Gardener documentation, "Credentials Rotation", "Certificate
-Authorities"): while it is prepared the old authority signs on for servers, clients get their
-certificate from the new one, and the bundle has both; completing it drops the old one.
+Authorities"): until the rotation is being completed, the old authority signs for servers, clients
+get their certificate from the new one, and the bundle has both. Completing drops the old one.
+
+Take-over: an authority that Gardener's own secrets manager made for the same identity is used
+until the next rotation, so that nobody loses trust. Certificates are issued anew by it.
 """
 
 from __future__ import annotations
@@ -108,7 +111,9 @@ class SecretsManager:
         good = [
             k
             for k in mine
-            if (k.checksum, k.rotated) == (checksum, rotation.stamp) and not self._is_old(k)
+            if k.rotated == rotation.stamp
+            and (k.checksum == checksum or k.made_by_gardener)
+            and not self._is_old(k)
         ]
         current = good[0] if good else self._new_authority(config, checksum)
         former = [k for k in mine if k.rotated != rotation.stamp][:1] if rotation.keeps_old else []

@@ -41,7 +41,8 @@ ASKED = datetime(2026, 3, 1, tzinfo=UTC)
 PREPARING = Rotation(phase=RotationPhase.PREPARING, initiated=ASKED)
 PREPARED = Rotation(phase=RotationPhase.PREPARED, initiated=ASKED)
 COMPLETING = Rotation(phase=RotationPhase.COMPLETING, initiated=ASKED)
-COMPLETED = Rotation(initiated=ASKED)
+COMPLETED = Rotation(phase=RotationPhase.COMPLETED, initiated=ASKED)
+WAITING = Rotation(phase=RotationPhase.WAITING, initiated=ASKED)
 
 
 def rotated(rotation):
@@ -128,7 +129,10 @@ def test_case_65_preparing_keeps_both_authorities_and_completing_drops_the_old(
     assert during["ca-provider"].bundle == during["server"].bundle == new + old
     assert is_signed_by(during["client"], new)
     assert is_signed_by(during["server"], old)
-    assert during == manager().ensure(rotated(PREPARED))
+    waiting = manager()
+    assert during == waiting.ensure(rotated(WAITING))
+    waiting.cleanup()
+    assert during == manager().ensure(rotated(PREPARED)), "nodes still trust the old authority"
     completing = manager()
     after = completing.ensure(rotated(COMPLETING))
     assert after["ca-provider"].certificate == new
@@ -296,6 +300,38 @@ def test_a_secret_that_is_going_is_not_relied_upon(admin, namespace, manager, cl
     clock.time += timedelta(seconds=1)
     assert manager().ensure([CA])["ca-provider"].secret_name != before
     admin.patch(SECRETS, before, namespace, {"metadata": {"finalizers": None}})
+
+
+def leave_as_go_does(admin, namespace, issued, name):
+    """The same key pair in a Secret as Gardener's secrets manager makes it; returns its name."""
+    made = admin.get(SECRETS, issued.secret_name, namespace)
+    admin.delete(SECRETS, issued.secret_name, namespace)
+    labels = {**made["metadata"]["labels"], "checksum-of-config": "12345678901234567890"}
+    secret_name = f"{name}-0a1b2c3d"
+    meta = {"name": secret_name, "namespace": namespace, "labels": labels}
+    admin.create(SECRETS, {**made, "metadata": meta})
+    return secret_name
+
+
+def test_an_authority_of_gardeners_own_secrets_manager_is_used_until_the_next_rotation(
+    admin, namespace, manager
+):
+    before = manager().ensure(CONFIGS)
+    names = {
+        name: leave_as_go_does(admin, namespace, before[name], name)
+        for name in ("ca-provider", "server", "client")
+    }
+    taking_over = manager()
+    after = taking_over.ensure(CONFIGS)
+    taking_over.cleanup()
+    authority = after["ca-provider"]
+    assert authority.secret_name == names["ca-provider"], "Go finds it again by its name"
+    assert authority.certificate == before["ca-provider"].certificate
+    assert is_signed_by(after["server"], authority.certificate)
+    assert secret_names(admin, namespace) == names_of(after)
+    rotating = manager().ensure(rotated(PREPARING))
+    assert rotating["ca-provider"].secret_name != authority.secret_name
+    assert rotating["server"].bundle == rotating["ca-provider"].certificate + authority.certificate
 
 
 class Certified(GenericControlPlane):

@@ -10,7 +10,7 @@ from cryptography.x509 import verification
 from actuator.codec import decode
 from actuator.errors import ConfigurationError
 from actuator.v1alpha1 import Cluster
-from generic.secrets import Authority, Certificate, RotationPhase, Usage, rotation_of
+from generic.secrets import Authority, Certificate, Rotation, RotationPhase, Usage, rotation_of
 from generic.secrets.certificates import new_authority, sign, validity
 from generic.secrets.config import checksum_of
 
@@ -38,7 +38,9 @@ def shoot(**told):
         ("PreparingWithoutWorkersRollout", RotationPhase.PREPARING),
         ("Prepared", RotationPhase.PREPARED),
         ("Completing", RotationPhase.COMPLETING),
-        ("Completed", RotationPhase.NONE),
+        ("WaitingForWorkersRollout", RotationPhase.WAITING),
+        ("Completed", RotationPhase.COMPLETED),
+        ("AsYetUnknown", RotationPhase.NONE),
         ("", RotationPhase.NONE),
     ],
 )
@@ -46,6 +48,13 @@ def test_the_shoots_status_says_where_a_rotation_stands(phase, expected):
     rotation = rotation_of(shoot(phase=phase, lastInitiationTime="2026-01-01T00:00:00Z"))
     assert rotation.phase == expected
     assert rotation.stamp == str(int(NOW.timestamp()))
+
+
+@pytest.mark.parametrize("phase", [one for one in RotationPhase if not one.startswith("Complet")])
+def test_the_old_authority_is_kept_until_the_rotation_is_being_completed(phase):
+    assert Rotation(phase=phase, initiated=NOW).keeps_old
+    for done in (RotationPhase.COMPLETING, RotationPhase.COMPLETED):
+        assert not Rotation(phase=done, initiated=NOW).keeps_old
 
 
 def test_a_shoot_that_was_never_rotated_has_no_rotation():
