@@ -7,12 +7,14 @@ waited for. What plays the resource manager's part in tests is not here.
 Guarantees:
 - A Secret is immutable and named after its content; a changed one is another Secret. The old one
   is left to Gardener's garbage collector, which its label asks for.
-- What is there without our mark, the label `origin`, is never taken over, changed or deleted.
+- What exists without our label `origin` is never adopted, changed or deleted, except what
+  Gardener's Go library leaves (`GO_LIBRARY`).
 - Nothing waits: what is not gone yet is a RequeueAfter.
 """
 
 from generic.managedresources.deletion import (
     check_deleted,
+    check_healthy,
     delete,
     is_deployed,
     set_keep_objects,
@@ -34,10 +36,11 @@ from generic.managedresources.kind import (
     SecretName,
     is_healthy,
 )
-from generic.managedresources.ours import PERMISSIONS
+from generic.managedresources.ours import GO_LIBRARY, PERMISSIONS
 
 __all__ = [
     "GARBAGE_COLLECTABLE",
+    "GO_LIBRARY",
     "MANAGED_RESOURCES",
     "NO_CLEANUP",
     "ORIGIN",
@@ -52,6 +55,7 @@ __all__ = [
     "ManagedResourceStatus",
     "SecretName",
     "check_deleted",
+    "check_healthy",
     "delete",
     "deploy_for_seed",
     "deploy_for_shoot",

@@ -1,4 +1,4 @@
-"""How a ManagedResource goes, with what it brought or without, and when it is gone."""
+"""How a ManagedResource is deleted or kept, and the waits until it is deleted, or healthy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from actuator.codec import decode
 from actuator.errors import ActuatorError, ErrorCode, NotFound, RequeueAfter
 from actuator.interface import Client, Clock
 from actuator.meta import ObjectMeta, parse_time
-from generic.managedresources.kind import MANAGED_RESOURCES, ManagedResource
+from generic.managedresources.kind import MANAGED_RESOURCES, ManagedResource, is_healthy
 from generic.managedresources.ours import (
     DEFAULT_ORIGIN,
     LOOK_AGAIN,
@@ -19,7 +19,7 @@ from generic.managedresources.ours import (
 )
 from generic.patches import add
 
-__all__ = ["check_deleted", "delete", "is_deployed", "set_keep_objects"]
+__all__ = ["check_deleted", "check_healthy", "delete", "is_deployed", "set_keep_objects"]
 
 _DELETION = timedelta(minutes=2)
 
@@ -33,7 +33,7 @@ def delete(client: Client, namespace: str, name: str, *, origin: str = DEFAULT_O
     if managed is None:
         return
     for reference in managed.spec.secret_refs:
-        _delete_secret(client, namespace, reference.name, origin)
+        _delete_secret(client, managed, reference.name, origin)
     try:
         client.delete(MANAGED_RESOURCES, name, namespace, uid=managed.metadata.uid)
     except NotFound:
@@ -83,10 +83,23 @@ def check_deleted(
         )
 
 
-def _delete_secret(client: Client, namespace: str, name: str, origin: str) -> None:
+def check_healthy(client: Client, namespace: str, name: str, *, origin: str) -> None:
+    """Returns if it is healthy, or not wanted: absent, or being deleted.
+
+    Raises RequeueAfter, with what the resource manager reports, while it waits; and ApiError.
+    """
+    managed = find_ours(client, namespace, name, origin)
+    if managed is None or managed.metadata.deletion_timestamp is not None or is_healthy(managed):
+        return
+    why = next((f": {c.message}" for c in managed.status.conditions if c.status == "False"), "")
+    raise RequeueAfter(LOOK_AGAIN, f"Waiting for ManagedResource {name} to be healthy{why}")
+
+
+def _delete_secret(client: Client, managed: ManagedResource, name: str, origin: str) -> None:
+    namespace = managed.metadata.namespace
     try:
         meta = decode(ObjectMeta, client.get(SECRETS, name, namespace)["metadata"])
-        if is_ours(meta, origin):
+        if is_ours(meta, origin, managed):
             client.delete(SECRETS, name, namespace, uid=meta.uid)
     except NotFound:
         pass

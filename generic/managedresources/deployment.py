@@ -29,11 +29,12 @@ from generic.managedresources.ours import (
     patch_spec,
     refuse_foreign,
 )
-from generic.patches import add
+from generic.patches import add, test
 
 __all__ = ["deploy_for_seed", "deploy_for_shoot"]
 
 _HASH_DIGITS = 8
+_REFERENCE = "reference.resources.gardener.cloud/"
 
 
 def deploy_for_seed(
@@ -85,13 +86,13 @@ def _deploy(
 ) -> None:
     existing = find(client, namespace, name)
     if existing is not None:
-        refuse_foreign(existing.metadata, f"ManagedResource {existing.key}", origin)
+        refuse_foreign(existing.metadata, f"ManagedResource {existing.key}", origin, existing)
     secret = _ensure_secret(client, namespace, name, _documents(manifests), origin)
     spec = attrs.evolve(spec, secret_refs=[SecretName(name=secret)])
     if existing is None:
         _create(client, namespace, name, spec, origin)
-    elif existing.spec != spec:
-        patch_spec(client, existing, [add("/spec", encode(spec))])
+    elif changes := _changes(existing, spec, origin):
+        patch_spec(client, existing, changes)
 
 
 def _documents(manifests: Iterable[Raw]) -> bytes:
@@ -102,8 +103,7 @@ def _documents(manifests: Iterable[Raw]) -> bytes:
 
 def _ensure_secret(client: Client, namespace: str, owner: str, data: bytes, origin: str) -> str:
     """The name of the immutable Secret with this content, which is there afterwards."""
-    digest = hashlib.sha256(data).hexdigest()[:_HASH_DIGITS]
-    name = f"managedresource-{owner}-{digest}"
+    name = f"managedresource-{owner}-{_hash(data)}"
     labels = {GARBAGE_COLLECTABLE: "true", ORIGIN: origin}
     secret = {
         "apiVersion": SECRETS.api_version,
@@ -123,13 +123,40 @@ def _ensure_secret(client: Client, namespace: str, owner: str, data: bytes, orig
     return name
 
 
+def _changes(existing: ManagedResource, spec: ManagedResourceSpec, origin: str) -> list[Raw]:
+    """What makes an existing one the wanted one; one of the Go library gets our label."""
+    meta = existing.metadata
+    kept = {key: value for key, value in meta.annotations.items() if not key.startswith(_REFERENCE)}
+    changes: list[Raw] = [] if existing.spec == spec else [add("/spec", encode(spec))]
+    for path, before, after in (
+        ("/metadata/labels", meta.labels, {**meta.labels, ORIGIN: origin}),
+        ("/metadata/annotations", meta.annotations, {**kept, **_references(spec)}),
+    ):
+        changes += [] if before == after else [test(path, before or None), add(path, after)]
+    return changes
+
+
+def _references(spec: ManagedResourceSpec) -> dict[str, str]:
+    """Annotations without which Gardener's garbage collector deletes a Secret after an hour.
+
+    Source: gardener, `pkg/resourcemanager/controller/garbagecollector`.
+    """
+    names = [reference.name for reference in spec.secret_refs]
+    return {f"{_REFERENCE}secret-{_hash(name.encode())}": name for name in names}
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:_HASH_DIGITS]
+
+
 def _create(
     client: Client, namespace: str, name: str, spec: ManagedResourceSpec, origin: str
 ) -> None:
+    labels, references = {ORIGIN: origin}, _references(spec)
     managed = ManagedResource(
         api_version=MANAGED_RESOURCES.api_version,
         kind=ManagedResource.KIND.name,
-        metadata=ObjectMeta(name=name, namespace=namespace, labels={ORIGIN: origin}),
+        metadata=ObjectMeta(name=name, namespace=namespace, labels=labels, annotations=references),
         spec=spec,
     )
     client.create(MANAGED_RESOURCES, encode(managed))

@@ -3,6 +3,7 @@
 import base64
 import json
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 
 import attrs
 import pytest
@@ -91,6 +92,25 @@ def test_the_shoot_gets_them_without_a_class_and_labelled(client, namespace):
     assert found["spec"]["injectLabels"] == {"shoot.gardener.cloud/no-cleanup": "true"}
     assert found["spec"]["forceOverwriteAnnotations"] is True
     assert found["metadata"]["labels"] == {"origin": "mine"}
+
+
+def test_the_garbage_collector_is_told_of_the_secret_in_use_and_of_no_other(client, namespace):
+    for value in ("1", "2"):
+        managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a=value)])
+        (used,) = get(client, namespace)["spec"]["secretRefs"]
+        key = f"reference.resources.gardener.cloud/secret-{hashed(used['name'])}"
+        assert get(client, namespace)["metadata"]["annotations"] == {key: used["name"]}
+    others = {"metadata": {"annotations": {"example.org/kept": "yes"}, "labels": {"kept": "yes"}}}
+    client.patch(MANAGED_RESOURCES, NAME, namespace, others)
+    managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a="3")])
+    meta = get(client, namespace)["metadata"]
+    assert meta["annotations"].pop("example.org/kept") == "yes"
+    assert len(meta["annotations"]) == 1
+    assert meta["labels"] == {"kept": "yes", "origin": "actuator"}
+
+
+def hashed(name):
+    return sha256(name.encode()).hexdigest()[:8]
 
 
 def test_the_same_again_writes_nothing_and_another_content_is_another_secret(client, namespace):
