@@ -143,6 +143,11 @@ class Cluster(Object):
         return _at(self.shoot, "metadata", "deletionTimestamp") is not None
 
     @property
+    def is_migrating(self) -> bool:
+        """Whether the shoot's last operation is its migration to another seed."""
+        return bool(_at(self.shoot, "status", "lastOperation", "type") == "Migrate")
+
+    @property
     def hibernation_enabled(self) -> bool:
         """Whether the shoot is to be hibernated."""
         return _at(self.shoot, "spec", "hibernation", "enabled") is True

@@ -1,8 +1,9 @@
 """AwsControlPlane: what a shoot's control plane on AWS needs, asked for by a ControlPlane.
 
 In the cloud an Elastic IP address; in the shoot's namespace in the seed the cloud provider's
-configuration (a ConfigMap) and a TargetGroupBinding, which ties the shoot's kube-apiserver to the
-address and belongs to another controller, the AWS load balancer controller.
+configuration (a ConfigMap), the cloud controller manager that reads it, and a TargetGroupBinding,
+which ties the shoot's kube-apiserver to the address and belongs to another controller, the AWS
+load balancer controller.
 
 Flow of delete: the seed objects are asked to go → the address is released → the binding is
 waited for. Each is tried whatever holds the others up, so the error names what really blocks.
@@ -43,9 +44,10 @@ _LOOK_AGAIN = 5.0
 
 
 class AwsControlPlane(OnAws, Actuator[ControlPlane]):
-    """An address, the cloud provider's configuration, a TargetGroupBinding."""
+    """An address, the cloud controller manager with its configuration, a TargetGroupBinding."""
 
     seed_objects = (
+        SeedObjects("apps/v1", "deployments", label_selector=seed.SELECTOR),
         SeedObjects("v1", "configmaps", label_selector=seed.SELECTOR),
         SeedObjects(
             seed.BINDINGS.api_version,
@@ -62,7 +64,7 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
                 resource=resource.plural,
                 verbs=["get", "list", "create", "patch", "delete"],
             )
-            for resource in (seed.CONFIG_MAPS, seed.BINDINGS)
+            for resource in (seed.CONFIG_MAPS, seed.DEPLOYMENTS, seed.BINDINGS)
         ),
     )
 
@@ -70,7 +72,11 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
         """Afterwards the address and the seed objects exist, and the status has the address."""
         config = control_plane_config(obj)
         self._ensure_address(ctx, obj)
-        seed.apply(ctx.client, seed.config_map(obj, config))
+        configuration = seed.config_map(obj, config)
+        seed.apply(ctx.client, seed.CONFIG_MAPS, configuration)
+        secret = ctx.secret(obj.spec.secret_ref.name, obj.spec.secret_ref.namespace)
+        program = seed.cloud_controller_manager(cluster.replicas(1), configuration, secret)
+        seed.apply(ctx.client, seed.DEPLOYMENTS, program)
         seed.apply_binding(ctx.client, seed.binding(obj))
 
     def delete(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:

@@ -14,21 +14,25 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
 from extensions.aws.config import ControlPlaneConfig
 from extensions.aws.status import InfrastructureStatus
+from generic.controlplane import checksum_of
 
 __all__ = [
     "BINDINGS",
     "BINDING_FINALIZER",
     "CONFIG_MAPS",
+    "DEPLOYMENTS",
     "SELECTOR",
     "apply",
     "apply_binding",
     "binding",
+    "cloud_controller_manager",
     "config_map",
     "request_deletion",
     "still_there",
 ]
 
 CONFIG_MAPS = Resource("v1", "configmaps")
+DEPLOYMENTS = Resource("apps/v1", "deployments")
 BINDINGS = Resource("elbv2.k8s.aws/v1beta1", "targetgroupbindings")
 BINDING_FINALIZER = "elbv2.k8s.aws/resources"
 """The AWS load balancer controller's (its documentation, "TargetGroupBinding")."""
@@ -57,6 +61,27 @@ def config_map(control_plane: ControlPlane, config: ControlPlaneConfig) -> Raw:
     }
 
 
+def cloud_controller_manager(replicas: int, configuration: Raw, secret: Raw) -> Raw:
+    """A stand-in whose pods changed credentials, or a changed configuration, roll.
+
+    The annotations have the names that Gardener's AWS extension uses.
+    """
+    name, config = "cloud-controller-manager", configuration["metadata"]
+    labels = {"app": "kubernetes", "role": name}
+    rolled_by = {
+        "checksum/secret-cloudprovider": checksum_of(secret["data"]),
+        f"checksum/configmap-{config['name']}": checksum_of(configuration["data"]),
+    }
+    pod = {"containers": [{"name": name, "image": "registry.example.org/pause:3.10"}]}
+    template = {"metadata": {"labels": labels, "annotations": rolled_by}, "spec": pod}
+    return {
+        "apiVersion": DEPLOYMENTS.api_version,
+        "kind": "Deployment",
+        "metadata": _metadata(name, config["namespace"]),
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+    }
+
+
 def binding(control_plane: ControlPlane) -> Raw:
     """The TargetGroupBinding of the shoot's kube-apiserver."""
     namespace = control_plane.metadata.namespace
@@ -72,10 +97,10 @@ def binding(control_plane: ControlPlane) -> Raw:
     }
 
 
-def apply(client: Client, obj: Raw) -> None:
-    """Afterwards the ConfigMap is as `obj` says. Raises ActuatorError where it is not ours."""
-    _refuse_foreign(client, CONFIG_MAPS, obj)
-    client.apply(CONFIG_MAPS, obj)
+def apply(client: Client, resource: Resource, obj: Raw) -> None:
+    """Afterwards the object is as `obj` says. Raises ActuatorError where it is not ours."""
+    _refuse_foreign(client, resource, obj)
+    client.apply(resource, obj)
 
 
 def apply_binding(client: Client, obj: Raw) -> None:
@@ -87,8 +112,7 @@ def apply_binding(client: Client, obj: Raw) -> None:
     try:
         client.create(BINDINGS, guarded)
     except AlreadyExists:
-        _refuse_foreign(client, BINDINGS, obj)
-        client.apply(BINDINGS, obj)
+        apply(client, BINDINGS, obj)
 
 
 def request_deletion(client: Client, namespace: str) -> None:
@@ -142,7 +166,7 @@ def _refuse_foreign(client: Client, resource: Resource, obj: Raw) -> None:
 
 def _ours(client: Client, namespace: str) -> list[tuple[Resource, Raw]]:
     found: list[tuple[Resource, Raw]] = []
-    for resource in (BINDINGS, CONFIG_MAPS):
+    for resource in (BINDINGS, DEPLOYMENTS, CONFIG_MAPS):
         try:
             objects = client.list(resource, namespace, label_selector=SELECTOR)
         except NotFound:  # the CRD was never installed here

@@ -77,8 +77,12 @@ class AzureControlPlane(GenericControlPlane):
             names.append(parts.REMEDY)
         versions = at.cluster.kubernetes_version, at.cluster.seed_kubernetes_version
         images = {name: self._images.find(name, *versions).reference for name in names}
+        rolled_by = {
+            "checksum/secret-cloudprovider": at.checksum("cloudprovider"),
+            "checksum/configmap-cloud-provider-config": at.checksum(parts.CLOUD_CONFIG),
+        }
         scale = at.namespace, at.replicas(1)
-        return [parts.deployment(name, *scale, image) for name, image in images.items()]
+        return [parts.deployment(name, *scale, image, rolled_by) for name, image in images.items()]
 
     def shoot(self, at: Situation) -> list[Raw]:
         """The disks' driver."""

@@ -7,8 +7,17 @@ from __future__ import annotations
 
 from actuator.meta import Raw
 
-__all__ = ["NODE_DRIVER", "REMEDY", "cloud_config", "deployment", "node_driver", "storage_class"]
+__all__ = [
+    "CLOUD_CONFIG",
+    "NODE_DRIVER",
+    "REMEDY",
+    "cloud_config",
+    "deployment",
+    "node_driver",
+    "storage_class",
+]
 
+CLOUD_CONFIG = "cloud-provider-config"
 REMEDY = "remedy-controller-azure"
 NODE_DRIVER = "csi-driver-node-disk"
 
@@ -19,13 +28,16 @@ def cloud_config(namespace: str, region: str) -> Raw:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": "cloud-provider-config", "namespace": namespace},
+        "metadata": {"name": CLOUD_CONFIG, "namespace": namespace},
         "data": {"cloudprovider.conf": text},
     }
 
 
-def deployment(name: str, namespace: str, replicas: int, image: str) -> Raw:
-    """A program in the seed that acts in the shoot, by the token that it asked for."""
+def deployment(
+    name: str, namespace: str, replicas: int, image: str, annotations: dict[str, str]
+) -> Raw:
+    """A program in the seed that acts in the shoot; `annotations` are those of its pods."""
+    token = {"secret": {"secretName": f"shoot-access-{name}"}}
     access = {"name": "access", "mountPath": "/var/run/secrets/gardener.cloud/shoot"}
     return {
         "apiVersion": "apps/v1",
@@ -33,7 +45,7 @@ def deployment(name: str, namespace: str, replicas: int, image: str) -> Raw:
         "metadata": {"name": name, "namespace": namespace},
         "spec": {
             "replicas": replicas,
-            **_template(name, image, [access], {"secret": {"secretName": f"shoot-access-{name}"}}),
+            **_template(name, image, annotations, [access], token),
         },
     }
 
@@ -46,7 +58,7 @@ def node_driver(image: str) -> Raw:
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
         "metadata": {"name": name, "namespace": "kube-system"},
-        "spec": _template(name, image, [sockets], {"emptyDir": {}}),
+        "spec": _template(name, image, {}, [sockets], {"emptyDir": {}}),
     }
 
 
@@ -64,7 +76,7 @@ def storage_class() -> Raw:
     }
 
 
-def _template(name: str, image: str, mounts: list[Raw], volume: Raw) -> Raw:
+def _template(name: str, image: str, annotations: Raw, mounts: list[Raw], volume: Raw) -> Raw:
     labels = {"app.kubernetes.io/name": name}
     pod = {
         "containers": [{"name": name, "image": image, "volumeMounts": mounts}],
@@ -72,5 +84,5 @@ def _template(name: str, image: str, mounts: list[Raw], volume: Raw) -> Raw:
     }
     return {
         "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": pod},
+        "template": {"metadata": {"labels": labels, "annotations": annotations}, "spec": pod},
     }

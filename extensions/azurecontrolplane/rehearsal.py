@@ -36,9 +36,11 @@ class AzureRehearsal(ShootRehearsal):
         return [AzureControlPlane()]
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
-        """A ControlPlane, and what the remedy controller made once it ran."""
-        spec: Raw = {"region": self.region, "secretRef": {"name": "cloudprovider"}}
+        """A ControlPlane with its credentials, and what the remedy controller made once it ran."""
+        secret = {"name": "cloudprovider", "namespace": shoot.technical_id}
+        spec: Raw = {"region": self.region, "secretRef": secret}
         return [
+            {"apiVersion": "v1", "kind": "Secret", "metadata": {**secret, "labels": shoot.labels}},
             extension_object(ControlPlane, shoot, "azure", spec),
             _held(PublicIPAddress, shoot, {"ipAddress": "203.0.113.7"}),
             _held(VirtualMachine, shoot, {"hostname": "node-1"}),

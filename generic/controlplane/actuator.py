@@ -1,7 +1,7 @@
 """GenericControlPlane: what every provider does for a ControlPlane; the hooks are the provider's.
 
 Flow of reconcile and restore: secrets → shoot access → configuration → webhooks → the seed's part
-→ CRDs, objects and storage classes of the shoot → secrets that nobody asked for go.
+→ CRDs, objects and storage classes of the shoot → wait for the webhooks → delete unused secrets.
 
 Flow of delete: storage classes → CRDs, waited for → the shoot's objects, waited for → the seed's
 part, which had to run until here → configuration → shoot access → webhooks, waited for → secrets.
@@ -17,6 +17,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar
+
+import attrs
 
 from actuator.cluster import Cluster
 from actuator.errors import NotFound
@@ -38,6 +40,7 @@ from generic.controlplane.parts import (
     Part,
     Secrets,
     Situation,
+    checksums_of,
 )
 from generic.secrets import Config, ShootAccess
 from generic.secrets.access import PERMISSIONS as ACCESS
@@ -46,6 +49,7 @@ __all__ = ["GenericControlPlane"]
 
 _REQUEUE = 2.0
 _DEPLOYMENTS = Resource("apps/v1", "deployments")
+_SECRETS = Resource("v1", "secrets")
 
 
 class GenericControlPlane(Actuator[ControlPlane]):
@@ -100,16 +104,26 @@ class GenericControlPlane(Actuator[ControlPlane]):
         """Afterwards every part is deployed. Looked at again until kube-apiserver sleeps too."""
         secrets = self.secrets_manager(ctx, obj)
         made = secrets.ensure(self.secret_configs(obj, cluster)) if secrets else {}
-        awake = cluster.hibernation_enabled and _is_running(ctx, obj)
-        asleep = cluster.hibernation_enabled and not awake
+        leaving = cluster.is_deleting or cluster.is_migrating
+        hibernating = cluster.hibernation_enabled and not leaving
+        awake = hibernating and _is_running(ctx, obj)
         at = Situation(
-            ctx=ctx, control_plane=obj, cluster=cluster, secrets=made, scaled_down=asleep
+            ctx=ctx,
+            control_plane=obj,
+            cluster=cluster,
+            secrets=made,
+            checksums=checksums_of(_credentials(ctx, obj)),
+            scaled_down=hibernating and not awake,
         )
         for name in self.access_secrets:
             ctx.check()
             ShootAccess(name=name).ensure(ctx.client, at.namespace)
         for part, hook in self._parts():
-            self._deploy(at, part, hook(at))
+            at = self._deploy(at, part, hook(at))
+        if not cluster.hibernation_enabled and not leaving:  # else no resource manager may run
+            managedresources.check_healthy(
+                ctx.client, at.namespace, WEBHOOKS.name, origin=self.origin
+            )
         if secrets:
             secrets.cleanup()
         return Result(requeue_after=_REQUEUE) if awake else None
@@ -151,13 +165,14 @@ class GenericControlPlane(Actuator[ControlPlane]):
             (STORAGE_CLASSES, self.storage_classes),
         )
 
-    def _deploy(self, at: Situation, part: Part, manifests: Manifests | None) -> None:
-        """Afterwards the part is what its hook returned; nothing, where that was None."""
+    def _deploy(self, at: Situation, part: Part, manifests: Manifests | None) -> Situation:
+        """Deploys what the hook returned; returns the situation with the checksums of `config`."""
         at.ctx.check()
         if manifests is None:
             self._delete(at.ctx, at.control_plane, part)
-            return
-        where = (at.ctx.client, at.namespace, part.name, _rendered(manifests, at))
+            return at
+        rendered = _rendered(manifests, at)
+        where = (at.ctx.client, at.namespace, part.name, rendered)
         if part.in_seed:
             managedresources.deploy_for_seed(*where, origin=self.origin)
         else:
@@ -166,6 +181,9 @@ class GenericControlPlane(Actuator[ControlPlane]):
                 origin=self.origin,
                 force_overwrite_annotations=part.overwrite_annotations,
             )
+        if part is not CONFIG:
+            return at
+        return attrs.evolve(at, checksums={**at.checksums, **checksums_of(rendered)})
 
     def _refresh_config(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
         """While the seed's part cleans up, it needs credentials that are valid now."""
@@ -215,6 +233,14 @@ def _rendered(manifests: Manifests, at: Situation) -> Sequence[Raw]:
     if isinstance(manifests, Chart):
         return render(manifests, at.cluster.kubernetes_version)
     return list(manifests)
+
+
+def _credentials(ctx: Context, obj: ControlPlane) -> Sequence[Raw]:
+    """The Secret of spec.secretRef, if it exists: a shoot need not have a cloud."""
+    try:
+        return [ctx.client.get(_SECRETS, obj.spec.secret_ref.name, obj.metadata.namespace)]
+    except NotFound:
+        return ()
 
 
 def _is_running(ctx: Context, obj: ControlPlane) -> bool:

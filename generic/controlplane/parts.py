@@ -7,12 +7,14 @@ parts (gardenlet, the webhooks of extensions) find what they expect.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import attrs
 
 from actuator.cluster import Cluster
+from actuator.errors import ConfigurationError
 from actuator.interface import Context
 from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
@@ -32,6 +34,8 @@ __all__ = [
     "Part",
     "Secrets",
     "Situation",
+    "checksum_of",
+    "checksums_of",
 ]
 
 Manifests = Chart | Iterable[Raw]
@@ -83,6 +87,8 @@ class Situation:
     cluster: Cluster
     secrets: Mapping[str, Issued] = attrs.field(factory=dict, repr=False)
     """The generated Secrets, by the name of their config."""
+    checksums: Mapping[str, str] = attrs.field(factory=dict)
+    """Of the Secret that spec.secretRef names, and of each ConfigMap and Secret of `config`."""
     scaled_down: bool = False
     """Whether the shoot is hibernated and its kube-apiserver runs no more."""
 
@@ -95,10 +101,36 @@ class Situation:
         """`wanted`, or 0 where the control plane of a hibernated shoot sleeps."""
         return self.cluster.control_plane_replicas(wanted, scaled_down=self.scaled_down)
 
-    def checksum(self, secret: str) -> str:
-        """Of a generated Secret, hexadecimal: in a pod's annotation it rolls the pod on change.
+    def checksum(self, name: str) -> str:
+        """Of a Secret or ConfigMap, hexadecimal: in a pod's annotation it rolls the pod on change.
 
-        Raises KeyError where no config has that name.
+        `name` is that of a generated Secret's config, of the Secret of spec.secretRef, or of an
+        object of the part `config`. Raises ConfigurationError where there is none.
         """
-        data = sorted(self.secrets[secret].items())
+        if name in self.checksums:
+            return self.checksums[name]
+        if name not in self.secrets:
+            raise ConfigurationError(
+                f"ControlPlane {self.control_plane.key}: {name!r} is neither the Secret of "
+                "spec.secretRef, nor a generated Secret, nor part of the configuration; create it"
+            )
+        data = sorted(self.secrets[name].items())
         return hashlib.sha256(repr(data).encode()).hexdigest()
+
+
+def checksum_of(data: Mapping[str, str]) -> str:
+    """SHA-256 of the `data` of a ConfigMap, or of a Secret as the API returns it (base64).
+
+    Equal to that of Gardener's Go library (`ComputeChecksum` in `pkg/utils`): a take-over does
+    not roll pods because of it.
+    """
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+    for character in "&<>\u2028\u2029":  # Go escapes them
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def checksums_of(manifests: Iterable[Raw]) -> dict[str, str]:
+    """Those of the ConfigMaps and Secrets among them, by name."""
+    found = (one for one in manifests if one["kind"] in ("ConfigMap", "Secret"))
+    return {one["metadata"]["name"]: checksum_of(one.get("data") or {}) for one in found}

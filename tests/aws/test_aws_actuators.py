@@ -19,8 +19,9 @@ from actuator.errors import NotFound
 from actuator.interface import Resource
 from actuator.v1alpha1 import ControlPlane, Infrastructure
 from extensions.aws import AwsControlPlane, AwsInfrastructure, tags
+from extensions.aws.config import API_VERSION
 from extensions.aws.crds import binding_crd
-from extensions.aws.seed import BINDING_FINALIZER, BINDINGS, CONFIG_MAPS
+from extensions.aws.seed import BINDING_FINALIZER, BINDINGS, CONFIG_MAPS, DEPLOYMENTS
 from generic.seed import install_crds
 
 SECRETS = Resource("v1", "secrets")
@@ -246,6 +247,28 @@ def test_a_control_plane_has_an_address_a_configuration_and_a_binding(
     assert f"KubernetesClusterID={namespace}\n" in config["data"]["cloudprovider.conf"]
     binding = call.client.get(BINDINGS, "kube-apiserver", namespace)
     assert binding["metadata"]["finalizers"] == [BINDING_FINALIZER]
+
+
+def test_rotated_credentials_and_a_changed_configuration_roll_the_cloud_controller_manager(
+    plane, call, control, cluster, namespace
+):
+    def annotations():
+        plane.reconcile(call, control, cluster)
+        found = call.client.get(DEPLOYMENTS, "cloud-controller-manager", namespace)
+        return found["spec"]["template"]["metadata"]["annotations"]
+
+    first = annotations()
+    secret, config = "checksum/secret-cloudprovider", "checksum/configmap-cloud-provider-config"
+    assert first.keys() == {secret, config}
+    rotated = {"stringData": {"unread": "changed"}}
+    call.client.patch(SECRETS, control.spec.secret_ref.name, namespace, rotated)
+    second = annotations()
+    assert (second[secret] != first[secret], second[config] == first[config]) == (True, True)
+    gates = {"cloudControllerManager": {"featureGates": {"New": True}}}
+    config_of_shoot = {"apiVersion": API_VERSION, "kind": "ControlPlaneConfig", **gates}
+    control = control_plane(namespace, providerConfig=config_of_shoot)
+    third = annotations()
+    assert (third[secret] == second[secret], third[config] != second[config]) == (True, True)
 
 
 def test_the_vpc_of_the_infrastructure_gets_into_the_configuration(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -32,6 +33,7 @@ from generic.resourcemanager import ResourceManager
 from generic.seed import install_crds
 
 DEPLOYMENTS = Resource("apps/v1", "deployments")
+SECRETS = Resource("v1", "secrets")
 HELD = "example.org/held"
 BASIC = {"region": "eu-1", "secretRef": {"name": "cloudprovider"}}
 INSIDE = {("DaemonSet", "kube-system/csi-driver-node-disk"), ("StorageClass", "default")}
@@ -53,8 +55,21 @@ def shoots(admin, namespace) -> Iterator[Shoots]:
 
 @pytest.fixture
 def cp(seed, shoots, start) -> Extended:
+    put_credentials(seed, "one")
     start(AzureControlPlane())
     return Extended(seed, shoots, ControlPlane)
+
+
+def put_credentials(cp, value: str) -> None:
+    meta = {"name": "cloudprovider", "namespace": cp.namespace}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta}
+    data = {"clientSecret": base64.b64encode(value.encode()).decode()}
+    cp.client.apply(SECRETS, {**secret, "data": data})
+
+
+def pod_annotations(cp) -> dict[str, str]:
+    found = cp.client.get(DEPLOYMENTS, "cloud-controller-manager", cp.namespace)
+    return found["spec"]["template"]["metadata"]["annotations"]
 
 
 def make(cp, cls, **spec) -> None:
@@ -107,6 +122,28 @@ def test_the_parts_are_those_of_the_generic_actuator(running):
     for part in (CONFIG, SEED, SHOOT, STORAGE_CLASSES):
         assert running.managed(part.name)["metadata"]["labels"]["origin"] == "provider-azure"
     assert remedies(running) == {"PublicIPAddress": False, "VirtualMachine": False}
+
+
+def test_rotated_credentials_roll_the_cloud_controller_manager(running):
+    before = pod_annotations(running)
+    names = {"checksum/secret-cloudprovider", "checksum/configmap-cloud-provider-config"}
+    assert before.keys() == names
+    put_credentials(running, "two")
+    running.ask("reconcile")
+    eventually(lambda: pod_annotations(running) != before)
+    after = pod_annotations(running)
+    assert {name for name in names if after[name] != before[name]} == {
+        "checksum/secret-cloudprovider"
+    }
+
+
+def test_missing_credentials_are_an_error_with_a_code_and_a_remedy(seed, shoots, start):
+    start(AzureControlPlane())
+    cp = Extended(seed, shoots, ControlPlane)
+    cp.deploy(**BASIC)
+    error = eventually(lambda: cp.status().get("lastError"))
+    assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    assert "spec.secretRef" in error["description"]
 
 
 def test_a_deletion_first_lets_the_remedy_controller_give_addresses_back(running):

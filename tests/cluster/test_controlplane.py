@@ -1,6 +1,9 @@
 """The generic ControlPlane: which parts are deployed, in which order they go, and what stays."""
 
+import base64
+import time
 from contextlib import suppress
+from hashlib import sha256
 
 import builders
 import pytest
@@ -11,7 +14,7 @@ from actuator.errors import NotFound
 from actuator.interface import Permission
 from actuator.v1alpha1 import ControlPlane
 from generic.charts import Chart
-from generic.controlplane import GenericControlPlane
+from generic.controlplane import GenericControlPlane, checksum_of
 from generic.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.seed import install
 
@@ -103,10 +106,34 @@ def cp(admin, environment, seed, namespace):
 
 
 def create(cp: Seed):
+    deploy(cp)
+    eventually(lambda: is_created(cp))
+
+
+def deploy(cp: Seed):
     spec = {"type": cp.namespace, "region": "eu-1", "secretRef": {"name": "cloudprovider"}}
     meta = {"name": "cp", "namespace": cp.namespace}
     cp.create({"apiVersion": builders.API, "kind": "ControlPlane", "metadata": meta, "spec": spec})
-    eventually(lambda: cp.last_operation() == ("Create", "Succeeded"))
+
+
+def is_created(cp):
+    """Nobody runs a resource manager here: the webhooks are reported to be healthy."""
+    if WEBHOOKS in managed(cp):
+        report(cp, WEBHOOKS)
+    return cp.last_operation() == ("Create", "Succeeded")
+
+
+def report(cp, name, status="True", message="All is well"):
+    """As the resource manager does."""
+    generation = managed(cp)[name]["metadata"]["generation"]
+    now = "2026-01-01T00:00:00Z"
+    said = {"status": status, "reason": "Tested", "message": message}
+    times = {"lastTransitionTime": now, "lastUpdateTime": now}
+    conditions = [
+        {"type": type, **said, **times} for type in ("ResourcesApplied", "ResourcesHealthy")
+    ]
+    patch = {"status": {"observedGeneration": generation, "conditions": conditions}}
+    cp.client.patch(MANAGED_RESOURCES, name, cp.namespace, patch, subresource="status")
 
 
 def managed(cp):
@@ -212,7 +239,7 @@ def test_a_forced_deletion_asks_no_hook_renders_nothing_and_waits_for_nothing(cp
     release(cp, *managed(cp))
 
 
-def test_a_hibernated_control_plane_is_looked_at_again_until_kube_apiserver_sleeps(cp, start):
+def run_kube_apiserver(cp):
     labels = {"app": "x"}
     pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
     deployment = {
@@ -222,9 +249,11 @@ def test_a_hibernated_control_plane_is_looked_at_again_until_kube_apiserver_slee
         "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": pod},
     }
     cp.client.create(DEPLOYMENTS, deployment)
-    cluster = builders.cluster(cp.namespace)
-    cluster["spec"]["shoot"].setdefault("spec", {})["hibernation"] = {"enabled": True}
-    cp.update_cluster(cluster)
+
+
+def test_a_hibernated_control_plane_is_looked_at_again_until_kube_apiserver_sleeps(cp, start):
+    run_kube_apiserver(cp)
+    cp.update_cluster(hibernated(cp.namespace))
     actuator = Plain()
     start(actuator)
     create(cp)
@@ -268,3 +297,105 @@ def test_a_secret_of_that_name_that_asks_for_no_token_is_left_alone(cp, start):
     assert "shoot-access-csi" in secrets(cp)
     with pytest.raises(NotFound):
         cp.client.get(MANAGED_RESOURCES, SEED, cp.namespace)
+
+
+def put_credentials(cp, value):
+    data = {"foo": base64.b64encode(value.encode()).decode()}
+    meta = {"name": "cloudprovider", "namespace": cp.namespace}
+    cp.client.apply(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data})
+
+
+class Rolled(GenericControlPlane):
+    """Its pods are to roll when credentials or configuration change."""
+
+    def __init__(self):
+        self.told = None
+        self.region = "xyz"
+
+    def config(self, at):
+        manifest = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"abc": self.region}}
+        meta = {"name": "cloud-provider-config", "namespace": at.namespace}
+        return [{**manifest, "metadata": meta}]
+
+    def seed(self, at):
+        self.told = (at.checksum("cloudprovider"), at.checksum("cloud-provider-config"))
+        return []
+
+
+def test_checksums_are_the_figures_of_gardeners_own_tests(cp, start):
+    put_credentials(cp, "bar")
+    actuator = Rolled()
+    start(actuator)
+    create(cp)
+    assert actuator.told == (
+        "8bafb35ff1ac60275d62e1cbd495aceb511fb354f74a20f7d06ecb48b3a68432",
+        "08a7bc7fe8f59b055f173145e211760a83f02cf89635cef26ebb351378635606",
+    )
+    before = actuator.told
+    put_credentials(cp, "rotated")
+    cp.ask("reconcile")
+    eventually(lambda: actuator.told[0] != before[0])
+    assert actuator.told[1] == before[1]
+    actuator.region = "other"
+    cp.ask("reconcile")
+    eventually(lambda: actuator.told[1] != before[1])
+
+
+def test_texts_are_escaped_in_a_checksum_as_go_does():
+    text = '{"a":"\\u003cx\\u003e \\u0026 ü","b":"\\n"}'
+    assert checksum_of({"b": "\n", "a": "<x> & ü"}) == sha256(text.encode()).hexdigest()
+
+
+def test_missing_credentials_are_named_where_a_part_needs_their_checksum(cp, start):
+    start(Rolled())
+    deploy(cp)
+    error = eventually(lambda: cp.status().get("lastError"))
+    assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    for words in (f"ControlPlane {cp.namespace}/cp", "'cloudprovider'", "spec.secretRef", "create"):
+        assert words in error["description"]
+
+
+def test_it_is_ready_only_once_the_webhooks_are_healthy(cp, start):
+    start(Full())
+    deploy(cp)
+    eventually(lambda: "Waiting for ManagedResource" in str(cp.status().get("lastOperation")))
+    report(cp, WEBHOOKS, "False", "the shoot refuses it")
+    eventually(lambda: "the shoot refuses it" in cp.status()["lastOperation"]["description"])
+    assert cp.last_operation() == ("Create", "Processing")
+    assert managed(cp).keys() >= ALWAYS, "nothing else waits for them"
+    report(cp, WEBHOOKS)
+    eventually(cp.is_ready)
+
+
+def hibernated(namespace, *, leaving=""):
+    cluster = builders.cluster(namespace)
+    shoot = cluster["spec"]["shoot"]
+    shoot.setdefault("spec", {})["hibernation"] = {"enabled": True}
+    if leaving == "Delete":
+        shoot["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    if leaving:
+        shoot.setdefault("status", {})["lastOperation"] = {"type": leaving, "state": "Processing"}
+    return cluster
+
+
+@pytest.mark.parametrize("leaving", ["Delete", "Migrate"])
+def test_a_hibernated_shoot_that_is_leaving_is_neither_asked_again_nor_scaled_down(
+    cp, start, leaving
+):
+    run_kube_apiserver(cp)
+    cp.update_cluster(hibernated(cp.namespace, leaving=leaving))
+    actuator = Full()
+    start(actuator)
+    create(cp)
+    calls = len(actuator.hooks)
+    assert actuator.scaled_down is False
+    time.sleep(3)
+    assert len(actuator.hooks) == calls
+
+
+def test_a_hibernated_shoot_needs_no_healthy_webhooks(cp, start):
+    cp.update_cluster(hibernated(cp.namespace))
+    start(Full())
+    deploy(cp)
+    eventually(cp.is_ready)
+    assert not managed(cp)[WEBHOOKS].get("status")
