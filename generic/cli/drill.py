@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import time
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ from generic.drill.migration.run import SCENARIO, migrate
 from generic.drill.report import check_report, write_html, write_json
 from generic.drill.run import drill as hold
 from generic.drill.settings import Settings
+from generic.drill.takeover import SCENARIO as TAKE_OVER
 from generic.envtest import EnvtestError
 from generic.printable import echo
 from generic.rehearsal import Rehearsal, Together
@@ -70,22 +72,23 @@ def drill(
     break_rule: str | None,
     dice: int | None,
     output: Path,
-    log_level: str | None,
+    log_level: logs.Level | None,
 ) -> None:
     """Rehearses a force deletion end to end and judges it by invariants.
 
     REHEARSAL is MODULE:CLASS; the AWS sample by default, on an embedded cluster of its own.
-    Of several, each shoot has the kinds of all. Scenario migration moves the shoots to another
-    seed instead, while managers are being killed. With --all each scenario is drilled by itself,
-    and again while the API server restarts, watches are cut, requests fail, and calls hang.
+    With several, each shoot has the kinds of all. Scenario migration moves the shoots to another
+    seed instead, while managers are killed. Scenario take-over starts from what an extension on
+    Gardener's Go library leaves. With --all, each scenario is drilled by itself, and again while
+    the API server restarts, watches are cut, requests fail, and calls hang.
     """
     if everything and (scenario or break_rule or kubeconfig or dice):
         raise click.UsageError("--all has its own scenarios and faults, on embedded clusters only")
     scenario = scenario or _SCENARIO
     if (kubeconfig is None) != (context is None):
         raise click.UsageError("give --kubeconfig and --context together: which seed is it?")
-    if kubeconfig and (break_rule or scenario == SCENARIO):
-        what = "--break" if break_rule else f"scenario {SCENARIO}"
+    if kubeconfig and (break_rule or scenario in (SCENARIO, TAKE_OVER)):
+        what = "--break" if break_rule else f"scenario {scenario}"
         raise click.UsageError(f"{what} is for the embedded cluster only")
     breaks = MIGRATION_BREAKS if scenario == SCENARIO else BREAKS
     if break_rule and break_rule not in breaks:
@@ -188,20 +191,12 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _configure_logs(level: str | None) -> None:
+def _configure_logs(level: logs.Level | None) -> None:
     """Silent unless asked: progress and tables say it better."""
-    import logging
-
     if level is None:
         logging.getLogger().addHandler(logging.NullHandler())
-        return
-    match level:
-        case "debug":
-            logs.configure("debug", "text")
-        case "info":
-            logs.configure("info", "text")
-        case _:
-            logs.configure("error", "text")
+    else:
+        logs.configure(level, "text")
 
 
 def _together(references: Sequence[str]) -> Together:
@@ -213,7 +208,7 @@ def _together(references: Sequence[str]) -> Together:
 
 
 def _check_scenario(rehearsal: Together, scenario: str) -> None:
-    known = [*rehearsal.scenarios, SCENARIO]
+    known = [*rehearsal.scenarios, TAKE_OVER, SCENARIO]
     if scenario not in known:
         raise click.UsageError(
             f"{rehearsal.title} has no scenario {scenario!r}; it has: {', '.join(known)}"

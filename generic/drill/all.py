@@ -10,6 +10,7 @@ from pathlib import Path
 
 import attrs
 
+from generic.drill import takeover
 from generic.drill.judge import Finding
 from generic.drill.migration.run import SCENARIO
 from generic.drill.settings import Settings
@@ -60,11 +61,12 @@ class Held:
 
 
 def rounds(rehearsal: Together) -> list[Round]:
-    """Each scenario with each trouble; migration by itself, where something can migrate.
+    """Each scenario with each trouble, a take-over, and a migration where something can migrate.
 
     For that the outside has to be shared.
     """
     found = [Round(scenario, trouble) for scenario in rehearsal.scenarios for trouble in TROUBLES]
+    found.append(Round(takeover.SCENARIO, CALM))
     shared = all(isinstance(part, Shared) for part in rehearsal.parts)
     if shared and not rehearsal.never_migrates:
         found.append(Round(SCENARIO, CALM))

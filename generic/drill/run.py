@@ -1,4 +1,4 @@
-"""The drill, told from start to end: set up, get stuck, force, take stock, judge."""
+"""The drill, told from start to end: set up, take over, get stuck, force, take stock, judge."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from actuator.interface import resource_of
 from actuator.meta import Kind, Raw, format_time
 from generic.clock import SystemClock
-from generic.drill import bystanders
+from generic.drill import bystanders, takeover
 from generic.drill.crowd import for_each
 from generic.drill.evidence import Evidence, Life
 from generic.drill.foreign import foreign_world
@@ -50,11 +50,15 @@ def drill(settings: Settings, rehearsal: Together, watcher: Watcher) -> Evidence
     with opening as world:
         run = _Run(settings, rehearsal, watcher, world)
         watcher.say("Starting the manager")
-        world.manager.start()
-        world.manager.wait_synced()
-        run.evidence.started = format_time(SystemClock().now())
         with run.watching():
-            run.set_up()
+            if settings.scenario == takeover.SCENARIO:
+                with takeover.former(world):
+                    run.set_up()
+                run.take_over()
+            else:
+                world.manager.start()
+                world.manager.wait_synced()
+                run.set_up()
             run.get_stuck()
             run.force()
             run.take_stock()
@@ -79,12 +83,14 @@ class _Run:
         names = [f"s{number + 1}" for number in range(settings.shoots)]
         self._shoots = [world.names.shoot(name, rehearsal.region) for name in names]
         self._bad = world.names.shoot("bad", rehearsal.region)
+        taking_over = settings.scenario == takeover.SCENARIO
+        self._break = next(iter(rehearsal.scenarios)) if taking_over else settings.scenario
         self.evidence = Evidence(
             drill=world.names.id,
             title=rehearsal.title,
             scenario=settings.scenario,
-            scenario_text=rehearsal.scenarios[settings.scenario],
-            started="",
+            scenario_text=rehearsal.scenarios[self._break],
+            started=format_time(SystemClock().now()),
             shoots_only=rehearsal.shoots_only,
             finalizers={kind.name: kind.finalizer for kind in world.kinds},
         )
@@ -121,6 +127,13 @@ class _Run:
             self._wait("ready", self._lives(), lambda life: life.ready is not None)
         self.evidence.outside_before = list(self._rehearsal.left_outside())
 
+    def take_over(self) -> None:
+        """What a Go extension left is served from now on; all that exists has to stay."""
+        self._watcher.say("Taking over from a Go extension")
+        patience = self._settings.patience
+        self.evidence.bystanders += takeover.take_over(self._world, self._shoots, patience)
+        self.evidence.outside_before = list(self._rehearsal.left_outside())
+
     def get_stuck(self) -> None:
         """The outside breaks, users delete their shoots, and nothing moves any more.
 
@@ -128,7 +141,7 @@ class _Run:
         keeps the others.
         """
         self._watcher.say(self.evidence.scenario_text)
-        self._rehearsal.break_outside(self._settings.scenario)
+        self._rehearsal.break_outside(self._break)
         self._world.trouble.begin()
         for_each([*self._shoots, self._bad], self._garden.mark_deleted)
         for stage in in_stages(DELETION, self._world.kinds):
@@ -169,7 +182,7 @@ class _Run:
         for shoot in self._shoots:
             self._look_at_bystanders(shoot)
         self._wait("gone", [*before, *forced], lambda life: life.gone is not None)
-        late = self._of(self._afterwards(), everything)
+        late = self._of_stage(frozenset().union(*AFTERWARDS), everything)
         if late:
             self._delete_afterwards(late)
 
@@ -249,9 +262,6 @@ class _Run:
 
     def _lives(self) -> list[Life]:
         return [life for life in self._observer.lives.values() if not life.bad]
-
-    def _afterwards(self) -> list[Kind]:
-        return [kind for stage in in_stages(AFTERWARDS, self._world.kinds) for kind in stage]
 
     def _of_stage(self, stage: frozenset[str], lives: Iterable[Life]) -> list[Life]:
         kinds = [kind for found in in_stages([stage], self._world.kinds) for kind in found]

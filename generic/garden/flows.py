@@ -57,6 +57,13 @@ class Flow:
             self._deploy(kinds, manifests, "reconcile")
             self._wait(kinds, not_ready_because)
 
+    def reconcile(self) -> None:
+        """Asks for a reconciliation of all objects, stage by stage, until they are ready."""
+        asked = [kind for kind in self._kinds if kind.has_operation_annotation]
+        for kinds in order.in_stages(order.CREATION, asked):
+            self._ask(kinds, "reconcile")
+            self._wait(kinds, not_ready_because)
+
     def delete(self) -> None:
         """The normal deletion: objects stage by stage, Cluster, namespace."""
         self._garden.mark_deleted(self._shoot)

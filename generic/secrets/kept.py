@@ -45,10 +45,7 @@ class Kept:
 
     @property
     def made_by_gardener(self) -> bool:
-        """Whether Gardener's Go library made it.
-
-        Its checksum of the configuration is a decimal number of 64 bits, longer than ours.
-        """
+        """Whether Gardener's Go library made it: its checksums are longer, decimal numbers."""
         return self.checksum.isdecimal() and len(self.checksum) > CHECKSUM_DIGITS
 
     @property

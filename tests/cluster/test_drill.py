@@ -21,14 +21,18 @@ from generic import client, patches, status
 from generic.cli.drill import _say_unnoticed
 from generic.client import connect
 from generic.clusters import CLUSTERS
+from generic.drill import takeover
 from generic.drill.breaks import BREAKS
 from generic.drill.judge import Finding
 from generic.drill.names import LABEL
 from generic.envtest import Environment
 from generic.garden import NAMESPACES
+from generic.managedresources import MANAGED_RESOURCES
 from generic.orphans import Orphan
 from generic.seed import install_crds, install_kinds
 
+AZURE = "extensions.azurecontrolplane.rehearsal:AzureRehearsal"
+GO_PARTS = ["extension-controlplane-seed", "extension-controlplane-shoot"]
 LOCAL = "extensions.local.rehearsal:LocalRehearsal"
 ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
 
@@ -82,6 +86,40 @@ def test_each_check_fails_where_its_rule_is_broken(drill, rule):
     assert rule in broken_rules(report)
 
 
+def test_a_take_over_is_rehearsed_and_every_rule_holds(drill):
+    done, report = drill(AZURE, "--scenario", "take-over", "--shoots", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert broken_rules(report) == set()
+    assert "Taking over from a Go extension" in done.stdout
+    names = {one["name"] for one in report["evidence"]["bystanders"]}
+    assert {f"ManagedResource {name}" for name in GO_PARTS} <= names
+
+
+def test_i2_fails_where_a_take_over_replaces_an_object(drill, monkeypatch):
+    leave = takeover._leave
+
+    def leave_and_delete(client, managed):
+        leave(client, managed)
+        meta = managed["metadata"]
+        if meta["name"] in GO_PARTS[:1]:
+            client.delete(MANAGED_RESOURCES, meta["name"], meta["namespace"])
+
+    monkeypatch.setattr(takeover, "_leave", leave_and_delete)
+    done, report = drill(AZURE, "--scenario", "take-over", "--shoots", "1")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert broken_rules(report) == {"I2"}
+
+
+def test_a_take_over_without_adoption_names_what_was_refused(drill, monkeypatch):
+    monkeypatch.setattr("generic.managedresources.ours.GO_LIBRARY", {})
+    monkeypatch.setattr("generic.cli.drill._patience", lambda *_: 8.0)
+    done, report = drill(AZURE, "--scenario", "take-over", "--shoots", "1")
+    assert done.returncode == 1
+    assert "still waiting for ControlPlane azure" in done.stderr
+    assert "exists without the label origin=provider-azure" in done.stderr
+    assert report is None
+
+
 @pytest.mark.parametrize("held", [True, False])
 def test_a_break_that_nothing_showed_is_said(capsys, held):
     """A release that is made twice is refused by the Target of the first: I4 holds for Helm."""
@@ -98,6 +136,12 @@ def test_a_break_that_nothing_showed_is_said(capsys, held):
         pytest.param(["extensions.aws:nothing"], "has no 'nothing'", id="object"),
         pytest.param(["extensions.aws"], "write MODULE:OBJECT", id="reference"),
         pytest.param(["--scenario", "rain"], "it has: credentials-revoked", id="scenario"),
+        pytest.param(["--scenario", "rain"], "take-over, migration", id="every scenario"),
+        pytest.param(
+            ["--kubeconfig", "x", "--context", "y", "--scenario", "take-over"],
+            "scenario take-over is for the embedded cluster only",
+            id="take-over",
+        ),
         pytest.param(["--kubeconfig", "x"], "--kubeconfig and --context", id="context"),
         pytest.param(
             ["--kubeconfig", "/no/file", "--context", "x"], "/no/file does not exist", id="file"
