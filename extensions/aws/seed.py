@@ -62,10 +62,7 @@ def config_map(control_plane: ControlPlane, config: ControlPlaneConfig) -> Raw:
 
 
 def cloud_controller_manager(replicas: int, configuration: Raw, secret: Raw) -> Raw:
-    """A stand-in whose pods changed credentials, or a changed configuration, roll.
-
-    The annotations have the names that Gardener's AWS extension uses.
-    """
+    """A stand-in; its pods' annotations have the names that Gardener's AWS extension uses."""
     name, config = "cloud-controller-manager", configuration["metadata"]
     labels = {"app": "kubernetes", "role": name}
     rolled_by = {

@@ -141,8 +141,7 @@ def _references(spec: ManagedResourceSpec) -> dict[str, str]:
 
     Source: gardener, `pkg/resourcemanager/controller/garbagecollector`.
     """
-    names = [reference.name for reference in spec.secret_refs]
-    return {f"{_REFERENCE}secret-{_hash(name.encode())}": name for name in names}
+    return {f"{_REFERENCE}secret-{_hash(r.name.encode())}": r.name for r in spec.secret_refs}
 
 
 def _hash(data: bytes) -> str:

@@ -8,7 +8,7 @@ from actuator.codec import decode
 from actuator.errors import ActuatorError, NotFound, RequeueAfter
 from actuator.interface import Client, Permission, Resource
 from actuator.meta import ObjectMeta, Raw
-from generic.finalizers import patch_tested
+from generic.finalizers import Stale, patch_tested
 from generic.managedresources.kind import MANAGED_RESOURCES, ORIGIN, SEED_CLASS, ManagedResource
 from generic.patches import test
 
@@ -96,7 +96,10 @@ def refuse_foreign(
 
 
 def patch_spec(client: Client, managed: ManagedResource, changes: Sequence[Raw]) -> None:
-    """Changes that very object. Raises NotFound where it is another one by now, and ApiError."""
+    """Changes that very object. Raises RequeueAfter if it changed since it was read; ApiError."""
     meta = managed.metadata
     patch = [test("/metadata/uid", meta.uid), *changes]
-    patch_tested(client, MANAGED_RESOURCES, meta.name, meta.namespace, patch)
+    try:
+        patch_tested(client, MANAGED_RESOURCES, meta.name, meta.namespace, patch)
+    except Stale as error:
+        raise RequeueAfter(LOOK_AGAIN, str(error)) from error

@@ -109,6 +109,32 @@ def test_the_garbage_collector_is_told_of_the_secret_in_use_and_of_no_other(clie
     assert meta["labels"] == {"kept": "yes", "origin": "actuator"}
 
 
+class Racing:
+    """Another party annotates a ManagedResource right after it was read."""
+
+    def __init__(self, client):
+        self._client = client
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
+
+    def get(self, resource, name, namespace=""):
+        found = self._client.get(resource, name, namespace)
+        if resource == MANAGED_RESOURCES:
+            patch = {"metadata": {"annotations": {"example.org/changed": "yes"}}}
+            self._client.patch(resource, name, namespace, patch)
+        return found
+
+
+def test_a_change_between_read_and_write_is_kept_and_the_write_repeated_later(client, namespace):
+    managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a="1")])
+    with pytest.raises(RequeueAfter, match="changed meanwhile"):
+        managedresources.deploy_for_seed(Racing(client), namespace, NAME, [config_map(a="2")])
+    assert get(client, namespace)["metadata"]["annotations"]["example.org/changed"] == "yes"
+    managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a="2")])
+    assert contents(client, namespace) == [config_map(a="2")]
+
+
 def hashed(name):
     return sha256(name.encode()).hexdigest()[:8]
 
