@@ -27,10 +27,13 @@ from generic.drill.migration import page as migration_page
 from generic.drill.migration import rules as migration
 from generic.drill.migration.breaks import EACH, MIGRATION_BREAKS
 from generic.drill.migration.run import SCENARIO, migrate
+from generic.drill.paths import PATHS, PathRun
 from generic.drill.report import check_report, write_html, write_json
+from generic.drill.run import Run
 from generic.drill.run import drill as hold
 from generic.drill.settings import Settings
 from generic.drill.takeover import SCENARIO as TAKE_OVER
+from generic.drill.takeover import TakeOver
 from generic.envtest import EnvtestError
 from generic.printable import echo
 from generic.rehearsal import Rehearsal, Together
@@ -45,6 +48,7 @@ _DEFAULT = ("extensions.aws.rehearsal:AwsRehearsal",)
 @click.argument("rehearsals", nargs=-1, metavar="[REHEARSAL]...")
 @click.option("--shoots", type=click.IntRange(1, 200), default=10, show_default=True)
 @click.option("--scenario", help="What breaks outside.  [default: credentials-revoked]")
+@click.option("--path", type=click.Choice([*PATHS]), help="Rehearse these flows of gardenlet.")
 @click.option("--all", "everything", is_flag=True, help="All scenarios, each with faults on top.")
 @click.option("--kubeconfig", type=click.Path(path_type=Path), help="A seed that is not ours.")
 @click.option("--context", help="Its context; has to be given with --kubeconfig.")
@@ -66,6 +70,7 @@ def drill(
     rehearsals: tuple[str, ...],
     shoots: int,
     scenario: str | None,
+    path: str | None,
     everything: bool,
     kubeconfig: Path | None,
     context: str | None,
@@ -77,18 +82,19 @@ def drill(
     """Rehearses a force deletion end to end and judges it by invariants.
 
     REHEARSAL is MODULE:CLASS; the AWS sample by default, on an embedded cluster of its own.
-    With several, each shoot has the kinds of all. Scenario migration moves the shoots to another
-    seed instead, while managers are killed. Scenario take-over starts from what an extension on
-    Gardener's Go library leaves. With --all, each scenario is drilled by itself, and again while
-    the API server restarts, watches are cut, requests fail, and calls hang.
+    With several, each shoot has the kinds of all. With --path, shoots go through other flows of
+    gardenlet: hibernation, migration, retries, and deletions after each. Scenario migration moves
+    the shoots to another seed instead, while managers are killed. Scenario take-over starts from
+    what an extension on Gardener's Go library leaves. With --all, each scenario is drilled by
+    itself, and again while the API server restarts, watches are cut, requests fail, and calls hang.
     """
-    if everything and (scenario or break_rule or kubeconfig or dice):
+    if everything and (scenario or path or break_rule or kubeconfig or dice):
         raise click.UsageError("--all has its own scenarios and faults, on embedded clusters only")
     scenario = scenario or _SCENARIO
     if (kubeconfig is None) != (context is None):
         raise click.UsageError("give --kubeconfig and --context together: which seed is it?")
-    if kubeconfig and (break_rule or scenario in (SCENARIO, TAKE_OVER)):
-        what = "--break" if break_rule else f"scenario {scenario}"
+    if kubeconfig and (break_rule or path or scenario in (SCENARIO, TAKE_OVER)):
+        what = "--break" if break_rule else "--path" if path else f"scenario {scenario}"
         raise click.UsageError(f"{what} is for the embedded cluster only")
     breaks = MIGRATION_BREAKS if scenario == SCENARIO else BREAKS
     if break_rule and break_rule not in breaks:
@@ -98,6 +104,7 @@ def drill(
     settings = Settings(
         shoots=shoots,
         scenario=scenario,
+        path=f"{path}: {PATHS[path]}" if path else "",
         kubeconfig=kubeconfig,
         context=context,
         break_rule=break_rule,
@@ -108,7 +115,7 @@ def drill(
         holds = _hold_all(settings, rehearsals, output)
     else:
         rehearsal = _together(rehearsals)
-        _check_scenario(rehearsal, scenario)
+        _check_scenario(rehearsal, settings)
         findings = _hold(settings, rehearsal, output)
         _say_unnoticed(break_rule, findings)
         holds = all(finding.holds for finding in findings)
@@ -158,7 +165,8 @@ def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
 
 def _force_delete(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:
     with Terminal() as terminal:
-        evidence = hold(settings, rehearsal, terminal)
+        course = TakeOver if settings.scenario == TAKE_OVER else PathRun if settings.path else Run
+        evidence = hold(settings, rehearsal, terminal, course)
     told = evidence
     if settings.broken.forgets_a_record:
         told = attrs.evolve(evidence, records=evidence.records[1:])
@@ -207,11 +215,11 @@ def _together(references: Sequence[str]) -> Together:
     return Together(parts)
 
 
-def _check_scenario(rehearsal: Together, scenario: str) -> None:
-    known = [*rehearsal.scenarios, TAKE_OVER, SCENARIO]
-    if scenario not in known:
+def _check_scenario(rehearsal: Together, settings: Settings) -> None:
+    known = [*rehearsal.scenarios, *([] if settings.path else [TAKE_OVER, SCENARIO])]
+    if settings.scenario not in known:
         raise click.UsageError(
-            f"{rehearsal.title} has no scenario {scenario!r}; it has: {', '.join(known)}"
+            f"{rehearsal.title} has no scenario {settings.scenario!r}; it has: {', '.join(known)}"
         )
 
 

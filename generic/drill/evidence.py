@@ -87,6 +87,10 @@ class Evidence:
     scenario_text: str
     started: str
     """When, RFC 3339."""
+    path: str = ""
+    """Name and steps of the rehearsed flows; "": a force deletion of what is stuck."""
+    unfinished: list[str] = attrs.field(factory=list)
+    """Steps that did not end as they have to."""
     shoots_only: bool = False
     """Whether there is nothing outside but the shoots, so that nothing is to be on record."""
     finalizers: dict[str, str] = attrs.field(factory=dict)

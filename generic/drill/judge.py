@@ -17,7 +17,7 @@ from generic.drill.evidence import Evidence, Life
 from generic.metrics import Outcome
 from generic.orphans import UNKNOWN
 
-__all__ = ["RULES", "Finding", "covers", "judge"]
+__all__ = ["PATH_RULES", "RULES", "Finding", "covers", "judge"]
 
 _FINAL = [outcome.value for outcome in Outcome if outcome.final]
 
@@ -40,7 +40,7 @@ def judge(evidence: Evidence) -> list[Finding]:
     """All findings, in the order of the rules."""
     return [
         Finding(rule=rule, title=title, problems=tuple(check(evidence)))
-        for rule, (title, check) in RULES.items()
+        for rule, (title, check) in (PATH_RULES if evidence.path else RULES).items()
     ]
 
 
@@ -82,7 +82,7 @@ def _one_outcome_each(evidence: Evidence) -> Iterable[str]:
         if len(life.outcomes) != 1:
             said = ", ".join(life.outcomes) or "none"
             yield f"{life.key} has {len(life.outcomes)} outcomes ({said})"
-        elif life.said != life.outcomes:
+        elif life.said != life.outcomes and not evidence.path:  # events go with their namespace
             told = ", ".join(life.said) or "nothing"
             yield f"{life.key}: events tell {told}, not {life.outcomes[0]}"
     counted = sum(evidence.counted.get(outcome, 0) for outcome in _FINAL) + evidence.bypassed
@@ -160,3 +160,9 @@ RULES: dict[str, tuple[str, Callable[[Evidence], Iterable[str]]]] = {
     "I5": ("Each blocked object said why, and went on doing so", _blocked_says_why),
     "I6": ("A bad object stopped no other", _others_go_on),
 }
+
+PATH_RULES = {
+    "path": ("Each step of gardenlet ended as it has to", lambda evidence: evidence.unfinished),
+    **{rule: RULES[rule] for rule in ("seed", "I1", "I2", "I3", "I4")},
+}
+"""For `paths`, where nothing is planted and gardenlet's steps are waited for one by one."""

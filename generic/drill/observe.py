@@ -47,7 +47,10 @@ class OutcomeLog(logging.Handler):
 class Observer:
     """Keeps the lives of a drill's objects up to date, in a thread of its own."""
 
-    def __init__(self, client: Client, kinds: Iterable[Kind], selector: str) -> None:
+    def __init__(
+        self, client: Client, kinds: Iterable[Kind], selector: str, *, everything: bool = False
+    ) -> None:
+        self._everything = everything
         self.lives: dict[str, Life] = {}
         self._client = client
         self._kinds = list(kinds)
@@ -111,8 +114,9 @@ class Observer:
         """Follows what the actuator of an object of the drill has made."""
         owners = obj["metadata"].get("ownerReferences") or []
         maker = next((life for one in owners if (life := self.lives.get(one["uid"]))), None)
-        if maker is not None and obj["metadata"]["uid"] not in self.lives:
-            self.follow(obj, bad=maker.bad, made=True)
+        made = maker is not None
+        if (made or self._everything) and obj["metadata"]["uid"] not in self.lives:
+            self.follow(obj, bad=maker is not None and maker.bad, made=made)
 
     def _note(self, life: Life, obj: Raw | None, kind: Kind) -> None:
         now = self.now()

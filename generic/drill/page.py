@@ -29,7 +29,7 @@ def page(evidence: Evidence, findings: Sequence[Finding]) -> str:
         section("This run", table(("What", "Value"), _facts(evidence))),
     ]
     told = (_scenario(evidence), _verdict(evidence))
-    return document("Force deletion", evidence.drill, *told, passed, sections)
+    return document(evidence.path or "Force deletion", evidence.drill, *told, passed, sections)
 
 
 def _scenario(evidence: Evidence) -> str:
@@ -37,6 +37,8 @@ def _scenario(evidence: Evidence) -> str:
 
 
 def _verdict(evidence: Evidence) -> str:
+    if evidence.path:
+        return "; ".join(evidence.unfinished) or "Each step of gardenlet ended as it has to."
     left = evidence.outside_after
     recorded = sum(any(covers(r.resource, real) for r in evidence.records) for real in left)
     there = f"{len(left)} thing{' is' if len(left) == 1 else 's are'} left outside"

@@ -20,6 +20,8 @@ class Settings:
 
     shoots: int = 10
     scenario: str = "credentials-revoked"
+    path: str = ""
+    """Name and steps of gardenlet's flows, from `paths.PATHS`; "": a force deletion."""
     kubeconfig: Path | None = None
     context: str | None = None
     break_rule: str | None = None

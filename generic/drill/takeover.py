@@ -6,7 +6,7 @@ the Go library deploys them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 
@@ -15,46 +15,76 @@ from actuator.interface import Client, Resource
 from actuator.meta import Raw
 from generic.drill.crowd import for_each
 from generic.drill.evidence import Bystander
-from generic.drill.world import World, manager_for
-from generic.garden import Flow, Garden, Shoot
+from generic.drill.run import Run
+from generic.drill.world import manager_for
+from generic.garden import Flow, Shoot
 from generic.managedresources import GARBAGE_COLLECTABLE, GO_LIBRARY, MANAGED_RESOURCES
 from generic.patches import add, remove
 
-__all__ = ["SCENARIO", "former", "take_over"]
+__all__ = ["SCENARIO", "TakeOver"]
 
 SCENARIO = "take-over"
 _SECRETS = Resource("v1", "secrets")
 
 
-@contextmanager
-def former(world: World) -> Iterator[None]:
-    """While it is open, the former extension serves the shoots."""
-    manager = manager_for(world.actuators, [world.names.type], world.manager.options)
-    manager.start()
-    try:
-        yield
-    finally:
-        manager.stop()
+class TakeOver(Run):
+    """A former extension creates the shoots; ours takes over, and they are force-deleted."""
 
+    @property
+    def cause(self) -> str:
+        """See Run: the rehearsal's first scenario, since the take-over itself breaks nothing."""
+        return next(iter(self._rehearsal.scenarios))
 
-def take_over(world: World, shoots: Sequence[Shoot], patience: float) -> list[Bystander]:
-    """Our manager starts, and reconciles what there is; returns what became of it.
+    def play(self) -> None:
+        """See Run."""
+        with self._former():
+            self.set_up()
+        self._take_over()
+        self.get_stuck()
+        self.force()
 
-    Raises ActuatorError where an object does not get ready.
-    """
-    before = [one for shoot in shoots for one in _managed(world.admin, shoot)]
-    for managed in before:
-        if managed["metadata"]["name"] in GO_LIBRARY:
-            _leave(world.admin, managed)
-    world.manager.start()
-    garden = Garden(world.admin)
-    for_each(shoots, lambda one: Flow(garden, one, world.kinds, patience=patience).reconcile())
-    kept = {one["metadata"]["uid"] for shoot in shoots for one in _managed(world.admin, shoot)}
-    lost = "deleted or replaced by the take-over"
-    return [
-        Bystander(name=f"ManagedResource {m['name']}", problem=None if m["uid"] in kept else lost)
-        for m in (one["metadata"] for one in before)
-    ]
+    @contextmanager
+    def _former(self) -> Iterator[None]:
+        """While it is open, the former extension serves the shoots."""
+        world = self._world
+        manager = manager_for(world.actuators, [world.names.type], world.manager.options)
+        manager.start()
+        try:
+            yield
+        finally:
+            manager.stop()
+
+    def _take_over(self) -> None:
+        """Our manager reconciles all that exists, which has to stay.
+
+        Raises ActuatorError where an object does not get ready.
+        """
+        self._watcher.say("Taking over from a Go extension")
+        before = self._managed()
+        for managed in before:
+            if managed["metadata"]["name"] in GO_LIBRARY:
+                _leave(self._world.admin, managed)
+        self.start_manager()
+        for_each(self._shoots, self._reconcile)
+        kept = {managed["metadata"]["uid"] for managed in self._managed()}
+        for meta in (managed["metadata"] for managed in before):
+            lost = None if meta["uid"] in kept else "deleted or replaced by the take-over"
+            name = f"ManagedResource {meta['name']}"
+            self.evidence.bystanders.append(Bystander(name=name, problem=lost))
+        self.evidence.outside_before = list(self._rehearsal.left_outside())
+
+    def _reconcile(self, shoot: Shoot) -> None:
+        manifests = self._rehearsal.manifests(self._world.names.rehearsed(shoot))
+        patience = self._settings.patience
+        Flow(self._garden, shoot, self._world.kinds, patience=patience).reconcile(manifests)
+
+    def _managed(self) -> list[Raw]:
+        """The ManagedResources of all shoots."""
+        client, names = self._world.admin, [shoot.technical_id for shoot in self._shoots]
+        try:
+            return [one for name in names for one in client.list(MANAGED_RESOURCES, name)]
+        except NotFound:  # the rehearsal has no such kind
+            return []
 
 
 def _leave(client: Client, managed: Raw) -> None:
@@ -68,10 +98,3 @@ def _leave(client: Client, managed: Raw) -> None:
     bare = [remove("/metadata/labels"), remove("/metadata/annotations")]
     client.patch(MANAGED_RESOURCES, name, namespace, [*bare, add("/spec/secretRefs", [theirs])])
     client.delete(_SECRETS, ours["name"], namespace)
-
-
-def _managed(client: Client, shoot: Shoot) -> list[Raw]:
-    try:
-        return client.list(MANAGED_RESOURCES, shoot.technical_id)
-    except NotFound:  # the rehearsal has no such kind
-        return []

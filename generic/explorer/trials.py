@@ -23,7 +23,7 @@ from generic.explorer.ground import Ground
 from generic.explorer.judge import unfinished_because
 from generic.finalizers import patch_tested, take_off
 from generic.garden import Flow, Shoot
-from generic.garden.cleanup import hand_over_machines
+from generic.garden.cleanup import OWN
 from generic.garden.order import CREATION, in_stages
 from generic.garden.state import collect, put_back
 from generic.looking import looking
@@ -139,7 +139,8 @@ class Stage:
         self._delete(trial)
         self._release(trial)
         self._until(lambda: [obj["metadata"]["name"] for obj in self.objects(trial)])
-        hand_over_machines(self._garden.client, trial.shoot.technical_id)
+        for one in OWN["kept-machines"]:
+            one.act(self._garden.client, trial.shoot.technical_id)
         self._deploy(trial, "wait-for-state")
         for obj in self.objects(trial):
             known = state.of(self.kind.name, obj["metadata"]["name"])

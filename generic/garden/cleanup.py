@@ -1,17 +1,21 @@
-"""What gardenlet clears out of a shoot's namespace itself, finalizers of others included.
+"""The objects that gardenlet itself removes from a shoot's namespace, finalizers included.
 
-Only in the namespace of the shoot. Source: gardener `pkg/gardenlet/operation/botanist` and
-`pkg/utils/gardener` ("shallow deletion" of machine objects, cleaner of the force deletion).
+Only in the namespace of the shoot. Source: gardener `pkg/gardenlet/operation/botanist`
+(managedresources.go, migration.go, etcd.go) and `pkg/gardenlet/controller/shoot/shoot/cleaner.go`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+
+import attrs
 
 from actuator.errors import NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
 from generic.finalizers import take_off
+from generic.force_delete import CONFIRM_DELETION
 from generic.machines import (
     MACHINE_CLASSES,
     MACHINE_DEPLOYMENTS,
@@ -22,92 +26,88 @@ from generic.machines import (
 )
 from generic.managedresources import MANAGED_RESOURCES
 
-__all__ = [
-    "clear_machines",
-    "clear_managed_resources",
-    "clear_rest",
-    "hand_over_machines",
-    "managed_resources_left",
-]
+__all__ = ["OWN", "Own"]
 
 _MACHINES = [MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, MACHINE_CLASSES]
 _CONFIGMAPS, _SECRETS = Resource("v1", "configmaps"), Resource("v1", "secrets")
-_PURPOSE = "gardener.cloud/purpose"
-_NOBODY = {"metadata": {"finalizers": None}}
+_ETCDS = Resource("druid.gardener.cloud/v1alpha1", "etcds")
+_OF_CLASSES = "gardener.cloud/purpose=machineclass"
+_OF_CLOUD = "gardener.cloud/purpose=cloudprovider"
+_OF_GARDENLET = "origin=gardener"
+_CONFIRM: Raw = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
+_OF_MCM = frozenset({MCM_FINALIZER, MC_FINALIZER})
+_ALL = frozenset("*")
 
 
-def clear_machines(client: Client, namespace: str) -> None:
-    """Machine objects go at once, whoever holds them: nobody runs that would let go of them."""
-    for resource in _MACHINES:
-        _finalize(client, resource, namespace)
+@attrs.frozen(kw_only=True)
+class Own:
+    """Objects that gardenlet deletes itself: `of` these resources, with a label, `which` ones.
 
-
-def hand_over_machines(client: Client, namespace: str) -> None:
-    """Machine objects go, the machines stay: only what the machine-controllers hold comes off."""
-    for resource in _MACHINES:
-        for obj in _list(client, resource, namespace):
-            _let_go(client, resource, obj["metadata"], delete=True)
-    for purpose, delete in (("machineclass", True), ("cloudprovider", False)):
-        for obj in client.list(_SECRETS, namespace, label_selector=f"{_PURPOSE}={purpose}"):
-            _let_go(client, _SECRETS, obj["metadata"], delete=delete)
-
-
-def clear_managed_resources(client: Client, namespace: str) -> None:
-    """All are deleted with what they brought; those of the shoot's class also let go of.
-
-    Those of another class have a resource manager in the seed, which has to finish them.
+    It writes `patch`, deletes, `strips` these finalizers, waits so many seconds for their end.
     """
-    for mr in _list(client, MANAGED_RESOURCES, namespace):
-        name = mr["metadata"]["name"]
-        try:
-            keep_nothing = {"spec": {"keepObjects": False}}
-            client.patch(MANAGED_RESOURCES, name, namespace, keep_nothing)
-            client.delete(MANAGED_RESOURCES, name, namespace)
-            if not mr["spec"].get("class"):
-                client.patch(MANAGED_RESOURCES, name, namespace, _NOBODY)
-        except NotFound:
-            continue
+
+    of: Sequence[Resource] = (MANAGED_RESOURCES,)
+    selector: str = ""
+    which: Callable[[Raw], bool] = lambda _obj: True
+    patch: Raw | None = None
+    deletes: bool = True
+    strips: frozenset[str] = frozenset()
+    seconds: float = 30.0
+
+    def act(self, client: Client, namespace: str) -> None:
+        """Does so in the shoot's namespace, without waiting."""
+        for resource, obj in self._objects(client, namespace):
+            meta = obj["metadata"]
+            where, held = (resource, meta["name"], namespace), meta.get("finalizers") or []
+            with suppress(NotFound):
+                if self.patch is not None:
+                    client.patch(*where, self.patch)
+                if self.deletes:
+                    client.delete(*where)
+                if self.strips is _ALL:
+                    client.patch(*where, {"metadata": {"finalizers": None}})
+                elif self.strips & {*held}:
+                    client.patch(*where, take_off(self.strips & {*held}, meta["uid"], held))
+
+    def left(self, client: Client, namespace: str) -> list[str]:
+        """Those that it waits for, with the message of a resource manager."""
+        found = self._objects(client, namespace) if self.seconds else ()
+        return [_described(resource, obj) for resource, obj in found]
+
+    def _objects(self, client: Client, namespace: str) -> Iterator[tuple[Resource, Raw]]:
+        for resource in self.of:
+            with suppress(NotFound):  # the seed has no such kind
+                found = client.list(resource, namespace, label_selector=self.selector)
+                yield from ((resource, obj) for obj in found if self.which(obj))
 
 
-def clear_rest(client: Client, namespace: str) -> None:
-    """ConfigMaps and Secrets, the last things that could hold the namespace."""
-    for resource in (_CONFIGMAPS, _SECRETS):
-        _finalize(client, resource, namespace)
+def _described(resource: Resource, obj: Raw) -> str:
+    conditions = (obj.get("status") or {}).get("conditions") or []
+    said = "; ".join(c["message"] for c in conditions if c["type"] == "ResourcesApplied")
+    return f"{resource.plural} {obj['metadata']['name']}{f' ({said})' if said else ''}"
 
 
-def managed_resources_left(client: Client, namespace: str) -> list[str]:
-    """What gardenlet still waits for, and what its resource manager says of it."""
-    return [_said(mr) for mr in _list(client, MANAGED_RESOURCES, namespace)]
+def _is_of_shoot(mr: Raw) -> bool:
+    return not mr["spec"].get("class")
 
 
-def _said(mr: Raw) -> str:
-    conditions = (mr.get("status") or {}).get("conditions") or []
-    messages = [c["message"] for c in conditions if c["type"] == "ResourcesApplied"]
-    return f"ManagedResource {mr['metadata']['name']} ({'; '.join(messages) or 'no condition'})"
-
-
-def _let_go(client: Client, resource: Resource, meta: Raw, *, delete: bool) -> None:
-    name, namespace = meta["name"], meta["namespace"]
-    held = {MCM_FINALIZER, MC_FINALIZER} & set(meta.get("finalizers") or [])
-    with suppress(NotFound):
-        if delete:
-            client.delete(resource, name, namespace)
-        if held:
-            client.patch(resource, name, namespace, take_off(held, meta["uid"], meta["finalizers"]))
-
-
-def _finalize(client: Client, resource: Resource, namespace: str) -> None:
-    for obj in _list(client, resource, namespace):
-        name = obj["metadata"]["name"]
-        try:
-            client.delete(resource, name, namespace)
-            client.patch(resource, name, namespace, _NOBODY)
-        except NotFound:
-            continue
-
-
-def _list(client: Client, resource: Resource, namespace: str) -> list[Raw]:
-    try:
-        return client.list(resource, namespace)
-    except NotFound:  # the seed has no such kind
-        return []
+OWN: Mapping[str, Sequence[Own]] = {
+    "machines": [Own(of=_MACHINES, strips=_ALL)],
+    "kept-machines": [  # the machines themselves stay
+        Own(of=_MACHINES, strips=_OF_MCM, seconds=300.0),
+        Own(of=[_SECRETS], selector=_OF_CLASSES, strips=_OF_MCM),
+        Own(of=[_SECRETS], selector=_OF_CLOUD, strips=_OF_MCM, deletes=False, seconds=0.0),
+    ],
+    "own-managedresources": [Own(selector=_OF_GARDENLET, seconds=600.0)],
+    "kept-managedresources": [
+        Own(selector=_OF_GARDENLET, patch={"spec": {"keepObjects": True}}, seconds=600.0)
+    ],
+    "shoot-managedresources": [Own(which=_is_of_shoot, deletes=False)],  # extensions delete them
+    "managedresources": [  # the resource manager in the seed has to finish those of its class
+        Own(patch={"spec": {"keepObjects": False}}),
+        Own(which=_is_of_shoot, strips=_ALL),
+    ],
+    "etcds": [Own(of=[_ETCDS], patch=_CONFIRM, seconds=300.0)],
+    "configmaps-secrets": [Own(of=[_CONFIGMAPS, _SECRETS], strips=_ALL, seconds=0.0)],
+}
+"""By the names that `order` uses."""

@@ -6,18 +6,19 @@ with administrator rights and touches only what it created.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from actuator.cluster import FORCE_DELETION, Cluster
-from actuator.errors import NotFound
+from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import Client, Resource, resource_of
 from actuator.meta import ForceSource, Kind, Raw, format_time
 from generic.clock import SystemClock
 from generic.clusters import CLUSTERS
 from generic.force_delete import CONFIRM_DELETION
-from generic.garden.order import HANDED_ON
+from generic.garden.order import HANDED_ON, ON_REQUEST
+from generic.garden.readiness import not_ready_because
 from generic.garden.shoot import SHOOT, Shoot
-from generic.patches import replace
 from generic.predicates import OPERATION, TIMESTAMP
 
 __all__ = ["NAMESPACES", "Garden", "resource_of_manifest"]
@@ -41,12 +42,24 @@ class Garden:
             "metadata": {"name": shoot.technical_id, "labels": labels},
         }
         self.client.create(NAMESPACES, namespace)
-        self.client.create(CLUSTERS, shoot.cluster(annotations={}, deleted_at=None))
+        self.client.create(CLUSTERS, shoot.cluster())
+
+    def sync(self, shoot: Shoot, operation: Raw, **changes: Raw) -> None:
+        """Writes the shoot into the Cluster, as gardenlet does before it acts, and when it failed.
+
+        `operation`: what is new in the shoot's lastOperation. `changes` are merged into its
+        metadata, spec and status. A Cluster that is gone is fine.
+        """
+        status = {**changes.get("status", {}), "lastOperation": operation}
+        patch = {"spec": {"shoot": {**changes, "status": status}}}
+        with suppress(NotFound):
+            self.client.patch(CLUSTERS, shoot.technical_id, "", patch)
 
     def deploy(self, manifest: Raw, operation: str = "reconcile") -> Raw:
         """Creates an object and returns it; an extension object is asked for the operation.
 
-        Where the kind takes over another's providerStatus, that is filled in.
+        Where the kind takes over another's providerStatus, that is filled in. One that is there
+        is only asked, and not for a reconciliation if it is ready and in `order.ON_REQUEST`.
         """
         resource = resource_of_manifest(manifest)
         if resource.group == Cluster.KIND.group:
@@ -56,7 +69,20 @@ class Garden:
                 "annotations": {**annotations, **self._request(operation)},
             }
             manifest = {**self.complete(manifest), "metadata": meta}
-        return self.client.create(resource, manifest)
+        try:
+            return self.client.create(resource, manifest)
+        except AlreadyExists:
+            return self._ask_again(resource, manifest, operation)
+
+    def _ask_again(self, resource: Resource, manifest: Raw, operation: str) -> Raw:
+        meta = manifest["metadata"]
+        where = (resource, meta["name"], meta.get("namespace", ""))
+        found = self.client.get(*where)
+        rests = operation == "reconcile" and manifest["kind"] in ON_REQUEST
+        if resource.group != Cluster.KIND.group or (rests and not_ready_because(found) is None):
+            return found
+        patch = {"metadata": {"annotations": meta["annotations"]}, "spec": manifest["spec"]}
+        return self.client.patch(*where, patch)
 
     def complete(self, manifest: Raw) -> Raw:
         """The same, and in its spec the providerStatus that the kind is told, if there is one."""
@@ -98,21 +124,21 @@ class Garden:
         except NotFound:
             return []
 
-    def mark_deleted(self, shoot: Shoot) -> None:
-        """The shoot has a deletionTimestamp from now on."""
-        self._update_cluster(shoot, {})
+    def mark_deleted(self, shoot: Shoot, annotations: Mapping[str, str] = {}) -> None:
+        """The shoot has a deletionTimestamp from now on, and these annotations."""
+        now = format_time(self._clock.now())
+        meta: Raw = {"deletionTimestamp": now, "annotations": dict(annotations)}
+        self.sync(shoot, {"type": "Delete", "state": "Processing"}, metadata=meta)
 
     def force(self, shoot: Shoot, value: str = "true") -> None:
         """The user confirmed force deletion; gardenlet re-syncs the Cluster."""
-        self._update_cluster(shoot, {FORCE_DELETION: value})
+        self.mark_deleted(shoot, {FORCE_DELETION: value})
 
-    def finish(self, shoot: Shoot) -> None:
-        """The last steps of a deletion: the Cluster, then the namespace."""
-        for resource in (CLUSTERS, NAMESPACES):
-            try:
+    def finish(self, shoot: Shoot, of: Sequence[Resource] = (CLUSTERS, NAMESPACES)) -> None:
+        """The last steps of a force deletion: the Cluster, then the namespace."""
+        for resource in of:
+            with suppress(NotFound):
                 self.client.delete(resource, shoot.technical_id)
-            except NotFound:
-                pass
 
     def _handed_on(self, manifest: Raw) -> Raw:
         """The providerStatus that a kind is told, where the other object is there and has one."""
@@ -122,27 +148,13 @@ class Garden:
         namespace = manifest["metadata"].get("namespace", "")
         resource = Resource(manifest["apiVersion"], f"{giver.lower()}s", bool(namespace))
         name = manifest["spec"].get("bucketName")
-        for obj in self._known(resource, namespace, name):
-            status = (obj.get("status") or {}).get("providerStatus")
-            if status is not None:
-                return {field: status}
+        with suppress(NotFound):  # the seed has no such kind, or no such bucket
+            one = [] if name is None else [self.client.get(resource, name, namespace)]
+            for obj in one or self.client.list(resource, namespace):
+                status = (obj.get("status") or {}).get("providerStatus")
+                if status is not None:
+                    return {field: status}
         return {}
-
-    def _known(self, resource: Resource, namespace: str, name: str | None) -> Iterator[Raw]:
-        """One by its name, or all of a namespace; none where the seed has no such kind."""
-        try:
-            if name is None:
-                yield from self.client.list(resource, namespace)
-            else:
-                yield self.client.get(resource, name, namespace)
-        except NotFound:
-            return
-
-    def _update_cluster(self, shoot: Shoot, annotations: dict[str, str]) -> None:
-        now = format_time(self._clock.now())
-        wanted = shoot.cluster(annotations=annotations, deleted_at=now)
-        patch = [replace("/spec", wanted["spec"])]
-        self.client.patch(CLUSTERS, shoot.technical_id, "", patch)
 
     def _request(self, operation: str) -> dict[str, str]:
         return {OPERATION: operation, TIMESTAMP: self._timestamp()}

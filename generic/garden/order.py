@@ -1,7 +1,8 @@
 """The order in which gardenlet goes through the kinds of a shoot, as tables.
 
 A stage is a set of kinds that are handled at once; a flow waits for a stage before the next.
-`OTHERS` stands for kinds that no table names. Source: gardener
+`OTHERS` stands for kinds that no table names. Names in lower case are objects that gardenlet
+deletes itself (`cleanup.OWN`; namespace and Cluster). Source: gardener
 `pkg/gardenlet/controller/shoot/shoot/reconciler_{reconcile,delete,migrate,force_delete}.go`.
 """
 
@@ -13,12 +14,17 @@ from actuator.meta import Kind
 
 __all__ = [
     "AFTERWARDS",
+    "ASLEEP",
     "CREATION",
     "DELETION",
     "FORCED",
     "HANDED_ON",
+    "MIGRATED",
     "MIGRATION",
     "NOT_AWAITED",
+    "ON_REQUEST",
+    "REDEPLOYED",
+    "STAYING",
     "STAYS",
     "in_stages",
     "seconds",
@@ -32,6 +38,7 @@ def _stages(*names: str) -> Stages:
     return [frozenset(stage.split()) for stage in names]
 
 
+_NODES = "ContainerRuntime Network OperatingSystemConfig Worker"
 CREATION: Stages = _stages(
     "BackupBucket",  # the seed's, before there is any shoot
     "BackupEntry DNSRecord Infrastructure",
@@ -43,33 +50,63 @@ CREATION: Stages = _stages(
 )
 """Reconcile flow, and restore flow. Extensions with the default lifecycle."""
 
+ASLEEP: Stages = _stages("DNSRecord")
+"""Not reconciled while a shoot hibernates, and deleted once its control plane sleeps."""
+
+ON_REQUEST = frozenset({"DNSRecord", "Infrastructure"})
+"""Not asked again by a reconciliation if they are ready and unchanged."""
+
+REDEPLOYED: Stages = _stages("DNSRecord", "ControlPlane")
+"""Deployed again before anything is deleted: the deletion needs the shoot's API server."""
+
 DELETION: Stages = _stages(
-    f"Bastion ContainerRuntime Network SelfHostedShootExposure Worker {OTHERS}",
-    "OperatingSystemConfig",
+    "Bastion",  # before the flow, which does not start while there are any
+    f"ContainerRuntime Network SelfHostedShootExposure Worker {OTHERS}",
+    "OperatingSystemConfig own-managedresources",
     "Extension",
     "ControlPlane",
+    "shoot-managedresources",  # then the shoot's API server goes
     "DNSRecord Infrastructure",
+    "etcds",
+    "namespace",
+    "cluster",
     "BackupEntry",  # owned by the shoot in the garden, and collected after it
     "BackupBucket",
 )
 
 FORCED: Stages = _stages(
     "Bastion",  # before the flow; the Cluster says that the shoot is forced only then
-    f"ContainerRuntime ControlPlane DNSRecord Extension Infrastructure Network "
-    f"OperatingSystemConfig SelfHostedShootExposure Worker {OTHERS}",
+    f"{_NODES} ControlPlane DNSRecord Extension Infrastructure SelfHostedShootExposure "
+    f"{OTHERS} machines",
+    "managedresources",
+    "cluster",
+    "etcds",
+    "configmaps-secrets",
+    "namespace",
 )
-"""All at once but Bastions; what is not here is deleted normally, when the shoot is gone."""
+"""All kinds at once but Bastions; kinds not in here are deleted normally, after the shoot."""
 
 AFTERWARDS: Stages = _stages("BackupEntry", "BackupBucket")
 """What a force deletion leaves to the garden."""
 
+STAYING: Stages = _stages("Bastion", f"SelfHostedShootExposure {OTHERS}", "kept-managedresources")
+"""Deleted before anything migrates: kinds that cannot, and gardenlet's ManagedResources."""
+
 MIGRATION: Stages = _stages(
-    f"ContainerRuntime Extension Network OperatingSystemConfig Worker {OTHERS}",
+    f"{_NODES} Extension {OTHERS}",
     "ControlPlane",
     "DNSRecord Infrastructure",
     "BackupEntry",
 )
 """Each stage is migrated, then deleted. The ShootState is taken once the first has migrated."""
+
+MIGRATED: Sequence[Stages] = (
+    _stages(f"{_NODES} {OTHERS} kept-machines", "Extension"),
+    _stages("ControlPlane", "shoot-managedresources"),
+    _stages("Infrastructure", "DNSRecord"),
+    _stages("BackupEntry", "etcds", "namespace", "cluster"),
+)
+"""In which order each stage of MIGRATION is deleted."""
 
 NOT_AWAITED = frozenset({"ControlPlane"})
 """Deleted right after migration was asked for: the deletion arrives in the middle of it."""

@@ -24,24 +24,16 @@ class Shoot:
     region: str
     labels: dict[str, str] = attrs.field(factory=dict)
 
-    def cluster(self, *, annotations: dict[str, str], deleted_at: str | None) -> Raw:
-        """The Cluster manifest, with the shoot inside."""
-        meta: Raw = {"name": self.name, "namespace": f"garden-{self.project}"}
-        if annotations:
-            meta["annotations"] = annotations
-        if deleted_at is not None:
-            meta["deletionTimestamp"] = deleted_at
+    def cluster(self) -> Raw:
+        """The Cluster manifest, with the shoot inside; it is being created."""
         shoot = {
             "apiVersion": _CORE,
             "kind": "Shoot",
-            "metadata": meta,
+            "metadata": {"name": self.name, "namespace": f"garden-{self.project}"},
             "spec": {"region": self.region, "kubernetes": {"version": "1.36.3"}},
             "status": {
                 "technicalID": self.technical_id,
-                "lastOperation": {
-                    "type": "Delete" if deleted_at else "Create",
-                    "state": "Processing",
-                },
+                "lastOperation": {"type": "Create", "state": "Processing"},
             },
         }
         return {

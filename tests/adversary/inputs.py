@@ -155,7 +155,7 @@ def input_of(
         healthy=plain(
             cls, names.type if served else "other", shoot.technical_id, shoot.technical_id
         ),
-        cluster=_cluster(shoot.cluster(annotations={}, deleted_at=None), dice, hostile=hostile),
+        cluster=_cluster(shoot.cluster(), dice, hostile=hostile),
         secret=json.dumps({"metadata": {"name": "secret"}, "stringData": secret}),
         status=_status(dice) if odd_status else "",
         place=place,

@@ -24,6 +24,7 @@ from generic.garden import (
     Shoot,
     resource_of_manifest,
 )
+from generic.garden.cleanup import OWN
 from generic.garden.order import CREATION, DELETION, FORCED, MIGRATION, in_stages
 from generic.garden.state import put_back
 from generic.machines import (
@@ -270,8 +271,9 @@ def test_case_59_a_forced_deletion_lets_go_of_machines_and_of_what_is_in_the_sho
     for name, spec in (("shoots", {}), ("seeds", {"class": "seed"})):
         spec |= {"keepObjects": True, "secretRefs": []}
         admin.create(MANAGED_RESOURCES, held("ManagedResource", shoot, spec, name))
-    monkeypatch.setattr("generic.garden.flows._CLEARED", IN_VAIN)
-    with pytest.raises(ActuatorError, match="waiting for ManagedResource seeds"):
+    impatient = [attrs.evolve(own, seconds=IN_VAIN) for own in OWN["managedresources"]]
+    monkeypatch.setitem(OWN, "managedresources", impatient)
+    with pytest.raises(ActuatorError, match="waiting for managedresources seeds"):
         flow.force_delete()
     assert is_gone(admin, MACHINES, "machine", shoot.technical_id)
     assert is_gone(admin, MANAGED_RESOURCES, "shoots", shoot.technical_id)
