@@ -36,7 +36,7 @@ from generic.drill.takeover import SCENARIO as TAKE_OVER
 from generic.drill.takeover import TakeOver
 from generic.envtest import EnvtestError
 from generic.printable import echo
-from generic.rehearsal import Rehearsal, Together
+from generic.rehearsal import Together
 
 __all__ = ["drill"]
 
@@ -82,11 +82,11 @@ def drill(
     """Rehearses a force deletion end to end and judges it by invariants.
 
     REHEARSAL is MODULE:CLASS; the AWS sample by default, on an embedded cluster of its own.
-    With several, each shoot has the kinds of all. With --path, shoots go through other flows of
-    gardenlet: hibernation, migration, retries, and deletions after each. Scenario migration moves
-    the shoots to another seed instead, while managers are killed. Scenario take-over starts from
-    what an extension on Gardener's Go library leaves. With --all, each scenario is drilled by
-    itself, and again while the API server restarts, watches are cut, requests fail, and calls hang.
+    With several, each shoot has the kinds of all. With --path, shoots hibernate, migrate, fail or
+    are retried, and are deleted after that. Scenario migration moves the shoots to another seed
+    instead, while managers are killed. Scenario take-over starts from what an extension on
+    Gardener's Go library leaves. With --all, each scenario is drilled by itself, and again while
+    the API server restarts, watches are cut, requests fail, and calls hang.
     """
     if everything and (scenario or path or break_rule or kubeconfig or dice):
         raise click.UsageError("--all has its own scenarios and faults, on embedded clusters only")
@@ -208,11 +208,8 @@ def _configure_logs(level: logs.Level | None) -> None:
 
 
 def _together(references: Sequence[str]) -> Together:
-    parts: list[Rehearsal] = []
-    for reference in references or _DEFAULT:
-        found = load(reference)
-        parts.append(found() if isinstance(found, type) else found)
-    return Together(parts)
+    found = [load(reference) for reference in references or _DEFAULT]
+    return Together([one() if isinstance(one, type) else one for one in found])
 
 
 def _check_scenario(rehearsal: Together, settings: Settings) -> None:

@@ -47,17 +47,14 @@ class OutcomeLog(logging.Handler):
 class Observer:
     """Keeps the lives of a drill's objects up to date, in a thread of its own."""
 
-    def __init__(
-        self, client: Client, kinds: Iterable[Kind], selector: str, *, everything: bool = False
-    ) -> None:
-        self._everything = everything
+    def __init__(self, client: Client, kinds: Iterable[Kind], selector: str, path: str) -> None:
+        self._everything = bool(path)  # of a path nobody says what to follow
         self.lives: dict[str, Life] = {}
         self._client = client
         self._kinds = list(kinds)
         self._selector = selector
         self._start = time.monotonic()
         self._stop = threading.Event()
-        self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
 
     def start(self) -> None:

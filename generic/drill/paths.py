@@ -16,7 +16,7 @@ from generic.drill.run import Run
 from generic.garden import Flow, Shoot, ShootState
 from generic.looking import looking
 
-__all__ = ["PATHS", "PathRun"]
+__all__ = ["PATHS", "STEPS", "PathRun"]
 
 PATHS: Mapping[str, str] = {
     "delete": "create delete",
@@ -31,13 +31,12 @@ PATHS: Mapping[str, str] = {
     "delete-failed": "create break reconcile! fail mend delete",
     "force-delete-failed": "create break reconcile! fail force-delete mend backups",
     "force-delete-hibernated": "create hibernate break delete! fail force-delete mend backups",
-    "force-delete-migrating": "create begin-migration break delete! fail force-delete mend backups",
 }
 """The steps of each path. `break` and `mend` the outside; a step with `!` has to get stuck."""
 
 _STUCK = 6.0
 """Seconds that gardenlet waits in a step that has to get stuck."""
-_STEPS: Mapping[str, Callable[[Flow, Sequence[Raw], ShootState], ShootState | None]] = {
+STEPS: Mapping[str, Callable[[Flow, Sequence[Raw], ShootState], ShootState | None]] = {
     "create": lambda flow, manifests, _: flow.create(manifests),
     "reconcile": lambda flow, manifests, _: flow.reconcile(manifests),
     "hibernate": lambda flow, manifests, _: flow.reconcile(manifests, hibernated=True),
@@ -65,8 +64,7 @@ class PathRun(Run):
             for step in self.evidence.path.partition(": ")[2].split():
                 self._take(step, self._shoots, states)
             for life in (one for one in self._lives() if one.shoot == neighbour.technical_id):
-                touched = life.stuck or life.released
-                problem = f"touched after {touched:.1f} s" if touched else None
+                problem = "it was deleted" if life.stuck or life.released else None
                 self.evidence.bystanders.append(Bystander(name=life.key, problem=problem))
             self._take("delete", [neighbour], states)
 
@@ -78,7 +76,7 @@ class PathRun(Run):
             case "mend":
                 self._rehearsal.mend_outside()
             case "fail":
-                for_each(shoots, lambda shoot: self._garden.sync(shoot, {"state": "Failed"}))
+                for_each(shoots, lambda shoot: self._garden.sync(shoot, "", "Failed"))
             case _:
                 for_each(shoots, lambda shoot: self._try(step, shoot, states))
         if step == "create":
@@ -91,7 +89,7 @@ class PathRun(Run):
         manifests = self._rehearsal.manifests(self._world.names.rehearsed(shoot))
         problem = "did not get stuck" if stuck else ""
         try:
-            state = _STEPS[name](flow, manifests, states.get(shoot.name, ShootState()))
+            state = STEPS[name](flow, manifests, states.get(shoot.name, ShootState()))
             states.update({} if state is None else {shoot.name: state})
         except ActuatorError as error:
             problem = "" if stuck else str(error)

@@ -71,9 +71,7 @@ class Run:
         self._world = world
         self._kinds = {kind.name: kind for kind in world.kinds}
         self._garden = Garden(world.admin)
-        self._observer = Observer(
-            world.admin, world.kinds, world.names.selector, everything=bool(settings.path)
-        )
+        self._observer = Observer(world.admin, world.kinds, world.names.selector, settings.path)
         self._outcomes = OutcomeLog()
         names = [f"s{number + 1}" for number in range(settings.shoots)]
         self._shoots = [world.names.shoot(name, rehearsal.region) for name in names]

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from actuator.errors import ActuatorError, NotFound
+from actuator.errors import ActuatorError
 from actuator.meta import Kind, Raw
 from generic.clusters import CLUSTERS
 from generic.garden import order
@@ -44,6 +44,7 @@ class Flow:
         self._kinds = kinds
         self._moving = [kind for kind in kinds if kind.migratable]
         self._patience = patience
+        self._sync = partial(garden.sync, shoot)
 
     def create(self, manifests: Sequence[Raw]) -> None:
         """Namespace, Cluster, then all objects, stage by stage, until they are ready."""
@@ -123,9 +124,7 @@ class Flow:
         self._garden.create_namespace(self._shoot)
         self._sync("Restore")
         put_back_resources(self._client, self._shoot, state)
-        there = {(r["kind"], r["metadata"]["name"]) for r in state.resources}
-        known = [m for m in manifests if (m["kind"], m["metadata"]["name"]) not in there]
-        self._deploy_others(known)
+        self._deploy_others(manifests)
         for kinds in order.in_stages(order.CREATION, self._moving):
             self._deploy(kinds, manifests, "wait-for-state")
             for kind, obj in self._objects(kinds):
@@ -161,9 +160,6 @@ class Flow:
             for kinds in order.in_stages(order.REDEPLOYED, self._kinds):
                 self._deploy(kinds, manifests, "reconcile")
                 self._wait(kinds, not_ready_because)
-
-    def _sync(self, type: str, state: str = "Processing", **changes: Raw) -> None:
-        self._garden.sync(self._shoot, {"type": type, "state": state}, **changes)
 
     def _migrate(self, stage: frozenset[str]) -> None:
         kinds = next(order.in_stages([stage], self._moving), [])
@@ -204,12 +200,9 @@ class Flow:
         self._until(problems, max(map(order.seconds, kinds), default=0.0))
 
     def _namespace_left(self) -> list[str]:
-        namespace = self._shoot.technical_id
-        try:
-            self._client.get(NAMESPACES, namespace)
-        except NotFound:
-            return []
-        return [f"Namespace {namespace} is still there"]
+        name = self._shoot.technical_id
+        found = self._client.list(NAMESPACES, label_selector=f"kubernetes.io/metadata.name={name}")
+        return [f"Namespace {name} is still there" for _ in found]
 
     def _until(self, problems: Callable[[], Sequence[str]], seconds: float) -> None:
         limit = min(seconds, self._patience)

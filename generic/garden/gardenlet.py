@@ -44,12 +44,13 @@ class Garden:
         self.client.create(NAMESPACES, namespace)
         self.client.create(CLUSTERS, shoot.cluster())
 
-    def sync(self, shoot: Shoot, operation: Raw, **changes: Raw) -> None:
+    def sync(self, shoot: Shoot, type: str, state: str = "Processing", **changes: Raw) -> None:
         """Writes the shoot into the Cluster, as gardenlet does before it acts, and when it failed.
 
-        `operation`: what is new in the shoot's lastOperation. `changes` are merged into its
-        metadata, spec and status. A Cluster that is gone is fine.
+        `type`, `state`: the shoot's last operation; type "": as before. `changes` are merged into
+        the shoot's metadata, spec and status. A Cluster that is gone is fine.
         """
+        operation = {"type": type, "state": state} if type else {"state": state}
         status = {**changes.get("status", {}), "lastOperation": operation}
         patch = {"spec": {"shoot": {**changes, "status": status}}}
         with suppress(NotFound):
@@ -128,7 +129,7 @@ class Garden:
         """The shoot has a deletionTimestamp from now on, and these annotations."""
         now = format_time(self._clock.now())
         meta: Raw = {"deletionTimestamp": now, "annotations": dict(annotations)}
-        self.sync(shoot, {"type": "Delete", "state": "Processing"}, metadata=meta)
+        self.sync(shoot, "Delete", metadata=meta)
 
     def force(self, shoot: Shoot, value: str = "true") -> None:
         """The user confirmed force deletion; gardenlet re-syncs the Cluster."""
