@@ -149,8 +149,7 @@ def _hold_one(one: Round, settings: Settings, rehearsal: Together, output: Path)
 
 
 def _hold(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:
-    act = _migrate if settings.scenario == SCENARIO else _force_delete
-    return act(settings, rehearsal, output)
+    return (_migrate if settings.scenario == SCENARIO else _drill)(settings, rehearsal, output)
 
 
 def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
@@ -163,7 +162,7 @@ def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
         )
 
 
-def _force_delete(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:
+def _drill(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:
     with Terminal() as terminal:
         course = TakeOver if settings.scenario == TAKE_OVER else PathRun if settings.path else Run
         evidence = hold(settings, rehearsal, terminal, course)

@@ -29,6 +29,7 @@ PATHS: Mapping[str, str] = {
     "retry": "create break reconcile! fail mend reconcile delete",
     "retry-delete": "create break delete! fail mend delete",
     "delete-failed": "create break reconcile! fail mend delete",
+    "force-delete": "create break delete! fail force-delete mend backups",
     "force-delete-failed": "create break reconcile! fail force-delete mend backups",
     "force-delete-hibernated": "create hibernate break delete! fail force-delete mend backups",
 }

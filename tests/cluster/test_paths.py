@@ -178,6 +178,7 @@ EXPECTED = {
     "retry-delete": CREATE + DELETE,
     "delete-failed": CREATE + BROKEN + DELETE,
     "force-delete-failed": CREATE + BROKEN + FORCE,
+    "force-delete": CREATE + STOPPED + FORCE_REST,
     "force-delete-hibernated": (
         CREATE
         + HIBERNATE

@@ -1,0 +1,104 @@
+"""`actuator drill --path`: shoots go through gardenlet's flows, and each rule can fail."""
+
+import pytest
+from reports import VPC, evidence, life
+from test_drill import LOCAL, broken_rules, drill  # noqa: F401
+
+from generic.drill.evidence import Bystander
+from generic.drill.judge import PATH_RULES, UNJUDGED, judge
+from generic.drill.page import page
+from generic.drill.paths import PATHS, STEPS
+
+
+def judged(path="delete", **more):
+    """The rules that are broken, where nothing else is wrong."""
+    good = {
+        "lives": [life(outcomes=["deleted"], said=[], forced=None, stuck=None)],
+        "records": [],
+        "outside_after": [],
+        "counted": {"deleted": 1},
+    }
+    found = judge(evidence(path=f"{path}: {PATHS[path]}", **(good | more)))
+    return {finding.rule for finding in found if not finding.holds}
+
+
+@pytest.mark.parametrize(
+    ("more", "rules"),
+    [
+        pytest.param({}, set(), id="nothing"),
+        pytest.param({"unfinished": ["delete of s1: waits"]}, {"path"}, id="a step hangs"),
+        pytest.param({"leftovers": ["x is still there"]}, {"seed"}, id="left in the seed"),
+        pytest.param({"outside_after": [VPC]}, {"I1"}, id="left outside, not recorded"),
+        pytest.param(
+            {"bystanders": [Bystander(name="n", problem="it was deleted")]}, {"I2"}, id="neighbour"
+        ),
+        pytest.param({"counted": {"deleted": 2}}, {"I3"}, id="two outcomes"),
+        pytest.param({"outside_before": [VPC, VPC]}, {"I4"}, id="made twice"),
+    ],
+)
+def test_each_rule_of_a_path_can_fail(more, rules):
+    assert judged(**more) == rules
+
+
+def test_what_a_path_cannot_promise_is_not_judged():
+    assert judged("delete-migrating", outside_after=[VPC], counted={}) == set()
+    assert set(UNJUDGED) <= set(PATHS)
+
+
+def test_each_step_of_each_path_is_known():
+    steps = {step.rstrip("!") for path in PATHS.values() for step in path.split()}
+    assert steps == {*STEPS, "break", "mend", "fail"}
+
+
+def test_the_page_names_the_path_and_what_went_wrong():
+    seen = evidence(path="retry: create", unfinished=["create of s1: <b>"])
+    text = page(seen, judge(seen))
+    assert "retry: create" in text
+    assert "create of s1: &lt;b&gt;" in text
+
+
+def test_shoots_are_retried_and_the_report_names_the_path(drill, tmp_path):  # noqa: F811
+    done, report = drill(
+        LOCAL, "--path", "retry", "--scenario", "everything-fails", "--shoots", "1"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert report["evidence"]["path"] == f"retry: {PATHS['retry']}"
+    assert {finding["rule"] for finding in report["findings"]} == {*PATH_RULES, "report"}
+    assert f"retry: {PATHS['retry']}" in (tmp_path / "report.html").read_text()
+
+
+def test_a_step_that_does_not_get_stuck_is_told(drill):  # noqa: F811
+    """Only deletions are denied, so that no reconciliation fails."""
+    done, report = drill(LOCAL, "--path", "retry", "--scenario", "deletion-denied", "--shoots", "1")
+    assert done.returncode == 1
+    assert broken_rules(report) == {"path"}
+    assert report["evidence"]["unfinished"] == ["reconcile of s1: did not get stuck"]
+
+
+def test_a_rule_that_is_broken_on_purpose_fails_on_a_path_too(drill):  # noqa: F811
+    flags = ["--path", "delete", "--scenario", "everything-fails", "--shoots", "1"]
+    done, report = drill(LOCAL, *flags, "--break", "I4")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "I4" in broken_rules(report)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        pytest.param(["--path", "nowhere"], "'nowhere' is not one of 'delete'", id="name"),
+        pytest.param(["--path", "delete", "--all"], "--all has its own scenarios", id="all"),
+        pytest.param(
+            ["--path", "delete", "--kubeconfig", "x", "--context", "y"],
+            "--path is for the embedded cluster only",
+            id="seed",
+        ),
+        pytest.param(
+            ["--path", "migrate", "--scenario", "migration"], "no scenario 'migration'", id="twice"
+        ),
+    ],
+)
+def test_a_path_that_cannot_be_walked_gets_one_sentence(drill, flags, words):  # noqa: F811
+    done, report = drill(*flags)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert report is None
