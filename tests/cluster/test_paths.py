@@ -93,7 +93,7 @@ TAIL = f"""
 DELETE = f"""
     delete: Bastion; {NETWORK}
     reconcile: ControlPlane + Network; restore: + Network
-    delete: ContainerRuntime Network SelfHostedShootExposure Worker
+    delete: ContainerRuntime Network SelfHostedShootExposure Worker; {NETWORK}
     delete: OperatingSystemConfig; gardenlet: managedresources
     delete: Extension
     {TAIL}
