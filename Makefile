@@ -95,8 +95,8 @@ $(STAMP): pyproject.toml constraints.txt constraints-go.txt
 	@echo "$(VENV): installing the locked dependencies (once, about a minute)"
 	@$(PIP) install --no-compile --require-hashes -r constraints.txt
 	@$(PIP) install --no-deps --no-build-isolation -e .
-	@$(BIN)/python -c 'from generic.envtest.binaries import etcd_module as a, kubernetes_module as b; \
-		from generic.envtest.golang import find_go; \
+	@$(BIN)/python -c 'from generic.testing.envtest.binaries import etcd_module as a, kubernetes_module as b; \
+		from generic.library.programs.golang import find_go; \
 		find_go(max(a().go_version, b().go_version))' 2> /dev/null \
 		|| { echo "$(VENV): installing Go, for the embedded cluster"; \
 			$(PIP) install --no-compile --require-hashes -r constraints-go.txt; }

@@ -1,10 +1,9 @@
-"""The machinery: what makes an Actuator a running extension.
+"""What makes an Actuator a running extension.
 
-Read in the order of an event: `informer` (watch → `store`), `predicates` (is it worth a look?) and
-`watch` (whose change is worth one too), `workqueue`, `controller` (workers), `reconciler` with
-`operation` (what to do), `attempt` (what to write), `calls` and `force_delete` (what an actuator
-may use), `behaviours` (what some kinds do beyond data). `manager` is the whole: `registry` is what
-it was given, `wiring` puts it together, `running` starts and stops it.
+An event goes through the rooms from below: `kube` (watch, cache), `controller` (predicates, queue,
+workers), `reconciler` (the decision, the call, the writes). `manager` composes them into a process.
+`library` is what authors build on, `testing` rehearses, `tools` is the command line. The docstring
+of each room says where to start reading; docs/architecture.md follows one event.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from generic.finalizers import finalizer
-    from generic.manager import Manager
-    from generic.options import Options
-    from generic.rehearsal import Rehearsal, RehearsedShoot
-    from generic.watch import Watch, owns, watches
+    from generic.controller.watch import Watch, owns, watches
+    from generic.kube.finalizers import finalizer
+    from generic.manager.manager import Manager
+    from generic.manager.options import Options
+    from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
 __all__ = [
     "Manager",
@@ -30,14 +29,14 @@ __all__ = [
 ]
 
 _HOME = {
-    "Manager": "generic.manager",
-    "Options": "generic.options",
-    "Rehearsal": "generic.rehearsal",
-    "RehearsedShoot": "generic.rehearsal",
-    "Watch": "generic.watch",
-    "finalizer": "generic.finalizers",
-    "owns": "generic.watch",
-    "watches": "generic.watch",
+    "Manager": "generic.manager.manager",
+    "Options": "generic.manager.options",
+    "Rehearsal": "generic.testing.rehearsal",
+    "RehearsedShoot": "generic.testing.rehearsal",
+    "Watch": "generic.controller.watch",
+    "finalizer": "generic.kube.finalizers",
+    "owns": "generic.controller.watch",
+    "watches": "generic.controller.watch",
 }
 
 

@@ -11,9 +11,9 @@ import sys
 
 from extensions.externaldatabase.ground import Ground
 from extensions.externaldatabase.servers import ServerError
-from generic.charts import find_helm
-from generic.envtest.binaries import find_binaries
-from generic.envtest.errors import EnvtestError
+from generic.library.charts import find_helm
+from generic.library.programs.errors import EnvtestError
+from generic.testing.envtest.binaries import find_binaries
 from hack.observe.programs import find_program
 from tests.adversary.kubeconfigs import build_reader
 

@@ -14,15 +14,18 @@ DIST = ROOT / "dist"
 PACKAGES = {"actuator", "generic", "extensions"}
 NEEDED = [
     *(f"{package}/py.typed" for package in sorted(PACKAGES)),
-    *(f"generic/packaging/image/{name}" for name in ("Dockerfile", "Dockerfile.dockerignore")),
+    *(
+        f"generic/tools/packaging/image/{name}"
+        for name in ("Dockerfile", "Dockerfile.dockerignore")
+    ),
     *(f"extensions/{name}/images.yaml" for name in ("azurecontrolplane", "local", "networkfilter")),
     *(
-        f"generic/envtest/assets/{module}/{name}"
+        f"generic/testing/envtest/assets/{module}/{name}"
         for module in ("etcd", "kubernetes")
         for name in ("go.mod", "go.sum")
     ),
 ]
-ENTRY_POINTS = ("actuator = generic.cli.main:main",)
+ENTRY_POINTS = ("actuator = generic.tools.cli.main:main",)
 
 
 def main() -> None:

@@ -19,12 +19,12 @@ from hypothesis import HealthCheck, settings
 from actuator import Actuator
 from actuator.errors import NotFound
 from actuator.v1alpha1 import KINDS, Cluster
-from generic.cli.main import main
-from generic.client import HttpClient, connect
-from generic.clusters import CLUSTERS
-from generic.manager import Manager
-from generic.orphans import Orphan
-from generic.seed import install
+from generic.kube.client import HttpClient, connect
+from generic.kube.clusters import CLUSTERS
+from generic.manager.manager import Manager
+from generic.reconciler.orphans import Orphan
+from generic.testing.seed import install
+from generic.tools.cli.main import main
 
 # How long an example takes says something of the machine, not of what holds. Hypothesis's own
 # profile for CI would try the same examples for ever.

@@ -21,13 +21,13 @@ from actuator.errors import NotFound
 from actuator.interface import Client, resource_of
 from actuator.meta import ClusterNeed, Object, Raw
 from actuator.v1alpha1 import Infrastructure
-from generic.client import HttpClient
-from generic.clusters import CLUSTERS
-from generic.garden import Garden, not_ready_because
-from generic.manager import Manager
-from generic.options import Options
-from generic.rbac import grant, manifests
-from generic.store import Request, cluster_header
+from generic.kube.client import HttpClient
+from generic.kube.clusters import CLUSTERS
+from generic.kube.store import Request, cluster_header
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.manager.rbac import grant, manifests
+from generic.testing.garden import Garden, not_ready_because
 
 INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 EVENTS = Resource("v1", "events")

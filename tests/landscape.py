@@ -25,11 +25,11 @@ from harness import eventually
 from actuator.errors import NotFound
 from actuator.interface import Client
 from actuator.meta import Raw
-from generic.charts import find_helm
-from generic.garden import resource_of_manifest
-from generic.seed import CRDS, install_crds
+from generic.library.charts import find_helm
+from generic.testing.garden import resource_of_manifest
+from generic.testing.seed import CRDS, install_crds
 
-ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 GARDENLET: Raw = {"version": "v1.150.0", "seed": {"name": "a-seed"}}
 OPERATOR: Raw = {"runtimeCluster": {"enabled": "true", "priorityClassName": "garden-200"}}
 """What they inject as `.gardener`; `enabled` is a string there."""

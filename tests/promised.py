@@ -2,7 +2,7 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from generic.metrics import Metrics, Stream, Terminating, TerminatingState
+from generic.controller.metrics import Metrics, Stream, Terminating, TerminatingState
 
 CONTROLLER = "infrastructure-aws"
 KIND = "Infrastructure"

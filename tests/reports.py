@@ -1,8 +1,8 @@
 """What a drill, or a migration, has seen: evidence to judge, and to make a page of."""
 
 from actuator.interface import ExternalResource
-from generic.drill.evidence import Bystander, Evidence, Life, Record, Strip
-from generic.drill.migration.evidence import Arrival, Call, Kill, MigrationEvidence, Move
+from generic.testing.drill.evidence import Bystander, Evidence, Life, Record, Strip
+from generic.testing.drill.migration.evidence import Arrival, Call, Kill, MigrationEvidence, Move
 
 VPC = ExternalResource(type="VPC", id="vpc-1", tags={"shoot/shoot--a": "1"}, region="eu-1")
 

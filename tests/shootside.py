@@ -11,12 +11,12 @@ from harness import Seed
 
 from actuator.interface import Client, Resource
 from actuator.meta import Object, Raw
-from generic.crds import crd
-from generic.drill.shoots import ShootManager, Shoots
-from generic.looking import looking
-from generic.managedresources import MANAGED_RESOURCES, ManagedResource
-from generic.orphans import ORPHANS, SHOOT_LABEL
-from generic.seed import install_crds
+from generic.kube.crds import crd
+from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
+from generic.testing.drill.shoots import ShootManager, Shoots
+from generic.testing.looking import looking
+from generic.testing.seed import install_crds
 
 __all__ = ["Extended", "shoot_managers"]
 

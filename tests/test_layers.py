@@ -12,23 +12,50 @@ PACKAGES = ("actuator", "generic", "extensions")
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 FOLDERS = "extensions, then generic, then actuator"
 ASIDE = "nothing imports hack or tests"
-STEPS = "imports inside generic go down"
+ROOMS = "imports between the rooms of generic go one way"
+CYCLES = "no import cycle inside a room"
 CONTRACT = "the contract has no network"
 PLANTED = [
-    ("actuator/meta.py", "import generic.store", FOLDERS, "actuator.meta -> generic.store"),
-    ("generic/store.py", "import extensions.aws", FOLDERS, "generic.store -> extensions.aws"),
-    ("generic/store.py", "import hack.bench", ASIDE, "generic.store -> hack"),
+    (
+        "actuator/meta.py",
+        "import generic.kube.store",
+        FOLDERS,
+        "actuator.meta -> generic.kube.store",
+    ),
+    (
+        "generic/kube/store.py",
+        "import extensions.aws",
+        FOLDERS,
+        "generic.kube.store -> extensions.aws",
+    ),
+    ("generic/kube/store.py", "import hack.bench", ASIDE, "generic.kube.store -> hack"),
     ("extensions/aws/tags.py", "from tests import x", ASIDE, "extensions.aws.tags -> tests"),
     (
-        "generic/client.py",
-        "import generic.reconciler",
-        STEPS,
-        "generic.client -> generic.reconciler",
+        "generic/kube/client.py",
+        "import generic.reconciler.reconciler",
+        ROOMS,
+        "generic.kube.client -> generic.reconciler.reconciler",
     ),
-    ("generic/store.py", "from generic import metrics", STEPS, "generic.store -> generic.metrics"),
+    (
+        "generic/kube/store.py",
+        "from generic.controller import metrics",
+        ROOMS,
+        "generic.kube.store -> generic.controller.metrics",
+    ),
+    (
+        "generic/kube/kubeconfig.py",
+        "import generic.kube.client",
+        CYCLES,
+        "No cycles are allowed in generic.kube.",
+    ),
     ("actuator/meta.py", "import threading", CONTRACT, "actuator.meta -> threading"),
     ("actuator/v1alpha1/controlplane.py", "import urllib3", CONTRACT, "controlplane -> urllib3"),
-    ("generic/seed.py", "import boto3", "the machinery knows no cloud", "generic.seed -> boto3"),
+    (
+        "generic/testing/seed.py",
+        "import boto3",
+        "the machinery knows no cloud",
+        "generic.testing.seed -> boto3",
+    ),
     (
         "extensions/other/it.py",
         "import extensions.aws.tags",
@@ -73,7 +100,7 @@ def test_all_contracts_hold(tree):
     assert " 0 broken." in checking.stdout
 
 
-def test_a_module_without_a_place_breaks_the_steps(tree):
+def test_a_module_outside_the_rooms_is_refused(tree):
     plant(tree / "generic/unplaced.py", "")
     checking = checked(tree)
     assert checking.returncode == 1

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from generic.neighbours import check_neighbours
+from generic.testing.neighbours import check_neighbours
 
 CHECK = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from actuator.errors import ConfigurationError
-from generic import neighbours
+from generic.testing import neighbours
 sys.path.insert(0, sys.argv[2])
 try:
     neighbours.check_neighbours()

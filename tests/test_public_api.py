@@ -1,10 +1,12 @@
-"""What authors import from `actuator` is a promise: nothing comes or goes by accident."""
+"""Names that authors import from `actuator` and `generic` are a promise."""
 
 import inspect
+from importlib import import_module
 
 import pytest
 
 import actuator
+import generic
 
 PROMISED = [
     "Actuator",
@@ -56,3 +58,48 @@ def test_each_says_what_it_is(name):
 @pytest.mark.parametrize("name", PROMISED)
 def test_each_lives_in_the_contract(name):
     assert getattr(actuator, name).__module__.startswith("actuator.")
+
+
+COMPOSED = [
+    "Manager",
+    "Options",
+    "Rehearsal",
+    "RehearsedShoot",
+    "Watch",
+    "finalizer",
+    "owns",
+    "watches",
+]
+LIBRARY = {
+    "backupentry": "CREATED_BY GenericBackupEntry technical_id_and_uid",
+    "charts": "Chart HelmNotFound find_helm helm_environment render said_of_chart",
+    "controlplane": "GenericControlPlane Manifests Part Secrets Situation checksum_of",
+    "healthchecks": "SHOOT_ACCESS Check HealthChecks HealthContext HealthReconciler HealthResult "
+    "HealthStatus ShootClients ShootUnreachable daemon_set deployment machines managed_resource "
+    "stateful_set wants_check",
+    "imagevector": "ImageSource ImageVector is_in_range load_images",
+    "managedresources": "GARBAGE_COLLECTABLE GO_LIBRARY MANAGED_RESOURCES NO_CLEANUP ORIGIN "
+    "PERMISSIONS SEED_CLASS SEED_FINALIZER SHOOT_FINALIZER GroupKind ManagedObject ManagedResource "
+    "ManagedResourceSpec ManagedResourceStatus SecretName check_deleted check_healthy delete "
+    "deploy_for_seed deploy_for_shoot is_deployed is_healthy set_keep_objects",
+    "secrets": "Authority Certificate Config Issued Rotation RotationPhase SecretsManager "
+    "ShootAccess Usage generic_kubeconfig_name rotation_of",
+    "worker": "GenericWorker MachineGroup hash_of in_zone pool_field pool_hash share_of_zone "
+    "technical_id_of",
+}
+
+
+def test_the_names_of_generic_are_all_there_and_no_others():
+    assert generic.__all__ == COMPOSED
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_each_name_of_generic_is_imported_on_first_use(name):
+    assert inspect.getdoc(getattr(generic, name))
+
+
+@pytest.mark.parametrize("module", LIBRARY)
+def test_the_names_of_the_library_are_all_there_and_no_others(module):
+    found = import_module(f"generic.library.{module}")
+    assert found.__all__ == LIBRARY[module].split()
+    assert all(hasattr(found, name) for name in found.__all__)

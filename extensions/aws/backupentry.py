@@ -16,7 +16,7 @@ from actuator.v1alpha1 import BackupEntry
 from extensions.aws.account import OnAws
 from extensions.aws.bucket import OBJECTS, Bucket, objects_id
 from extensions.aws.config import refuse_provider_config
-from generic.backupentry import GenericBackupEntry
+from generic.library.backupentry import GenericBackupEntry
 
 __all__ = ["AwsBackupEntry"]
 

@@ -23,9 +23,9 @@ from extensions.aws.cloud import GLOBAL
 from extensions.aws.dnsrecord import AwsDnsRecord
 from extensions.aws.rehearsal import AwsRehearsal
 from extensions.aws.worker import AwsWorker
-from generic.crds import crd
-from generic.machines import MACHINE_KINDS
-from generic.rehearsal import RehearsedShoot
+from generic.kube.crds import crd
+from generic.library.machines import MACHINE_KINDS
+from generic.testing.rehearsal import RehearsedShoot
 
 __all__ = ["AwsFullRehearsal"]
 

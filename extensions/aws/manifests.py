@@ -26,7 +26,7 @@ from extensions.aws.credentials import (
     SECRET_ACCESS_KEY,
     Credentials,
 )
-from generic.rehearsal import RehearsedShoot
+from generic.testing.rehearsal import RehearsedShoot
 
 __all__ = [
     "access",

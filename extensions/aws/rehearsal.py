@@ -25,7 +25,7 @@ from extensions.aws.infrastructure import AwsInfrastructure
 from extensions.aws.observing import observe
 from extensions.aws.policy import policy
 from extensions.aws.simulator import Account, Simulator
-from generic.rehearsal import RehearsedShoot
+from generic.testing.rehearsal import RehearsedShoot
 
 __all__ = ["AwsRehearsal", "World"]
 

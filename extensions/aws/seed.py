@@ -14,7 +14,7 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
 from extensions.aws.config import ControlPlaneConfig
 from extensions.aws.status import InfrastructureStatus
-from generic.controlplane import checksum_of
+from generic.library.controlplane import checksum_of
 
 __all__ = [
     "BINDINGS",

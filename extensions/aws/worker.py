@@ -28,7 +28,7 @@ from extensions.aws.machineclass import (
     provider_spec,
 )
 from extensions.aws.status import Vpc
-from generic.worker import GenericWorker, MachineGroup, in_zone, pool_hash, technical_id_of
+from generic.library.worker import GenericWorker, MachineGroup, in_zone, pool_hash, technical_id_of
 
 __all__ = ["AwsWorker"]
 

@@ -39,8 +39,8 @@ from actuator.provider_config import config_problems, read_config
 from actuator.v1alpha1 import ControlPlane
 from extensions.azurecontrolplane import parts, remedies
 from extensions.azurecontrolplane.config import ControlPlaneConfig
-from generic.controlplane import GenericControlPlane, Situation
-from generic.imagevector import load_images
+from generic.library.controlplane import GenericControlPlane, Situation
+from generic.library.imagevector import load_images
 
 __all__ = ["PATIENCE", "AzureControlPlane"]
 

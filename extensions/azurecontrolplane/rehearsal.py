@@ -14,10 +14,10 @@ from actuator.meta import Object, Raw
 from actuator.v1alpha1 import ControlPlane
 from extensions.azurecontrolplane.actuator import AzureControlPlane
 from extensions.azurecontrolplane.remedies import PublicIPAddress, VirtualMachine
-from generic.crds import crd
-from generic.drill.inside import ShootRehearsal, extension_object
-from generic.managedresources import ManagedResource
-from generic.rehearsal import RehearsedShoot
+from generic.kube.crds import crd
+from generic.library.managedresources import ManagedResource
+from generic.testing.drill.inside import ShootRehearsal, extension_object
+from generic.testing.rehearsal import RehearsedShoot
 
 __all__ = ["AzureRehearsal"]
 

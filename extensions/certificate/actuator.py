@@ -22,7 +22,7 @@ from actuator.v1alpha1 import Extension
 from extensions.certificate import seed
 from extensions.certificate.config import CertificateConfig
 from extensions.certificate.shoot import manifests
-from generic import managedresources
+from generic.library import managedresources
 
 __all__ = ["MANAGED_NAME", "ORIGIN", "CertificateService"]
 

@@ -15,10 +15,10 @@ from actuator.v1alpha1 import Extension
 from extensions.certificate.actuator import CertificateService
 from extensions.certificate.config import API_VERSION
 from extensions.certificate.issuers import Issuer
-from generic.crds import crd
-from generic.drill.inside import ShootRehearsal, extension_object
-from generic.managedresources import ManagedResource
-from generic.rehearsal import RehearsedShoot
+from generic.kube.crds import crd
+from generic.library.managedresources import ManagedResource
+from generic.testing.drill.inside import ShootRehearsal, extension_object
+from generic.testing.rehearsal import RehearsedShoot
 
 __all__ = ["CertificateRehearsal"]
 

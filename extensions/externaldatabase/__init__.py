@@ -20,7 +20,7 @@ from extensions.externaldatabase.actuator import DatabaseActuator
 from extensions.externaldatabase.engines import server_for
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
 from extensions.externaldatabase.server import Server, Traffic
-from generic.escalation import Escalation, Then
+from generic.reconciler.escalation import Escalation, Then
 
 if TYPE_CHECKING:
     from generic import Manager

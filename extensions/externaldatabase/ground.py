@@ -15,7 +15,7 @@ from extensions.externaldatabase import mariadb, postgres
 from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import Engine
 from extensions.externaldatabase.servers import MariaDb, Postgres
-from generic.envtest.cache import Progress
+from generic.library.programs.cache import Progress
 
 __all__ = ["Ground"]
 

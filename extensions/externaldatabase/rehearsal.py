@@ -20,8 +20,8 @@ from extensions.externaldatabase.kind import Engine, ExternalDatabase
 from extensions.externaldatabase.observing import ObservedTraffic
 from extensions.externaldatabase.server import Traffic
 from extensions.externaldatabase.servers import CA
-from generic.envtest.environment import silent
-from generic.rehearsal import RehearsedShoot
+from generic.testing.envtest.environment import silent
+from generic.testing.rehearsal import RehearsedShoot
 
 __all__ = ["DatabaseRehearsal"]
 

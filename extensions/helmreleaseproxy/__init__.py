@@ -22,7 +22,7 @@ from extensions.helmreleaseproxy.helm import Helm
 from extensions.helmreleaseproxy.helmchartproxy import HelmCharts
 from extensions.helmreleaseproxy.helmreleaseproxy import HelmReleases
 from extensions.helmreleaseproxy.kinds import HelmChartProxy, HelmReleaseProxy, Target
-from generic.charts import find_helm
+from generic.library.charts import find_helm
 
 if TYPE_CHECKING:
     from generic import Manager

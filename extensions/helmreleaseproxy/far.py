@@ -13,11 +13,11 @@ from actuator import ActuatorError, Resource
 from actuator.errors import Forbidden, NotFound
 from actuator.meta import Raw
 from extensions.helmreleaseproxy.kinds import RELEASE_LABEL
-from generic.client import connect
-from generic.envtest import Environment
-from generic.faults import FaultProxy
-from generic.faults.permission import Revocation, Revoked
-from generic.rbac import role_binding
+from generic.kube.client import connect
+from generic.manager.rbac import role_binding
+from generic.testing.envtest import Environment
+from generic.testing.faults import FaultProxy
+from generic.testing.faults.permission import Revocation, Revoked
 
 __all__ = ["Far"]
 

@@ -15,9 +15,9 @@ from actuator.meta import Raw
 from extensions.helmreleaseproxy.kinds import CHARTS, RELEASES, HelmReleaseProxy
 from extensions.helmreleaseproxy.order import IS_GONE
 from generic import watches
-from generic.headers import Event, Header, Request
-from generic.mappers import Target as Known
-from generic.predicates import any_of, force_annotation_changed
+from generic.controller.mappers import Target as Known
+from generic.controller.predicates import any_of, force_annotation_changed
+from generic.kube.headers import Event, Header, Request
 
 __all__ = ["CONTROLLERS", "follow_controller", "force"]
 

@@ -18,8 +18,8 @@ import attrs
 
 from actuator import ActuatorError, Context, ErrorCode
 from actuator.errors import Cancelled
-from generic.charts import helm_environment
-from generic.inline_kubeconfig import InlineKubeconfig
+from generic.kube.inline_kubeconfig import InlineKubeconfig
+from generic.library.charts import helm_environment
 
 __all__ = ["SECONDS", "Answer", "Helm", "Unreachable", "unreachable_because"]
 

@@ -41,11 +41,11 @@ from extensions.helmreleaseproxy.kinds import (
 from extensions.helmreleaseproxy.order import IS_GONE, is_ready
 from extensions.helmreleaseproxy.targets import guard_of, let_go, put_guard
 from generic import owns, watches
-from generic.headers import Event, Header, Request
-from generic.mappers import Target as Known
-from generic.patches import add, test
-from generic.predicates import any_of, conditions_changed, generation_changed
-from generic.status import READY
+from generic.controller.mappers import Target as Known
+from generic.controller.predicates import any_of, conditions_changed, generation_changed
+from generic.kube.headers import Event, Header, Request
+from generic.kube.patches import add, test
+from generic.reconciler.status import READY
 
 __all__ = ["HelmCharts"]
 

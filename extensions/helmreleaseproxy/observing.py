@@ -8,7 +8,7 @@ import attrs
 
 from actuator import Context
 from extensions.helmreleaseproxy.helm import Answer, Helm
-from generic.inline_kubeconfig import InlineKubeconfig
+from generic.kube.inline_kubeconfig import InlineKubeconfig
 
 __all__ = ["ObservedHelm"]
 

@@ -14,10 +14,10 @@ from actuator.conditions import find_condition
 from actuator.errors import NotFound
 from extensions.helmreleaseproxy.kinds import RELEASES, TARGET_LABEL, HelmReleaseProxy
 from generic import watches
-from generic.headers import Event, EventType, Header, Request
-from generic.mappers import Target as Known
-from generic.predicates import any_of, conditions_changed, for_event_types
-from generic.status import READY
+from generic.controller.mappers import Target as Known
+from generic.controller.predicates import any_of, conditions_changed, for_event_types
+from generic.kube.headers import Event, EventType, Header, Request
+from generic.reconciler.status import READY
 
 __all__ = ["IS_GONE", "NEIGHBOURS", "is_ready", "wait_for_dependants", "wait_for_dependencies"]
 

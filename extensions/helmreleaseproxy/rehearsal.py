@@ -37,10 +37,10 @@ from extensions.helmreleaseproxy.kinds import (
 )
 from extensions.helmreleaseproxy.observing import ObservedHelm
 from extensions.helmreleaseproxy.targets import TargetId
-from generic.charts import find_helm
-from generic.crds import crd
-from generic.drill.names import LABEL
-from generic.rehearsal import RehearsedShoot
+from generic.kube.crds import crd
+from generic.library.charts import find_helm
+from generic.testing.drill.names import LABEL
+from generic.testing.rehearsal import RehearsedShoot
 
 __all__ = ["HelmReleaseProxyRehearsal"]
 

@@ -19,8 +19,8 @@ from actuator import ActuatorError, ConfigurationError, Context, RequeueAfter
 from actuator.meta import Raw
 from extensions.helmreleaseproxy.helm import SECONDS, Answer, Helm, unreachable_because
 from extensions.helmreleaseproxy.targets import TargetId, TargetUnknown
-from generic.charts import said_of_chart
-from generic.inline_kubeconfig import InlineKubeconfig
+from generic.kube.inline_kubeconfig import InlineKubeconfig
+from generic.library.charts import said_of_chart
 
 __all__ = ["Found", "Release", "Releases"]
 

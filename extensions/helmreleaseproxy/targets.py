@@ -16,8 +16,8 @@ from actuator import ActuatorError, ConfigurationError, Context, ErrorCode, Requ
 from actuator.errors import NotFound
 from actuator.meta import Base64, Raw
 from extensions.helmreleaseproxy.kinds import GROUP, TARGETS
-from generic.finalizers import Stale, patch_tested, put_on, take_off
-from generic.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
+from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
+from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
 
 __all__ = ["TargetId", "TargetUnknown", "guard_of", "kubeconfig", "let_go", "put_guard", "uid_of"]
 

@@ -20,8 +20,8 @@ from actuator.v1alpha1 import ContainerRuntime
 from extensions.local import shoot
 from extensions.local.config import check_none
 from extensions.local.managed import deploy, withdraw
-from generic.imagevector import load_images
-from generic.managedresources import PERMISSIONS
+from generic.library.imagevector import load_images
+from generic.library.managedresources import PERMISSIONS
 
 __all__ = ["LocalContainerRuntime"]
 

@@ -9,7 +9,12 @@ from collections.abc import Iterable
 
 from actuator import Context, Object
 from actuator.meta import Raw
-from generic.managedresources import check_deleted, delete, deploy_for_shoot, set_keep_objects
+from generic.library.managedresources import (
+    check_deleted,
+    delete,
+    deploy_for_shoot,
+    set_keep_objects,
+)
 
 __all__ = ["deploy", "withdraw"]
 

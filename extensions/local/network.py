@@ -21,8 +21,8 @@ from extensions.local.config import NetworkConfig
 from extensions.local.holding import hold, recorded, release
 from extensions.local.managed import deploy, withdraw
 from extensions.local.outside import Outside
-from generic.imagevector import load_images
-from generic.managedresources import PERMISSIONS
+from generic.library.imagevector import load_images
+from generic.library.managedresources import PERMISSIONS
 
 __all__ = ["RESERVATION", "LocalNetwork"]
 

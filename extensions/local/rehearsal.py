@@ -32,9 +32,9 @@ from extensions.local.observing import ObservedOutside
 from extensions.local.operatingsystem import LocalOperatingSystem
 from extensions.local.outside import POLICY, Outside, Policy
 from extensions.local.share import LocalExtension
-from generic.crds import crd
-from generic.managedresources import ManagedResource
-from generic.rehearsal import RehearsedShoot
+from generic.kube.crds import crd
+from generic.library.managedresources import ManagedResource
+from generic.testing.rehearsal import RehearsedShoot
 
 __all__ = ["LocalRehearsal"]
 

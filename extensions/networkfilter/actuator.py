@@ -14,8 +14,8 @@ from actuator.provider_config import config_problems, read_config
 from actuator.v1alpha1 import Extension
 from extensions.networkfilter.config import FilterConfig
 from extensions.networkfilter.shoot import manifests
-from generic import managedresources
-from generic.imagevector import load_images
+from generic.library import managedresources
+from generic.library.imagevector import load_images
 
 __all__ = ["MANAGED_NAME", "ORIGIN", "NetworkFilter"]
 

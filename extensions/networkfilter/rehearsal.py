@@ -10,10 +10,10 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import Extension
 from extensions.networkfilter.actuator import NetworkFilter
 from extensions.networkfilter.config import API_VERSION
-from generic.crds import crd
-from generic.drill.inside import ShootRehearsal, extension_object
-from generic.managedresources import ManagedResource
-from generic.rehearsal import RehearsedShoot
+from generic.kube.crds import crd
+from generic.library.managedresources import ManagedResource
+from generic.testing.drill.inside import ShootRehearsal, extension_object
+from generic.testing.rehearsal import RehearsedShoot
 
 __all__ = ["NetworkFilterRehearsal"]
 

@@ -26,7 +26,7 @@ from actuator.errors import AlreadyExists
 from actuator.meta import Raw
 from actuator.ownership import is_owned_by, with_owner
 from extensions.relations.kinds import GROUP, Team, nothing_to_configure
-from generic.watch import owns
+from generic.controller.watch import owns
 
 __all__ = ["Teams"]
 

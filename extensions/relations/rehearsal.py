@@ -20,7 +20,7 @@ from extensions.relations.kinds import Entry, Mirror, Team
 from extensions.relations.owned import Teams
 from extensions.relations.register import REGION, Register
 from extensions.relations.watched import Mirrors
-from generic.rehearsal import RehearsedShoot
+from generic.testing.rehearsal import RehearsedShoot
 
 __all__ = ["RelationsRehearsal"]
 

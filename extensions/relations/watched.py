@@ -24,10 +24,10 @@ from actuator import (
 from actuator.errors import AlreadyExists, NotFound
 from actuator.meta import Raw
 from extensions.relations.kinds import GROUP, Mirror, nothing_to_configure
-from generic.headers import Event, Header, Request
-from generic.mappers import Target
-from generic.patches import add, test
-from generic.watch import watches
+from generic.controller.mappers import Target
+from generic.controller.watch import watches
+from generic.kube.headers import Event, Header, Request
+from generic.kube.patches import add, test
 
 __all__ = ["Mirrors", "of_copy", "of_source"]
 

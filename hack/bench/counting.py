@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.metrics import MetricWrapperBase
 
 from generic import Manager
-from generic.metrics.values import RECONCILE_SECONDS
+from generic.controller.metrics.values import RECONCILE_SECONDS
 
 __all__ = ["FAMILY", "WRAPPED", "seconds_per_call"]
 

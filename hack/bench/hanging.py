@@ -20,13 +20,13 @@ from actuator import Actuator, Cluster, Context, ExternalResource
 from actuator.interface import Client, resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import KINDS, Infrastructure
-from generic.client import connect
-from generic.envtest import Environment
-from generic.garden import Garden, Shoot, not_ready_because
-from generic.manager import Manager
-from generic.options import Options
-from generic.orphans import ORPHANS, SHOOT_LABEL, Orphan
-from generic.seed import install
+from generic.kube.client import connect
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
+from generic.testing.envtest import Environment
+from generic.testing.garden import Garden, Shoot, not_ready_because
+from generic.testing.seed import install
 
 __all__ = ["Figures", "measure"]
 

@@ -22,8 +22,8 @@ from counting import FAMILY, WRAPPED, seconds_per_call
 from sides import WORKERS, Process, Side, SideError, ours, peer
 from world import Key, Watch, World
 
-from generic.client import connect
-from generic.envtest import Environment, EnvtestError
+from generic.kube.client import connect
+from generic.testing.envtest import Environment, EnvtestError
 
 _NAMESPACES = 10
 _SETTLE = 1.0

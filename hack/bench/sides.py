@@ -19,9 +19,9 @@ from pathlib import Path
 
 import attrs
 
-from generic.envtest.golang import GoModule, cached_programs
-from generic.envtest.processes import stop
-from generic.envtest.servers import free_port
+from generic.library.programs.golang import GoModule, cached_programs
+from generic.library.programs.processes import stop
+from generic.testing.envtest.servers import free_port
 
 HERE = Path(__file__).parent
 WORKERS = 16

@@ -21,11 +21,11 @@ from actuator.errors import ApiError
 from actuator.interface import Resource, resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import Cluster, Infrastructure
-from generic.client import HttpClient, path_of
-from generic.crds import crd
-from generic.force_delete import CONFIRM_DELETION
-from generic.orphans import ORPHANS, Orphan
-from generic.predicates import OPERATION, TIMESTAMP
+from generic.controller.predicates import OPERATION, TIMESTAMP
+from generic.kube.client import HttpClient, path_of
+from generic.kube.crds import crd
+from generic.reconciler.force_delete import CONFIRM_DELETION
+from generic.reconciler.orphans import ORPHANS, Orphan
 
 __all__ = ["Key", "Watch", "World"]
 

@@ -23,16 +23,16 @@ from actuator.errors import ActuatorError, ApiError
 from actuator.meta import Raw
 from actuator.v1alpha1 import KINDS
 from actuator.v1alpha1 import Cluster as ClusterKind
-from generic.client import connect
-from generic.envtest import Environment, EnvtestError
-from generic.envtest.servers import free_port
-from generic.faults import FaultProxy
-from generic.machines import MACHINE_KINDS
-from generic.manager import Manager
-from generic.metrics import Outcome
-from generic.options import Options
-from generic.orphans import Orphan
-from generic.seed import install
+from generic.controller.metrics import Outcome
+from generic.kube.client import connect
+from generic.library.machines import MACHINE_KINDS
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.reconciler.orphans import Orphan
+from generic.testing.envtest import Environment, EnvtestError
+from generic.testing.envtest.servers import free_port
+from generic.testing.faults import FaultProxy
+from generic.testing.seed import install
 from hack.dashboards.controllers import CONTROLLERS
 from hack.dashboards.deletions import DELETIONS
 from hack.observe import play

@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 
-from generic.monitoring import ALERTS, RECORDINGS, Alert, Group, Recording, rule_file
+from generic.tools.monitoring import ALERTS, RECORDINGS, Alert, Group, Recording, rule_file
 from hack.observe.cases import ALERTED, RECORDED, Recorded, Situation
 from hack.observe.programs import find_program
 

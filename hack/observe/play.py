@@ -24,12 +24,12 @@ from actuator.errors import NotFound
 from actuator.interface import resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import Infrastructure
-from generic.client import HttpClient
-from generic.escalation import Escalation, Then
-from generic.faults import Effect, Fault, FaultProxy
-from generic.garden import Garden, Shoot, not_ready_because
-from generic.headers import DELETION_BLOCKED
-from generic.machines import MACHINES
+from generic.kube.client import HttpClient
+from generic.kube.headers import DELETION_BLOCKED
+from generic.library.machines import MACHINES
+from generic.reconciler.escalation import Escalation, Then
+from generic.testing.faults import Effect, Fault, FaultProxy
+from generic.testing.garden import Garden, Shoot, not_ready_because
 
 __all__ = ["GIVES_UP", "NAMES", "TYPE", "Plays", "delete", "force"]
 

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Literal
 
-from generic.envtest.cache import Progress
-from generic.envtest.golang import GoModule, cached_programs, required_version
+from generic.library.programs.cache import Progress
+from generic.library.programs.golang import GoModule, cached_programs, required_version
 
 _ASSETS = Path(__file__).parent / "assets" / "prometheus"
 _MODULE = "github.com/prometheus/prometheus"

@@ -14,8 +14,8 @@ import attrs
 import urllib3
 
 from actuator.errors import ActuatorError
-from generic.envtest.processes import stop
-from generic.monitoring import GROUPS, rule_file
+from generic.library.programs.processes import stop
+from generic.tools.monitoring import GROUPS, rule_file
 
 __all__ = ["Prometheus", "prometheus"]
 

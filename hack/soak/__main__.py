@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from generic.drill.judge import Finding
+from generic.testing.drill.judge import Finding
 from hack.soak.figures import growth
 from hack.soak.judge import WARM_UP, Seen, judge
 from hack.soak.run import WORDS, soak

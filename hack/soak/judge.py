@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import attrs
 
 from actuator.interface import ExternalResource
-from generic.drill.judge import Finding, covers
-from generic.metrics import Outcome
+from generic.controller.metrics import Outcome
+from generic.testing.drill.judge import Finding, covers
 from hack.soak.figures import Sample, growth
 from hack.soak.lives import Ending, Life
 

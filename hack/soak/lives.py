@@ -18,9 +18,9 @@ from actuator.errors import ActuatorError, ApiError, Invalid, NotFound
 from actuator.interface import Client, resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import Infrastructure
-from generic.drill.names import Names
-from generic.finalizers import take_off
-from generic.garden import Garden, Shoot, not_migrated_because, not_ready_because
+from generic.kube.finalizers import take_off
+from generic.testing.drill.names import Names
+from generic.testing.garden import Garden, Shoot, not_migrated_because, not_ready_because
 
 __all__ = ["Crowd", "Ending", "Life"]
 

@@ -17,15 +17,15 @@ from actuator.codec import decode
 from actuator.errors import ActuatorError
 from actuator.interface import ExternalResource
 from actuator.v1alpha1 import Cluster, Infrastructure
-from generic.client import HttpClient, connect
-from generic.drill.names import Names
-from generic.drill.patient import PatientClient
-from generic.drill.seeds import EmbeddedSeed
-from generic.envtest import Environment
-from generic.faults import FaultProxy, Script, Stage, play, random_script
-from generic.orphans import ORPHANS, Orphan
-from generic.packaging.deployment import MALLOC
-from generic.seed import install_kinds
+from generic.kube.client import HttpClient, connect
+from generic.reconciler.orphans import ORPHANS, Orphan
+from generic.testing.drill.names import Names
+from generic.testing.drill.patient import PatientClient
+from generic.testing.drill.seeds import EmbeddedSeed
+from generic.testing.envtest import Environment
+from generic.testing.faults import FaultProxy, Script, Stage, play, random_script
+from generic.testing.seed import install_kinds
+from generic.tools.packaging.deployment import MALLOC
 from hack.soak.figures import Sampler
 from hack.soak.judge import Seen, outcomes_in, unexplained
 from hack.soak.lives import Crowd, Ending

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from actuator import Actuator, Cluster, Context, ExternalResource
 from actuator.v1alpha1 import Infrastructure
-from generic import logs
-from generic.faults import FaultyActuator, Script, Stage, play
-from generic.manager import Manager
-from generic.options import Options
+from generic.controller import logs
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.testing.faults import FaultyActuator, Script, Stage, play
 from hack.soak.outside import TYPE, Outside
 
 __all__ = ["BUDGET", "Things", "manager_of"]

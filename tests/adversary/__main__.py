@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from generic.envtest import Environment
+from generic.testing.envtest import Environment
 from hack.soak.__main__ import say, show_verdict
 from tests.adversary.run import FAMILIES, attack
 

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 
 from actuator.errors import ActuatorError, NotFound
 from actuator.interface import Resource, resource_of
-from generic.client import HttpClient
-from generic.drill.names import Names
-from generic.garden import Garden, not_ready_because
-from generic.predicates import OPERATION, TIMESTAMP
+from generic.controller.predicates import OPERATION, TIMESTAMP
+from generic.kube.client import HttpClient
+from generic.testing.drill.names import Names
+from generic.testing.garden import Garden, not_ready_because
 from tests.adversary.inputs import CLASSES, MARK, plain
 from tests.adversary.judge import PATIENCE, Report
 from tests.adversary.values import LABEL

@@ -20,9 +20,9 @@ from actuator.meta import (
     ReadyReasons,
 )
 from actuator.v1alpha1 import KINDS
-from generic.crds import crd
-from generic.drill.names import Names
-from generic.predicates import OPERATION, TIMESTAMP
+from generic.controller.predicates import OPERATION, TIMESTAMP
+from generic.kube.crds import crd
+from generic.testing.drill.names import Names
 from tests.adversary import texts
 from tests.adversary.values import plan
 

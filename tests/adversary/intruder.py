@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from actuator.v1alpha1 import Infrastructure
-from generic.client import HttpClient
-from generic.drill.names import Names
+from generic.kube.client import HttpClient
+from generic.testing.drill.names import Names
 from tests.adversary.judge import Report
 from tests.adversary.lives import Lives
 

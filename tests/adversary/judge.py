@@ -15,8 +15,8 @@ from urllib.parse import quote
 import attrs
 
 from actuator.meta import Raw
-from generic.drill.judge import Finding
-from generic.garden import error_of
+from generic.testing.drill.judge import Finding
+from generic.testing.garden import error_of
 from tests.adversary.inputs import MARK, Input
 from tests.adversary.texts import shallow
 from tests.adversary.values import BUDGET, CONDITION

@@ -27,9 +27,9 @@ from urllib.parse import quote
 import yaml
 
 from actuator.errors import ConfigurationError
-from generic import inline_kubeconfig
-from generic.envtest.cache import Progress
-from generic.envtest.golang import GoModule, cached_programs
+from generic.kube import inline_kubeconfig
+from generic.library.programs.cache import Progress
+from generic.library.programs.golang import GoModule, cached_programs
 
 __all__ = ["PARTS", "SECRET", "Reader", "build_reader", "kubeconfig", "problem", "reader"]
 

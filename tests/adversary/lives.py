@@ -13,10 +13,10 @@ from actuator.cluster import FORCE_DELETION, parse_bool
 from actuator.errors import ApiError, NotFound
 from actuator.interface import Resource, resource_of
 from actuator.meta import ForceSource, Object, Raw
-from generic.client import JSON_PATCH, MERGE_PATCH, HttpClient, path_of
-from generic.clusters import CLUSTERS
-from generic.drill.names import Names
-from generic.garden import NAMESPACES
+from generic.kube.client import JSON_PATCH, MERGE_PATCH, HttpClient, path_of
+from generic.kube.clusters import CLUSTERS
+from generic.testing.drill.names import Names
+from generic.testing.garden import NAMESPACES
 from tests.adversary.inputs import CLASSES, Input, input_of
 from tests.adversary.judge import (
     KEEPS,

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import generic.client
-import generic.errorinfo
-import generic.force_delete
-import generic.informer
-import generic.invoker
-import generic.status
+import generic.kube.client
+import generic.kube.errorinfo
+import generic.kube.informer
+import generic.reconciler.force_delete
+import generic.reconciler.invoker
+import generic.reconciler.status
 from actuator.errors import ApiError, api_error
-from generic.patches import test
+from generic.kube.patches import test
 
 
 def frozen_status() -> None:
     """A patch of the status tests the conditions, as Python encodes them and not as Go does."""
-    patch = generic.status._patch
+    patch = generic.reconciler.status._patch
 
     def write(self: Any, method: str, path: str, body: Any, content_type: str, query=None) -> bytes:
         encoded = json.dumps(body, separators=(",", ":")).encode()
@@ -30,8 +30,8 @@ def frozen_status() -> None:
         more = [test("/status/conditions", status.get("conditions"))] if asked else []
         return [*patch(obj, fields)[:1], *more, *patch(obj, fields)[1:]]
 
-    generic.client.HttpClient._write = write
-    generic.status._patch = tested
+    generic.kube.client.HttpClient._write = write
+    generic.reconciler.status._patch = tested
 
 
 def deep_objects() -> None:
@@ -43,7 +43,7 @@ def deep_objects() -> None:
             raise api_error(int(event["object"].get("code") or 500), event["object"])
         return event["type"], event["object"]
 
-    generic.informer._parse = parse
+    generic.kube.informer._parse = parse
 
 
 def cyclic_causes() -> None:
@@ -57,7 +57,7 @@ def cyclic_causes() -> None:
             cause = cause.__cause__
         return own or "Error"
 
-    generic.errorinfo._blocked_reason = blocked_reason
+    generic.kube.errorinfo._blocked_reason = blocked_reason
 
 
 def all_namespaces() -> None:
@@ -65,6 +65,8 @@ def all_namespaces() -> None:
 
     def delete(client: Any, namespace: str, groups: Any, on_stripped: Any, **_: Any) -> None:
         for group in groups:
-            generic.force_delete._delete_group(client, namespace, group, on_stripped)
+            generic.reconciler.force_delete._delete_group(client, namespace, group, on_stripped)
 
-    generic.force_delete.delete_seed_objects = generic.invoker.delete_seed_objects = delete
+    generic.reconciler.force_delete.delete_seed_objects = (
+        generic.reconciler.invoker.delete_seed_objects
+    ) = delete

@@ -16,16 +16,16 @@ from pathlib import Path
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError
 from actuator.interface import Resource
-from generic.client import HttpClient, connect
-from generic.clock import SystemClock
-from generic.drill.names import Names
-from generic.drill.seeds import EmbeddedSeed
-from generic.envtest import Environment
-from generic.orphans import ORPHANS, Orphan
-from generic.orphans.ledger import read_orphans
-from generic.orphans.served import Serving
-from generic.orphans.verification import verify
-from generic.seed import install_kinds
+from generic.kube.client import HttpClient, connect
+from generic.kube.clock import SystemClock
+from generic.reconciler.orphans import ORPHANS, Orphan
+from generic.reconciler.orphans.ledger import read_orphans
+from generic.reconciler.orphans.served import Serving
+from generic.reconciler.orphans.verification import verify
+from generic.testing.drill.names import Names
+from generic.testing.drill.seeds import EmbeddedSeed
+from generic.testing.envtest import Environment
+from generic.testing.seed import install_kinds
 from hack.soak.figures import Sampler
 from hack.soak.run import CRASHED, started
 from tests.adversary.bystanders import Bystanders

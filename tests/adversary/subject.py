@@ -17,10 +17,10 @@ import attrs
 from prometheus_client import generate_latest
 
 from actuator.v1alpha1 import Infrastructure
-from generic import logs
-from generic.healthchecks.model import Check, HealthChecks
-from generic.manager import Manager
-from generic.options import Options
+from generic.controller import logs
+from generic.library.healthchecks.model import Check, HealthChecks
+from generic.manager.manager import Manager
+from generic.manager.options import Options
 from tests.adversary.inputs import CLASSES
 from tests.adversary.values import BUDGET, CONDITION, Adversary
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from generic.drill.names import Names
-from generic.envtest import Environment
+from generic.testing.drill.names import Names
+from generic.testing.envtest import Environment
 from tests.adversary import texts
 from tests.adversary.inputs import MARK, dice_of, input_of
 from tests.adversary.judge import Report, leaks, problems_of

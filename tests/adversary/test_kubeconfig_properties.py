@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actuator.errors import ConfigurationError
-from generic import inline_kubeconfig
-from generic.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
+from generic.kube import inline_kubeconfig
+from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
 from tests.adversary.kubeconfigs import PARTS, SECRET, kubeconfig, problem, reader
 
 INPUTS = 300

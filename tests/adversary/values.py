@@ -26,7 +26,7 @@ from actuator.interface import (
     SeedObjects,
 )
 from actuator.meta import DefaultStatus, Object
-from generic.healthchecks.model import HealthContext, HealthResult, HealthStatus
+from generic.library.healthchecks.model import HealthContext, HealthResult, HealthStatus
 
 __all__ = ["BUDGET", "CONDITION", "HANG", "LABEL", "Adversary", "plan"]
 

@@ -24,8 +24,8 @@ from actuator.v1alpha1 import (
 )
 from extensions.aws.config import API_VERSION
 from extensions.aws.credentials import Credentials
-from generic.clock import SystemClock
-from generic.force_delete import delete_seed_objects
+from generic.kube.clock import SystemClock
+from generic.reconciler.force_delete import delete_seed_objects
 
 LOG = logging.LoggerAdapter(logging.getLogger("tests.aws"))
 REGION = "eu-west-1"

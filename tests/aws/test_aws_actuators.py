@@ -22,7 +22,7 @@ from extensions.aws import AwsControlPlane, AwsInfrastructure, tags
 from extensions.aws.config import API_VERSION
 from extensions.aws.crds import binding_crd
 from extensions.aws.seed import BINDING_FINALIZER, BINDINGS, CONFIG_MAPS, DEPLOYMENTS
-from generic.seed import install_crds
+from generic.testing.seed import install_crds
 
 SECRETS = Resource("v1", "secrets")
 

@@ -30,9 +30,9 @@ from extensions.aws.cloud import Clouds
 from extensions.aws.credentials import Credentials
 from extensions.aws.policy import policy
 from extensions.aws.simulator import Account, Simulator
-from generic.headers import Request
-from generic.leaderelection import LEASES
-from generic.options import Options
+from generic.kube.headers import Request
+from generic.manager.leaderelection import LEASES
+from generic.manager.options import Options
 
 SECRETS = Resource("v1", "secrets")
 ELSEWHERE = "eu-central-1"

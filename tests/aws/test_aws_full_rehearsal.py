@@ -12,11 +12,11 @@ from actuator.codec import decode
 from actuator.interface import Actuator, ExternalResource, object_class
 from extensions.aws.full_rehearsal import AwsFullRehearsal
 from extensions.aws.seed import BINDINGS
-from generic.garden import SHOOT, Flow, Garden, Shoot
-from generic.looking import looking
-from generic.machinecontroller import MachineController
-from generic.rehearsal import Mendable, Rehearsal, RehearsedShoot, Shared
-from generic.seed import install_crds
+from generic.testing.garden import SHOOT, Flow, Garden, Shoot
+from generic.testing.looking import looking
+from generic.testing.machinecontroller import MachineController
+from generic.testing.rehearsal import Mendable, Rehearsal, RehearsedShoot, Shared
+from generic.testing.seed import install_crds
 
 NEVER_FORCED = {"BackupBucket", "BackupEntry"}
 

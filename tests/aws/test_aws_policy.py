@@ -23,7 +23,7 @@ from extensions.aws.config import API_VERSION
 from extensions.aws.crds import binding_crd
 from extensions.aws.dnsrecord import AwsDnsRecord
 from extensions.aws.policy import ACTIONS
-from generic.seed import install_crds
+from generic.testing.seed import install_crds
 
 NAMED_OTHERWISE = {
     "s3:ListObjectVersions": "s3:ListBucketVersions",

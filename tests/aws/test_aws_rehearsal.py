@@ -15,9 +15,9 @@ from actuator.v1alpha1 import ControlPlane, Infrastructure
 from extensions.aws import tags
 from extensions.aws.rehearsal import AwsRehearsal
 from extensions.aws.seed import BINDINGS
-from generic.garden import not_ready_because
-from generic.rehearsal import Rehearsal, RehearsedShoot
-from generic.seed import install_crds
+from generic.testing.garden import not_ready_because
+from generic.testing.rehearsal import Rehearsal, RehearsedShoot
+from generic.testing.seed import install_crds
 
 KINDS = [Infrastructure.KIND, ControlPlane.KIND]
 CODES = {

@@ -14,14 +14,14 @@ from extensions.aws.config import API_VERSION
 from extensions.aws.credentials import Credentials
 from extensions.aws.machineclass import image, network_of, placement, provider_spec
 from extensions.aws.worker import AwsWorker
-from generic.crds import crd
-from generic.machines import (
+from generic.kube.crds import crd
+from generic.library.machines import (
     MACHINE_CLASSES,
     MACHINE_DEPLOYMENTS,
     MACHINE_KINDS,
     MCM_FINALIZER,
 )
-from generic.seed import install_crds
+from generic.testing.seed import install_crds
 
 AMI, ARM = "ami-12c6146b", "ami-1812c061"
 IMAGES = [

@@ -28,7 +28,7 @@ from extensions.aws import (
     tags,
 )
 from extensions.aws.crds import binding_crd
-from generic.seed import install_crds
+from generic.testing.seed import install_crds
 
 VPC = "AWS::EC2::VPC"
 INSTANCE = "AWS::EC2::Instance"

@@ -9,7 +9,7 @@ from harness import eventually
 
 from actuator import Resource
 from extensions.aws import AwsInfrastructure, tags
-from generic.headers import DELETION_BLOCKED
+from generic.kube.headers import DELETION_BLOCKED
 
 SECRETS = Resource("v1", "secrets")
 

@@ -22,15 +22,15 @@ from extensions.azurecontrolplane import (
 )
 from extensions.azurecontrolplane.config import API_VERSION
 from extensions.azurecontrolplane.parts import REMEDY
-from generic.controlplane.parts import CONFIG, SEED, SHOOT, STORAGE_CLASSES
-from generic.crds import crd
-from generic.drill.shoots import Shoots
-from generic.looking import looking
-from generic.managedresources import SHOOT_FINALIZER
-from generic.manager import Manager
-from generic.options import Options
-from generic.resourcemanager import ResourceManager
-from generic.seed import install_crds
+from generic.kube.crds import crd
+from generic.library.controlplane.parts import CONFIG, SEED, SHOOT, STORAGE_CLASSES
+from generic.library.managedresources import SHOOT_FINALIZER
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.testing.drill.shoots import Shoots
+from generic.testing.looking import looking
+from generic.testing.resourcemanager import ResourceManager
+from generic.testing.seed import install_crds
 
 DEPLOYMENTS = Resource("apps/v1", "deployments")
 SECRETS = Resource("v1", "secrets")

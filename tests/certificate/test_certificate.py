@@ -15,14 +15,14 @@ from extensions.certificate import CertificateService, Issuer, IssuerController,
 from extensions.certificate.actuator import MANAGED_NAME
 from extensions.certificate.config import API_VERSION
 from extensions.certificate.issuers import ISSUERS
-from generic.crds import crd
-from generic.drill.shoots import Shoots
-from generic.managedresources import SHOOT_FINALIZER
-from generic.manager import Manager
-from generic.options import Options
-from generic.predicates import has_namespace
-from generic.rbac import grant
-from generic.seed import install_crds
+from generic.controller.predicates import has_namespace
+from generic.kube.crds import crd
+from generic.library.managedresources import SHOOT_FINALIZER
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.manager.rbac import grant
+from generic.testing.drill.shoots import Shoots
+from generic.testing.seed import install_crds
 
 HOLD = Issuer.KIND.finalizer
 SERVER = "https://acme.example.org/directory"

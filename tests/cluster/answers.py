@@ -15,7 +15,7 @@ from actuator import Resource
 from actuator.interface import resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import Infrastructure
-from generic.client import path_of
+from generic.kube.client import path_of
 
 CONFIG_MAPS = Resource("v1", "configmaps")
 INFRASTRUCTURES = resource_of(Infrastructure.KIND)

@@ -11,7 +11,7 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import Network
 from extensions.local.outside import Outside, Thing
 from extensions.local.rehearsal import LocalRehearsal
-from generic.rehearsal import RehearsedShoot
+from generic.testing.rehearsal import RehearsedShoot
 
 NETWORK = "Local::Network"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from actuator import Actuator, Permission, Resource
 from actuator.v1alpha1 import Infrastructure
-from generic.manager import Manager
-from generic.options import Options
+from generic.manager.manager import Manager
+from generic.manager.options import Options
 
 MAPS = Resource("v1", "configmaps")
 

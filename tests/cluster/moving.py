@@ -9,7 +9,7 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import Network
 from extensions.local.network import LocalNetwork
 from extensions.local.rehearsal import LocalRehearsal
-from generic.rehearsal import RehearsedShoot
+from generic.testing.rehearsal import RehearsedShoot
 
 
 class OneNetwork(LocalRehearsal):

@@ -27,13 +27,13 @@ from actuator.v1alpha1 import (
     Infrastructure,
     Network,
 )
-from generic.client import connect
-from generic.crds import crd
-from generic.envtest import Environment
-from generic.informer import ABSENT
-from generic.orphans import ORPHANS, Orphan
-from generic.seed import CRDS, install, install_crds
-from generic.watch import MACHINES
+from generic.controller.watch import MACHINES
+from generic.kube.client import connect
+from generic.kube.crds import crd
+from generic.kube.informer import ABSENT
+from generic.reconciler.orphans import ORPHANS, Orphan
+from generic.testing.envtest import Environment
+from generic.testing.seed import CRDS, install, install_crds
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 KIND_ABSENT = "actuator_informer_kind_absent"
@@ -138,7 +138,7 @@ def lines(caplog, text):
 def test_a_runtime_cluster_is_served_and_crds_that_appear_are_picked_up(
     runtime, client, garden, caplog
 ):
-    caplog.set_level(logging.INFO, "generic.informer")
+    caplog.set_level(logging.INFO, "generic.kube.informer")
     records, infrastructures = Script(DNSRecord), Script()
     infrastructures.watches = (MACHINES,)
     shoot = new_namespace(client, "shoot--", **{"gardener.cloud/role": "shoot"})

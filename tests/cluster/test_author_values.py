@@ -18,16 +18,16 @@ from actuator import ActuatorError, ErrorCode, ExternalResource, RequeueAfter, R
 from actuator.errors import DeadlineExceeded, Invalid, LeaseLost, SetAside
 from actuator.meta import GROUP, DefaultSpec, DefaultStatus, Kind, Object
 from actuator.v1alpha1 import DNSRecord, Infrastructure
-from generic.clock import SystemClock
-from generic.errorinfo import MAX_TEXT
-from generic.explain import explain
-from generic.manager import Manager
-from generic.options import Options
-from generic.orphans import ORPHANS, OrphanedFrom, OrphanReason, OrphanState, record
-from generic.orphans.ledger import read_orphans
-from generic.orphans.verification import verify
-from generic.patches import add, remove
-from generic.seed import CRDS, install_kinds
+from generic.kube.clock import SystemClock
+from generic.kube.errorinfo import MAX_TEXT
+from generic.kube.patches import add, remove
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, OrphanState, record
+from generic.reconciler.orphans.ledger import read_orphans
+from generic.reconciler.orphans.verification import verify
+from generic.testing.seed import CRDS, install_kinds
+from generic.tools.explain import explain
 
 PROBLEM = [ErrorCode.ERR_CONFIGURATION_PROBLEM]
 BUDGET = 3.0

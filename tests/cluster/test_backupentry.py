@@ -8,7 +8,7 @@ from harness import eventually
 from actuator.errors import ConfigurationError, NotFound
 from actuator.interface import Resource
 from actuator.v1alpha1 import BackupEntry
-from generic.backupentry import CREATED_BY, GenericBackupEntry, technical_id_and_uid
+from generic.library.backupentry import CREATED_BY, GenericBackupEntry, technical_id_and_uid
 
 SECRETS = Resource("v1", "secrets")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)

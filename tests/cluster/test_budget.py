@@ -9,10 +9,10 @@ from harness import FINALIZER, Script, eventually
 from actuator import ActuatorError, ExternalResource, Resource, SeedObjects
 from actuator.codec import decode
 from actuator.errors import Forbidden, Unavailable
-from generic.clock import SystemClock
-from generic.machines import MACHINE_KINDS, MACHINES
-from generic.orphans import ORPHANS, SHOOT_LABEL, Orphan
-from generic.seed import install_kinds
+from generic.kube.clock import SystemClock
+from generic.library.machines import MACHINE_KINDS, MACHINES
+from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
+from generic.testing.seed import install_kinds
 
 CONFIGMAPS = Resource("v1", "configmaps")
 
@@ -237,7 +237,7 @@ def test_while_an_orphan_cannot_be_written_nothing_goes_and_the_status_says_why(
 def test_a_call_that_ran_out_of_time_frees_its_worker_and_is_not_repeated_beside_itself(
     seed, start, gate, monkeypatch
 ):
-    monkeypatch.setattr("generic.calls.SET_ASIDE_AFTER", 0.5)
+    monkeypatch.setattr("generic.reconciler.calls.SET_ASIDE_AFTER", 0.5)
     calls = []
 
     def hang(ctx, obj, cluster):

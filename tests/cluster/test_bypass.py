@@ -6,7 +6,7 @@ from harness import FINALIZER, Script, eventually
 
 from actuator import ActuatorError, ExternalResource
 from actuator.codec import decode
-from generic.orphans import ORPHANS, SHOOT_LABEL, Orphan
+from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 
 FOREIGN = "example.org/foreign"
 

@@ -22,28 +22,28 @@ from actuator import Actuator, Resource
 from actuator.errors import ConfigurationError, NotFound
 from actuator.interface import resource_of
 from actuator.v1alpha1 import Extension, Infrastructure
-from generic import flags
-from generic.charts import find_helm
-from generic.cli.chart import chart
-from generic.client import path_of
-from generic.garden import not_ready_because
-from generic.healthchecks import Check, HealthChecks, HealthResult
-from generic.manager import Manager
-from generic.orphans import ORPHANS
-from generic.packaging.registration import (
+from generic.kube.client import path_of
+from generic.library.charts import find_helm
+from generic.library.healthchecks import Check, HealthChecks, HealthResult
+from generic.manager import flags
+from generic.manager.manager import Manager
+from generic.reconciler.orphans import ORPHANS
+from generic.testing.garden import not_ready_because
+from generic.testing.seed import CRDS
+from generic.tools.cli.chart import chart
+from generic.tools.packaging.registration import (
     Deployment,
     Lifecycle,
     Traits,
     controller_registration,
     controller_resources,
 )
-from generic.seed import CRDS
 
-ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 MODULE = """
 from actuator import Actuator
 from actuator.v1alpha1 import Infrastructure
-from generic.healthchecks import Check, HealthChecks, HealthResult
+from generic.library.healthchecks import Check, HealthChecks, HealthResult
 
 class Network(Actuator[Infrastructure]):
     def reconcile(self, ctx, infrastructure, cluster): ...
@@ -350,7 +350,7 @@ def test_pods_have_only_the_network_labels_that_the_extension_needs(
     author, write, render, tmp_path, was, becomes, labels
 ):
     module = tmp_path / f"{author.partition(':')[0]}.py"
-    text = f"from generic.healthchecks import deployment\n{module.read_text()}"
+    text = f"from generic.library.healthchecks import deployment\n{module.read_text()}"
     assert text.count(was) == 1
     module.write_text(text.replace(was, becomes))
     objects = render(write())

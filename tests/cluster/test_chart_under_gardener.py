@@ -45,14 +45,18 @@ from actuator.v1alpha1 import (
     OperatingSystemConfig,
 )
 from extensions.relations import Team
-from generic.cli.chart import chart
-from generic.cli.load import load, populate
-from generic.client import connect
-from generic.clusters import CLUSTERS
-from generic.drill.machines import MachineControllers
-from generic.envtest import Environment, servers
-from generic.finalizers import patch_tested, take_off
-from generic.garden import (
+from generic.controller.watch import owns
+from generic.kube.client import connect
+from generic.kube.clusters import CLUSTERS
+from generic.kube.finalizers import patch_tested, take_off
+from generic.library.machines import MACHINE_KINDS
+from generic.library.managedresources import ManagedResource
+from generic.manager.manager import Manager
+from generic.manager.rbac import grant
+from generic.reconciler.orphans import ORPHANS
+from generic.testing.drill.machines import MachineControllers
+from generic.testing.envtest import Environment, servers
+from generic.testing.garden import (
     SHOOT,
     Flow,
     Garden,
@@ -60,17 +64,13 @@ from generic.garden import (
     not_ready_because,
     resource_of_manifest,
 )
-from generic.looking import looking
-from generic.machines import MACHINE_KINDS
-from generic.managedresources import ManagedResource
-from generic.manager import Manager
-from generic.orphans import ORPHANS
-from generic.packaging.chart import OPTIONS
-from generic.rbac import grant
-from generic.rehearsal import Inhabited, RehearsedShoot
-from generic.resourcemanager import ResourceManager
-from generic.seed import CRDS, install_crds, install_kinds
-from generic.watch import owns
+from generic.testing.looking import looking
+from generic.testing.rehearsal import Inhabited, RehearsedShoot
+from generic.testing.resourcemanager import ResourceManager
+from generic.testing.seed import CRDS, install_crds, install_kinds
+from generic.tools.cli.chart import chart
+from generic.tools.cli.load import load, populate
+from generic.tools.packaging.chart import OPTIONS
 
 PATIENCE = 120.0
 PLUGIN = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"

@@ -13,12 +13,12 @@ from landscape import definitions
 
 from actuator.errors import NotFound
 from actuator.meta import Raw
-from generic.charts import find_helm
-from generic.cli.chart import chart
-from generic.client import HttpClient, connect
-from generic.envtest import Environment
-from generic.orphans import ORPHANS, Orphan
-from generic.seed import CRDS, install_kinds
+from generic.kube.client import HttpClient, connect
+from generic.library.charts import find_helm
+from generic.reconciler.orphans import ORPHANS, Orphan
+from generic.testing.envtest import Environment
+from generic.testing.seed import CRDS, install_kinds
+from generic.tools.cli.chart import chart
 
 NAME = str(ORPHANS)
 NETWORK_FILTER = "extensions.networkfilter:extension"

@@ -8,9 +8,9 @@ from harness import eventually
 
 from actuator.errors import Invalid
 from actuator.v1alpha1 import Cluster
-from generic.clusters import CLUSTERS
-from generic.crds import crd
-from generic.seed import CRDS
+from generic.kube.clusters import CLUSTERS
+from generic.kube.crds import crd
+from generic.testing.seed import CRDS
 
 
 def test_an_object_without_a_cluster_says_so_and_goes_on_when_it_appears(seed, start, script):

@@ -12,10 +12,10 @@ from harness import eventually
 
 from actuator import Resource
 from actuator.v1alpha1 import KINDS
-from generic.client import connect
-from generic.garden import Garden, Shoot, not_ready_because
+from generic.kube.client import connect
+from generic.testing.garden import Garden, Shoot, not_ready_because
 
-ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 INFRASTRUCTURES = Resource("extensions.gardener.cloud/v1alpha1", "infrastructures")
 MODULE = """
 import attrs

@@ -16,8 +16,8 @@ from actuator.meta import (
     ReadyReasons,
     Schema,
 )
-from generic.escalation import Escalation, Then
-from generic.seed import install_kinds
+from generic.reconciler.escalation import Escalation, Then
+from generic.testing.seed import install_kinds
 
 
 @attrs.frozen(kw_only=True)

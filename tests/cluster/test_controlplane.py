@@ -13,10 +13,10 @@ from actuator import Resource
 from actuator.errors import NotFound
 from actuator.interface import Permission
 from actuator.v1alpha1 import ControlPlane
-from generic.charts import Chart
-from generic.controlplane import GenericControlPlane, checksum_of
-from generic.managedresources import MANAGED_RESOURCES, ManagedResource
-from generic.seed import install
+from generic.library.charts import Chart
+from generic.library.controlplane import GenericControlPlane, checksum_of
+from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.testing.seed import install
 
 SECRETS = Resource("v1", "secrets")
 DEPLOYMENTS = Resource("apps/v1", "deployments")

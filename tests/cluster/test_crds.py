@@ -10,9 +10,9 @@ from actuator.codec import decode, encode
 from actuator.errors import Invalid
 from actuator.interface import resource_of
 from actuator.v1alpha1 import KINDS, Cluster, DNSRecord, Network, OperatingSystemConfig
-from generic.client import JSON, path_of
-from generic.crds import crd
-from generic.seed import CRDS
+from generic.kube.client import JSON, path_of
+from generic.kube.crds import crd
+from generic.testing.seed import CRDS
 
 each = pytest.mark.parametrize("cls", KINDS, ids=lambda cls: cls.__name__)
 

@@ -14,18 +14,18 @@ from actuator import Resource
 from actuator.errors import ActuatorError, NotFound, Unavailable
 from actuator.interface import resource_of
 from actuator.v1alpha1 import BackupEntry
-from generic.cli.drain import _Progress, drain
-from generic.clock import SystemClock
-from generic.drain import release, survey, wait
-from generic.drain.rows import State, rows_of_held, rows_of_released
-from generic.leaderelection import LEASES
-from generic.manager import Manager
-from generic.orphans import ORPHANS, Orphan
-from generic.predicates import has_name
-from generic.rbac import role_binding
-from generic.seed import install
+from generic.controller.predicates import has_name
+from generic.kube.clock import SystemClock
+from generic.manager.leaderelection import LEASES
+from generic.manager.manager import Manager
+from generic.manager.rbac import role_binding
+from generic.reconciler.orphans import ORPHANS, Orphan
+from generic.testing.seed import install
+from generic.tools.cli.drain import _Progress, drain
+from generic.tools.drain import release, survey, wait
+from generic.tools.drain.rows import State, rows_of_held, rows_of_released
 
-ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 FOREIGN = "example.org/foreign"
 SECRETS = Resource("v1", "secrets")
 ENTRIES = resource_of(BackupEntry.KIND)
@@ -162,7 +162,7 @@ def test_what_is_being_deleted_is_waited_for_while_the_extension_runs(
             super().__call__(found)
             gate.set()
 
-    monkeypatch.setattr("generic.cli.drain._Progress", Waits)
+    monkeypatch.setattr("generic.tools.cli.drain._Progress", Waits)
     start(Script(delete=lambda *_: gate.wait(200)))
     seed.create(infrastructure(namespace, namespace))
     eventually(seed.is_ready)
@@ -291,7 +291,7 @@ def user(admin, environment, namespace):
 @pytest.fixture
 def manager(namespace, author):
     """The author's extension, added to a manager that never runs."""
-    from generic.cli.load import populate
+    from generic.tools.cli.load import populate
 
     manager = Manager()
     populate(manager, author, ())

@@ -12,11 +12,11 @@ from harness import FINALIZER, eventually
 from actuator import Resource
 from actuator.errors import NotFound
 from actuator.meta import format_time
-from generic.charts import find_helm
-from generic.cli.chart import chart
-from generic.clock import SystemClock
+from generic.kube.clock import SystemClock
+from generic.library.charts import find_helm
+from generic.tools.cli.chart import chart
 
-ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 JOBS = Resource("batch/v1", "jobs")
 DEPLOYMENTS = Resource("apps/v1", "deployments")
 MODULE = """

@@ -17,24 +17,25 @@ from actuator.cluster import Cluster
 from actuator.errors import NotFound
 from actuator.interface import resource_of
 from actuator.v1alpha1 import ControlPlane, Infrastructure
-from generic import client, patches, status
-from generic.cli.drill import _say_unnoticed
-from generic.client import connect
-from generic.clusters import CLUSTERS
-from generic.drill import takeover
-from generic.drill.breaks import BREAKS
-from generic.drill.judge import Finding
-from generic.drill.names import LABEL
-from generic.envtest import Environment
-from generic.garden import NAMESPACES
-from generic.managedresources import MANAGED_RESOURCES
-from generic.orphans import Orphan
-from generic.seed import install_crds, install_kinds
+from generic.kube import client, patches
+from generic.kube.client import connect
+from generic.kube.clusters import CLUSTERS
+from generic.library.managedresources import MANAGED_RESOURCES
+from generic.reconciler import status
+from generic.reconciler.orphans import Orphan
+from generic.testing.drill import takeover
+from generic.testing.drill.breaks import BREAKS
+from generic.testing.drill.judge import Finding
+from generic.testing.drill.names import LABEL
+from generic.testing.envtest import Environment
+from generic.testing.garden import NAMESPACES
+from generic.testing.seed import install_crds, install_kinds
+from generic.tools.cli.drill import _say_unnoticed
 
 AZURE = "extensions.azurecontrolplane.rehearsal:AzureRehearsal"
 GO_PARTS = ["extension-controlplane-seed", "extension-controlplane-shoot"]
 LOCAL = "extensions.local.rehearsal:LocalRehearsal"
-ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_i5_fails_where_a_condition_of_others_freezes_the_status(drill, monkeypa
     by_value = partial(patches.test, "/status/conditions")
     monkeypatch.setattr(status, "test_version", lambda obj: by_value(obj["status"]["conditions"]))
     monkeypatch.setattr(client, "_as_go_writes", lambda body, **_: json.dumps(body).encode())
-    monkeypatch.setattr("generic.cli.drill._patience", lambda *_: 12.0)
+    monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 12.0)
     done, report = drill(LOCAL, "--scenario", "deletion-denied", "--shoots", "1")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "I5" in broken_rules(report)
@@ -111,8 +112,8 @@ def test_i2_fails_where_a_take_over_replaces_an_object(drill, monkeypatch):
 
 
 def test_a_take_over_without_adoption_names_what_was_refused(drill, monkeypatch):
-    monkeypatch.setattr("generic.managedresources.ours.GO_LIBRARY", {})
-    monkeypatch.setattr("generic.cli.drill._patience", lambda *_: 8.0)
+    monkeypatch.setattr("generic.library.managedresources.ours.GO_LIBRARY", {})
+    monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 8.0)
     done, report = drill(AZURE, "--scenario", "take-over", "--shoots", "1")
     assert done.returncode == 1
     assert "still waiting for ControlPlane azure" in done.stderr
@@ -180,7 +181,7 @@ def target(foreign):
 
 def everything(admin):
     """All namespaces, Clusters and CRDs, by name and version."""
-    from generic.seed import CRDS
+    from generic.testing.seed import CRDS
 
     found = {}
     for resource in (NAMESPACES, CLUSTERS, CRDS):

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from extensions.local.rehearsal import LocalRehearsal
-from generic.drill.all import rounds
-from generic.drill.trouble import TROUBLES
-from generic.rehearsal import Together
+from generic.testing.drill.all import rounds
+from generic.testing.drill.trouble import TROUBLES
+from generic.testing.rehearsal import Together
 
 REHEARSAL = "all_of_it:OneScenario"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from generic.drill.migration.breaks import EACH, MIGRATION_BREAKS
-from generic.drill.migration.rules import RULES
+from generic.testing.drill.migration.breaks import EACH, MIGRATION_BREAKS
+from generic.testing.drill.migration.rules import RULES
 
 pytestmark = pytest.mark.long
 HERE = Path(__file__).parent
-ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 
 
 def drill(folder, *flags):

@@ -4,10 +4,10 @@ import pytest
 from reports import VPC, evidence, life
 from test_drill import LOCAL, broken_rules, drill  # noqa: F401
 
-from generic.drill.evidence import Bystander
-from generic.drill.judge import PATH_RULES, UNJUDGED, judge
-from generic.drill.page import page
-from generic.drill.paths import PATHS, STEPS
+from generic.testing.drill.evidence import Bystander
+from generic.testing.drill.judge import PATH_RULES, UNJUDGED, judge
+from generic.testing.drill.page import page
+from generic.testing.drill.paths import PATHS, STEPS
 
 
 def judged(path="delete", **more):

@@ -15,15 +15,15 @@ from actuator.errors import ApiError, NotFound
 from actuator.interface import resource_of
 from actuator.meta import Raw, parse_time
 from actuator.v1alpha1 import BackupEntry, Extension, Infrastructure
-from generic.cli.main import main
-from generic.client import connect
-from generic.clock import SystemClock
-from generic.clusters import CLUSTERS
-from generic.explain import explain, overview
-from generic.manager import Manager
-from generic.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
-from generic.rbac import role_binding
-from generic.seed import install_kinds
+from generic.kube.client import connect
+from generic.kube.clock import SystemClock
+from generic.kube.clusters import CLUSTERS
+from generic.manager.manager import Manager
+from generic.manager.rbac import role_binding
+from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
+from generic.testing.seed import install_kinds
+from generic.tools.cli.main import main
+from generic.tools.explain import explain, overview
 
 NOW = SystemClock().now
 CONFIG_MAPS = Resource("v1", "configmaps")

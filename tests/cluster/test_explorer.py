@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-COMMAND = [sys.executable, "-c", "from generic.cli.explore import explore; explore()"]
+COMMAND = [sys.executable, "-c", "from generic.tools.cli.explore import explore; explore()"]
 pytestmark = pytest.mark.long
 HERE = str(Path(__file__).parent)
 

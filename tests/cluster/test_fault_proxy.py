@@ -23,14 +23,22 @@ from actuator.errors import (
     Unavailable,
 )
 from actuator.v1alpha1 import KINDS, Cluster
-from generic import faults
-from generic.client import Silence, connect, path_of
-from generic.clusters import CLUSTERS
-from generic.envtest import Environment
-from generic.faults import Effect, Fault, FaultProxy, FaultyActuator, Revocation, Revoked, Server
-from generic.informer import Informer
-from generic.seed import install
-from generic.store import EventType, Store, header
+from generic.kube.client import Silence, connect, path_of
+from generic.kube.clusters import CLUSTERS
+from generic.kube.informer import Informer
+from generic.kube.store import EventType, Store, header
+from generic.testing import faults
+from generic.testing.envtest import Environment
+from generic.testing.faults import (
+    Effect,
+    Fault,
+    FaultProxy,
+    FaultyActuator,
+    Revocation,
+    Revoked,
+    Server,
+)
+from generic.testing.seed import install
 
 CONFIG_MAPS = Resource("v1", "configmaps")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)

@@ -14,13 +14,13 @@ from builders import infrastructure
 from harness import BINDINGS, PATIENCE, ROLES, Script, eventually, running
 
 from actuator.errors import LeaseLost
-from generic.clock import SystemClock
-from generic.faults import Effect, Fault, FaultProxy
-from generic.headers import Request
-from generic.leaderelection import LEASES, LeaderElector, Timing
-from generic.metrics import Metrics
-from generic.options import Options
-from generic.rbac import grant
+from generic.controller.metrics import Metrics
+from generic.kube.clock import SystemClock
+from generic.kube.headers import Request
+from generic.manager.leaderelection import LEASES, LeaderElector, Timing
+from generic.manager.options import Options
+from generic.manager.rbac import grant
+from generic.testing.faults import Effect, Fault, FaultProxy
 
 WRITES = ["create", "update", "patch", "delete", "deletecollection"]
 SHORT = Timing(lease_duration=8.0, renew_deadline=6.0, retry_period=0.4)
@@ -122,7 +122,9 @@ def test_who_sleeps_until_another_leads_writes_nothing_when_it_wakes(
 def test_who_cannot_renew_stops_before_another_leads(
     environment, admin, seed, namespace, proxy, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("generic.running.LeaderElector", partial(LeaderElector, timing=SHORT))
+    monkeypatch.setattr(
+        "generic.manager.running.LeaderElector", partial(LeaderElector, timing=SHORT)
+    )
     for name in NAMES[:2]:
         seed.create(infrastructure(namespace, namespace, name))
     leads, stop = threading.Event(), threading.Event()

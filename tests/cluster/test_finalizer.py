@@ -5,7 +5,7 @@ from builders import infrastructure
 from harness import INFRASTRUCTURES, eventually
 
 from generic import finalizer
-from generic.finalizers import Stale
+from generic.kube.finalizers import Stale
 
 OURS = "example.org/ours"
 FOREIGN = "example.org/foreign"

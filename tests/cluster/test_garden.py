@@ -13,9 +13,19 @@ from actuator.cluster import FORCE_DELETION
 from actuator.errors import ActuatorError, AlreadyExists, ErrorCode, NotFound
 from actuator.interface import Resource, resource_of
 from actuator.meta import NamedResourceReference, ResourceReference
-from generic.clusters import CLUSTERS
-from generic.eligibility import not_forcible_because, taken_back
-from generic.garden import (
+from generic.kube.clusters import CLUSTERS
+from generic.library.machines import (
+    MACHINE_DEPLOYMENTS,
+    MACHINE_KINDS,
+    MACHINES,
+    MC_FINALIZER,
+    MCM_FINALIZER,
+)
+from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.reconciler.eligibility import not_forcible_because, taken_back
+from generic.testing.garden import (
     NAMESPACES,
     SHOOT,
     ExtensionState,
@@ -24,20 +34,10 @@ from generic.garden import (
     Shoot,
     resource_of_manifest,
 )
-from generic.garden.cleanup import OWN
-from generic.garden.order import CREATION, DELETION, FORCED, MIGRATION, in_stages
-from generic.garden.state import put_back
-from generic.machines import (
-    MACHINE_DEPLOYMENTS,
-    MACHINE_KINDS,
-    MACHINES,
-    MC_FINALIZER,
-    MCM_FINALIZER,
-)
-from generic.managedresources import MANAGED_RESOURCES, ManagedResource
-from generic.manager import Manager
-from generic.options import Options
-from generic.seed import install_kinds
+from generic.testing.garden.cleanup import OWN
+from generic.testing.garden.order import CREATION, DELETION, FORCED, MIGRATION, in_stages
+from generic.testing.garden.state import put_back
+from generic.testing.seed import install_kinds
 
 KINDS = list(v1alpha1.KINDS)
 SECRETS = Resource("v1", "secrets")

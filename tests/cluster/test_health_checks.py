@@ -14,12 +14,15 @@ from actuator import Resource
 from actuator.errors import Forbidden
 from actuator.meta import Condition
 from actuator.v1alpha1 import Infrastructure
-from generic.client import connect
-from generic.clock import SystemClock
-from generic.clusters import CLUSTERS, Clusters
-from generic.controller import Again, Done, Failed
-from generic.headers import Event, EventType, Request, cluster_header, header
-from generic.healthchecks import (
+from generic.controller.controller import Again, Done, Failed
+from generic.controller.predicates import OPERATION
+from generic.kube.client import connect
+from generic.kube.clock import SystemClock
+from generic.kube.clusters import CLUSTERS, Clusters
+from generic.kube.headers import Event, EventType, Request, cluster_header, header
+from generic.kube.store import Store
+from generic.kube.writer import Writer
+from generic.library.healthchecks import (
     Check,
     HealthChecks,
     HealthContext,
@@ -33,14 +36,11 @@ from generic.healthchecks import (
     stateful_set,
     wants_check,
 )
-from generic.managedresources import MANAGED_RESOURCES, ManagedResource
-from generic.manager import Manager
-from generic.options import Options
-from generic.predicates import OPERATION
-from generic.rbac import grant
-from generic.seed import install_kinds
-from generic.store import Store
-from generic.writer import Writer
+from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.manager.rbac import grant
+from generic.testing.seed import install_kinds
 
 SECRETS = Resource("v1", "secrets")
 CONDITION = "ControlPlaneHealthy"

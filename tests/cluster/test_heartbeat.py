@@ -9,7 +9,7 @@ from harness import PATIENCE, eventually
 from actuator import Resource
 from actuator.errors import NotFound
 from actuator.meta import parse_time
-from generic.heartbeat import Heartbeat
+from generic.manager.heartbeat import Heartbeat
 
 LEASES = Resource("coordination.k8s.io/v1", "leases")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)

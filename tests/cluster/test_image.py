@@ -23,11 +23,11 @@ from actuator.errors import ConfigurationError
 from actuator.interface import Resource
 from actuator.v1alpha1 import Extension
 from extensions.networkfilter.actuator import MANAGED_NAME
-from generic.charts import find_helm
-from generic.charts.helm import helm_module
-from generic.cli.image import image as image_command
-from generic.envtest.golang import find_go
-from generic.packaging import deployment
+from generic.library.charts import find_helm
+from generic.library.charts.helm import helm_module
+from generic.library.programs.golang import find_go
+from generic.tools.cli.image import image as image_command
+from generic.tools.packaging import deployment
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65532
@@ -222,7 +222,7 @@ def test_the_image_of_an_authors_project_has_helm_where_it_is_asked_for(
     assert "--leader-election" in output_of(image, *image.command, "--help")
     assert '"infrastructures"' in output_of(image, "rbac", "mine:extension")
 
-    code = "from generic.charts import find_helm; print(find_helm(print))"
+    code = "from generic.library.charts import find_helm; print(find_helm(print))"
     found = subprocess.run(
         [image.files / "opt/extension/bin/python", "-c", code],
         env={**image.env, "PATH": f"{image.files}/usr/local/bin:{image.env['PATH']}"},

@@ -13,9 +13,9 @@ from shootside import Extended, shoot_managers
 from actuator.interface import Resource, resource_of
 from actuator.v1alpha1 import ContainerRuntime, ControlPlane, Extension, Network
 from extensions import azurecontrolplane, local, networkfilter
-from generic.charts import find_helm
-from generic.cli.chart import chart
-from generic.managedresources import ManagedResource
+from generic.library.charts import find_helm
+from generic.library.managedresources import ManagedResource
+from generic.tools.cli.chart import chart
 
 SECRETS = Resource("v1", "secrets")
 MANAGED = resource_of(ManagedResource.KIND)

@@ -12,8 +12,8 @@ import pytest
 from builders import cluster, infrastructure
 from harness import FINALIZER, OPERATION, TIMESTAMP, Script, eventually
 
-from generic.manager import Manager
-from generic.rbac import grant
+from generic.manager.manager import Manager
+from generic.manager.rbac import grant
 
 VICTIM = Path(__file__).with_name("victim.py")
 NAMES = [f"infra-{number}" for number in range(8)]

@@ -9,9 +9,9 @@ from harness import FINALIZER, Script, eventually
 
 from actuator import ActuatorError, Permission, Resource
 from actuator.errors import NotFound
-from generic.headers import DELETION_BLOCKED, Request
-from generic.known_secrets import KnownSecrets
-from generic.orphans import ORPHANS
+from generic.kube.headers import DELETION_BLOCKED, Request
+from generic.reconciler.known_secrets import KnownSecrets
+from generic.reconciler.orphans import ORPHANS
 
 SECRETS = Resource("v1", "secrets")
 PLANTED = "cGxhbnRlZC12YWx1ZQ=="

@@ -12,10 +12,10 @@ import yaml
 from actuator import Resource
 from actuator.codec import decode
 from actuator.errors import ActuatorError, NotFound, RequeueAfter
-from generic import managedresources
-from generic.clock import SystemClock
-from generic.managedresources import MANAGED_RESOURCES, SEED_FINALIZER, ManagedResource
-from generic.seed import install
+from generic.kube.clock import SystemClock
+from generic.library import managedresources
+from generic.library.managedresources import MANAGED_RESOURCES, SEED_FINALIZER, ManagedResource
+from generic.testing.seed import install
 
 SECRETS = Resource("v1", "secrets")
 NAME = "mine"

@@ -6,8 +6,8 @@ from builders import cluster, infrastructure
 from harness import FINALIZER, Script, eventually
 
 from actuator import ActuatorError, ErrorCode, ExternalResource, RequeueAfter
-from generic.clock import SystemClock
-from generic.escalation import Escalation, Then
+from generic.kube.clock import SystemClock
+from generic.reconciler.escalation import Escalation, Then
 
 FOREIGN = "example.org/foreign"
 

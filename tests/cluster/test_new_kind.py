@@ -7,7 +7,7 @@ from builders import cluster
 from harness import Script, eventually
 
 from actuator.meta import Column, DefaultSpec, DefaultStatus, Kind, Object, Schema
-from generic.seed import install_kinds
+from generic.testing.seed import install_kinds
 
 
 @attrs.frozen(kw_only=True)

@@ -13,16 +13,16 @@ from harness import BINDINGS, ROLES, eventually
 from actuator import ExternalResource
 from actuator.errors import ActuatorError, ApiError, NotFound
 from actuator.meta import format_time
-from generic.cli.orphans import orphans
-from generic.client import connect
-from generic.crds import crd
-from generic.envtest import Environment
-from generic.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
-from generic.orphans.ledger import find, read_orphans, short_names, write_status
-from generic.rbac import role_binding
-from generic.seed import CRDS, install
+from generic.kube.client import connect
+from generic.kube.crds import crd
+from generic.manager.rbac import role_binding
+from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans.ledger import find, read_orphans, short_names, write_status
+from generic.testing.envtest import Environment
+from generic.testing.seed import CRDS, install
+from generic.tools.cli.orphans import orphans
 
-ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 NOW = datetime.now(UTC)
 MODULE = """
 from actuator import Actuator, ActuatorError, ErrorCode
@@ -369,7 +369,7 @@ def test_without_the_crd_one_sentence_says_what_to_install(
         eventually(lambda: is_gone(lambda: admin.get(CRDS, name)))
         eventually(lambda: is_gone(lambda: admin.list(ORPHANS)))
         given = [extension if word == "EXTENSION" else word for word in command]
-        assert "`actuator crds generic.orphans:Orphan`" in call(*given)[2]
+        assert "`actuator crds generic.reconciler.orphans:Orphan`" in call(*given)[2]
     finally:
         install(environment, [Orphan])
 

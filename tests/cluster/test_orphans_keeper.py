@@ -12,14 +12,14 @@ from actuator import ExternalResource
 from actuator.errors import Forbidden, LeaseLost, NotFound
 from actuator.meta import format_time
 from actuator.v1alpha1 import Worker
-from generic.client import connect
-from generic.manager import Manager
-from generic.metrics.exposition import MANY, TOO_MANY
-from generic.options import Options
-from generic.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
-from generic.orphans.keeper import RETENTION, Keeper
-from generic.rbac import role_binding
-from generic.seed import install
+from generic.controller.metrics.exposition import MANY, TOO_MANY
+from generic.kube.client import connect
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.manager.rbac import role_binding
+from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
+from generic.reconciler.orphans.keeper import RETENTION, Keeper
+from generic.testing.seed import install
 
 NOW = datetime.now(UTC)
 UID = "0b9e6b1c-58a5-4b0a-9a53-8c1d2f3e4a5b"

@@ -15,9 +15,9 @@ from harness import BINDINGS, EVENTS, RBAC, ROLES, eventually
 
 from actuator.errors import Forbidden
 from actuator.meta import Raw
-from generic.client import connect
-from generic.garden import NAMESPACES
-from generic.rbac import role_binding
+from generic.kube.client import connect
+from generic.manager.rbac import role_binding
+from generic.testing.garden import NAMESPACES
 
 INVALID = "OwnerRefInvalidNamespace"
 COLLECTED = 120.0

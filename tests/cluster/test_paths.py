@@ -2,7 +2,7 @@
 
 The expected order is written down here from Gardener's flows (`reconciler_reconcile.go`,
 `reconciler_delete.go`, `reconciler_force_delete.go`, `reconciler_migrate.go`), independently of
-the tables in `generic.garden.order`.
+the tables in `generic.testing.garden.order`.
 """
 
 import secrets
@@ -19,17 +19,17 @@ from actuator import v1alpha1
 from actuator.cluster import FORCE_DELETION
 from actuator.errors import ActuatorError, AlreadyExists
 from actuator.interface import Resource
-from generic.clusters import CLUSTERS
-from generic.delegating import DelegatingClient
-from generic.drill.paths import PATHS, STEPS
-from generic.drill.patient import PatientClient
-from generic.garden import NAMESPACES, SHOOT, Flow, Garden, Shoot, order
-from generic.garden.cleanup import OWN
-from generic.machines import MACHINE_KINDS, MACHINES, MC_FINALIZER
-from generic.managedresources import MANAGED_RESOURCES, ManagedResource
-from generic.manager import Manager
-from generic.options import Options
-from generic.seed import install_crds, install_kinds
+from generic.kube.clusters import CLUSTERS
+from generic.kube.delegating import DelegatingClient
+from generic.library.machines import MACHINE_KINDS, MACHINES, MC_FINALIZER
+from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.testing.drill.paths import PATHS, STEPS
+from generic.testing.drill.patient import PatientClient
+from generic.testing.garden import NAMESPACES, SHOOT, Flow, Garden, Shoot, order
+from generic.testing.garden.cleanup import OWN
+from generic.testing.seed import install_crds, install_kinds
 
 CONFIGMAPS, SECRETS = Resource("v1", "configmaps"), Resource("v1", "secrets")
 ETCDS = Resource("druid.gardener.cloud/v1alpha1", "etcds")

@@ -17,9 +17,9 @@ from builders import infrastructure
 from harness import BINDINGS, ROLES, Script, eventually
 
 from actuator import Resource
-from generic.manager import Manager
-from generic.options import Options
-from generic.rbac import grant
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.manager.rbac import grant
 
 PROGRAM = Path(__file__).with_name("program.py")
 LEASES = Resource("coordination.k8s.io/v1", "leases")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from actuator.qualified import require_qualified
 from actuator.v1alpha1 import Extension
 from generic import Manager, finalizer
-from generic.finalizers import put_on
+from generic.kube.finalizers import put_on
 
 LONGEST = st.integers(62, 64).map("x".__mul__)
 PARTS = st.text("aZ0.-_", max_size=6) | LONGEST

@@ -11,20 +11,20 @@ from actuator.interface import ExternalResource
 from actuator.v1alpha1 import Extension
 from extensions.local.rehearsal import LocalRehearsal
 from extensions.networkfilter.rehearsal import NetworkFilterRehearsal
-from generic.drill.evidence import Evidence, Record
-from generic.drill.judge import judge
-from generic.drill.migration import rules
-from generic.drill.migration.evidence import MigrationEvidence
-from generic.drill.shoots import Shoots, Thing
-from generic.managedresources import (
+from generic.library.managedresources import (
     SHOOT_FINALIZER,
     delete,
     deploy_for_seed,
     deploy_for_shoot,
     set_keep_objects,
 )
-from generic.orphans import UNKNOWN
-from generic.rehearsal import Together
+from generic.reconciler.orphans import UNKNOWN
+from generic.testing.drill.evidence import Evidence, Record
+from generic.testing.drill.judge import judge
+from generic.testing.drill.migration import rules
+from generic.testing.drill.migration.evidence import MigrationEvidence
+from generic.testing.drill.shoots import Shoots, Thing
+from generic.testing.rehearsal import Together
 
 A = Thing("ConfigMap", "kube-system/a")
 MANIFEST = {

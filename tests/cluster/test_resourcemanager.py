@@ -10,10 +10,10 @@ from shootside import OneShoot
 
 from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import Resource
-from generic.looking import looking
-from generic.managedresources import MANAGED_RESOURCES, ManagedResource
-from generic.resourcemanager import ResourceManager
-from generic.seed import install_kinds
+from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
+from generic.testing.looking import looking
+from generic.testing.resourcemanager import ResourceManager
+from generic.testing.seed import install_kinds
 
 CONFIGMAPS = Resource("v1", "configmaps")
 SECRETS = Resource("v1", "secrets")

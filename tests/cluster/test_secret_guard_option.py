@@ -12,11 +12,11 @@ from actuator import ActuatorError, Resource
 from actuator.errors import NotFound
 from actuator.interface import resource_of
 from actuator.v1alpha1 import BackupBucket, Bastion, DNSRecord, Infrastructure
-from generic.behaviours.kinds import with_behaviour
-from generic.behaviours.secret_guard import GuardsSecret
-from generic.manager import Manager
-from generic.options import Options
-from generic.rbac import grant
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.manager.rbac import grant
+from generic.reconciler.behaviours.kinds import with_behaviour
+from generic.reconciler.behaviours.secret_guard import GuardsSecret
 
 SECRETS = Resource("v1", "secrets")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)

@@ -16,9 +16,9 @@ from actuator.codec import decode
 from actuator.errors import ActuatorError, ApiError, ConfigurationError, Invalid, RequeueAfter
 from actuator.interface import Resource
 from actuator.v1alpha1 import Cluster, ControlPlane
-from generic.controlplane import GenericControlPlane
-from generic.managedresources import ManagedResource
-from generic.secrets import (
+from generic.library.controlplane import GenericControlPlane
+from generic.library.managedresources import ManagedResource
+from generic.library.secrets import (
     Authority,
     Certificate,
     Rotation,
@@ -29,8 +29,8 @@ from generic.secrets import (
     generic_kubeconfig_name,
     rotation_of,
 )
-from generic.secrets.manager import PERMISSIONS
-from generic.seed import install
+from generic.library.secrets.manager import PERMISSIONS
+from generic.testing.seed import install
 
 SECRETS = Resource("v1", "secrets")
 CA = Authority(name="ca-provider")

@@ -7,11 +7,11 @@ from harness import EVENTS, INFRASTRUCTURES, Script, eventually
 from actuator import Actuator, ActuatorError, Resource, SeedObjects
 from actuator.errors import NotFound
 from actuator.v1alpha1 import BackupBucket, BackupEntry
-from generic.force_delete import CONFIRM_DELETION, Stripped, delete_seed_objects
-from generic.machines import MACHINE_KINDS, MACHINES
-from generic.machines import MCM_FINALIZER as MCM
-from generic.manager import Manager
-from generic.seed import install_kinds
+from generic.library.machines import MACHINE_KINDS, MACHINES
+from generic.library.machines import MCM_FINALIZER as MCM
+from generic.manager.manager import Manager
+from generic.reconciler.force_delete import CONFIRM_DELETION, Stripped, delete_seed_objects
+from generic.testing.seed import install_kinds
 
 GUARD = "kubernetes.io/pv-protection"
 CONFIGMAPS = Resource("v1", "configmaps")

@@ -6,12 +6,12 @@ import pytest
 from harness import Script
 
 from actuator.v1alpha1 import Worker
-from generic.envtest import Environment
-from generic.machines import MACHINE_KINDS, MACHINES
-from generic.manager import Manager
-from generic.options import Options
-from generic.seed import install
-from generic.watch import MACHINES as MACHINE_WATCH
+from generic.controller.watch import MACHINES as MACHINE_WATCH
+from generic.library.machines import MACHINE_KINDS, MACHINES
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.testing.envtest import Environment
+from generic.testing.seed import install
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from actuator.interface import ExternalResource
-from generic.faults import Script
+from generic.testing.faults import Script
 from hack.soak.figures import Sample
 from hack.soak.judge import BYPASSED, Seen, judge, outcomes_in
 from hack.soak.lives import Ending, Life

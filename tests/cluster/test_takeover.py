@@ -13,21 +13,21 @@ from actuator import Resource
 from actuator.errors import ActuatorError, NotFound
 from actuator.interface import Provisioned
 from actuator.v1alpha1 import BackupBucket, ControlPlane, OperatingSystemConfig, Worker
-from generic import managedresources
-from generic.clock import SystemClock
-from generic.controlplane import GenericControlPlane
-from generic.controlplane.parts import EVERY_PART
-from generic.drill.shoots import ShootManager, Shoots
-from generic.heartbeat import LEASE_NAME, Heartbeat
-from generic.leaderelection import LEASES, LeaderElector, Timing
-from generic.looking import looking
-from generic.machinecontroller import MachineController
-from generic.machines import MACHINE_CLASSES, MACHINE_DEPLOYMENTS, MACHINES, machine_crds
-from generic.managedresources import GO_LIBRARY, MANAGED_RESOURCES, ManagedResource
-from generic.metrics import Metrics
-from generic.resourcemanager import ResourceManager
-from generic.seed import install, install_crds
-from generic.worker import GenericWorker, in_zone
+from generic.controller.metrics import Metrics
+from generic.kube.clock import SystemClock
+from generic.library import managedresources
+from generic.library.controlplane import GenericControlPlane
+from generic.library.controlplane.parts import EVERY_PART
+from generic.library.machines import MACHINE_CLASSES, MACHINE_DEPLOYMENTS, MACHINES, machine_crds
+from generic.library.managedresources import GO_LIBRARY, MANAGED_RESOURCES, ManagedResource
+from generic.library.worker import GenericWorker, in_zone
+from generic.manager.heartbeat import LEASE_NAME, Heartbeat
+from generic.manager.leaderelection import LEASES, LeaderElector, Timing
+from generic.testing.drill.shoots import ShootManager, Shoots
+from generic.testing.looking import looking
+from generic.testing.machinecontroller import MachineController
+from generic.testing.resourcemanager import ResourceManager
+from generic.testing.seed import install, install_crds
 
 SECRETS = Resource("v1", "secrets")
 CONFIG_MAPS = Resource("v1", "configmaps")

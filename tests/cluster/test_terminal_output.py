@@ -13,12 +13,12 @@ from actuator.codec import decode_strictly
 from actuator.errors import DecodeError, NotFound
 from actuator.meta import format_time
 from extensions.aws.config import InfrastructureConfig
-from generic.cli.drain import drain
-from generic.cli.explain import explain
-from generic.cli.main import main
-from generic.cli.orphans import orphans
-from generic.clock import SystemClock
-from generic.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
+from generic.kube.clock import SystemClock
+from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record
+from generic.tools.cli.drain import drain
+from generic.tools.cli.explain import explain
+from generic.tools.cli.main import main
+from generic.tools.cli.orphans import orphans
 
 NOW = SystemClock().now()
 HOSTILE = "\x1b]0;owned\x07 \x9b31m \u202e \u2066 \u2028 \x7f [bold]loud[/bold] :smile:"

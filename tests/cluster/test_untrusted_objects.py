@@ -13,10 +13,10 @@ from actuator import ActuatorError, ErrorCode
 from actuator.cluster import FORCE_DELETION
 from actuator.codec import MAX_DEPTH
 from actuator.errors import Invalid
-from generic.client import JSON_PATCH, HttpClient, path_of
-from generic.clusters import CLUSTERS
-from generic.orphans import ORPHANS, OrphanReason
-from generic.printable import printable
+from generic.kube.client import JSON_PATCH, HttpClient, path_of
+from generic.kube.clusters import CLUSTERS
+from generic.kube.printable import printable
+from generic.reconciler.orphans import ORPHANS, OrphanReason
 
 TEXTS = ("a=1&b=2", "<html>502</html>", "für", "\u2028x\u2029", '"\\\b\f\x7f', "😀")
 PROBLEM = [ErrorCode.ERR_CONFIGURATION_PROBLEM]

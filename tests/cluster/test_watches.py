@@ -11,13 +11,8 @@ from harness import BINDINGS, INFRASTRUCTURES, OPERATION, PATIENCE, ROLES, Scrip
 from actuator import Permission, Resource
 from actuator.errors import Forbidden, NotFound
 from actuator.v1alpha1 import BackupBucket, BackupEntry, Infrastructure
-from generic.headers import EventType, Request
-from generic.healthchecks import Check, HealthChecks, HealthResult
-from generic.informer import ABSENT
-from generic.manager import Manager
-from generic.mappers import by_label, by_secret_reference
-from generic.options import Options
-from generic.predicates import (
+from generic.controller.mappers import by_label, by_secret_reference
+from generic.controller.predicates import (
     all_of,
     any_of,
     for_event_types,
@@ -27,8 +22,13 @@ from generic.predicates import (
     negate,
     shoot_not_failed,
 )
-from generic.rbac import grant
-from generic.watch import owns, watches
+from generic.controller.watch import owns, watches
+from generic.kube.headers import EventType, Request
+from generic.kube.informer import ABSENT
+from generic.library.healthchecks import Check, HealthChecks, HealthResult
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.manager.rbac import grant
 
 CONFIG_MAPS = Resource("v1", "configmaps")
 SECRETS = Resource("v1", "secrets")

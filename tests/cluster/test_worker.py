@@ -15,9 +15,7 @@ from actuator.errors import ErrorCode, NotFound
 from actuator.interface import Resource
 from actuator.meta import parse_time
 from actuator.v1alpha1 import Cluster, Worker
-from generic.looking import looking
-from generic.machinecontroller import SELECTED, MachineController
-from generic.machines import (
+from generic.library.machines import (
     MACHINE_CLASSES,
     MACHINE_DEPLOYMENTS,
     MACHINE_SETS,
@@ -26,11 +24,13 @@ from generic.machines import (
     MCM_FINALIZER,
     machine_crds,
 )
-from generic.seed import install_crds
-from generic.worker import GenericWorker, in_zone, pool_hash
-from generic.worker.availability import is_stuck
-from generic.worker.objects import look
-from generic.worker.poolhash import in_place_hash
+from generic.library.worker import GenericWorker, in_zone, pool_hash
+from generic.library.worker.availability import is_stuck
+from generic.library.worker.objects import look
+from generic.library.worker.poolhash import in_place_hash
+from generic.testing.looking import looking
+from generic.testing.machinecontroller import SELECTED, MachineController
+from generic.testing.seed import install_crds
 
 SECRETS = Resource("v1", "secrets")
 DEPLOYMENTS = Resource("apps/v1", "deployments")
@@ -129,7 +129,7 @@ def machine_kinds(admin):
 @pytest.fixture
 def workers(machine_kinds, seed, monkeypatch):
     """A Worker is looked at again soon: the double is quicker than any cloud."""
-    monkeypatch.setattr("generic.worker.objects.LOOK_AGAIN", 0.3)
+    monkeypatch.setattr("generic.library.worker.objects.LOOK_AGAIN", 0.3)
     return seed.of(Worker, "worker")
 
 
@@ -592,7 +592,7 @@ def test_case_53_a_controller_is_stuck_that_knows_of_a_deployment_and_made_no_se
 def test_case_53_a_stuck_controller_is_restarted(
     workers, admin, start, controller, namespace, monkeypatch
 ):
-    monkeypatch.setattr("generic.worker.availability._STUCK", timedelta(seconds=-1))
+    monkeypatch.setattr("generic.library.worker.availability._STUCK", timedelta(seconds=-1))
     controller.enabled = False
     for name, role in (("stuck", "machine-controller-manager"), ("other", "other")):
         meta = {"name": name, "namespace": namespace, "labels": {"role": role}}

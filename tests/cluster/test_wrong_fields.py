@@ -14,7 +14,7 @@ from harness import FINALIZER, OPERATION, Script, eventually
 
 from actuator.v1alpha1 import Infrastructure
 from actuator.v1alpha1.infrastructure import InfrastructureSpec, InfrastructureStatus
-from generic.orphans import ORPHANS, OrphanReason
+from generic.reconciler.orphans import ORPHANS, OrphanReason
 
 PROBLEM = ["ERR_CONFIGURATION_PROBLEM"]
 ERROR = "expected int, got str @ $.spec.region"

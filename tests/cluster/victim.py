@@ -14,9 +14,9 @@ from pathlib import Path
 
 from actuator import Actuator
 from actuator.v1alpha1 import Infrastructure
-from generic.manager import Manager
-from generic.options import Options
-from generic.reporter import Reporter
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.reconciler.reporter import Reporter
 
 WORKERS = int(sys.argv[4])
 FOLDER = Path(sys.argv[3])

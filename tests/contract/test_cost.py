@@ -8,8 +8,8 @@ from harness import OPERATION, TIMESTAMP, Script, eventually
 
 from actuator.interface import Resource, resource_of
 from actuator.v1alpha1 import KINDS, BackupBucket, BackupEntry
-from generic.clock import SystemClock
-from generic.orphans import ORPHANS
+from generic.kube.clock import SystemClock
+from generic.reconciler.orphans import ORPHANS
 
 SECRETS = Resource("v1", "secrets")
 GUARDED = {BackupBucket: 4, BackupEntry: 5}  # reads and writes of the Secret

@@ -7,7 +7,7 @@ import pytest
 from actuator import ActuatorError, ErrorCode, RequeueAfter
 from actuator.classification import determine_error
 from actuator.errors import codes_of
-from generic.garden import not_ready_because
+from generic.testing.garden import not_ready_because
 
 DONE = {
     "observedGeneration": 2,

@@ -4,9 +4,9 @@ import pytest
 from builders import cluster, infrastructure
 from harness import OPERATION, eventually
 
-from generic.clusters import CLUSTERS
-from generic.predicates import has_class, has_type, operation_requested
-from generic.store import Event, EventType, Request, header
+from generic.controller.predicates import has_class, has_type, operation_requested
+from generic.kube.clusters import CLUSTERS
+from generic.kube.store import Event, EventType, Request, header
 
 
 def seen(**more):

@@ -10,7 +10,7 @@ from harness import OPERATION, TIMESTAMP, Script, eventually
 from actuator import ActuatorError, FieldProblem, Result
 from actuator.cluster import FORCE_DELETION
 from actuator.v1alpha1 import KINDS, Bastion, ControlPlane, DNSRecord, Infrastructure, Worker
-from generic.clusters import CLUSTERS
+from generic.kube.clusters import CLUSTERS
 
 FULL = [cls for cls in KINDS if cls.KIND.migratable and cls.KIND.skips_failed_shoot]
 FORCED_BY_SHOOT = [cls for cls in KINDS if cls.KIND.force_from == "shoot"]

@@ -9,7 +9,7 @@ from harness import Script, eventually
 
 from actuator import Resource
 from actuator.v1alpha1 import KINDS
-from generic.client import path_of
+from generic.kube.client import path_of
 
 SECRETS = Resource("v1", "secrets")
 DEEP = '[{"a":' * 1000 + "1" + "}]" * 1000

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from generic.envtest import find_binaries
-from generic.envtest.processes import ProcessGroup
+from generic.library.programs.processes import ProcessGroup
+from generic.testing.envtest import find_binaries
 
 NOBODY = 65534
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from generic.envtest import BinariesNotFound, Environment, StartFailed, find_binaries
-from generic.envtest.binaries import etcd_module, kubernetes_module
+from generic.testing.envtest import BinariesNotFound, Environment, StartFailed, find_binaries
+from generic.testing.envtest.binaries import etcd_module, kubernetes_module
 
 NAMES = ("etcd", "kube-apiserver", "kube-controller-manager")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from generic.cli.env import env
-from generic.envtest import detached
+from generic.testing.envtest import detached
+from generic.tools.cli.env import env
 
 pytestmark = pytest.mark.usefixtures("using_assets")
 

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from kubernetes import client, config
 
-from generic.envtest import Access, Environment, EnvtestError, servers
-from generic.envtest.access import RequestFailed
+from generic.testing.envtest import Access, Environment, EnvtestError, servers
+from generic.testing.envtest.access import RequestFailed
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 COLLECTED = 180.0
 """Seconds; both collectors wait for kinds that other tests bring and take away."""
 
 START = """
-from generic.envtest import Environment
+from generic.testing.envtest import Environment
 import os, sys, time
 with Environment(print) as environment:
     print(environment.access.directory, flush=True)

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from generic.envtest.errors import BuildFailed
-from generic.envtest.golang import GoModule, GoNotFound, cached_programs, find_go
+from generic.library.programs.errors import BuildFailed
+from generic.library.programs.golang import GoModule, GoNotFound, cached_programs, find_go
 
 BUILD = """
 import sys
 from pathlib import Path
-from generic.envtest.golang import GoModule, cached_programs
+from generic.library.programs.golang import GoModule, cached_programs
 module = GoModule("tiny", Path(sys.argv[1]), {"tiny": "example.com/tiny"})
 print(cached_programs(module, print) / "tiny", flush=True)
 """

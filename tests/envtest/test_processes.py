@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from generic.envtest.errors import EnvtestError
-from generic.envtest.processes import ProcessGroup, stop
+from generic.library.programs.errors import EnvtestError
+from generic.library.programs.processes import ProcessGroup, stop
 
 PARENT = """
 import os, subprocess, sys, tempfile, time
 from pathlib import Path
-from generic.envtest.processes import ProcessGroup
+from generic.library.programs.processes import ProcessGroup
 group = ProcessGroup(Path(tempfile.mkdtemp(prefix="actuator-test-")))
 (group.directory / "data" / "deep").mkdir(parents=True)
 group.start(["sh", "-c", "trap '' TERM HUP; sleep 60 & wait"], subprocess.DEVNULL, os.environ)

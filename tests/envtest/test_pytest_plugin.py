@@ -27,7 +27,7 @@ import os
 from pathlib import Path
 import pytest
 
-pytest_plugins = ["generic.envtest.pytest_plugin"]
+pytest_plugins = ["generic.testing.envtest.pytest_plugin"]
 
 @pytest.fixture
 def record():
@@ -58,8 +58,8 @@ UNUSED = """
 import sys
 
 def test_nothing_is_imported():
-    assert not [name for name in sys.modules if name.startswith("generic.envtest.")
-                and name != "generic.envtest.pytest_plugin"]
+    assert not [name for name in sys.modules if name.startswith("generic.testing.envtest.")
+                and name != "generic.testing.envtest.pytest_plugin"]
 """
 
 

@@ -15,11 +15,11 @@ from extensions.externaldatabase.engines import server_for
 from extensions.externaldatabase.ground import Ground
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
 from extensions.externaldatabase.server import Claim, Server, Traffic
-from generic.manager import Manager
-from generic.options import Options
-from generic.predicates import has_namespace
-from generic.rbac import grant
-from generic.seed import install_kinds
+from generic.controller.predicates import has_namespace
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.manager.rbac import grant
+from generic.testing.seed import install_kinds
 
 
 @pytest.fixture(scope="session")

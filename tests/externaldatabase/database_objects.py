@@ -19,7 +19,7 @@ from extensions.externaldatabase.connection import SECRETS
 from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.ground import Ground
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
-from generic.orphans import ORPHANS, SHOOT_LABEL, Orphan
+from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 
 
 @contextmanager

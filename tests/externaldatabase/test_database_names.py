@@ -12,7 +12,7 @@ from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import DeletionPolicy, ExternalDatabase
 from extensions.externaldatabase.names import identifier, pattern, problem_with
 from generic import Manager
-from generic.options import Options
+from generic.manager.options import Options
 
 TEXT = st.text(min_size=1, max_size=80)
 

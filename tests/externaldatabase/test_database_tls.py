@@ -18,8 +18,8 @@ from extensions.externaldatabase.engines import server_for
 from extensions.externaldatabase.kind import Engine
 from extensions.externaldatabase.server import Refused, Traffic
 from generic import Manager
-from generic.envtest.certificates import Authority
-from generic.options import Options
+from generic.manager.options import Options
+from generic.testing.envtest.certificates import Authority
 
 CLIENT_SSL, PLUGIN_AUTH = 1 << 11, 1 << 19
 BASE = 1 | 1 << 9 | 1 << 15 | PLUGIN_AUTH

@@ -6,11 +6,11 @@ import threading
 import pytest
 
 from actuator.errors import DeadlineExceeded, LeaseLost, SetAside
-from generic.calls import Aside, Call, Calls, Services
-from generic.clock import SystemClock
-from generic.operation import Operation
-from generic.store import Request
-from generic.timers import Timers
+from generic.kube.clock import SystemClock
+from generic.kube.store import Request
+from generic.kube.timers import Timers
+from generic.reconciler.calls import Aside, Call, Calls, Services
+from generic.reconciler.operation import Operation
 
 REQUEST = Request("n", "o")
 CLOCK = SystemClock()

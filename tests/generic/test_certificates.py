@@ -10,9 +10,16 @@ from cryptography.x509 import verification
 from actuator.codec import decode
 from actuator.errors import ConfigurationError
 from actuator.v1alpha1 import Cluster
-from generic.secrets import Authority, Certificate, Rotation, RotationPhase, Usage, rotation_of
-from generic.secrets.certificates import new_authority, sign, validity
-from generic.secrets.config import checksum_of
+from generic.library.secrets import (
+    Authority,
+    Certificate,
+    Rotation,
+    RotationPhase,
+    Usage,
+    rotation_of,
+)
+from generic.library.secrets.certificates import new_authority, sign, validity
+from generic.library.secrets.config import checksum_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CA = Authority(name="ca-provider")

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from actuator.errors import ActuatorError
-from generic.charts import Chart, HelmNotFound, find_helm, render
+from generic.library.charts import Chart, HelmNotFound, find_helm, render
 
 TEMPLATE = """
 apiVersion: v1
@@ -129,6 +129,6 @@ def test_when_helm_cannot_be_built_the_error_names_the_ways(tmp_path, monkeypatc
     monkeypatch.setenv("ACTUATOR_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("GOPROXY", "off")
     monkeypatch.delenv("ACTUATOR_HELM", raising=False)
-    monkeypatch.setattr("generic.charts.helm.shutil.which", lambda _name: None)
+    monkeypatch.setattr("generic.library.charts.helm.shutil.which", lambda _name: None)
     with pytest.raises(HelmNotFound, match=r"ACTUATOR_HELM(.|\n)*gardener-actuator\[envtest\]"):
         find_helm(print)

@@ -23,7 +23,7 @@ from actuator.errors import (
     Unauthorized,
     Unavailable,
 )
-from generic.client import Silence, connect, path_of
+from generic.kube.client import Silence, connect, path_of
 
 CONFIG_MAPS = Resource("v1", "configmaps")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)

@@ -6,11 +6,11 @@ import attrs
 import pytest
 
 from actuator import Resource
-from generic.clock import SystemClock
-from generic.controller import Again, Controller, Done, Failed
-from generic.metrics import Metrics
-from generic.predicates import OPERATION, operation_requested
-from generic.store import Request, Store, header
+from generic.controller.controller import Again, Controller, Done, Failed
+from generic.controller.metrics import Metrics
+from generic.controller.predicates import OPERATION, operation_requested
+from generic.kube.clock import SystemClock
+from generic.kube.store import Request, Store, header
 
 RESOURCE = Resource("extensions.gardener.cloud/v1alpha1", "infrastructures")
 REQUEST = Request("n", "o")

@@ -8,9 +8,9 @@ import pytest
 
 from actuator import ActuatorError, ErrorCode, RequeueAfter
 from actuator.errors import ApiError, DecodeError, Forbidden, Invalid, NotFound, Unavailable
-from generic.attempt import is_refused
-from generic.errorinfo import MAX_TEXT, describe, read_error, shorten
-from generic.healthchecks.runs import Runs
+from generic.kube.errorinfo import MAX_TEXT, describe, read_error, shorten
+from generic.library.healthchecks.runs import Runs
+from generic.reconciler.attempt import is_refused
 
 AUTH = ErrorCode.ERR_INFRA_UNAUTHENTICATED
 WEBHOOK = 'admission webhook "w" denied the request'
@@ -89,7 +89,7 @@ def test_the_variables_of_a_check_that_raised_are_freed_at_once():
         kept.append(weakref.ref(large))
         raise ValueError("x")
 
-    log = logging.getLogger("generic.healthchecks.runs")
+    log = logging.getLogger("generic.library.healthchecks.runs")
     log.disabled, enabled = True, gc.isenabled()
     gc.disable()
     try:

@@ -6,10 +6,10 @@ import attrs
 import pytest
 
 from actuator.interface import Resource
-from generic import events
-from generic.client import connect
-from generic.clock import SystemClock
-from generic.events import EVENTS, About, EventRecorder
+from generic.kube import events
+from generic.kube.client import connect
+from generic.kube.clock import SystemClock
+from generic.kube.events import EVENTS, About, EventRecorder
 
 CONFIG_MAPS = Resource("v1", "configmaps")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
@@ -135,14 +135,14 @@ def test_memory_is_bounded_and_the_oldest_is_forgotten(client, recorder, about, 
 def test_failing_to_record_is_only_logged(environment, about, caplog):
     nobody = connect(environment.user_kubeconfig("nobody"))
     EventRecorder(nobody, COMPONENT, SystemClock()).record(about, "Error", "no access")
-    [line] = [r for r in caplog.records if r.name == "generic.events"]
+    [line] = [r for r in caplog.records if r.name == "generic.kube.events"]
     assert "forbidden" in line.fields["error"]
 
 
 def test_failing_to_record_once_is_only_logged(environment, about, caplog):
     nobody = connect(environment.user_kubeconfig("nobody"))
     EventRecorder(nobody, COMPONENT, SystemClock()).record_once(about, "Deleted", "gone")
-    [line] = [r for r in caplog.records if r.name == "generic.events"]
+    [line] = [r for r in caplog.records if r.name == "generic.kube.events"]
     assert "forbidden" in line.fields["error"]
 
 

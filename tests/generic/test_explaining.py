@@ -12,10 +12,11 @@ from actuator.codec import decode
 from actuator.interface import ExternalResource
 from actuator.meta import Condition, ForceSource, Kind, LastError, LastOperation, format_time
 from actuator.v1alpha1 import BackupEntry, Bastion, Extension, Infrastructure
-from generic.cli.screen import Screen
-from generic.explain.blockers import blockers
-from generic.explain.decision import decide
-from generic.explain.facts import (
+from generic.kube.headers import Request, header
+from generic.tools.cli.screen import Screen
+from generic.tools.explain.blockers import blockers
+from generic.tools.explain.decision import decide
+from generic.tools.explain.facts import (
     Decision,
     Deleting,
     Explanation,
@@ -31,10 +32,9 @@ from generic.explain.facts import (
     WarningEvent,
     Webhook,
 )
-from generic.explain.forcing import forcing
-from generic.explain.owners import as_found, held
-from generic.explain.page import page, table
-from generic.headers import Request, header
+from generic.tools.explain.forcing import forcing
+from generic.tools.explain.owners import as_found, held
+from generic.tools.explain.page import page, table
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 OWN = Kind(name="Tenant", plural="tenants", finalizer="t", force_from=ForceSource.OBJECT)

@@ -6,9 +6,9 @@ import json
 import subprocess
 import sys
 
-from generic.explorer.child import STOP
+from generic.testing.explorer.child import STOP
 
-ZYGOTE = [sys.executable, "-m", "generic.explorer.child"]
+ZYGOTE = [sys.executable, "-m", "generic.testing.explorer.child"]
 TASK = json.dumps({"kubeconfig": "", "rehearsals": []}).encode() + b"\n"
 
 

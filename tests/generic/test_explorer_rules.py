@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 
 from actuator.interface import ExternalResource
-from generic.explorer.counting import Reaper, read_calls
-from generic.explorer.judge import Case, Sight, judge_death, judge_end, unfinished_because
-from generic.explorer.points import Failure, Point, Tally, points_of
-from generic.operation import Operation
+from generic.reconciler.operation import Operation
+from generic.testing.explorer.counting import Reaper, read_calls
+from generic.testing.explorer.judge import Case, Sight, judge_death, judge_end, unfinished_because
+from generic.testing.explorer.points import Failure, Point, Tally, points_of
 
 OURS, WITNESS = "extensions.gardener.cloud/infrastructure", "example.com/witness"
 OTHER = ExternalResource(type="IP", id="ip-1", tags={"shoot": "a"})

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actuator.errors import ActuatorError, ConfigurationError, ErrorCode
-from generic.faults import (
+from generic.testing.faults import (
     ActuatorFault,
     Call,
     Effect,
@@ -27,8 +27,8 @@ from generic.faults import (
     play,
     random_script,
 )
-from generic.faults.permission import _split
-from generic.faults.rules import Injection, Injections, Rule
+from generic.testing.faults.permission import _split
+from generic.testing.faults.rules import Injection, Injections, Rule
 
 PATHS = [
     ("GET", "/api/v1/secrets?limit=1", Call("list", "secrets")),

@@ -5,8 +5,8 @@ import copy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generic import patches
-from generic.finalizers import put_on, take_off
+from generic.kube import patches
+from generic.kube.finalizers import put_on, take_off
 
 OURS = "example.org/ours"
 FOREIGN = st.lists(st.sampled_from(["a/a", "b/b", "c/c"]), unique=True, max_size=3)

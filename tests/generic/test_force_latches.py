@@ -7,9 +7,9 @@ from actuator import Resource
 from actuator.cluster import ClusterState
 from actuator.meta import ClusterNeed
 from actuator.v1alpha1 import KINDS, Infrastructure
-from generic import clusters
-from generic.clusters import CLUSTERS, Clusters
-from generic.store import Store, cluster_header
+from generic.kube import clusters
+from generic.kube.clusters import CLUSTERS, Clusters
+from generic.kube.store import Store, cluster_header
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 KIND = Infrastructure.KIND

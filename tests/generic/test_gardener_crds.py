@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from actuator.v1alpha1 import KINDS, Cluster
-from generic.crds import crd
-from generic.machines import machine_crds
-from generic.managedresources import ManagedResource
+from generic.kube.crds import crd
+from generic.library.machines import machine_crds
+from generic.library.managedresources import ManagedResource
 
 FACTS = yaml.safe_load(Path(__file__).with_name("gardener_crds.yaml").read_text())
 AGE = ".metadata.creationTimestamp"

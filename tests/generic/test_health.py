@@ -6,7 +6,7 @@ import time
 import pytest
 
 from actuator.errors import ConfigurationError
-from generic.health import CONNECTIONS, Address, HealthServer, parse_address
+from generic.controller.health import CONNECTIONS, Address, HealthServer, parse_address
 
 FINE = {"workers": lambda: None, "streams": lambda: None}
 BROKEN = {**FINE, "streams": lambda: "nothing heard for 200 s"}

@@ -10,15 +10,15 @@ from actuator import ErrorCode
 from actuator.errors import ActuatorError, Unavailable
 from actuator.meta import Condition, format_time
 from actuator.v1alpha1 import Infrastructure
-from generic.healthchecks import SHOOT_ACCESS, Check, HealthChecks, HealthResult, deployment
-from generic.healthchecks.aggregate import condition
-from generic.healthchecks.builtin import (
+from generic.library.healthchecks import SHOOT_ACCESS, Check, HealthChecks, HealthResult, deployment
+from generic.library.healthchecks.aggregate import condition
+from generic.library.healthchecks.builtin import (
     _daemon_set_problem,
     _deployment_problem,
     _machine_problems,
     _stateful_set_problem,
 )
-from generic.healthchecks.runs import Runs
+from generic.library.healthchecks.runs import Runs
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 GOOD = HealthResult.healthy()

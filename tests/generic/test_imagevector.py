@@ -12,8 +12,8 @@ import yaml
 
 import extensions
 from actuator.errors import ActuatorError, ConfigurationError, ErrorCode
-from generic.charts import Chart, find_helm, render
-from generic.imagevector import ImageSource, ImageVector, is_in_range, load_images
+from generic.library.charts import Chart, find_helm, render
+from generic.library.imagevector import ImageSource, ImageVector, is_in_range, load_images
 
 RANGES = [
     (">= 1.30", "1.30.0 1.30.4 1.31.0 2.0.0", "1.29.9"),

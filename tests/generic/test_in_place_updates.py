@@ -4,10 +4,10 @@ import pytest
 
 from actuator.codec import decode
 from actuator.v1alpha1 import Cluster, Worker
-from generic.machines import Machine, MachineDeployment, MachineSet
-from generic.worker import in_zone
-from generic.worker.inplace import missing_in_place, note_in_place_updates
-from generic.worker.objects import MachineObjects
+from generic.library.machines import Machine, MachineDeployment, MachineSet
+from generic.library.worker import in_zone
+from generic.library.worker.inplace import missing_in_place, note_in_place_updates
+from generic.library.worker.objects import MachineObjects
 
 NAME = "t-p-z1"
 POOL = {"name": "p", "updateStrategy": "ManualInPlaceUpdate", "kubernetesVersion": "1.31.0"}

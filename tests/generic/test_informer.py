@@ -13,11 +13,11 @@ from proxy import Answer, HttpProxy, TcpProxy, kubeconfig, status
 
 from actuator import Resource
 from actuator.errors import NotFound
-from generic.client import connect
-from generic.envtest import Environment
-from generic.informer import ABSENT, Informer
-from generic.seed import install_crds
-from generic.store import EventType, Store, header
+from generic.kube.client import connect
+from generic.kube.informer import ABSENT, Informer
+from generic.kube.store import EventType, Store, header
+from generic.testing.envtest import Environment
+from generic.testing.seed import install_crds
 
 ADDED, MODIFIED, DELETED = EventType
 ROLES = Resource("rbac.authorization.k8s.io/v1", "roles")

@@ -13,13 +13,13 @@ import pytest
 import yaml
 from cryptography.hazmat.primitives import serialization
 
-import generic.kubeconfig
+import generic.kube.kubeconfig
 from actuator import Resource
 from actuator.errors import ConfigurationError, Unauthorized
-from generic import inline_kubeconfig
-from generic.client import connect
-from generic.envtest.certificates import Authority
-from generic.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
+from generic.kube import inline_kubeconfig
+from generic.kube.client import connect
+from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
+from generic.testing.envtest.certificates import Authority
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 PEM = base64.b64encode(b"-----BEGIN CERTIFICATE-----\n").decode()
@@ -235,13 +235,13 @@ def test_a_tenants_credential_is_in_private_files_and_only_while_it_is_loaded(
     environment, monkeypatch, folder
 ):
     content = environment.user_kubeconfig("someone", ["system:masters"]).read_bytes()
-    kubeconfig, seen, tls = read_kubeconfig(content), [], generic.kubeconfig._tls
+    kubeconfig, seen, tls = read_kubeconfig(content), [], generic.kube.kubeconfig._tls
 
     def look(*arguments):
         seen.extend(stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*"))
         return tls(*arguments)
 
-    monkeypatch.setattr(generic.kubeconfig, "_tls", look)
+    monkeypatch.setattr(generic.kube.kubeconfig, "_tls", look)
     client = connect(kubeconfig)
     assert client.get(NAMESPACES, "default")
     assert sorted(set(seen)) == [0o600, 0o700]

@@ -21,12 +21,12 @@ from proxy import kubeconfig
 
 from actuator import Resource
 from actuator.errors import ConfigurationError, Unauthorized, Unavailable
-from generic.client import connect
-from generic.envtest.certificates import Authority
-from generic.faults import FaultProxy
-from generic.inline_kubeconfig import read_kubeconfig
-from generic.manager import Manager
-from generic.options import Options
+from generic.kube.client import connect
+from generic.kube.inline_kubeconfig import read_kubeconfig
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.testing.envtest.certificates import Authority
+from generic.testing.faults import FaultProxy
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 
@@ -298,7 +298,7 @@ def test_a_token_of_short_life_does_not_cost_a_run_for_each_request(plugin, plug
 def test_a_plugin_that_fails_later_says_why_and_is_asked_again(
     plugin, plugged, environment, monkeypatch
 ):
-    monkeypatch.setattr("generic.kubeconfig._FRESH", 0.0)
+    monkeypatch.setattr("generic.kube.kubeconfig._FRESH", 0.0)
     plugin.prints("expired")
     client = connect(plugged)
     plugin.fails("the identity provider is down")
@@ -362,7 +362,7 @@ class RotatingServer:
 
 @pytest.fixture
 def rotating(environment, tmp_path, monkeypatch):
-    monkeypatch.setattr("generic.kubeconfig._FRESH", 0.2)
+    monkeypatch.setattr("generic.kube.kubeconfig._FRESH", 0.2)
     (tmp_path / "server").mkdir()
     with FaultProxy(environment.kubeconfig, tmp_path) as proxy:
         yield RotatingServer(proxy, tmp_path / "server", environment.admin_token)
@@ -455,7 +455,7 @@ def test_a_tls_failure_has_the_configuration_read_again_though_no_file_changed(
 ):
     """For instance where the file changed between its reading and the look at its age."""
     client = as_a_file(rotating, None, tmp_path, monkeypatch)
-    monkeypatch.setattr("generic.kubeconfig._versions", lambda _files: [])
+    monkeypatch.setattr("generic.kube.kubeconfig._versions", lambda _files: [])
     client._access._versions = []
     rotating.publish(rotating.rotate())
     assert works_again(client)
@@ -463,7 +463,7 @@ def test_a_tls_failure_has_the_configuration_read_again_though_no_file_changed(
 
 def test_a_storm_of_tls_failures_reads_the_configuration_once(rotating, tmp_path, monkeypatch):
     client, loads = as_a_file(rotating, None, tmp_path, monkeypatch), []
-    monkeypatch.setattr("generic.kubeconfig._FRESH", 60.0)
+    monkeypatch.setattr("generic.kube.kubeconfig._FRESH", 60.0)
     load = client._access._load
     monkeypatch.setattr(client._access, "_load", lambda: loads.append(1) or load())
     rotating.rotate()
@@ -480,7 +480,7 @@ def test_a_storm_of_tls_failures_reads_the_configuration_once(rotating, tmp_path
 def test_a_kubeconfig_that_became_unusable_is_logged_once_and_the_old_one_stays(
     environment, tmp_path, monkeypatch, caplog
 ):
-    monkeypatch.setattr("generic.kubeconfig._FRESH", 0.0)
+    monkeypatch.setattr("generic.kube.kubeconfig._FRESH", 0.0)
     token = environment.admin_token
     path = kubeconfig(tmp_path / "k", environment.url, environment.ca_file, token=token)
     client, content = connect(path), path.read_text()
@@ -499,7 +499,7 @@ def test_a_kubeconfig_that_became_unusable_is_logged_once_and_the_old_one_stays(
 def test_a_kubeconfig_that_names_another_server_later_does_not_move_the_client(
     environment, tmp_path, monkeypatch, caplog
 ):
-    monkeypatch.setattr("generic.kubeconfig._FRESH", 0.0)
+    monkeypatch.setattr("generic.kube.kubeconfig._FRESH", 0.0)
     token = environment.admin_token
     path = kubeconfig(tmp_path / "k", environment.url, environment.ca_file, token=token)
     client = connect(path)

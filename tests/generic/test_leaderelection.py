@@ -9,11 +9,11 @@ from collections.abc import Callable
 import pytest
 
 from actuator.errors import LeaseLost
-from generic.client import connect
-from generic.clock import SystemClock
-from generic.envtest import Environment
-from generic.leaderelection import LEASES, LeaderElector, Timing
-from generic.metrics import Metrics
+from generic.controller.metrics import Metrics
+from generic.kube.client import connect
+from generic.kube.clock import SystemClock
+from generic.manager.leaderelection import LEASES, LeaderElector, Timing
+from generic.testing.envtest import Environment
 
 LEASE = "gardener-actuator"
 LONG = Timing(lease_duration=15, renew_deadline=10, retry_period=0.2)
@@ -28,10 +28,10 @@ LATER = 5.0
 HOLDER = """
 import sys, threading
 from pathlib import Path
-from generic.client import connect
-from generic.clock import SystemClock
-from generic.leaderelection import LeaderElector, Timing
-from generic.metrics import Metrics
+from generic.kube.client import connect
+from generic.kube.clock import SystemClock
+from generic.manager.leaderelection import LeaderElector, Timing
+from generic.controller.metrics import Metrics
 
 kubeconfig, namespace, name = sys.argv[1:]
 LeaderElector(
@@ -271,12 +271,12 @@ def test_an_error_is_logged_once_and_tried_again(environment, namespace, client,
     nobody = connect(
         environment.user_kubeconfig("nobody"), observe=lambda method, *_: asked.append(method)
     )
-    with caplog.at_level(logging.WARNING, "generic.leaderelection"):
+    with caplog.at_level(logging.WARNING, "generic.manager.leaderelection"):
         one = candidate(of=nobody)
         assert eventually(lambda: len(asked) > 2)  # so that two answers have been dealt with
         assert one.thread.is_alive()
         assert not one.leads
-    [line] = [r for r in caplog.records if r.name == "generic.leaderelection"]
+    [line] = [r for r in caplog.records if r.name == "generic.manager.leaderelection"]
     assert "forbidden" in line.fields["error"]
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from generic import logs
+from generic.controller import logs
 
 logger = logging.getLogger("test.logs")
 

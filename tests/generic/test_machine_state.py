@@ -10,7 +10,7 @@ import pytest
 from actuator.codec import decode
 from actuator.errors import ConfigurationError
 from actuator.v1alpha1 import Worker
-from generic.worker.state import machine_state
+from generic.library.worker.state import machine_state
 
 
 def worker(content):

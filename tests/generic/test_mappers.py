@@ -6,8 +6,7 @@ from actuator import Resource
 from actuator.interface import resource_of
 from actuator.meta import Kind
 from actuator.v1alpha1 import Infrastructure
-from generic.headers import Event, EventType, Request, header
-from generic.mappers import (
+from generic.controller.mappers import (
     Target,
     by_controller_owner,
     by_label,
@@ -15,9 +14,10 @@ from generic.mappers import (
     in_clusters_namespace,
     of_shoot_namespace,
 )
-from generic.predicates import for_event_types, has_name
-from generic.store import Store
-from generic.watch import MACHINES, owns, watches, watches_for
+from generic.controller.predicates import for_event_types, has_name
+from generic.controller.watch import MACHINES, owns, watches, watches_for
+from generic.kube.headers import Event, EventType, Request, header
+from generic.kube.store import Store
 
 INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 SECRETS = Resource("v1", "secrets")

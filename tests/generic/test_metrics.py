@@ -4,7 +4,7 @@ import pytest
 from promised import CONTROLLER, KIND, NAMED, PROMISED, families, full, stuck
 
 from actuator.errors import ErrorCode
-from generic.metrics import (
+from generic.controller.metrics import (
     OPERATIONS,
     Metrics,
     Outcome,

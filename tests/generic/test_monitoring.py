@@ -9,8 +9,8 @@ import pytest
 import yaml
 from promised import PROMISED
 
-from generic.cli.main import main
-from generic.monitoring import ALERTS, GROUPS, RECORDINGS, dashboard_files, rule_file
+from generic.tools.cli.main import main
+from generic.tools.monitoring import ALERTS, GROUPS, RECORDINGS, dashboard_files, rule_file
 from hack.dashboards.__main__ import written
 from hack.dashboards.controllers import CONTROLLERS
 from hack.dashboards.deletions import DELETIONS

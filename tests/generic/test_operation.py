@@ -8,8 +8,15 @@ import pytest
 from actuator.cluster import ClusterState, Verdict
 from actuator.meta import ForceSource, Kind
 from actuator.v1alpha1 import Infrastructure
-from generic.operation import Blocked, Blocker, Nothing, Operation, choose_operation, is_forced
-from generic.store import Header
+from generic.kube.store import Header
+from generic.reconciler.operation import (
+    Blocked,
+    Blocker,
+    Nothing,
+    Operation,
+    choose_operation,
+    is_forced,
+)
 
 KIND = Infrastructure.KIND
 BASTION_LIKE = attrs.evolve(KIND, migratable=False, skips_failed_shoot=False)

@@ -8,10 +8,10 @@ import pytest
 from harness import Script
 
 from actuator.errors import ConfigurationError
-from generic.client import connect
-from generic.flags import from_args
-from generic.manager import Manager
-from generic.options import Options
+from generic.kube.client import connect
+from generic.manager.flags import from_args
+from generic.manager.manager import Manager
+from generic.manager.options import Options
 
 
 def test_without_flags_the_defaults_hold():
@@ -189,7 +189,7 @@ def test_case_62_an_unknown_controller_is_refused_with_the_known_ones(options):
 
 def test_a_program_with_an_unknown_controller_ends_with_status_2():
     program = (
-        "from generic import Manager; from generic.options import Options;"
+        "from generic import Manager; from generic.manager.options import Options;"
         "Manager(Options(controllers=('x',))).run()"
     )
     done = subprocess.run(

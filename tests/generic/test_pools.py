@@ -11,10 +11,10 @@ from kubernetes.utils.quantity import parse_quantity
 from actuator.codec import decode
 from actuator.errors import ConfigurationError, ErrorCode
 from actuator.v1alpha1 import Cluster, Worker
-from generic.worker import hash_of, in_zone, pool_hash, share_of_zone
-from generic.worker.autoscaler import go_duration
-from generic.worker.poolhash import in_place_hash
-from generic.worker.quantities import total
+from generic.library.worker import hash_of, in_zone, pool_hash, share_of_zone
+from generic.library.worker.autoscaler import go_duration
+from generic.library.worker.poolhash import in_place_hash
+from generic.library.worker.quantities import total
 
 ROTATION = {
     "certificateAuthorities": {"lastInitiationTime": "2026-01-01T00:00:00Z"},

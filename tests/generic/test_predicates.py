@@ -6,7 +6,7 @@ import pytest
 from actuator.cluster import ClusterState, Verdict
 from actuator.meta import ForceSource
 from actuator.v1alpha1 import Infrastructure
-from generic.predicates import (
+from generic.controller.predicates import (
     OPERATION,
     TIMESTAMP,
     all_of,
@@ -29,7 +29,7 @@ from generic.predicates import (
     shoot_not_failed,
     spec_or_finalizers_changed,
 )
-from generic.store import Event, EventType, Header, Request
+from generic.kube.store import Event, EventType, Header, Request
 
 QUIET = Header(
     uid="u",

@@ -5,11 +5,11 @@ from harness import Script, cluster_rules
 
 from actuator import Permission, Resource
 from actuator.v1alpha1 import Infrastructure
-from generic.healthchecks import Check, HealthChecks, HealthResult
-from generic.manager import Manager
-from generic.options import Options
-from generic.rbac import manifests
-from generic.watch import owns
+from generic.controller.watch import owns
+from generic.library.healthchecks import Check, HealthChecks, HealthResult
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.manager.rbac import manifests
 
 
 @pytest.fixture

@@ -12,18 +12,18 @@ from reports import VPC, call, evidence, life, migration, move
 
 from actuator.errors import DecodeError
 from actuator.interface import ExternalResource
-from generic.cli.rounds import show_rounds
-from generic.cli.terminal import Terminal, show
-from generic.drill.all import Held, Round
-from generic.drill.evidence import Bystander, Evidence, Record, Strip
-from generic.drill.judge import Finding, covers, judge
-from generic.drill.migration.evidence import Arrival, MigrationEvidence
-from generic.drill.migration.page import page as migration_page
-from generic.drill.migration.rules import judge as judge_migration
-from generic.drill.page import page
-from generic.drill.report import check_report, read_json, write_html, write_json
-from generic.drill.timeline import rows, summed_up, svg
-from generic.drill.trouble import CALM
+from generic.testing.drill.all import Held, Round
+from generic.testing.drill.evidence import Bystander, Evidence, Record, Strip
+from generic.testing.drill.judge import Finding, covers, judge
+from generic.testing.drill.migration.evidence import Arrival, MigrationEvidence
+from generic.testing.drill.migration.page import page as migration_page
+from generic.testing.drill.migration.rules import judge as judge_migration
+from generic.testing.drill.page import page
+from generic.testing.drill.report import check_report, read_json, write_html, write_json
+from generic.testing.drill.timeline import rows, summed_up, svg
+from generic.testing.drill.trouble import CALM
+from generic.tools.cli.rounds import show_rounds
+from generic.tools.cli.terminal import Terminal, show
 
 MARK = "&#9654;"
 

@@ -4,11 +4,11 @@ import pytest
 from browser import DESK, PHONE, chromium, faults, view
 from reports import evidence, life, migration
 
-from generic.drill.judge import judge
-from generic.drill.migration.page import page as migration_page
-from generic.drill.migration.rules import judge as judge_migration
-from generic.drill.page import page
-from generic.drill.report import write_html
+from generic.testing.drill.judge import judge
+from generic.testing.drill.migration.page import page as migration_page
+from generic.testing.drill.migration.rules import judge as judge_migration
+from generic.testing.drill.page import page
+from generic.testing.drill.report import write_html
 
 ONE = [(PHONE, "light")]
 LONG = "arn:aws:iam::000000000000:role/" + "x" * 300

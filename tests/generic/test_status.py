@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from actuator.errors import ErrorCode
 from actuator.meta import LastOperationState, LastOperationType, ReadyReasons
-from generic import status
-from generic.garden import not_ready_because
+from generic.reconciler import status
+from generic.testing.garden import not_ready_because
 
 NOW = "2026-01-01T00:00:00Z"
 TYPE = LastOperationType.RECONCILE

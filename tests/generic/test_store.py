@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from actuator import Resource
-from generic.store import Event, EventType, Request, Store, header
+from generic.kube.store import Event, EventType, Request, Store, header
 
 NAMES = st.sampled_from(["a", "b", "c"])
 Versioned = dict[str, tuple[str, int]]
@@ -258,7 +258,7 @@ def test_a_list_older_than_our_own_write_changes_nothing_for_a_while(
     assert entry is not None
     assert entry.header.resource_version == 15
     now = time.monotonic()
-    monkeypatch.setattr("generic.store.time.monotonic", lambda: now + 61)
+    monkeypatch.setattr("generic.kube.store.time.monotonic", lambda: now + 61)
     assert store.observe(thing("a", 12), relisted=True) is not None  # etcd was restored
 
 
@@ -273,5 +273,5 @@ def test_a_buried_object_that_a_restored_etcd_brings_back_is_seen_again(
     assert store.get(Request("n", "a")) is None
     assert store.observe(thing("a", 500), relisted=True) is None
     now = time.monotonic()
-    monkeypatch.setattr("generic.store.time.monotonic", lambda: now + 601)
+    monkeypatch.setattr("generic.kube.store.time.monotonic", lambda: now + 601)
     assert store.observe(thing("a", 501), relisted=True) is not None

@@ -7,8 +7,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from generic.metrics import Metrics
-from generic.workqueue import Backoff, ShutDown, WorkQueue
+from generic.controller.metrics import Metrics
+from generic.controller.workqueue import Backoff, ShutDown, WorkQueue
 
 KEYS = st.sampled_from("abcd")
 

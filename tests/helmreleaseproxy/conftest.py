@@ -23,15 +23,15 @@ from extensions.helmreleaseproxy import (
     HelmReleases,
     Target,
 )
-from generic.charts import find_helm
-from generic.client import connect
-from generic.envtest import Environment
-from generic.faults import FaultProxy
-from generic.manager import Manager
-from generic.options import Options
-from generic.predicates import has_namespace
-from generic.rbac import grant
-from generic.seed import install_kinds
+from generic.controller.predicates import has_namespace
+from generic.kube.client import connect
+from generic.library.charts import find_helm
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.manager.rbac import grant
+from generic.testing.envtest import Environment
+from generic.testing.faults import FaultProxy
+from generic.testing.seed import install_kinds
 
 
 @pytest.fixture(scope="session")

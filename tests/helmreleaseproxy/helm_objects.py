@@ -12,8 +12,8 @@ from actuator.interface import Client, resource_of
 from actuator.meta import Base64, Raw
 from extensions.helmreleaseproxy import HelmChartProxy, HelmReleaseProxy, Target
 from extensions.helmreleaseproxy.kinds import TARGET_LABEL
-from generic.faults import FaultProxy
-from generic.orphans import ORPHANS, SHOOT_LABEL
+from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
+from generic.testing.faults import FaultProxy
 
 CHARTS, RELEASES, TARGETS = (
     resource_of(cls.KIND) for cls in (HelmChartProxy, HelmReleaseProxy, Target)

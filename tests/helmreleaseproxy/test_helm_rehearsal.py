@@ -9,9 +9,9 @@ import pytest
 from actuator.interface import object_class
 from extensions.helmreleaseproxy import extension
 from extensions.helmreleaseproxy.rehearsal import HelmReleaseProxyRehearsal
-from generic.manager import Manager
-from generic.options import Options
-from generic.rehearsal import Rehearsal, RehearsedShoot
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
 REFERENCE = "extensions.helmreleaseproxy.rehearsal:HelmReleaseProxyRehearsal"
 SHOOT = RehearsedShoot(technical_id="shoot--a--b", type="x", labels={"drill": "test"})

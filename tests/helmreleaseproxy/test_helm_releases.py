@@ -18,9 +18,9 @@ from actuator.meta import Base64
 from extensions.helmreleaseproxy import CHARTS, Charts, Helm, HelmReleaseProxy, HelmReleases
 from extensions.helmreleaseproxy.helm import unreachable_because
 from extensions.helmreleaseproxy.kinds import RELEASE_LABEL
-from generic.clock import SystemClock
-from generic.envtest.certificates import Authority
-from generic.faults.permission import Revocation, Revoked
+from generic.kube.clock import SystemClock
+from generic.testing.envtest.certificates import Authority
+from generic.testing.faults.permission import Revocation, Revoked
 
 FINALIZER = HelmReleaseProxy.KIND.finalizer
 

@@ -13,15 +13,15 @@ from local_objects import manifest
 from actuator.meta import Object, Raw
 from extensions.local.mounts import Mount, MountController
 from extensions.local.outside import Outside
-from generic.clusters import CLUSTERS
-from generic.crds import crd
-from generic.garden import NAMESPACES
-from generic.managedresources import ManagedResource
-from generic.manager import Manager
-from generic.options import Options
-from generic.predicates import has_namespace
-from generic.rbac import grant
-from generic.seed import install_crds
+from generic.controller.predicates import has_namespace
+from generic.kube.clusters import CLUSTERS
+from generic.kube.crds import crd
+from generic.library.managedresources import ManagedResource
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.manager.rbac import grant
+from generic.testing.garden import NAMESPACES
+from generic.testing.seed import install_crds
 
 Deploy = Callable[..., Seed]
 

@@ -17,7 +17,7 @@ from actuator.v1alpha1 import (
 )
 from extensions.local.config import API_VERSION
 from extensions.local.outside import Outside
-from generic.patches import replace
+from generic.kube.patches import replace
 
 SPECS: dict[type[Object], Raw] = {
     Network: {"podCIDR": "100.96.0.0/11", "serviceCIDR": "100.64.0.0/13"},

@@ -15,11 +15,11 @@ from actuator.v1alpha1 import Extension
 from extensions.local import extension
 from extensions.local.mounts import MOUNTS
 from extensions.local.rehearsal import LocalRehearsal
-from generic.garden import not_ready_because
-from generic.manager import Manager
-from generic.options import Options
-from generic.rehearsal import Rehearsal, RehearsedShoot
-from generic.seed import install_crds
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.testing.garden import not_ready_because
+from generic.testing.rehearsal import Rehearsal, RehearsedShoot
+from generic.testing.seed import install_crds
 
 CODES = {
     "everything-fails": "ERR_INFRA_DEPENDENCIES",

@@ -15,10 +15,10 @@ from actuator.v1alpha1 import Extension
 from extensions.networkfilter import NetworkFilter, extension
 from extensions.networkfilter.actuator import MANAGED_NAME
 from extensions.networkfilter.config import API_VERSION
-from generic.drill.shoots import Shoots
-from generic.managedresources import SHOOT_FINALIZER
-from generic.manager import Manager
-from generic.options import Options
+from generic.library.managedresources import SHOOT_FINALIZER
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.testing.drill.shoots import Shoots
 
 SECRETS = Resource("v1", "secrets")
 FILTER = {("ConfigMap", "kube-system/network-filter"), ("DaemonSet", "kube-system/network-filter")}

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from harness import missing
 
-from generic.monitoring import dashboard_files
+from generic.tools.monitoring import dashboard_files
 from hack.dashboards.typecheck import installed
 
 NAME = "deletion-outcomes"

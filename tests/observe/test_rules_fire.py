@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from generic.monitoring import ALERTS, RECORDINGS
+from generic.tools.monitoring import ALERTS, RECORDINGS
 from hack.observe.cases import ALERTED, RECORDED
 from hack.observe.check import RULES, mutants, problems
 from hack.observe.programs import find_program

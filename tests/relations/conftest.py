@@ -10,8 +10,8 @@ from relations_objects import CONFIG_MAPS, Look, config_map
 from actuator.interface import object_class
 from actuator.meta import Object
 from extensions.relations import Entries, Entry, Mirror, Mirrors, Register, Team, Teams
-from generic.garden import NAMESPACES
-from generic.seed import install_kinds
+from generic.testing.garden import NAMESPACES
+from generic.testing.seed import install_kinds
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,7 +12,7 @@ from actuator.cluster import FORCE_DELETION
 from actuator.errors import NotFound
 from actuator.interface import resource_of
 from actuator.meta import Object, Raw
-from generic.garden import not_ready_because
+from generic.testing.garden import not_ready_because
 
 CONFIG_MAPS = Resource("v1", "configmaps")
 HELD = "example.org/held"

@@ -8,7 +8,7 @@ from harness import eventually
 from actuator import ErrorCode, ExternalResource
 from extensions.relations import Entries, Entry
 from extensions.relations.register import Register, RegisterError
-from generic.orphans import ORPHANS, SHOOT_LABEL
+from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ import pytest
 
 from extensions.relations import extension
 from extensions.relations.rehearsal import RelationsRehearsal
-from generic.drill.all import rounds
-from generic.manager import Manager
-from generic.options import Options
-from generic.rehearsal import Mendable, Observed, Rehearsal, Shared, Together
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.testing.drill.all import rounds
+from generic.testing.rehearsal import Mendable, Observed, Rehearsal, Shared, Together
 
-ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 REHEARSAL = "extensions.relations.rehearsal:RelationsRehearsal"
 
 

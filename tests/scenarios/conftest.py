@@ -11,8 +11,8 @@ import pytest
 from harness import Seed, running
 
 from actuator import Actuator
-from generic.faults import FaultProxy, FaultyActuator, Stage
-from generic.orphans import ORPHANS, SHOOT_LABEL
+from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
+from generic.testing.faults import FaultProxy, FaultyActuator, Stage
 
 
 class Detour:

@@ -19,8 +19,9 @@ from actuator import Actuator
 from actuator.errors import ActuatorError
 from actuator.interface import ExternalResource
 from actuator.v1alpha1 import Infrastructure
-from generic import flags, logs
-from generic.manager import Manager
+from generic.controller import logs
+from generic.manager import flags
+from generic.manager.manager import Manager
 
 TYPE, FOLDER = sys.argv[1], Path(sys.argv[2])
 

@@ -22,8 +22,8 @@ from harness import FINALIZER, INFRASTRUCTURES, PATIENCE, Seed, eventually
 from actuator import Actuator, ActuatorError, ExternalResource
 from actuator.interface import WrappedActuator
 from actuator.v1alpha1 import Infrastructure
-from generic.drill.breaks import BREAKS
-from generic.orphans import ORPHANS, SHOOT_LABEL
+from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
+from generic.testing.drill.breaks import BREAKS
 
 __all__ = ["BUGS", "CHECKS", "Bug", "Recorder", "Seen", "Things", "rehearse"]
 

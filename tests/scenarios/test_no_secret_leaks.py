@@ -20,13 +20,13 @@ from harness import BINDINGS, EVENTS, FINALIZER, Script, eventually, running
 
 from actuator import ExternalResource, Permission, Resource
 from actuator.cluster import FORCE_DELETION
-from generic.cli.main import main
-from generic.logs import JsonFormatter, TextFormatter
-from generic.orphans import ORPHANS, SHOOT_LABEL
+from generic.controller.logs import JsonFormatter, TextFormatter
+from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
+from generic.tools.cli.main import main
 
 SECRETS = Resource("v1", "secrets")
 READS = Permission(api_version="v1", resource="secrets", verbs=["get", "create", "patch"])
-ACTUATOR = [sys.executable, "-c", "from generic.cli.main import main; main()"]
+ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 MODULE = """
 from actuator import Actuator
 from actuator.v1alpha1 import Infrastructure

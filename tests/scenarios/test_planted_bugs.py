@@ -3,8 +3,8 @@
 import pytest
 from planted import BUGS, CHECKS, rehearse
 
-from generic.drill.breaks import BREAKS
-from generic.drill.judge import RULES
+from generic.testing.drill.breaks import BREAKS
+from generic.testing.drill.judge import RULES
 
 
 def broken(seen):

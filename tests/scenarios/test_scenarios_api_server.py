@@ -8,7 +8,7 @@ from harness import FINALIZER, eventually, is_allowed
 
 from actuator import Resource
 from actuator.errors import ApiError
-from generic.faults import Effect, Fault, Revocation, Revoked
+from generic.testing.faults import Effect, Fault, Revocation, Revoked
 
 POLICIES = Resource(
     "admissionregistration.k8s.io/v1", "validatingadmissionpolicies", namespaced=False

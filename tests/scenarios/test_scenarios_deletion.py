@@ -19,7 +19,7 @@ from actuator import (
     Resource,
 )
 from actuator.errors import ConfigurationError, NotFound
-from generic.client import connect
+from generic.kube.client import connect
 
 SECRETS = Resource("v1", "secrets")
 CONFIG_MAPS = Resource("v1", "configmaps")

@@ -7,8 +7,8 @@ from harness import FINALIZER, INFRASTRUCTURES, Script, eventually
 
 from actuator import ActuatorError, ExternalResource
 from actuator.errors import NotFound
-from generic.faults import Effect, Fault
-from generic.orphans import ORPHANS, SHOOT_LABEL
+from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
+from generic.testing.faults import Effect, Fault
 
 OTHER, GOES = "example.org/other", "example.org/goes"
 OBJECTS = [f"infra-{number}" for number in range(10)]
@@ -109,7 +109,7 @@ def test_scenario_35_what_was_forced_and_stripped_by_hand_stays_on_record(seed, 
 def test_scenario_35_what_was_stripped_by_hand_is_on_record_however_many_tries_that_takes(
     seed, behind, recorded, monkeypatch
 ):
-    monkeypatch.setattr("generic.bypass._TRIES", 3)
+    monkeypatch.setattr("generic.reconciler.bypass._TRIES", 3)
     script = OneVpc(delete=stuck)
     stage = behind(script)
     ready(seed)

@@ -11,14 +11,14 @@ from harness import Script, Seed, eventually
 from actuator import ActuatorError, ErrorCode, ExternalResource, Resource
 from actuator.meta import parse_time
 from actuator.v1alpha1 import Infrastructure
-from generic.client import connect
-from generic.clock import SystemClock
-from generic.clusters import CLUSTERS
-from generic.explain import explain
-from generic.faults import Effect, Fault, FaultProxy
-from generic.leaderelection import LeaderElector, Timing
-from generic.metrics import Metrics
-from generic.orphans import ORPHANS, SHOOT_LABEL
+from generic.controller.metrics import Metrics
+from generic.kube.client import connect
+from generic.kube.clock import SystemClock
+from generic.kube.clusters import CLUSTERS
+from generic.manager.leaderelection import LeaderElector, Timing
+from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
+from generic.testing.faults import Effect, Fault, FaultProxy
+from generic.tools.explain import explain
 
 MANY = 60
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)

@@ -10,14 +10,14 @@ from actuator import Resource
 from actuator.errors import ApiError, NotFound
 from actuator.interface import resource_of
 from actuator.v1alpha1 import Cluster, Infrastructure, Network
-from generic import faults
-from generic.client import connect
-from generic.crds import crd
-from generic.envtest import Environment
-from generic.faults import Server
-from generic.orphans import Orphan
-from generic.reconciler import DELETION_BACKOFF_CAP
-from generic.seed import CRDS, install, install_crds
+from generic.kube.client import connect
+from generic.kube.crds import crd
+from generic.reconciler.orphans import Orphan
+from generic.reconciler.reconciler import DELETION_BACKOFF_CAP
+from generic.testing import faults
+from generic.testing.envtest import Environment
+from generic.testing.faults import Server
+from generic.testing.seed import CRDS, install, install_crds
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 NETWORKS = resource_of(Network.KIND)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from actuator import ActuatorError
 from extensions.externaldatabase.servers.account import Account
-from generic.envtest.certificates import Authority
-from generic.envtest.processes import Process, ProcessGroup, kill
-from generic.envtest.servers import free_port
+from generic.library.programs.processes import Process, ProcessGroup, kill
+from generic.testing.envtest.certificates import Authority
+from generic.testing.envtest.servers import free_port
 
 __all__ = ["CA", "HOST", "Daemon", "ServerError", "found"]
 
@@ -38,7 +38,7 @@ class Daemon:
     """One server: its directory, its port, its process.
 
     Guarantees: `close` leaves neither process nor directory; if this process is killed instead,
-    both are gone about a second later (`generic.envtest.processes`).
+    both are gone about a second later (`generic.library.programs.processes`).
     """
 
     def __init__(self, name: str, stop_signal: signal.Signals = signal.SIGTERM) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from extensions.externaldatabase.servers.daemon import ServerError
-from generic.envtest.cache import Progress, cache_directory, locked
+from generic.library.programs.cache import Progress, cache_directory, locked
 
 __all__ = ["unpacked"]
 

@@ -12,7 +12,7 @@ from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.mariadb import connect
 from extensions.externaldatabase.servers.daemon import CA, HOST, Daemon, ServerError, found
 from extensions.externaldatabase.servers.debian import unpacked
-from generic.envtest.cache import Progress
+from generic.library.programs.cache import Progress
 
 __all__ = ["MariaDb"]
 

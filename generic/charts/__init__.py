@@ -1,6 +1,0 @@
-"""Charts as manifests, rendered by the real helm without a cluster, and where helm comes from."""
-
-from generic.charts.helm import HelmNotFound, find_helm, helm_environment
-from generic.charts.render import Chart, render, said_of_chart
-
-__all__ = ["Chart", "HelmNotFound", "find_helm", "helm_environment", "render", "said_of_chart"]

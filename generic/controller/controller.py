@@ -1,0 +1,299 @@
+"""Controller: events in, requests to workers, outcomes back into the queue.
+
+One per actuator. It never opens an object and does not know what `reconcile` does; `reconcile`
+never sees the queue. What arrives for an object while a worker has it is decided when the
+worker puts it back: only then is it known which versions were our own doing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from itertools import count
+
+import attrs
+
+from actuator.interface import Clock
+from generic.controller.metrics import ControllerMetrics, ReconcileResult
+from generic.controller.predicates import Predicate, all_of, news_in_answer
+from generic.controller.workqueue import ShutDown, WorkQueue
+from generic.kube.headers import Event, EventType, Header, Request
+from generic.kube.store import Store
+
+__all__ = ["Again", "Controller", "Done", "Failed", "Outcome", "WorkerReplaced"]
+
+logger = logging.getLogger(__name__)
+
+_NEWS = -1  # in the place of a version: an answer of ours revealed something
+
+
+@attrs.frozen
+class Done:
+    """Nothing more to do until something happens."""
+
+
+@attrs.frozen
+class Again:
+    """Look again in `seconds`; no failure."""
+
+    seconds: float
+
+
+@attrs.frozen
+class Failed:
+    """Look again after the backoff of the object, at most `cap` seconds."""
+
+    cap: float | None = None
+
+
+Outcome = Done | Again | Failed
+_everything = all_of()
+_HELPERS = 1
+"""Threads beside the workers, at most, for what is urgent while all of those are busy."""
+
+
+@attrs.define
+class _Busy:
+    """An object that a worker has: as we last knew it, and what came since that was not us."""
+
+    worker: threading.Thread
+    known: Header | None
+    seen: set[int] = attrs.field(factory=set)
+
+
+class WorkerReplaced(Exception):
+    """This worker's call was set aside and its place taken: its thread has to end."""
+
+
+class Controller:
+    """Workers that call `reconcile` for what the predicates let through."""
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Callable[[Request], Outcome],
+        predicate: Predicate,
+        store: Store[Header],
+        clock: Clock,
+        metrics: ControllerMetrics,
+        *,
+        serves: Predicate = _everything,
+    ) -> None:
+        """`predicate` passes the events that trigger, `serves` the objects that are ours at all."""
+        self.name = name
+        self.queue: WorkQueue[Request] = WorkQueue(clock, metrics.queue)
+        self._reconcile = reconcile
+        self._predicate = predicate
+        self._serves = serves
+        self._store = store
+        self._metrics = metrics
+        self._lock = threading.Lock()
+        self._busy: dict[Request, _Busy] = {}
+        self._workers: set[threading.Thread] = set()
+        self._helpers = 0
+        self._names = count()
+        self.started = False  # from then on, events count
+        self.staffed = False  # from then on, a worker that is missing died
+
+    @property
+    def watches(self) -> str:
+        """plural.group of its objects."""
+        return str(self._store.resource)
+
+    def on_event(self, event: Event[Header]) -> None:
+        """Takes what the informer saw, or the answer to a write of ours."""
+        request, new = event.request, event.new
+        if new is None or not self.started or (event.own and event.late):
+            return  # what a late echo shows was decided when the answer came
+        with self._lock:
+            busy = self._busy.get(request)
+            if busy is not None:
+                self._note(busy, event, new)
+                return
+        if self._is_news(event):
+            self.queue.add(request)
+
+    def look_at(self, request: Request) -> None:
+        """Takes what something else that happened is about, if the object is ours."""
+        entry = self._store.get(request)
+        if self.started and entry is not None and self._serves(_seen(request, entry.header)):
+            self.queue.add(request)
+
+    def _is_news(self, event: Event[Header]) -> bool:
+        if not event.own:
+            return self._predicate(event)
+        assert event.new is not None, "on_event left deletions out"
+        return news_in_answer(event) and self._serves(_seen(event.request, event.new))
+
+    def _note(self, busy: _Busy, event: Event[Header], new: Header) -> None:
+        """Keeps what a worker has to see again; which versions are ours only answers tell."""
+        if event.own:
+            busy.seen.discard(new.resource_version)  # the watch may have been faster
+            if news_in_answer(attrs.evolve(event, old=busy.known)):
+                busy.seen.add(_NEWS)
+            busy.known = new
+        elif self._predicate(event) and not self._store.is_own(event.request, new.resource_version):
+            busy.seen.add(new.resource_version)  # and no answer claimed it since
+
+    def serves(self, request: Request, header: Header) -> bool:
+        """Whether the object is ours at all."""
+        return self._serves(_seen(request, header))
+
+    def wants(self, request: Request, header: Header) -> bool:
+        """Whether the predicates would let the object through if it were new."""
+        return self._predicate(_seen(request, header))
+
+    def start(self, workers: int) -> None:
+        """Looks at every object as if it were new, then starts the workers.
+
+        Events before are ignored: a standby that takes over must not do again what its
+        predecessor did meanwhile.
+        """
+        self.started = True
+        for request, header in self._store.headers():
+            if self.wants(request, header):
+                self.queue.add(request)
+        for _ in range(workers):
+            self.add_worker()
+        self.staffed = True
+
+    def add_worker(self) -> None:
+        """Starts one more worker; also to replace one whose call hangs."""
+        name = f"{self.name}-worker-{next(self._names)}"
+        thread = threading.Thread(target=self._work, name=name, daemon=True)
+        thread.start()
+        with self._lock:
+            self._workers.add(thread)
+
+    def working(self) -> int:
+        """How many workers are alive; those whose calls were set aside do not count."""
+        with self._lock:
+            return sum(thread.is_alive() for thread in self._workers)
+
+    def stop(self) -> None:
+        """Hands out no more work; running calls go on."""
+        self.queue.shut_down()
+
+    def join(self, seconds: float) -> bool:
+        """Waits for the workers; False when some still work."""
+        deadline = time.monotonic() + seconds
+        with self._lock:
+            workers = list(self._workers)
+        for thread in workers:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in workers)
+
+    def put_back(self, request: Request) -> _Busy | None:
+        """The worker no longer has the object: what came meanwhile is decided now."""
+        with self._lock:
+            busy = self._busy.pop(request, None)
+        self.queue.done(request)
+        if busy is not None and busy.seen:
+            self.queue.add(request)
+        return busy
+
+    def replace_worker(self, request: Request) -> None:
+        """Frees an object whose worker hangs, and puts a fresh worker in its place."""
+        busy = self.put_back(request)
+        with self._lock:
+            was_helper = busy is not None and busy.worker not in self._workers
+            if was_helper:
+                self._helpers -= 1
+            elif busy is not None:
+                self._workers.discard(busy.worker)
+        if was_helper:
+            self.hurry(request)
+        else:
+            self.queue.add(request, urgent=True)
+            self.add_worker()
+
+    def hurry(self, request: Request) -> None:
+        """Puts an object before all others; where every worker is busy, a helper takes it.
+
+        Workers may hang for as long as their actuators do, and what is urgent must not wait.
+        """
+        self.queue.add(request, urgent=True)
+        with self._lock:
+            workers = sum(thread.is_alive() for thread in self._workers)
+            if len(self._busy) < workers or self._helpers >= _HELPERS:
+                return
+            self._helpers += 1
+        name = f"{self.name}-helper-{next(self._names)}"
+        threading.Thread(target=self._help, name=name, daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            try:
+                request = self.queue.get()
+            except ShutDown:
+                return
+            if not self._take(request):
+                return
+
+    def _help(self) -> None:
+        """Works as long as something is urgent."""
+        while True:
+            with self._lock:  # what is added from now on finds that there is no helper
+                request = self.queue.take_urgent()
+                if request is None:
+                    self._helpers -= 1
+                    return
+            if not self._take(request):
+                return
+
+    def _take(self, request: Request) -> bool:
+        """Does the work of one request; False where this thread was replaced meanwhile."""
+        entry = self._store.get(request)
+        with self._lock:
+            here = threading.current_thread()
+            self._busy[request] = _Busy(here, entry.header if entry else None)
+        try:
+            self._handle(request)
+        except WorkerReplaced:
+            self.look_at(request)  # a call that hung is back
+            return False
+        return True
+
+    def _handle(self, request: Request) -> None:
+        """One request; every way it can end is in here."""
+        started = time.monotonic()
+        self._metrics.active(1)
+        outcome: Outcome = Failed()
+        try:
+            outcome = self._reconcile(request)
+        except WorkerReplaced:
+            raise
+        except BaseException:  # a bug of ours: one object must not stop the others
+            self._metrics.panicked()
+            logger.exception("reconciling failed unexpectedly", extra=_fields(request))
+        finally:
+            self._metrics.active(-1)
+        self._metrics.reconciled(_result(outcome), time.monotonic() - started)
+        if not isinstance(outcome, Failed):
+            self.queue.forget(request)
+        self.put_back(request)
+        if isinstance(outcome, Again):
+            self.queue.add_after(request, outcome.seconds)
+        elif isinstance(outcome, Failed):
+            self.queue.add_rate_limited(request, cap=outcome.cap)
+
+
+def _seen(request: Request, header: Header) -> Event[Header]:
+    """An object as if it were new."""
+    return Event(EventType.ADDED, request, None, header)
+
+
+def _result(outcome: Outcome) -> ReconcileResult:
+    match outcome:
+        case Done():
+            return ReconcileResult.SUCCESS
+        case Again():
+            return ReconcileResult.REQUEUE_AFTER
+        case Failed():
+            return ReconcileResult.ERROR
+
+
+def _fields(request: Request) -> dict[str, object]:
+    return {"fields": {"object": str(request)}}

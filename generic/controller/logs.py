@@ -1,0 +1,220 @@
+"""What a log line looks like, and how it gets its fields.
+
+A message is a constant, what varies is in fields: `log.info("done", extra={"fields": {...}})`.
+`bind` gives a logger fields that all its lines carry. A field is text, a number, or several of
+these. Of anything else only the type is printed, so that no line ever dumps an object with a
+secret in it; and libraries that print whole requests are heard from WARNING on only. Control
+characters are escaped, and an object whose text cannot be had is shown as its type.
+
+`configure` changes the root logger and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping, MutableMapping
+from contextlib import nullcontext
+from datetime import UTC, date, datetime
+from pathlib import PurePath
+from typing import Any, Literal, TextIO
+from uuid import UUID
+
+from generic.kube.printable import printable
+
+__all__ = ["Format", "Level", "Log", "bind", "configure"]
+
+Level = Literal["debug", "info", "warning", "error"]
+Format = Literal["text", "json"]
+
+_TALKATIVE = frozenset({"boto3", "botocore", "kubernetes", "s3transfer", "urllib3"})
+_COLOURS = {"debug": 2, "info": 36, "warning": 33, "error": 31, "critical": 31}
+_MESSAGE = logging.LogRecord.getMessage
+_Plain = str | int | float | None | list[Any]
+
+
+class Log(logging.LoggerAdapter[logging.Logger]):
+    """A logger whose lines all carry `fields`, beside those given with a line."""
+
+    def __init__(self, logger: logging.Logger, fields: Mapping[str, object]) -> None:
+        super().__init__(logger)
+        self.fields = dict(fields)
+
+    def process(
+        self, msg: object, kwargs: MutableMapping[str, Any]
+    ) -> tuple[object, MutableMapping[str, Any]]:
+        """Adds the fields; those of the line win. Every other key of `extra` is a field too."""
+        extra = dict(kwargs.get("extra") or {})
+        given = extra.pop("fields", {})
+        named = given if isinstance(given, Mapping) else {"fields": given}
+        return msg, {**kwargs, "extra": {"fields": {**self.fields, **extra, **named}}}
+
+
+def bind(logger: logging.Logger | Log, **fields: object) -> Log:
+    """A logger with these fields, and those of `logger` if that has some."""
+    if isinstance(logger, Log):
+        return Log(logger.logger, {**logger.fields, **fields})
+    return Log(logger, fields)
+
+
+def configure(level: Level, format: Format) -> None:
+    """Logs to stderr from `level` on: "text" for people, "json" for machines, a line each.
+
+    Calling it again replaces what the call before set up.
+    """
+    handler = _Handler(sys.stderr)
+    tracebacks = level == "debug"
+    if format == "json":
+        handler.setFormatter(JsonFormatter(tracebacks=tracebacks))
+    else:
+        colour = _wants_colour(sys.stderr)
+        handler.setFormatter(TextFormatter(tracebacks=tracebacks, colour=colour))
+    handler.addFilter(_is_ours_or_important)
+    root = logging.getLogger()
+    for old in [h for h in root.handlers if isinstance(h, _Handler)]:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(level.upper())
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    """Of its own class so that `configure` knows its own."""
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Formats outside the lock: a text of an author's that hangs stops no other thread."""
+        if not self.filter(record):
+            return False
+        try:
+            line = self.format(record)
+            with self.lock or nullcontext():
+                self.stream.write(line + self.terminator)
+                self.flush()
+        except Exception:
+            self.handleError(record)
+        return True
+
+
+class TextFormatter(logging.Formatter):
+    """Time, level, message, then key=value."""
+
+    def __init__(self, *, tracebacks: bool, colour: bool) -> None:
+        super().__init__()
+        self._tracebacks = tracebacks
+        self._colour = colour
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line; at level debug a traceback may follow it."""
+        level = record.levelname.lower()
+        fields = _fields(record)
+        kind, message = _error(record, fields)
+        if kind or message:
+            fields["error"] = f"{kind}: {message}" if kind and message else kind or message
+        pairs = "".join(
+            f" {self._paint(2, f'{printable(key)}=')}{_quoted(value)}"
+            for key, value in fields.items()
+        )
+        painted = self._paint(_COLOURS.get(level, 0), f"{level.upper():<7}")
+        line = f"{_timestamp(record)} {painted} {printable(_text(record, _MESSAGE))}{pairs}"
+        trace = _traceback(self, record) if self._tracebacks else ""
+        return f"{line}\n{trace}" if trace else line
+
+    def _paint(self, colour: int, text: str) -> str:
+        return f"\x1b[{colour}m{text}\x1b[0m" if self._colour else text
+
+
+class JsonFormatter(logging.Formatter):
+    """One object a line: ts, level, msg, logger, the fields, and error {type, message}.
+
+    A field that is named like one of those gets an underscore.
+    """
+
+    def __init__(self, *, tracebacks: bool) -> None:
+        super().__init__()
+        self._tracebacks = tracebacks
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        line: dict[str, object] = {
+            "ts": _timestamp(record),
+            "level": record.levelname.lower(),
+            "msg": _text(record, _MESSAGE),
+            "logger": record.name,
+        }
+        fields = _fields(record)
+        kind, message = _error(record, fields)
+        fields.pop("error", None)
+        line.update({f"{key}_" if key in line else key: value for key, value in fields.items()})
+        if kind or message:
+            line["error"] = {"type": kind, "message": message}
+        trace = _traceback(self, record) if self._tracebacks else ""
+        if trace:
+            line["traceback"] = trace
+        return printable(json.dumps(line, ensure_ascii=False))
+
+
+def _text(value: Any, get: Callable[[Any], str] = str) -> str:
+    """An author's __str__ may raise anything: then it is the type; of a record, its format."""
+    try:
+        return get(value)
+    except BaseException:
+        return f"<{type(value).__name__}>" if get is str else _text(value.msg)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, _Plain]:
+    """The fields of a line, ready to be printed; "error" is left to `_error`."""
+    given = getattr(record, "fields", None)
+    if not isinstance(given, Mapping):
+        return {}
+    return {_text(key): _plain(value) for key, value in given.items()}
+
+
+def _error(record: logging.LogRecord, fields: Mapping[str, _Plain]) -> tuple[str, str]:
+    """Type and message of the error that a line is about, "" each where there is none."""
+    given = getattr(record, "fields", None)
+    error: object = given.get("error") if isinstance(given, Mapping) else None
+    raised = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, BaseException):
+        return type(error).__name__, _text(error)
+    kind = type(raised).__name__ if raised else ""
+    text = fields.get("error")
+    message = str(text) if text is not None else "" if raised is None else _text(raised)
+    return kind, message.removeprefix(f"{kind}: ")
+
+
+def _plain(value: object, *, nested: bool = False) -> _Plain:
+    if value is None or (isinstance(value, (int, float)) and abs(value) < 2**64):
+        return value
+    if isinstance(value, (int, float, str, date, PurePath, UUID, BaseException)):
+        return _text(value)  # JSON has no NaN, and Python writes no integer of 5,000 digits
+    if isinstance(value, (list, tuple, set, frozenset)) and not nested:
+        return [_plain(item, nested=True) for item in value]
+    return f"<{type(value).__name__}>"
+
+
+def _quoted(value: _Plain) -> str:
+    if isinstance(value, list):
+        return ",".join(_quoted(item) for item in value) or "[]"
+    if not isinstance(value, str):
+        return json.dumps(value)
+    bare = value.isprintable() and value and not any(c in value for c in ' "=,')
+    return value if bare else printable(json.dumps(value, ensure_ascii=False))
+
+
+def _timestamp(record: logging.LogRecord) -> str:
+    time = datetime.fromtimestamp(record.created, UTC)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    return printable(formatter.formatException(record.exc_info), "\n") if record.exc_info else ""
+
+
+def _wants_colour(stream: TextIO) -> bool:
+    """See no-color.org."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _is_ours_or_important(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.WARNING or record.name.partition(".")[0] not in _TALKATIVE

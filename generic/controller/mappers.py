@@ -1,0 +1,101 @@
+"""Mappers: which of our objects an event about something else is about. Pure functions.
+
+A Mapper gets the event and a `Target`, the objects it may name, and reads headers only. What it
+names and nobody has is nobody's loss: the controller looks each request up. Which resources are
+watched for whom is declared in `watches`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import attrs
+
+from actuator.meta import Kind
+from generic.kube.headers import Event, Header, Owner, Request
+from generic.kube.store import Store
+
+__all__ = [
+    "Mapper",
+    "Target",
+    "by_controller_owner",
+    "by_label",
+    "by_secret_reference",
+    "in_clusters_namespace",
+    "of_shoot_namespace",
+]
+
+SHOOT_UID = "shoot.gardener.cloud/uid"
+
+
+@attrs.frozen
+class Target:
+    """The objects of one kind, as the store knows them."""
+
+    kind: Kind
+    store: Store[Header]
+
+
+Mapper = Callable[[Event[Header], Target], Iterable[Request]]
+
+
+def in_clusters_namespace(event: Event[Header], target: Target) -> Iterable[Request]:
+    """From a Cluster to all objects of the namespace that it is named after."""
+    return target.store.requests(event.request.name)
+
+
+def by_secret_reference(event: Event[Header], target: Target) -> Iterable[Request]:
+    """From a Secret to the objects that reference it, by name and namespace."""
+    return [request for request, header in target.store.headers() if header.secret == event.request]
+
+
+def of_shoot_namespace(event: Event[Header], _target: Target) -> Iterable[Request]:
+    """From a shoot's Namespace to its BackupEntry, and to that of its source seed.
+
+    A BackupEntry is named `<technical ID>--<uid>`, after `source-` on the way between two seeds
+    (Gardener documentation, "BackupEntry"); the Namespace is named after the technical ID and
+    says the uid in an annotation.
+    """
+    for state in _states(event):
+        uid = state.annotations.get(SHOOT_UID)
+        if uid:
+            name = f"{event.request.name}--{uid}"
+            yield from (Request("", name), Request("", f"source-{name}"))
+
+
+def by_controller_owner(event: Event[Header], target: Target) -> Iterable[Request]:
+    """From a child to the object of the target's kind that is its controller.
+
+    The owner is in the child's namespace, or has none (Kubernetes documentation, "Owners and
+    Dependents").
+    """
+    for state in _states(event):
+        owner = state.owner
+        if owner is None or (owner.group, owner.kind) != (target.kind.group, target.kind.name):
+            continue
+        request = Request(event.request.namespace if target.kind.namespaced else "", owner.name)
+        if _is_there(owner, request, target):
+            yield request
+
+
+def by_label(label: str) -> Mapper:
+    """To the object in the same namespace that a label names, as Machines name their Worker."""
+
+    def mapper(event: Event[Header], _target: Target) -> Iterator[Request]:
+        for state in _states(event):
+            name = state.labels.get(label)
+            if name:
+                yield Request(event.request.namespace, name)
+
+    return mapper
+
+
+def _is_there(owner: Owner, request: Request, target: Target) -> bool:
+    """Whether that object, and no other of its name, is there."""
+    entry = target.store.get(request)
+    return entry is not None and entry.header.uid == owner.uid
+
+
+def _states(event: Event[Header]) -> Iterator[Header]:
+    """Before and after: what no longer names an object is news for it as well."""
+    yield from (state for state in (event.old, event.new) if state is not None)

@@ -1,0 +1,258 @@
+"""The metrics of controllers: controller-runtime's, and ours of operations and deletions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+import attrs
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from actuator.errors import ErrorCode
+from generic.controller.metrics.exposition import Bounded
+from generic.controller.metrics.queues import QueueMetrics
+from generic.controller.metrics.values import (
+    CALL_SECONDS,
+    DELETION_SECONDS,
+    FORCE_SECONDS,
+    OPERATIONS,
+    RECONCILE_SECONDS,
+    Outcome,
+    ReconcileResult,
+    TryResult,
+)
+
+__all__ = ["ControllerFamilies", "ControllerMetrics"]
+
+_NO_CODE = "none"
+_CODES = (*(code.value for code in ErrorCode), _NO_CODE)
+
+
+@attrs.frozen(kw_only=True)
+class ControllerMetrics:
+    """The metrics of one controller; get one from `Metrics.controller`."""
+
+    queue: QueueMetrics
+    _results: Mapping[ReconcileResult, Counter]
+    _errors: Counter
+    _panics: Counter
+    _timeouts: Counter
+    _seconds: Histogram
+    _active: Gauge
+    _tries: Mapping[tuple[str, TryResult], Counter]
+    _codes: Mapping[tuple[str, str], Counter]
+    _calls: Mapping[str, Histogram]
+    _deletions: Mapping[Outcome, Counter]
+    _deletion_seconds: Mapping[Outcome, Histogram]
+    _force_seconds: Histogram
+    _over_budget: Counter
+    _bypassed: Counter
+    _unwritten: Callable[[], Counter]
+    _stripped: Callable[[str], Counter]
+    _orphaned: Callable[[str], Counter]
+
+    def reconciled(self, result: ReconcileResult, seconds: float) -> None:
+        """A worker is done with a request."""
+        self._results[result].inc()
+        self._seconds.observe(seconds)
+        if result is ReconcileResult.ERROR:
+            self._errors.inc()
+
+    def panicked(self) -> None:
+        """An exception that nobody raised on purpose came out: a bug."""
+        self._panics.inc()
+
+    def timed_out(self) -> None:
+        """A call ran into its deadline."""
+        self._timeouts.inc()
+
+    def active(self, delta: int) -> None:
+        """So many workers more have, or fewer no longer have, a request."""
+        self._active.inc(delta)
+
+    def tried(self, operation: str, result: TryResult) -> None:
+        """A try at one of OPERATIONS ended like this."""
+        self._tries[operation, result].inc()
+
+    def erred(self, operation: str, codes: Collection[ErrorCode]) -> None:
+        """A try failed with these codes; each of several counts."""
+        for code in codes or (_NO_CODE,):
+            self._codes[operation, str(code)].inc()
+
+    def called(self, operation: str, seconds: float) -> None:
+        """A call into the actuator took so long."""
+        self._calls[operation].observe(seconds)
+
+    def deletion(self, outcome: Outcome) -> None:
+        """A pass over an object under deletion ended like this."""
+        self._deletions[outcome].inc()
+
+    def released(self, outcome: Outcome, seconds: float) -> None:
+        """Our finalizer is off, so long after the deletionTimestamp; for final outcomes."""
+        self.deletion(outcome)
+        self._deletion_seconds[outcome].observe(max(seconds, 0.0))  # clocks differ
+
+    def forced(self, seconds: float, *, over_budget: bool) -> None:
+        """A force deletion ended, so long after this process saw that it had to be done."""
+        self._force_seconds.observe(seconds)
+        if over_budget:
+            self._over_budget.inc()
+
+    def bypassed(self) -> None:
+        """An object vanished while our cleanup was unfinished."""
+        self._bypassed.inc()
+
+    def status_not_written(self) -> None:
+        """The API server refused a status."""
+        self._unwritten().inc()
+
+    def orphaned(self, resource_type: str) -> None:
+        """It is on record that something of that type may be left outside."""
+        self._orphaned(resource_type).inc()
+
+    def stripped(self, resource: str) -> None:
+        """Another owner's finalizer was taken off a seed object; `resource` is plural.group."""
+        self._stripped(resource).inc()
+
+
+class ControllerFamilies:
+    """The families with a label `controller`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(name, text, ("controller", *labels), registry=registry)
+
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(name, text, ("controller", *labels), registry=registry)
+
+        def histogram(name: str, text: str, buckets: Sequence[float], *labels: str) -> Histogram:
+            labels = ("controller", *labels)
+            return Histogram(name, text, labels, buckets=buckets, registry=registry)
+
+        runtime = "controller_runtime"
+        self._reconciles = counter(f"{runtime}_reconcile_total", "Reconciles by result.", "result")
+        self._errors = counter(f"{runtime}_reconcile_errors_total", "Reconciles that failed.")
+        self._terminal = counter(
+            f"{runtime}_terminal_reconcile_errors_total", "Reconciles that failed for good."
+        )
+        self._panics = counter(f"{runtime}_reconcile_panics_total", "Unexpected exceptions.")
+        self._timeouts = counter(f"{runtime}_reconcile_timeouts_total", "Calls out of time.")
+        self._seconds = histogram(
+            f"{runtime}_reconcile_time_seconds", "Time of a reconcile.", RECONCILE_SECONDS
+        )
+        self._workers = gauge(f"{runtime}_max_concurrent_reconciles", "Workers.")
+        self._active = gauge(f"{runtime}_active_workers", "Workers at work.")
+        self._info = gauge(
+            "actuator_controller_info",
+            "What a controller serves; always 1.",
+            *("kind", "type", "finalizer"),
+        )
+        self._tries = counter(
+            "actuator_operations_total", "Tries at operations.", "operation", "result"
+        )
+        self._codes = counter(
+            "actuator_errors_total",
+            "Failed tries at operations, by error code; of several codes each counts.",
+            *("operation", "code"),
+        )
+        self._calls = histogram(
+            "actuator_operation_duration_seconds",
+            "Time inside one call into the actuator.",
+            CALL_SECONDS,
+            "operation",
+        )
+        self._deletions = counter(
+            "actuator_deletions_total",
+            "Passes over objects under deletion, by how they ended.",
+            *("kind", "outcome"),
+        )
+        self._deletion_seconds = histogram(
+            "actuator_deletion_duration_seconds",
+            "Time from the deletionTimestamp until our finalizer was off.",
+            DELETION_SECONDS,
+            *("kind", "outcome"),
+        )
+        self._force_seconds = histogram(
+            "actuator_force_deletion_duration_seconds",
+            "Time from when the process saw that deletion is forced until our finalizer was off.",
+            FORCE_SECONDS,
+            "kind",
+        )
+        self._budget = gauge(
+            "actuator_force_delete_budget_seconds",
+            "Time that a force deletion may take; no sample where it is not bounded.",
+            "kind",
+        )
+        self._over_budget = counter(
+            "actuator_force_deletions_over_budget_total",
+            "Force deletions that ended without their actuator, since their budget was over.",
+            "kind",
+        )
+        self._bypassed = counter(
+            "actuator_deletions_bypassed_total",
+            "Objects that vanished while our cleanup was unfinished.",
+            "kind",
+        )
+        self._unwritten = counter(
+            "actuator_status_writes_refused_total",
+            "Statuses that the API server did not take, even reduced to the error.",
+        )
+        self._orphaned = counter(
+            "actuator_orphaned_resources_reported_total",
+            "Things that may be left outside the seed, by type.",
+            "resource_type",
+        )
+        self._stripped = counter(
+            "actuator_seed_finalizers_stripped_total",
+            "Finalizers of other owners that were taken off seed objects.",
+            "resource",
+        )
+
+    def describe(
+        self,
+        name: str,
+        kind: str,
+        types: Sequence[str],
+        finalizer: str,
+        strips: Iterable[str],
+        budget: float | None,
+    ) -> None:
+        """What the controller serves, what its force deletions strip, and how long they may take.
+
+        `strips` are plural.group, `budget` is in seconds.
+        """
+        for resource in strips:
+            self._stripped.labels(name, resource)
+        for type in types or ("",):
+            self._info.labels(name, kind, type, finalizer).set(1)
+        if budget is not None:
+            self._budget.labels(name, kind).set(budget)
+
+    def bind(self, name: str, kind: str, workers: int, queue: QueueMetrics) -> ControllerMetrics:
+        """Those of one controller, all that is known of it at 0."""
+        self._workers.labels(name).set(workers)
+        self._terminal.labels(name)
+        types = Bounded()
+        return ControllerMetrics(
+            queue=queue,
+            results={r: self._reconciles.labels(name, r.value) for r in ReconcileResult},
+            errors=self._errors.labels(name),
+            panics=self._panics.labels(name),
+            timeouts=self._timeouts.labels(name),
+            seconds=self._seconds.labels(name),
+            active=self._active.labels(name),
+            tries={
+                (o, r): self._tries.labels(name, o, r.value) for o in OPERATIONS for r in TryResult
+            },
+            codes={(o, c): self._codes.labels(name, o, c) for o in OPERATIONS for c in _CODES},
+            calls={o: self._calls.labels(name, o) for o in OPERATIONS},
+            deletions={o: self._deletions.labels(name, kind, o.value) for o in Outcome},
+            deletion_seconds={
+                o: self._deletion_seconds.labels(name, kind, o.value) for o in Outcome if o.final
+            },
+            force_seconds=self._force_seconds.labels(name, kind),
+            over_budget=self._over_budget.labels(name, kind),
+            bypassed=self._bypassed.labels(name, kind),
+            unwritten=lambda: self._unwritten.labels(name),
+            stripped=lambda resource: self._stripped.labels(name, resource),
+            orphaned=lambda value: self._orphaned.labels(name, types(value)),
+        )

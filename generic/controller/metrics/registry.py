@@ -1,0 +1,184 @@
+"""Metrics: all metrics of one manager, and their exposition."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterable
+from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Metric,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import GaugeMetricFamily
+
+from actuator.interface import Clock
+from generic.controller.metrics.controllers import ControllerFamilies, ControllerMetrics
+from generic.controller.metrics.exposition import Guarded, WithoutCreated
+from generic.controller.metrics.queues import QueueFamilies
+from generic.controller.metrics.terminating import TerminatingObjects
+from generic.controller.metrics.values import RelistReason
+from generic.kube.clock import SystemClock
+
+__all__ = ["Metrics", "Stream"]
+
+_DISTRIBUTION = "gardener-actuator"
+
+
+class Stream(NamedTuple):
+    """The state of one informer at a scrape."""
+
+    plural: str
+    synced: bool
+    absent: bool
+    age: float
+    """Seconds since the last sign of life."""
+    unreadable: int
+
+
+class Metrics:
+    """The metrics of one manager, in a registry where authors may register theirs too."""
+
+    def __init__(
+        self,
+        registry: CollectorRegistry | None = None,
+        *,
+        clock: Clock | None = None,
+        oldest_terminating: int = 0,
+    ) -> None:
+        self.registry = registry or CollectorRegistry(auto_describe=True)
+        self._clock = clock or SystemClock()
+        ProcessCollector(registry=self.registry)
+        self.controllers = ControllerFamilies(self.registry)
+        self._queues = QueueFamilies(self.registry)
+        self._requests = Counter(
+            "rest_client_requests_total",
+            "Requests to the API server, by status code, method and host.",
+            ("code", "method", "host"),
+            registry=self.registry,
+        )
+        self._leader = Gauge(
+            "leader_election_master_status",
+            "Whether this process holds the lease: 1, or 0.",
+            ("name",),
+            registry=self.registry,
+        )
+        self._relists = Counter(
+            "actuator_informer_relists_total",
+            "How often an informer listed all objects, and why.",
+            ("kind", "reason"),
+            registry=self.registry,
+        )
+        self._heartbeats = Counter(
+            "actuator_heartbeat_renewals_total",
+            "Renewals of the Lease by which gardenlet knows that the extension is alive.",
+            ("result",),
+            registry=self.registry,
+        )
+        self._heartbeat = Gauge(
+            "actuator_heartbeat_last_renewal_timestamp_seconds",
+            "When that Lease was last renewed; 0 before the first time.",
+            registry=self.registry,
+        )
+        self._collector_errors = Counter(
+            "actuator_collector_errors_total",
+            "Scrapes that had to do without some metrics, by what could not be read.",
+            ("collector",),
+            registry=self.registry,
+        )
+        Gauge(
+            "actuator_build_info",
+            "What runs here; always 1.",
+            ("version", "python_version"),
+            registry=self.registry,
+        ).labels(_version(), platform.python_version()).set(1)
+        self.terminating = TerminatingObjects(self._clock, oldest_terminating)
+        self._collect("terminating", self.terminating.families)
+
+    def controller(self, name: str, kind: str, workers: int) -> ControllerMetrics:
+        """Registers a controller: everything known of it exists from now on, at 0."""
+        return self.controllers.bind(name, kind, workers, self._queues.bind(name))
+
+    def show_streams(self, streams: Callable[[], Iterable[Stream]]) -> None:
+        """From now on the informers are asked at every scrape how they are; once."""
+        self._collect("informers", lambda: _stream_families(streams()))
+
+    def request(self, method: str, host: str, code: str) -> None:
+        """A request to the API server ended; `code` is "<error>" where no answer came."""
+        self._requests.labels(code, method, host).inc()
+
+    def leader(self, name: str, leading: bool) -> None:
+        """Whether this process leads by the Lease of that name."""
+        self._leader.labels(name).set(int(leading))
+
+    def relisted(self, kind: str, reason: str) -> None:
+        """An informer listed everything. Raises ValueError for no RelistReason."""
+        for known in RelistReason:
+            self._relists.labels(kind, known.value)
+        self._relists.labels(kind, RelistReason(reason).value).inc()
+
+    def heartbeat(self, renewed: bool) -> None:
+        """The heartbeat Lease was renewed, or could not be."""
+        for known in ("success", "error"):
+            self._heartbeats.labels(known)
+        self._heartbeats.labels("success" if renewed else "error").inc()
+        if renewed:
+            self._heartbeat.set(self._clock.now().timestamp())
+
+    def total(self, name: str, by: str, **labels: str) -> dict[str, int]:
+        """The samples of a counter with these labels, summed up by one label."""
+        sums: dict[str, int] = {}
+        for family in self.registry.collect():
+            for sample in family.samples:
+                if sample.name == name and labels.items() <= sample.labels.items():
+                    key = sample.labels[by]
+                    sums[key] = sums.get(key, 0) + int(sample.value)
+        return sums
+
+    def expose(self) -> tuple[bytes, str]:
+        """The body and the content type of an answer to Prometheus."""
+        return generate_latest(WithoutCreated(self.registry)), CONTENT_TYPE_LATEST
+
+    def _collect(self, name: str, families: Callable[[], list[Metric]]) -> None:
+        self.registry.register(Guarded(families, self._collector_errors.labels(name)))
+
+
+def _stream_families(streams: Iterable[Stream]) -> list[Metric]:
+    synced = GaugeMetricFamily(
+        "actuator_informer_synced", "Whether everything was listed once: 1, or 0.", labels=("kind",)
+    )
+    absent = GaugeMetricFamily(
+        "actuator_informer_kind_absent",
+        "Whether the API server does not serve the kind because its CRD is absent: 1, or 0.",
+        labels=("kind",),
+    )
+    age = GaugeMetricFamily(
+        "actuator_informer_stream_age_seconds",
+        "Time since the API server last gave a sign of life on the stream.",
+        labels=("kind",),
+    )
+    unreadable = GaugeMetricFamily(
+        "actuator_unreadable_objects",
+        "Objects of which parts are nested too deeply to be read.",
+        labels=("kind",),
+    )
+    for stream in streams:
+        kind = (stream.plural,)
+        synced.add_metric(kind, int(stream.synced))
+        absent.add_metric(kind, int(stream.absent))
+        age.add_metric(kind, stream.age)
+        unreadable.add_metric(kind, stream.unreadable)
+    return [synced, absent, age, unreadable]
+
+
+def _version() -> str:
+    try:
+        return version(_DISTRIBUTION)
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,101 @@
+"""Objects under deletion, read from the cache at the scrape: how many, in which state, how old.
+
+Deletions that are stuck are seen here and nowhere else: counters stand still for them. A series
+goes with the last object that it counts.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+import attrs
+from prometheus_client import Metric
+from prometheus_client.core import GaugeHistogramMetricFamily, GaugeMetricFamily
+
+from actuator.interface import Clock
+from generic.controller.metrics.values import AGES, TerminatingState
+
+__all__ = ["Source", "Terminating", "TerminatingObjects"]
+
+_BY = ("controller", "kind")
+
+
+@attrs.frozen
+class Terminating:
+    """One object under deletion; `since` is its deletionTimestamp in seconds since 1970."""
+
+    namespace: str
+    name: str
+    state: TerminatingState
+    since: float
+
+
+Source = Callable[[], Iterable[Terminating]]
+"""The objects of one controller that are under deletion now; none while another process leads."""
+
+
+class TerminatingObjects:
+    """The families about the objects under deletion of all controllers.
+
+    Of each controller the `oldest` so many have a series of their own: none by default, since
+    names come and go.
+    """
+
+    def __init__(self, clock: Clock, oldest: int = 0) -> None:
+        self._clock = clock
+        self._oldest = oldest
+        self._sources: list[tuple[tuple[str, str], Source]] = []
+
+    def add(self, controller: str, kind: str, source: Source) -> None:
+        """From now on the objects of that controller are shown too."""
+        self._sources.append(((controller, kind), source))
+
+    def families(self) -> list[Metric]:
+        """All of it, as it is now."""
+        states = GaugeMetricFamily(
+            "actuator_terminating_objects",
+            "Objects under deletion, by how they stand.",
+            labels=(*_BY, "state"),
+        )
+        oldest = GaugeMetricFamily(
+            "actuator_terminating_oldest_deletion_timestamp_seconds",
+            "When the deletion of the oldest object under deletion was asked for.",
+            labels=_BY,
+        )
+        ages = GaugeHistogramMetricFamily(
+            "actuator_terminating_age_seconds",
+            "Time since the deletion was asked for, of the objects under deletion.",
+            labels=_BY,
+        )
+        single = GaugeMetricFamily(
+            "actuator_terminating_object_deletion_timestamp_seconds",
+            "When the deletion was asked for, of the oldest objects under deletion.",
+            labels=(*_BY, "namespace", "name", "state"),
+        )
+        now = self._clock.now().timestamp()
+        for labels, source in self._sources:
+            found = list(source())
+            counts = Counter(one.state for one in found)
+            for state in TerminatingState:
+                states.add_metric((*labels, state.value), counts[state])
+            if found:
+                oldest.add_metric(labels, min(one.since for one in found))
+            passed = [max(now - one.since, 0.0) for one in found]
+            ages.add_metric(labels, _buckets(passed), gsum_value=sum(passed))
+            for one in heapq.nsmallest(self._oldest, found, key=lambda one: one.since):
+                named = (*labels, one.namespace, one.name, one.state.value)
+                single.add_metric(named, one.since)
+        return [states, oldest, ages, *([single] if self._oldest else [])]
+
+
+def _buckets(ages: Sequence[float]) -> list[tuple[str, float]]:
+    """How many are at most so old, bound by bound."""
+    counts = Counter(bisect_left(AGES, age) for age in ages)
+    buckets, total = [], 0
+    for number, bound in enumerate((*map(float, AGES), "+Inf")):
+        total += counts[number]
+        buckets.append((str(bound), float(total)))
+    return buckets

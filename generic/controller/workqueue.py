@@ -1,0 +1,211 @@
+"""WorkQueue: keys that need work, each at most once, never two workers on one.
+
+Flow: `add` / `add_after` / `add_rate_limited` → `get` → work → `done`.
+
+Guarantees:
+- A key that is added while a worker has it is handed out again after `done`; it is never lost
+  and never handed to a second worker meanwhile.
+- Of several delays for a key the earliest wins; an `add` overrides them all.
+- `urgent` keys are handed out before all others and have no backoff.
+
+Assumptions: `done` is called once for each key that `get` returned.
+Caveats: order among keys that are not urgent is first in, first out, no more.
+Errors: `get` raises ShutDown after `shut_down`; nothing else raises.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import threading
+from collections import deque
+from collections.abc import Hashable
+from itertools import count
+from typing import Generic, TypeVar
+
+import attrs
+
+from actuator.interface import Clock
+from generic.controller.metrics import QueueMetrics
+
+__all__ = ["Backoff", "ShutDown", "WorkQueue"]
+
+T = TypeVar("T", bound=Hashable)
+_LONGEST_WAIT = 3600.0  # a Condition cannot wait for ever
+
+
+class ShutDown(Exception):
+    """The queue hands out nothing any more."""
+
+
+@attrs.frozen
+class Backoff:
+    """Exponential delays in seconds: `first` doubled with every failure up to the cap.
+
+    `jitter` is the share by which a delay is shortened at random, so that keys that failed
+    together do not come back together.
+    """
+
+    first: float = 0.005
+    cap: float = 1000.0
+    jitter: float = 0.2
+
+    def delay(self, failures: int, cap: float | None = None) -> float:
+        """The delay after that many failures in a row, at least 1."""
+        limit = self.cap if cap is None else min(cap, self.cap)
+        exponent = min(failures - 1, 64)  # beyond, a float would overflow long after any cap
+        return float(min(self.first * 2**exponent, limit)) * (1 - random.random() * self.jitter)
+
+
+class WorkQueue(Generic[T]):
+    """See the module's docstring; safe to use from any thread."""
+
+    def __init__(self, clock: Clock, metrics: QueueMetrics, backoff: Backoff | None = None) -> None:
+        self._clock = clock
+        self._metrics = metrics
+        self._backoff = backoff or Backoff()
+        self._condition = threading.Condition()
+        self._ready: deque[T] = deque()
+        self._urgent: deque[T] = deque()
+        self._queued: dict[T, float] = {}  # since when, for the metric
+        self._active: dict[T, float] = {}
+        self._again: dict[T, bool] = {}  # added while active: urgent or not
+        self._due: dict[T, float] = {}
+        self._delayed: list[tuple[float, int, T]] = []
+        self._tick = count()
+        self._failures: dict[T, int] = {}
+        self._shut_down = False
+        metrics.watch(self.depth, self._unfinished, self._longest)
+
+    def depth(self) -> int:
+        """How many keys wait for a worker, delayed ones excluded."""
+        return len(self._queued)
+
+    def is_active(self, key: T) -> bool:
+        """Whether a worker has the key."""
+        return key in self._active
+
+    def add(self, key: T, *, urgent: bool = False) -> None:
+        """Makes the key ready now; `urgent` puts it before all others, its backoff forgotten."""
+        with self._condition:
+            self._add(key, urgent=urgent)
+
+    def prefer(self, key: T) -> None:
+        """Makes the key ready before all others, unless a worker has it just now."""
+        with self._condition:
+            if key not in self._active:
+                self._add(key, urgent=True)
+
+    def add_after(self, key: T, seconds: float) -> None:
+        """Makes the key ready in `seconds`, unless it is ready before."""
+        if seconds <= 0:
+            self.add(key)
+            return
+        with self._condition:
+            due = self._clock.monotonic() + seconds
+            if self._shut_down or key in self._queued or self._due.get(key, due + 1) <= due:
+                return
+            self._due[key] = due
+            heapq.heappush(self._delayed, (due, next(self._tick), key))
+            if self._delayed[0][2] == key:
+                self._condition.notify()
+
+    def add_rate_limited(self, key: T, *, cap: float | None = None) -> float:
+        """Makes the key ready after its backoff, at most `cap` seconds; returns the delay."""
+        with self._condition:
+            failures = self._failures.get(key, 0) + 1
+            self._failures[key] = failures
+        self._metrics.retried()
+        delay = self._backoff.delay(failures, cap)
+        self.add_after(key, delay)
+        return delay
+
+    def forget(self, key: T) -> None:
+        """The key's next failure counts as its first."""
+        with self._condition:
+            self._failures.pop(key, None)
+
+    def failures(self, key: T) -> int:
+        """How often in a row the key was rate limited."""
+        return self._failures.get(key, 0)
+
+    def get(self) -> T:
+        """The next key, waiting for one. Raises ShutDown."""
+        with self._condition:
+            while True:
+                if self._shut_down:
+                    raise ShutDown
+                wait = self._release_due()
+                if self._urgent or self._ready:
+                    return self._take()
+                self._condition.wait(wait)
+
+    def take_urgent(self) -> T | None:
+        """The next urgent key, or None; waits for nothing."""
+        with self._condition:
+            return None if self._shut_down or not self._urgent else self._take()
+
+    def done(self, key: T) -> None:
+        """The worker is finished with the key."""
+        with self._condition:
+            started = self._active.pop(key, None)
+            if started is not None:
+                self._metrics.worked(self._clock.monotonic() - started)
+            urgent = self._again.pop(key, None)
+            if urgent is not None:
+                self._add(key, urgent=urgent)
+
+    def shut_down(self) -> None:
+        """Hands out nothing any more and wakes all who wait."""
+        with self._condition:
+            self._shut_down = True
+            self._condition.notify_all()
+
+    def _add(self, key: T, *, urgent: bool) -> None:
+        if self._shut_down:
+            return
+        if urgent:
+            self._failures.pop(key, None)
+        if key in self._active:
+            self._again[key] = urgent or self._again.get(key, False)
+            return
+        self._due.pop(key, None)
+        if key in self._queued:
+            if urgent and key not in self._urgent:
+                self._ready.remove(key)
+                self._urgent.append(key)
+            return
+        self._queued[key] = self._clock.monotonic()
+        (self._urgent if urgent else self._ready).append(key)
+        self._metrics.added()
+        self._condition.notify()
+
+    def _take(self) -> T:
+        key = self._urgent.popleft() if self._urgent else self._ready.popleft()
+        now = self._clock.monotonic()
+        self._metrics.waited(now - self._queued.pop(key))
+        self._active[key] = now
+        return key
+
+    def _release_due(self) -> float | None:
+        """Readies the delayed keys whose time has come; returns the seconds to the next one."""
+        now = self._clock.monotonic()
+        while self._delayed:
+            due, _, key = self._delayed[0]
+            if self._due.get(key) != due:  # overridden by an earlier one, or by an add
+                heapq.heappop(self._delayed)
+                continue
+            if due > now:
+                return min(due - now, _LONGEST_WAIT)
+            heapq.heappop(self._delayed)
+            self._add(key, urgent=False)
+            self._due.pop(key, None)
+        return None
+
+    def _unfinished(self) -> float:
+        now = self._clock.monotonic()
+        return sum(now - started for started in list(self._active.values()))
+
+    def _longest(self) -> float:
+        now = self._clock.monotonic()
+        return max((now - started for started in list(self._active.values())), default=0.0)

@@ -1,6 +1,0 @@
-"""GenericControlPlane: a ControlPlane actuator of which an author fills in the manifests."""
-
-from generic.controlplane.actuator import GenericControlPlane
-from generic.controlplane.parts import Manifests, Part, Secrets, Situation, checksum_of
-
-__all__ = ["GenericControlPlane", "Manifests", "Part", "Secrets", "Situation", "checksum_of"]

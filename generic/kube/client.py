@@ -1,0 +1,403 @@
+"""HttpClient: requests to the API server, on the official package's connection pool.
+
+Its object calls are not used: they cost more CPU and have no timeout by default, and its pool
+repeats GET and PUT silently. Nothing here is ever repeated, nor redirected: the work queue backs
+off instead. Each request has 5 s to connect, and 30 s from byte to byte of the answer.
+
+Addresses, TLS and credentials are kubeconfig.py's business, watching is informer.py's.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import urllib3
+from urllib3.exceptions import HTTPError, ReadTimeoutError, SSLError
+from urllib3.response import BaseHTTPResponse
+
+from actuator.codec import read_json
+from actuator.errors import ApiError, Invalid, Unavailable, api_error
+from actuator.interface import Propagation, Resource
+from actuator.meta import Raw
+from generic.kube.inline_kubeconfig import InlineKubeconfig
+from generic.kube.kubeconfig import Access, find_access
+
+__all__ = ["HttpClient", "Silence", "connect", "path_of"]
+
+logger = logging.getLogger(__name__)
+
+JSON = "application/json"
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+FIELD_MANAGER = "actuator"
+
+_CONNECT_TIMEOUT = 5.0
+_TIMEOUT = urllib3.Timeout(connect=_CONNECT_TIMEOUT, read=30.0)
+_PAGE = 500
+_MOST_TEXT = 8192
+"""Characters of an error: API servers repeat the value that they refuse."""
+_MOST_PAGES, _MOST_BYTES = 20, 16 * 2**20
+"""Of one list, and of one answer, of a server of a tenant."""
+_NO_ANSWER = "the API server cannot be reached, or does not prove who it is"
+"""Of a tenant's server: which of both would tell what listens in the seed's network."""
+_USER_AGENT = "gardener-actuator"
+_Objects = list[Raw]
+
+
+class Silence(Unavailable):
+    """The connection is open, but nothing came in time."""
+
+
+def connect(
+    kubeconfig: Path | InlineKubeconfig | None = None,
+    context: str | None = None,
+    *,
+    server: str = "",
+    connections: int = 32,
+    observe: Callable[[str, str, str], None] | None = None,
+) -> HttpClient:
+    """A client for the API server that the configuration names.
+
+    The given kubeconfig, else KUBECONFIG, else the pod's service account, else ~/.kube/config;
+    `server` is a URL in place of the one that stands there.
+    `observe` hears method, host and code of every request. Raises ConfigurationError with one
+    sentence on what is wrong with which file.
+    """
+    access = find_access(kubeconfig, context, connections, server)
+    is_trusted = not isinstance(kubeconfig, InlineKubeconfig)
+    return HttpClient(access, observe=observe, is_trusted=is_trusted)
+
+
+def path_of(resource: Resource, namespace: str = "", name: str = "", subresource: str = "") -> str:
+    """The URL path of an object, or of all. Raises Invalid where a namespace is missing."""
+    if name and resource.namespaced and not namespace:
+        raise Invalid(422, f"{resource} {name}: these objects are namespaced; name the namespace")
+    root = "/apis" if "/" in resource.api_version else "/api"
+    parts = [root, resource.api_version]
+    if namespace and resource.namespaced:
+        parts += ["namespaces", quote(namespace, safe="")]
+    parts.append(resource.plural)
+    if name:
+        parts.append(quote(name, safe=""))
+    if subresource:
+        parts.append(subresource)
+    return "/".join(parts)
+
+
+class HttpClient:
+    """Kubernetes objects over HTTP; see `actuator.Client`. Safe to use from any thread."""
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        observe: Callable[[str, str, str], None] | None = None,
+        is_trusted: bool = True,
+    ) -> None:
+        """`is_trusted`: whether the server is not a tenant's; else what it sends is bounded."""
+        self._access = access
+        self._is_trusted = is_trusted
+        self._observe = observe or (lambda _method, _host, _code: None)
+        self._gate: Callable[[], None] = _open
+        self._limit = _TIMEOUT
+        self._accept, self._accept_stream = JSON, JSON
+
+    def within(self, seconds: float) -> HttpClient:
+        """The same client, on the same connections, that waits no longer for an answer."""
+        twin = copy(self)
+        twin._limit = _timeout(seconds)  # noqa: SLF001 - its own kind
+        return twin
+
+    def gated(self, gate: Callable[[], None]) -> HttpClient:
+        """The same client, on the same connections, that asks `gate` before every write."""
+        twin = copy(self)
+        twin._gate = gate  # noqa: SLF001 - its own kind
+        return twin
+
+    def metadata_only(self) -> HttpClient:
+        """The same client, on the same connections, that lists and watches metadata alone."""
+        twin = copy(self)
+        twin._accept, twin._accept_stream = METADATA_LIST, METADATA  # noqa: SLF001 - its own kind
+        return twin
+
+    @property
+    def host(self) -> str:
+        """host:port of the API server."""
+        return self._access.host
+
+    def get(self, resource: Resource, name: str, namespace: str = "") -> Raw:
+        """See Client."""
+        return _object(self.send("GET", path_of(resource, namespace, name)))
+
+    def list(
+        self, resource: Resource, namespace: str = "", *, label_selector: str = ""
+    ) -> list[Raw]:
+        """See Client."""
+        pages = self.pages(resource, namespace, label_selector=label_selector)
+        return [item for items, _ in pages for item in items]
+
+    def pages(
+        self, resource: Resource, namespace: str = "", *, label_selector: str = ""
+    ) -> Iterator[tuple[_Objects, str]]:
+        """All objects, page by page, with the list's resourceVersion, to watch from.
+
+        Raises Gone where reading took so long that the rest is no longer there.
+        """
+        query = {"limit": str(_PAGE), "labelSelector": label_selector}
+        for number in count(1):
+            if number > _MOST_PAGES and not self._is_trusted:
+                raise Unavailable(0, f"GET {resource}: the list has more than {_MOST_PAGES} pages")
+            page = _object(self.send("GET", path_of(resource, namespace), query=query))
+            kind = str(page.get("kind", "")).removesuffix("List")
+            typed = {"apiVersion": resource.api_version, "kind": kind}
+            meta = page.get("metadata") or {}
+            items = [{**typed, **item} for item in page.get("items") or ()]
+            yield items, str(meta.get("resourceVersion") or "")
+            if not meta.get("continue"):
+                return
+            query = {**query, "continue": meta["continue"]}
+
+    def create(self, resource: Resource, obj: Raw) -> Raw:
+        """See Client."""
+        path = path_of(resource, obj["metadata"].get("namespace", ""))
+        return _object(self._write("POST", path, obj, JSON))
+
+    def apply(self, resource: Resource, obj: Raw, *, field_manager: str = FIELD_MANAGER) -> Raw:
+        """See Client."""
+        meta = obj["metadata"]
+        path = path_of(resource, meta.get("namespace", ""), meta["name"])
+        query = {"force": "true", "fieldManager": field_manager}
+        return _object(self._write("PATCH", path, obj, APPLY_PATCH, query))
+
+    def patch(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str,
+        patch: Sequence[Raw] | Raw,
+        *,
+        subresource: str = "",
+    ) -> Raw:
+        """See Client."""
+        path = path_of(resource, namespace, name, subresource)
+        content_type = MERGE_PATCH if isinstance(patch, dict) else JSON_PATCH
+        return _object(self._write("PATCH", path, patch, content_type))
+
+    def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str = "",
+        *,
+        uid: str | None = None,
+        propagation: Propagation = "Background",
+    ) -> None:
+        """See Client."""
+        options: Raw = {"propagationPolicy": propagation}
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        self._write("DELETE", path_of(resource, namespace, name), options, JSON, {})
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        timeout: float | None = None,
+    ) -> bytes:
+        """The body of the answer; `timeout` in seconds, 30 if None. Raises ApiError."""
+        limit = self._limit if timeout is None else _timeout(timeout)
+        response = self._request(method, path, query, body, content_type, limit, stream=False)
+        data = response.data if self._is_trusted else _bounded(response, method, path)
+        if response.status >= 300:
+            raise _error(method, path, response.status, data, response.headers)
+        return data
+
+    @contextmanager
+    def stream(
+        self, path: str, query: Mapping[str, str], *, read_timeout: float
+    ) -> Iterator[Iterator[bytes]]:
+        """The lines of an answer that does not end, within a `with` block.
+
+        Raises ApiError, also while the lines are read: Unavailable where the connection broke,
+        Silence where nothing came for `read_timeout` seconds.
+        """
+        limit = _timeout(read_timeout)
+        response = self._request("GET", path, query, None, JSON, limit, stream=True)
+        try:
+            if response.status >= 300:
+                raise _error("GET", path, response.status, _body(response, path), response.headers)
+            yield _lines(response, path)
+        finally:
+            response.close()
+
+    def _write(
+        self,
+        method: str,
+        path: str,
+        body: Sequence[Raw] | Raw,
+        content_type: str,
+        query: Mapping[str, str] | None = None,
+    ) -> bytes:
+        encoded = _as_go_writes(body, yaml=content_type == APPLY_PATCH)
+        managed = {"fieldManager": FIELD_MANAGER} if query is None else query
+        return self.send(method, path, query=managed, body=encoded, content_type=content_type)
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: bytes | None,
+        content_type: str,
+        timeout: urllib3.Timeout,
+        *,
+        stream: bool,
+    ) -> BaseHTTPResponse:
+        """The answer, whatever its status is."""
+        target = f"{self._access.prefix}{path}"
+        if query:
+            target = f"{target}?{urlencode({k: v for k, v in query.items() if v})}"
+        authorization = self._access.authorization()
+        accept = self._accept_stream if stream else self._accept
+        headers = {"Accept": accept, "Content-Type": content_type, "User-Agent": _USER_AGENT}
+        if authorization:
+            headers["Authorization"] = authorization
+        if method != "GET":
+            self._gate()  # last of all: an exec plugin may have taken its time
+        code, pool = "<error>", self._access.pool
+        try:
+            response = pool.urlopen(
+                method,
+                target,
+                body=body,
+                headers=headers,
+                timeout=timeout,
+                retries=False,
+                redirect=False,
+                preload_content=not stream and self._is_trusted,
+            )
+            code = str(response.status)
+        except (HTTPError, OSError) as error:
+            if isinstance(error, SSLError):
+                self._access.distrusted(pool)
+            broken = _broken(method, path, error)
+            if self._is_trusted:
+                raise broken from error
+            logger.debug("no answer", extra={"fields": {"error": str(broken)}})
+            raise Unavailable(0, _NO_ANSWER) from None
+        finally:
+            self._observe(method, self._access.host, code)
+        if response.status == 401:
+            self._access.refused(authorization)
+        return response
+
+
+def _open() -> None:
+    """The gate of a client that nobody fences."""
+
+
+def _timeout(read: float) -> urllib3.Timeout:
+    return urllib3.Timeout(connect=_CONNECT_TIMEOUT, read=read)
+
+
+def _bounded(response: BaseHTTPResponse, method: str, path: str) -> bytes:
+    """The body as it was sent: a tenant's server can send, or compress, any amount."""
+    try:
+        body = response.read(_MOST_BYTES + 1, decode_content=False)
+    except (HTTPError, OSError) as error:
+        raise _broken(method, path, error) from error
+    if len(body) > _MOST_BYTES:
+        response.close()
+        raise Unavailable(0, f"{method} {path}: the answer has more than {_MOST_BYTES} bytes")
+    response.release_conn()
+    return body
+
+
+def _body(response: BaseHTTPResponse, path: str) -> bytes:
+    try:
+        return response.read()
+    except (HTTPError, OSError) as error:
+        raise _broken("GET", path, error) from error
+
+
+_ESCAPED_BY_GO = re.compile("[&<>\u2028\u2029]")
+_NOT_IN_YAML = re.compile("[\ufeff\ufffe\uffff\x7f-\x9f]")
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found.group()):04x}"
+
+
+def _as_go_writes(body: object, *, yaml: bool) -> bytes:
+    """JSON with the escapes of Go's encoding/json, and no others but what YAML needs, if it is.
+
+    The `test` of a JSON patch compares strings as they are encoded, not what they mean. Raises
+    ValueError or TypeError for what is not JSON, NaN and Infinity included.
+    """
+    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = _ESCAPED_BY_GO.sub(_escape, text)
+    if yaml:
+        text = _NOT_IN_YAML.sub(_escape, text)
+    return text.encode(errors="replace")  # a lone surrogate, which no UTF-8 can hold
+
+
+def _object(body: bytes) -> Raw:
+    try:
+        obj = read_json(body)
+    except ValueError as error:
+        raise Unavailable(0, f"the API server's answer is no JSON: {error}") from error
+    if not isinstance(obj, dict):
+        raise Unavailable(0, "the API server's answer is no JSON object; is a proxy in between?")
+    return obj
+
+
+def _error(
+    method: str, path: str, status: int, body: bytes, headers: Mapping[str, str]
+) -> ApiError:
+    try:
+        parsed: Any = read_json(body)
+    except ValueError:
+        parsed = {"message": body[:200].decode("utf-8", "replace").strip()}
+    answer: Raw = parsed if isinstance(parsed, dict) else {}
+    message = answer.get("message") or f"HTTP {status}"
+    after = headers.get("Retry-After", "")
+    return api_error(
+        status,
+        {**answer, "message": f"{method} {path}: {str(message)[:_MOST_TEXT]}"},
+        retry_after=float(after) if after.isdecimal() else None,
+    )
+
+
+def _lines(response: BaseHTTPResponse, path: str) -> Iterator[bytes]:
+    """Complete lines as they arrive, however they are cut into chunks."""
+    pending = b""
+    try:
+        for chunk in response.stream(amt=None, decode_content=True):
+            *lines, pending = (pending + chunk).split(b"\n")
+            yield from (line for line in lines if line)
+    except (HTTPError, OSError) as error:
+        raise _broken("GET", path, error) from error
+
+
+def _broken(method: str, path: str, error: Exception) -> Unavailable:
+    """What went wrong with a connection, without urllib3's object addresses."""
+    text = " ".join(str(error).split())
+    reason = f"{type(error).__name__}: {text.partition('>: ')[2] or text}"
+    cls = Silence if isinstance(error, ReadTimeoutError) else Unavailable
+    return cls(0, f"{method} {path}: {reason}")

@@ -1,0 +1,103 @@
+"""Clusters: what the watched Cluster resources say to those who ask for one namespace.
+
+Guarantee: a force deletion that was seen once stays, for as long as this process lives and no
+other Cluster takes the name (gardenlet forbids taking the annotation back, and deletes the
+Cluster before the last extension objects may be gone).
+Of these the 10,000 that were asked about last are kept. An object under deletion asks at every
+attempt, and no seed forces 10,000 other shoots between two: only what is gone is forgotten.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from contextlib import suppress
+
+import attrs
+
+from actuator.cluster import Cluster, ClusterState, Verdict
+from actuator.codec import decode_json
+from actuator.errors import ApiError, DecodeError, NotFound
+from actuator.interface import Client, Resource
+from actuator.meta import ClusterNeed, Kind, ObjectMeta
+from generic.kube.store import ClusterHeader, Event, Request, Store
+
+__all__ = ["CLUSTERS", "Clusters"]
+
+CLUSTERS = Resource(Cluster.KIND.api_version, Cluster.KIND.plural, namespaced=False)
+_NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+_NOT_NEEDED = Verdict(ClusterState.NOT_NEEDED)
+REMEMBERED = 10_000
+_NO_SHOOT_SECONDS = 60.0
+"""A namespace gets its label when it is made, so the answer "no shoot" keeps for a while."""
+
+
+class Clusters:
+    """The Cluster of a namespace, and its verdict."""
+
+    def __init__(self, store: Store[ClusterHeader], client: Client) -> None:
+        self._store = store
+        self._client = client
+        self._forced: OrderedDict[str, str] = OrderedDict()  # by name: its forced Cluster's uid
+        self._no_shoots: dict[str, float] = {}  # namespaces that are none, and since when known
+
+    def on_event(self, event: Event[ClusterHeader]) -> bool:
+        """Whether this changes what has to be done for the objects of the namespace."""
+        old, new = event.old, event.new
+        if new is None:
+            return False
+        name = event.request.name
+        if new.verdict.forced:
+            self._forced[name] = new.uid
+            self._forced.move_to_end(name)
+            if len(self._forced) > REMEMBERED:
+                self._forced.popitem(last=False)
+        elif self._forced.get(name, new.uid) != new.uid:
+            del self._forced[name]
+        return old is None or old.verdict != new.verdict
+
+    def verdict(self, kind: Kind, namespace: str) -> Verdict:
+        """What the namespace's Cluster says to an object of `kind`."""
+        if kind.cluster is ClusterNeed.NEVER:
+            return _NOT_NEEDED
+        entry = self._store.get(Request("", namespace))
+        verdict = entry.header.verdict if entry else Verdict()
+        if entry is None and not self._is_required(kind, namespace):
+            return _NOT_NEEDED
+        if namespace in self._forced and not verdict.forced:
+            with suppress(KeyError):  # the informer's thread has just dropped it
+                self._forced.move_to_end(namespace)
+            return attrs.evolve(verdict, forced=True)
+        return verdict
+
+    def cluster(self, namespace: str) -> Cluster:
+        """The Cluster; empty, but for its name, where there is none that can be read."""
+        entry = self._store.get(Request("", namespace))
+        if entry is not None:
+            try:
+                return decode_json(Cluster, entry.raw)
+            except DecodeError:
+                pass  # its verdict says so already
+        return Cluster(metadata=ObjectMeta(name=namespace))
+
+    def _is_required(self, kind: Kind, namespace: str) -> bool:
+        if kind.cluster is ClusterNeed.REQUIRED:
+            return True
+        if self._is_known_as_no_shoot(namespace):
+            return False
+        try:
+            meta = self._client.get(_NAMESPACES, namespace)["metadata"]
+        except NotFound:
+            return False
+        except ApiError:
+            return True  # nobody can say: then waiting for a Cluster is the safe answer
+        if (meta.get("labels") or {}).get("gardener.cloud/role") == "shoot":
+            return True
+        if len(self._no_shoots) >= REMEMBERED:
+            self._no_shoots.clear()  # each is asked for once more
+        self._no_shoots[namespace] = time.monotonic()
+        return False
+
+    def _is_known_as_no_shoot(self, namespace: str) -> bool:
+        since = self._no_shoots.get(namespace)
+        return since is not None and time.monotonic() - since < _NO_SHOOT_SECONDS

@@ -1,0 +1,199 @@
+"""ErrorInfo: what an exception says, read once and bounded, as plain data.
+
+An actuator can raise anything: an exception whose text takes for ever or is huge, whose causes
+form a cycle, whose attributes have any type. `read_error` runs the exception's own code
+(`__str__`, properties), so it belongs inside the guarded call, under that call's time limit. What
+the data means for the object is decided elsewhere (`reconciler`, `reporter`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from typing import TypeVar
+
+import attrs
+
+from actuator.codec import CUT
+from actuator.errors import (
+    ActuatorError,
+    ApiError,
+    Cancelled,
+    DeadlineExceeded,
+    DecodeError,
+    ErrorCode,
+    Forbidden,
+    Invalid,
+    NotFound,
+    RequeueAfter,
+    Unavailable,
+    check_seconds,
+)
+from generic.kube.printable import printable
+
+__all__ = ["MAX_TEXT", "ErrorInfo", "describe", "read_error", "shorten"]
+
+MAX_TEXT = 8192
+"""Bytes of an error's text that are kept, in UTF-8."""
+
+_MAX_CAUSES = 16
+_MAX_CODES = 8
+_EXPECTED = (ActuatorError, ApiError, Cancelled, DecodeError, RequeueAfter)
+"""What is raised on purpose; anything else is a bug, and counted as one."""
+_CODES = {code.value: code for code in ErrorCode}
+_POLICY = re.compile(r"ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied")
+_WEBHOOK = re.compile(r'admission webhook "[^"]+" denied|failed calling webhook "[^"]+"')
+T = TypeVar("T")
+
+
+class Raised(Exception):
+    """Stands in a log for an unexpected exception: its traceback, and its text as it was read."""
+
+
+@attrs.frozen(kw_only=True)
+class ErrorInfo:
+    """What an error says; of a RequeueAfter with a cause, what the cause says."""
+
+    cls: type[BaseException]
+    text: str
+    """One line for people, at most MAX_TEXT bytes."""
+    codes: tuple[ErrorCode, ...] = ()
+    """Gardener's codes of the error and its causes."""
+    reason: str = ""
+    """The error's own CamelCase word for conditions, if it has one."""
+    blocked_reason: str = "Error"
+    """What kind of problem blocks a deletion, in one CamelCase word."""
+    requeue_after: float | None = None
+    """Seconds, of a RequeueAfter."""
+    waits: bool = False
+    """Whether this is a RequeueAfter without a cause: not done, and no error."""
+    retry_after: float | None = None
+    """Seconds that the API server asked to wait."""
+    unexpected: Raised | None = None
+    """For the log, where nobody raised this on purpose."""
+
+    def is_a(self, *classes: type[BaseException]) -> bool:
+        """Whether the error is one of these."""
+        return issubclass(self.cls, classes)
+
+
+def describe(error: BaseException) -> str:
+    """One line about an error, for people; the class is named where the text alone says little."""
+    text = _guarded(lambda: str.__str__(str(error)), "")
+    text = printable(" ".join(text[: 4 * MAX_TEXT].split()))
+    if isinstance(error, DecodeError):
+        text = f"the object cannot be read: {text}"
+    elif not (isinstance(error, _EXPECTED) and text):
+        name = type(error).__name__
+        text = f"{name}: {text}" if text else name
+    return shorten(text)
+
+
+def read_error(error: BaseException) -> ErrorInfo:
+    """What `error` says. Raises nothing."""
+    chain = list(_chain(error))
+    seconds, cause = None, error
+    if isinstance(error, RequeueAfter):
+        seconds = _guarded(lambda: check_seconds(error.seconds), 60.0)
+        given = _guarded(lambda: error.cause, None)
+        cause = given if isinstance(given, BaseException) else error
+    own = ""
+    if isinstance(cause, ActuatorError):
+        reason = _guarded(partial(getattr, cause, "reason", ""), "")
+        own = _guarded(lambda: shorten(str.__str__(reason), 256), "")
+    after = _guarded(lambda: cause.retry_after, None) if isinstance(cause, ApiError) else None
+    text = describe(cause)
+    return ErrorInfo(
+        cls=type(cause),
+        text=text,
+        codes=_codes(chain),
+        reason=own,
+        blocked_reason=_blocked_reason(cause, own),
+        requeue_after=seconds,
+        waits=isinstance(error, RequeueAfter) and cause is error,
+        retry_after=_guarded(lambda: None if after is None else check_seconds(after), None),
+        unexpected=None if isinstance(cause, _EXPECTED) else _raised(cause, text),
+    )
+
+
+def shorten(text: str, limit: int = MAX_TEXT) -> str:
+    """The text in at most `limit` bytes of UTF-8; a cut is marked.
+
+    The mark of unreadable values is left out: it would make the object of the text unreadable.
+    """
+    raw = text.replace(CUT, "…").encode(errors="replace")
+    if len(raw) <= limit:
+        return raw.decode()
+    return raw[: limit - 3].decode(errors="ignore") + "…"
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and its causes, each once, however they refer to each other."""
+    seen: set[int] = set()
+    current: object = error
+    while isinstance(current, BaseException) and id(current) not in seen:
+        if len(seen) == _MAX_CAUSES:
+            return
+        seen.add(id(current))
+        yield current
+        asked_for = _guarded(partial(getattr, current, "cause", None), None)
+        is_wrapped = isinstance(current, RequeueAfter) and isinstance(asked_for, BaseException)
+        raised_from = _guarded(partial(getattr, current, "__cause__", None), None)
+        current = asked_for if is_wrapped else raised_from
+
+
+def _codes(chain: list[BaseException]) -> tuple[ErrorCode, ...]:
+    """An object that cannot be read is a matter of configuration."""
+    found: dict[ErrorCode, None] = {}
+    if any(isinstance(error, DecodeError) for error in chain[:2]):
+        found[ErrorCode.ERR_CONFIGURATION_PROBLEM] = None
+    for error in chain:
+        if isinstance(error, ActuatorError):
+            codes: list[str] = _guarded(partial(_strings, error), [])
+            found.update((_CODES[code], None) for code in codes if code in _CODES)
+    return tuple(found)
+
+
+def _strings(error: ActuatorError) -> list[str]:
+    return [str.__str__(code) for code in islice(error.codes, _MAX_CODES)]
+
+
+def _blocked_reason(error: BaseException, own: str) -> str:
+    for cause in _chain(error):
+        if isinstance(cause, ApiError) and (known := _of_api_error(cause, describe(cause))):
+            return known
+    if own:
+        return own
+    expected = isinstance(error, (ActuatorError, DeadlineExceeded))
+    return type(error).__name__ if expected else "Error"
+
+
+def _of_api_error(error: ApiError, text: str) -> str | None:
+    if _WEBHOOK.search(text):
+        return "WebhookDenied"
+    if _POLICY.search(text):
+        return "PolicyDenied"
+    if isinstance(error, NotFound):
+        return "SecretMissing" if "/secrets/" in text else None
+    if isinstance(error, Forbidden):
+        return "Forbidden"
+    if isinstance(error, Invalid):
+        return "RefusedByAPIServer"
+    return "APIServerUnavailable" if isinstance(error, Unavailable) else None
+
+
+def _raised(error: BaseException, text: str) -> Raised:
+    """Named as the exception is; the texts of its causes may be anything, so they are left out."""
+    cls: type[Raised] = type(type(error).__name__, (Raised,), {})
+    raised = cls(text.removeprefix(f"{cls.__name__}: "))
+    raised.__traceback__ = error.__traceback__
+    return raised
+
+
+def _guarded(read: Callable[[], T], otherwise: T) -> T:
+    try:
+        return read()
+    except BaseException:  # what an exception of an author's raises in turn says nothing
+        return otherwise

@@ -1,0 +1,404 @@
+"""Where the API server is, how to trust it, and the credentials for it, kept fresh.
+
+A kubeconfig that `inline_kubeconfig` accepts (one server, its CA and one inline credential) is
+used directly. The package `kubernetes` reads all others (several files, in-cluster accounts, exec
+plugins, tokens that expire). No other file imports it. It is imported on first use, since its 320
+modules take a third of a second. Requests are client.py's business.
+
+TLS is always verified: a kubeconfig that says insecure-skip-tls-verify is refused, because the
+credentials would go to whoever answers. Credentials are sent to https:// servers only. An exec
+plugin has no time limit (the official package gives it none); while it hangs, requests wait.
+
+Everything is read again when a file changes that the configuration comes from, and when the API
+server refuses the credentials or its certificate is refused. Kubeconfigs of tenants: see
+inline_kubeconfig.py.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import attrs
+import urllib3
+from urllib3.connection import HTTPConnection
+from urllib3.util.ssl_ import create_urllib3_context
+
+from actuator.errors import ConfigurationError, Unauthorized
+from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
+
+if TYPE_CHECKING:
+    from kubernetes.client import Configuration
+
+__all__ = ["Access", "find_access"]
+
+logger = logging.getLogger(__name__)
+
+
+@attrs.frozen
+class _Loaded:
+    """A configuration, as it was read."""
+
+    url: str
+    pools: urllib3.PoolManager
+    token: Callable[[], str | None]
+    """The Authorization header as it is now; an exec plugin may have to run for it."""
+    files: Sequence[str] = ()
+    """Where all this comes from."""
+
+
+_FRESH = 10.0
+"""Seconds for which a token is used before the official package is asked for it again."""
+_ONE_AT_A_TIME = threading.Lock()
+"""The package shares the files that it makes of inline data among all who load."""
+
+
+class Access:
+    """The way to an API server: connections and credentials. Safe to use from any thread.
+
+    `pool` has the connections, `prefix` is what comes before every path there, `host` is the
+    API server's host:port. They change when the configuration is read again.
+    """
+
+    pool: urllib3.HTTPConnectionPool | urllib3.PoolManager
+    prefix: str
+    host: str
+
+    def __init__(self, load: Callable[[], _Loaded]) -> None:
+        self._load = load
+        self._lock = threading.Lock()
+        self._fresh_until = 0.0
+        self._reload_from = 0.0  # not again before that, however often we are refused
+        self._refused = self._distrusted = False
+        self._problem = ""
+        self._authorization = self._url = ""
+        self._adopt(load())
+
+    def authorization(self) -> str:
+        """The Authorization header, "" for none. Raises Unauthorized where it cannot be had."""
+        if time.monotonic() < self._fresh_until:
+            return self._authorization
+        with self._lock:
+            if time.monotonic() >= self._fresh_until:
+                self._refresh()
+            return self._authorization
+
+    def refused(self, authorization: str) -> None:
+        """The API server answered 401 to this header: everything is read again for the next."""
+        with self._lock:
+            if authorization == self._authorization and time.monotonic() >= self._reload_from:
+                self._refused = True
+                self._fresh_until = 0.0
+
+    def distrusted(self, pool: object) -> None:
+        """TLS with this pool failed: everything is read again for the next request."""
+        with self._lock:
+            if pool is self.pool and time.monotonic() >= self._reload_from:
+                self._distrusted = True
+                self._fresh_until = 0.0
+
+    def _refresh(self) -> None:
+        if self._refused or self._distrusted or _versions(self._loaded.files) != self._versions:
+            self._reload_from = time.monotonic() + _FRESH
+            self._distrusted = False
+            try:
+                self._adopt(self._load())
+                self._refused, self._problem, self._authorization = False, "", ""
+            except (ConfigurationError, OSError) as error:
+                if self._refused:
+                    raise Unauthorized(0, str(error)) from error
+                if str(error) != self._problem:
+                    self._problem = str(error)
+                    fields = {"fields": {"error": str(error)}}
+                    logger.warning("the previous configuration stays in use", extra=fields)
+        try:
+            with _complaints() as complaints:
+                token = self._loaded.token()
+        except Exception as error:  # what the package's loaders raise; the old token may still do
+            complaints, token = [_one_line(error)], None
+        for complaint in complaints:
+            logger.warning("no new credentials", extra={"fields": {"error": complaint}})
+        self._authorization = token or self._authorization
+        self._fresh_until = time.monotonic() + _FRESH
+
+    def _adopt(self, loaded: _Loaded) -> None:
+        if self._url not in ("", loaded.url):
+            raise ConfigurationError(
+                f"the API server's address changed to {loaded.url}; restart to use it"
+            )
+        url = urlsplit(loaded.url.rstrip("/"))
+        self._url, self._loaded, self._versions = loaded.url, loaded, _versions(loaded.files)
+        self.host = url.netloc
+        if isinstance(loaded.pools, urllib3.ProxyManager):
+            self.prefix, self.pool = url.geturl(), loaded.pools
+        else:  # without the manager's look-up in each request
+            self.prefix, self.pool = url.path, loaded.pools.connection_from_url(url.geturl())
+
+
+def find_access(
+    kubeconfig: Path | InlineKubeconfig | None,
+    context: str | None,
+    connections: int,
+    server: str = "",
+) -> Access:
+    """The given kubeconfig, else KUBECONFIG, else the pod's account, else ~/.kube/config.
+
+    `server` is a URL in place of the one that stands there. Raises ConfigurationError with one
+    sentence on what is wrong with which file.
+    """
+    if server and urlsplit(server).scheme not in ("http", "https"):
+        raise ConfigurationError(f"{server!r} is no URL of an API server; write https://HOST:PORT")
+
+    def load() -> _Loaded:
+        if isinstance(kubeconfig, InlineKubeconfig):
+            return _direct("the kubeconfig", kubeconfig, server, connections)
+        if kubeconfig is None and context is None and _in_cluster():
+            return _by_package("the pod's service account", _load_in_cluster, server, connections)
+        path = _path(kubeconfig)
+        files = path.split(os.pathsep)
+        try:
+            found = read_kubeconfig(Path(path).expanduser().read_bytes(), context)
+        except (ConfigurationError, OSError):  # the package reads more, and says what is wrong
+
+            def read(configuration: Configuration, folder: str) -> None:
+                _load_kubeconfig(configuration, path, context, folder)
+
+            return _by_package(f"kubeconfig {path}", read, server, connections, files)
+        return _direct(f"kubeconfig {path}", found, server, connections, files)
+
+    return Access(load)
+
+
+def _direct(
+    source: str,
+    kubeconfig: InlineKubeconfig,
+    server: str,
+    connections: int,
+    files: Sequence[str] = (),
+) -> _Loaded:
+    url = server or kubeconfig.server
+    _refuse_clear_text(source, url)
+    with TemporaryDirectory(prefix="kubeconfig-") as folder:
+        ca, certificate, key = _write_credentials(kubeconfig, Path(folder))
+        tls = _tls(source, ca, certificate, key)
+    keep_alive = (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    settings: dict[str, Any] = {
+        "maxsize": connections,
+        "retries": False,
+        "ssl_context": tls,
+        "server_hostname": kubeconfig.tls_server_name or None,
+        "socket_options": [*HTTPConnection.default_socket_options, keep_alive],
+    }
+    proxy = None if proxy_bypass(urlsplit(url).hostname or "") else getproxies().get("https")
+    pools = (
+        urllib3.ProxyManager(proxy, proxy_ssl_context=tls, **settings)  # trusted as the server is
+        if proxy
+        else urllib3.PoolManager(**settings)
+    )
+    token = f"Bearer {kubeconfig.token}" if kubeconfig.token else None
+    return _Loaded(url, pools, lambda: token, files)
+
+
+def _by_package(
+    source: str,
+    read: Callable[[Configuration, str], None],
+    server: str,
+    connections: int,
+    files: Sequence[str] = (),
+) -> _Loaded:
+    from kubernetes.client import ApiClient, Configuration
+
+    configuration = Configuration()
+    with _ONE_AT_A_TIME, TemporaryDirectory(prefix="kubeconfig-") as folder:
+        _use(source, lambda: read(configuration, folder))
+        _refuse_unverified(source, configuration)
+        used = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
+        tls = _tls(source, *used)
+    files = [*files, *(file for file in used if file and not file.startswith(folder))]
+    configuration.proxy_ssl_context = tls  # a proxy is trusted as the API server is
+    configuration.host = server or configuration.host
+    if configuration.api_key or configuration.cert_file:
+        _refuse_clear_text(source, configuration.host)
+    configuration.connection_pool_maxsize = connections
+    configuration.retries = False
+    configuration.keep_alive = True
+    pools: urllib3.PoolManager = ApiClient(configuration).rest_client.pool_manager
+    unset = dict.fromkeys(("ca_certs", "cert_file", "key_file"))  # all is in `tls`
+    pools.connection_pool_kw.update(unset, ssl_context=tls)
+
+    def token() -> str | None:
+        found: str | None = configuration.get_api_key_with_prefix("BearerToken")
+        return found
+
+    return _Loaded(configuration.host, pools, token, files)
+
+
+def _refuse_clear_text(source: str, url: str) -> None:
+    if not url.lower().startswith("https:"):
+        raise ConfigurationError(
+            f"{source}: credentials would go to {url} in clear text; give an https:// server, or a "
+            "user without credentials"
+        )
+
+
+def _versions(files: Sequence[str]) -> list[tuple[int, int, int] | None]:
+    """What changes when a file is written or replaced; None for a file that is missing."""
+
+    def version(file: str) -> tuple[int, int, int] | None:
+        try:
+            found = Path(file).expanduser().stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    return [version(file) for file in files]
+
+
+def _in_cluster() -> bool:
+    return "KUBERNETES_SERVICE_HOST" in os.environ and not os.environ.get("KUBECONFIG")
+
+
+def _path(kubeconfig: Path | None) -> str:
+    """The path as `kubernetes` takes it: several, with colons between, as in KUBECONFIG."""
+    default = Path("~/.kube/config").expanduser()
+    path = str(kubeconfig or os.environ.get("KUBECONFIG") or default)
+    if not any(Path(part).expanduser().is_file() for part in path.split(os.pathsep) if part):
+        raise ConfigurationError(
+            f"kubeconfig {path} does not exist; give --kubeconfig, or set KUBECONFIG"
+        )
+    return path
+
+
+def _use(source: str, load: Callable[[], None]) -> None:
+    try:
+        with _complaints() as complaints:
+            load()
+    except Exception as error:  # the package raises what its parsers raise
+        raise ConfigurationError(f"{source} cannot be used: {_one_line(error)}") from error
+    if complaints:
+        raise ConfigurationError(f"{source}: no credentials: {complaints[0]}")
+
+
+def _load_in_cluster(configuration: Configuration, _folder: str) -> None:
+    from kubernetes import config as kube_config
+
+    kube_config.load_incluster_config(  # type: ignore[no-untyped-call]
+        client_configuration=configuration
+    )
+
+
+def _write_credentials(
+    kubeconfig: InlineKubeconfig, folder: Path
+) -> tuple[str | None, str | None, str | None]:
+    """Paths of CA, certificate and key in `folder`: OpenSSL reads certificates from files alone."""
+
+    def file(name: str, content: bytes) -> str | None:
+        path = folder / name
+        path.touch(mode=0o600)
+        path.write_bytes(content)
+        return str(path) if content else None
+
+    return (
+        file("ca", kubeconfig.ca),
+        file("certificate", kubeconfig.certificate),
+        file("key", kubeconfig.key),
+    )
+
+
+def _load_kubeconfig(
+    configuration: Configuration, path: str, context: str | None, inline: str
+) -> None:
+    """`inline`: the folder for what the package writes into files before it can be used."""
+    from kubernetes import config as kube_config
+    from kubernetes.config.config_exception import ConfigException
+
+    configuration.host = ""  # else a cluster without a server would mean localhost
+    try:
+        kube_config.load_kube_config(  # type: ignore[no-untyped-call]
+            config_file=path,
+            context=context,
+            client_configuration=configuration,
+            persist_config=False,
+            temp_file_path=inline,
+        )
+    except ConfigException:
+        _check_context(path, context)
+        raise
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError("it is not built like a kubeconfig") from error
+    if not urllib3.util.parse_url(configuration.host).host:
+        raise ValueError("its cluster names no server")
+
+
+def _check_context(path: str, context: str | None) -> None:
+    """Raises ValueError naming the contexts that there are: the package does not."""
+    from kubernetes.config.kube_config import KubeConfigMerger
+
+    config = KubeConfigMerger(path).config.value  # type: ignore[no-untyped-call]
+    names = [str(entry["name"]) for entry in config["contexts"]]
+    wanted = context or config.get("current-context")
+    if wanted not in names:
+        which = f"no context {wanted!r}" if wanted else "no current-context"
+        raise ValueError(f"it has {which}; give --context, one of: {', '.join(names)}")
+
+
+def _refuse_unverified(source: str, configuration: Configuration) -> None:
+    if not configuration.verify_ssl:
+        raise ConfigurationError(
+            f"{source}: insecure-skip-tls-verify is set, and credentials would go to whoever "
+            "answers; give certificate-authority instead"
+        )
+
+
+def _tls(source: str, ca: str | None, certificate: str | None, key: str | None) -> ssl.SSLContext:
+    """What all connections use. Finds now what each would fail on. Raises ConfigurationError."""
+    tls = create_urllib3_context()
+    what = "certificate-authority"
+    try:
+        if ca:
+            tls.load_verify_locations(ca)
+        else:
+            tls.load_default_certs()
+        what = "client-certificate"
+        if certificate:
+            # A password, so that OpenSSL does not ask for one on the terminal.
+            tls.load_cert_chain(certificate, key, password="")
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{source}: its {what} cannot be used: {error}") from error
+    return tls
+
+
+@contextmanager
+def _complaints() -> Iterator[list[str]]:
+    """What the official package only logs: that an exec plugin failed, and why."""
+    heard: list[str] = []
+
+    def listen(record: logging.LogRecord) -> bool:
+        ours = record.module == "kube_config" and record.thread == threading.get_ident()
+        if ours:
+            heard.append(" ".join(record.getMessage().split()))
+        return not ours
+
+    root, quiet = logging.getLogger(), logging.NullHandler()
+    root.addHandler(quiet)  # without a handler, logging.error() would set one up for good
+    root.addFilter(listen)
+    try:
+        yield heard
+    finally:
+        root.removeFilter(listen)
+        root.removeHandler(quiet)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,281 @@
+"""What is known of the objects of one resource: JSON bytes and a small header for each.
+
+Guarantees: an object is never replaced by an older version of itself, except by a new list
+(after a restore of etcd, resourceVersions start again lower). A write of ours is in the store
+before the call that made it returns, and its resourceVersion is remembered, so that the watch
+event it causes can be told from everybody else's.
+
+What a header holds is `headers`' business, filling the store from the API `informer`'s, deciding
+what an Event means `predicates`'.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Generic, Protocol, TypeVar
+
+import attrs
+
+from actuator.codec import CUT
+from actuator.interface import Resource
+from actuator.meta import Raw
+from generic.kube.headers import (
+    ClusterHeader,
+    Event,
+    EventType,
+    Header,
+    Request,
+    as_dict,
+    as_unreadable,
+    cluster_header,
+    header,
+    request_of,
+)
+
+__all__ = [
+    "ClusterHeader",
+    "Entry",
+    "Event",
+    "EventType",
+    "Header",
+    "Request",
+    "Store",
+    "cluster_header",
+    "header",
+    "request_of",
+]
+
+
+class AnyHeader(Protocol):
+    """What the store itself reads of a header."""
+
+    @property
+    def uid(self) -> str:
+        """metadata.uid."""
+
+    @property
+    def resource_version(self) -> int:
+        """metadata.resourceVersion, a number."""
+
+
+_CUT = CUT.encode()
+_OWN_SECONDS = 60.0
+_DEAD_SECONDS = 600.0
+H = TypeVar("H", bound=AnyHeader)
+
+
+@attrs.frozen
+class Entry(Generic[H]):
+    """One object: its header, and its JSON without managedFields."""
+
+    header: H
+    raw: bytes
+    """Empty in a store of headers alone."""
+
+
+def _gone(request: Request, last: Entry[H], *, own: bool = False) -> Event[H]:
+    return Event(EventType.DELETED, request, last.header, None, own, last=last.raw)
+
+
+def _same(one: AnyHeader, other: AnyHeader) -> bool:
+    return one.resource_version == other.resource_version and one.uid == other.uid
+
+
+@attrs.frozen
+class _Dead(Generic[H]):
+    """An object that we know is gone before the watch does."""
+
+    last: Entry[H]
+    version: int
+    """At which it can have died at the earliest."""
+    since: float
+
+    @property
+    def uid(self) -> str:
+        return self.last.header.uid
+
+    def is_over(self, list_version: int) -> bool:
+        """Whether no older news of it can come any more."""
+        return self.version <= list_version or time.monotonic() - self.since > _DEAD_SECONDS
+
+
+class Store(Generic[H]):
+    """The objects of one resource, safe to use from any thread."""
+
+    def __init__(
+        self, resource: Resource, make_header: Callable[[Raw], H], *, headers_only: bool = False
+    ) -> None:
+        """`headers_only` keeps no bytes: for objects that only tell of something."""
+        self.resource = resource
+        self._make_header = make_header
+        self._headers_only = headers_only
+        self._lock = threading.Lock()
+        self._entries: dict[Request, Entry[H]] = {}
+        self._by_namespace: defaultdict[str, set[Request]] = defaultdict(set)
+        self._own: dict[Request, dict[int, float]] = {}  # versions, and when they were written
+        self._dead: dict[Request, _Dead[H]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, request: Request) -> Entry[H] | None:
+        """The entry, or None."""
+        return self._entries.get(request)
+
+    def requests(self, namespace: str | None = None) -> list[Request]:
+        """All keys, or those of one namespace."""
+        with self._lock:
+            if namespace is None:
+                return list(self._entries)
+            return list(self._by_namespace.get(namespace, ()))
+
+    def headers(self) -> list[tuple[Request, H]]:
+        """All keys with their headers."""
+        with self._lock:
+            return [(request, entry.header) for request, entry in self._entries.items()]
+
+    def is_own(self, request: Request, resource_version: int) -> bool:
+        """Whether that version of the object is one that we wrote."""
+        with self._lock:
+            return resource_version in self._own.get(request, ())
+
+    def observe(self, obj: Raw, *, relisted: bool = False) -> Event[H] | None:
+        """Takes in an object from a watch, or from a list; None when nothing changed."""
+        request = request_of(obj)
+        entry = self._entry(obj)
+        version = entry.header.resource_version
+        with self._lock:
+            old = self._entries.get(request)
+            own = self._take_own(request, version)
+            if self._is_dead(request, entry.header.uid):
+                return None  # the watch lags behind: we already know that it is gone
+            if old is not None and _same(old.header, entry.header):
+                return None
+            if relisted and old is not None and self._wrote_lately(request, old, version):
+                return None  # the list is older than our write; the watch will go on from there
+            if old is None or relisted or old.header.resource_version < version:
+                self._put(request, entry)
+        if old is None or old.header.uid != entry.header.uid:  # another object of the same name
+            return Event(EventType.ADDED, request, None, entry.header, own)
+        late = old.header.resource_version > version and not relisted
+        return Event(EventType.MODIFIED, request, old.header, entry.header, own, late)
+
+    def observe_deleted(self, obj: Raw) -> Event[H] | None:
+        """Takes in a DELETED watch event; None when that object was not in the store.
+
+        One that we knew of is told of here too, as our own doing: others may wait for it.
+        """
+        request = request_of(obj)
+        uid = str(as_dict(obj.get("metadata")).get("uid") or "")
+        with self._lock:
+            if self._is_dead(request, uid):
+                return _gone(request, self._dead.pop(request).last, own=True)
+            old = self._entries.get(request)
+            if old is None or (uid and old.header.uid != uid):
+                return None
+            self._drop(request)
+        return _gone(request, old)
+
+    def prune(self, listed: Iterable[Request], list_version: int) -> list[Event[H]]:
+        """Drops what a complete list did not contain: deletions that no watch told us of.
+
+        Also tells of those that we knew of, and no watch will tell of any more.
+        """
+        kept = set(listed)
+        events: list[Event[H]] = []
+        with self._lock:
+            for request, dead in list(self._dead.items()):
+                here = self._entries.get(request)
+                is_older = here is None and request in kept  # than the object's end: it is in it
+                if dead.is_over(list_version) and not is_older:
+                    del self._dead[request]
+                    if here is None or here.header.uid != dead.uid:
+                        events.append(_gone(request, dead.last, own=True))
+            for request, entry in list(self._entries.items()):
+                if request not in kept and not self._wrote_lately(request, entry, list_version):
+                    self._drop(request)
+                    events.append(_gone(request, entry))
+        return events
+
+    def written(self, obj: Raw) -> tuple[Entry[H], Event[H]]:
+        """Takes in the answer to a write of ours, and remembers its resourceVersion."""
+        request = request_of(obj)
+        entry = self._entry(obj)
+        version = entry.header.resource_version
+        meta = as_dict(obj.get("metadata"))
+        gone = meta.get("deletionTimestamp") is not None and not meta.get("finalizers")
+        with self._lock:
+            old = self._entries.get(request)
+            if not gone:  # of what is gone no watch event is expected that could be ours
+                self._own.setdefault(request, {})[version] = time.monotonic()
+            same = old is not None and old.header.uid == entry.header.uid
+            if gone and same:
+                self._bury(request, entry, version)
+            elif old is not None and old.header.resource_version < version:
+                self._put(request, entry)
+        before = old.header if old is not None and same else None
+        return entry, Event(EventType.MODIFIED, request, before, entry.header, True)
+
+    def forget(self, request: Request, uid: str) -> None:
+        """Drops the object with that uid: the API server just said that it does not exist."""
+        with self._lock:
+            old = self._entries.get(request)
+            if old is not None and old.header.uid == uid:
+                self._bury(request, old, old.header.resource_version + 1)
+
+    def _entry(self, obj: Raw) -> Entry[H]:
+        if self._headers_only:
+            return Entry(self._make_header(obj), b"")
+        meta = obj.get("metadata")
+        if isinstance(meta, dict):
+            meta.pop("managedFields", None)
+        raw = json.dumps(obj, separators=(",", ":"), ensure_ascii=False).encode()
+        header = self._make_header(obj)
+        return Entry(as_unreadable(header) if _CUT in raw else header, raw)
+
+    def _put(self, request: Request, entry: Entry[H]) -> None:
+        self._entries[request] = entry
+        self._by_namespace[request.namespace].add(request)
+
+    def _bury(self, request: Request, last: Entry[H], version: int) -> None:
+        """Drops the object, and remembers that older news of it may still come."""
+        self._drop(request)
+        self._dead[request] = _Dead(last, version, time.monotonic())
+
+    def _is_dead(self, request: Request, uid: str) -> bool:
+        dead = self._dead.get(request)
+        return dead is not None and dead.uid == uid and not dead.is_over(0)
+
+    def _drop(self, request: Request) -> None:
+        self._entries.pop(request, None)
+        self._own.pop(request, None)
+        keys = self._by_namespace.get(request.namespace)
+        if keys is not None:
+            keys.discard(request)
+            if not keys:
+                del self._by_namespace[request.namespace]
+
+    def _take_own(self, request: Request, version: int) -> bool:
+        """Whether `version` is ours; forgets those that the watch has now passed."""
+        own = self._own.get(request)
+        if own is None:
+            return False
+        mine = version in own
+        for passed in [v for v in own if v < version]:
+            del own[passed]
+        if not own:
+            del self._own[request]
+        return mine
+
+    def _wrote_lately(self, request: Request, entry: Entry[H], version: int) -> bool:
+        """Whether the store has a fresh write of ours that is newer than `version`.
+
+        Not for ever: after a restore of etcd the versions of a list are lower for good.
+        """
+        written = self._own.get(request, {}).get(entry.header.resource_version)
+        newer = entry.header.resource_version > version
+        return newer and written is not None and time.monotonic() - written < _OWN_SECONDS

@@ -1,0 +1,193 @@
+"""GenericBackupEntry: hands a backup's credentials to the shoot's etcd.
+
+Flow of reconcile and restore: technical ID from the entry's name → the shoot's namespace, if it
+is there and stays → the credentials of spec.secretRef, through the author's hook → a Secret for
+etcd-druid. `generic.reconciler.behaviours` guards the Secret that spec.secretRef names (Gardener
+documentation, "BackupEntry"; extension library, `backupentry/genericactuator`).
+
+Guarantees: a Secret that another BackupEntry made is never deleted, and labels or annotations
+that others put on ours do not survive. Every write tests what it was built upon.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+
+from actuator.cluster import Cluster
+from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
+from actuator.interface import Actuator, Context, Permission, Resource
+from actuator.meta import Base64, Raw
+from actuator.v1alpha1 import BackupEntry
+from generic.kube.finalizers import Stale, patch_tested
+from generic.kube.patches import add, test
+
+__all__ = ["CREATED_BY", "GenericBackupEntry", "technical_id_and_uid"]
+
+CREATED_BY = "backup.gardener.cloud/created-by"
+_SECRETS = Resource("v1", "secrets")
+_NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+_SOURCE = "source-"
+_SECRET = "etcd-backup"  # noqa: S105 - a name
+_BUCKET = "bucketName"
+
+_IDENTITY = "workloadidentity.security.gardener.cloud"
+_PURPOSE = ("security.gardener.cloud/purpose", "workload-identity-token-requestor")
+_IDENTITY_LABELS = (_PURPOSE[0], f"{_IDENTITY}/provider")
+_IDENTITY_ANNOTATIONS = tuple(
+    f"{_IDENTITY}/{part}" for part in ("name", "namespace", "context-object")
+)
+_CONFIG, _TOKEN = "config", "token"
+_LOOK_AGAIN = 1.0
+
+SecretData = Mapping[str, bytes]
+
+
+def technical_id_and_uid(name: str) -> tuple[str, str]:
+    """The shoot's technical ID and UID in a BackupEntry's name, `[source-]<technical ID>--<uid>`.
+
+    A technical ID contains "--" itself, so the last one divides. Raises ConfigurationError.
+    """
+    technical_id, divider, uid = name.removeprefix(_SOURCE).rpartition("--")
+    if not divider or not technical_id or not uid:
+        raise ConfigurationError(
+            f"BackupEntry {name}: metadata.name says no shoot; "
+            "it has to be <technical ID>--<UID of the shoot>"
+        )
+    return technical_id, uid
+
+
+class GenericBackupEntry(Actuator[BackupEntry]):
+    """A BackupEntry of any provider: the author says what etcd needs, and how backups go."""
+
+    permissions = (
+        Permission(api_version="v1", resource="namespaces", verbs=["get"]),
+        Permission(
+            api_version="v1", resource="secrets", verbs=["get", "create", "patch", "delete"]
+        ),
+    )
+
+    @abstractmethod
+    def etcd_secret_data(
+        self, ctx: Context, entry: BackupEntry, data: dict[str, bytes], /
+    ) -> SecretData:
+        """What etcd's backup needs, from the credentials in `data` with bucketName added."""
+
+    @abstractmethod
+    def delete_entry(self, ctx: Context, entry: BackupEntry, /) -> None:
+        """Afterwards the backups of this entry are gone. What is gone already is success."""
+
+    def reconcile(self, ctx: Context, entry: BackupEntry, cluster: Cluster, /) -> None:
+        """Afterwards etcd has its credentials, if the shoot's namespace is there to stay."""
+        namespace, _ = technical_id_and_uid(entry.metadata.name)
+        if not _stays(ctx, namespace):
+            return
+        given = _get(ctx, entry.spec.secret_ref.name, entry.spec.secret_ref.namespace)
+        if given is None:
+            raise ConfigurationError(
+                f"BackupEntry {entry.key}: spec.secretRef names no Secret; create it"
+            )
+        data = {key: Base64(value).decode_bytes() for key, value in _data(given).items()}
+        data[_BUCKET] = entry.spec.bucket_name.encode()
+        wanted = dict(self.etcd_secret_data(ctx, entry, data))
+        _write(ctx, entry, _manifest(entry, namespace, given, wanted))
+
+    def delete(self, ctx: Context, entry: BackupEntry, cluster: Cluster, /) -> None:
+        """Afterwards etcd has no credentials any more, and the backups are gone."""
+        namespace, _ = technical_id_and_uid(entry.metadata.name)
+        existing = _get(ctx, _name(entry), namespace)
+        if existing is not None and _creator(existing) in ("", entry.metadata.name):
+            try:
+                uid = existing["metadata"]["uid"]
+                ctx.client.delete(_SECRETS, _name(entry), namespace, uid=uid)
+            except (NotFound, Conflict):
+                pass  # gone, or somebody's new one
+        self.delete_entry(ctx, entry)
+
+
+def _name(entry: BackupEntry) -> str:
+    return f"{_SOURCE if entry.metadata.name.startswith(_SOURCE) else ''}{_SECRET}"
+
+
+def _stays(ctx: Context, namespace: str) -> bool:
+    try:
+        meta = ctx.client.get(_NAMESPACES, namespace)["metadata"]
+    except NotFound:
+        return False
+    return meta.get("deletionTimestamp") is None
+
+
+def _get(ctx: Context, name: str, namespace: str) -> Raw | None:
+    try:
+        return ctx.client.get(_SECRETS, name, namespace)
+    except NotFound:
+        return None
+
+
+def _data(secret: Raw) -> dict[str, str]:
+    return dict(secret.get("data") or {})
+
+
+def _creator(secret: Raw) -> str:
+    return str((secret["metadata"].get("annotations") or {}).get(CREATED_BY, ""))
+
+
+def _manifest(entry: BackupEntry, namespace: str, given: Raw, wanted: dict[str, bytes]) -> Raw:
+    """The Secret as it should be; a workload identity's token requestor has to find it again."""
+    labels: dict[str, str] = given["metadata"].get("labels") or {}
+    annotations: dict[str, str] = given["metadata"].get("annotations") or {}
+    identity = labels.get(_PURPOSE[0]) == _PURPOSE[1]
+    kept_labels = {key: labels[key] for key in _IDENTITY_LABELS if key in labels}
+    kept = {key: annotations[key] for key in _IDENTITY_ANNOTATIONS if key in annotations}
+    data = {key: Base64.encode_bytes(value) for key, value in wanted.items()}
+    if identity and _CONFIG in _data(given):
+        data[_CONFIG] = Base64(_data(given)[_CONFIG])
+    if identity:
+        data.pop(_TOKEN, None)  # the requestor writes one for this Secret
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": _name(entry),
+            "namespace": namespace,
+            "labels": kept_labels if identity else {},
+            "annotations": {CREATED_BY: entry.metadata.name, **(kept if identity else {})},
+        },
+        "type": "Opaque",
+        "data": data,
+    }
+
+
+def _write(ctx: Context, entry: BackupEntry, wanted: Raw) -> None:
+    meta = wanted["metadata"]
+    existing = _get(ctx, meta["name"], meta["namespace"])
+    try:
+        if existing is None:
+            ctx.client.create(_SECRETS, wanted)
+        elif changes := _changes(existing, wanted):
+            was = existing["metadata"]
+            tests = [
+                test("/metadata/uid", was["uid"]),
+                test("/metadata/resourceVersion", was["resourceVersion"]),
+            ]
+            patch = [*tests, *changes]
+            patch_tested(ctx.client, _SECRETS, meta["name"], meta["namespace"], patch)
+    except (AlreadyExists, NotFound, Stale) as error:
+        name = f"{meta['namespace']}/{meta['name']}"
+        raise RequeueAfter(
+            _LOOK_AGAIN, f"Secret {name} of BackupEntry {entry.key} changed meanwhile"
+        ) from error
+
+
+def _changes(existing: Raw, wanted: Raw) -> list[Raw]:
+    """What turns one Secret into the other; a token that was requested for it stays."""
+    was, data = _data(existing), dict(wanted["data"])
+    if wanted["metadata"]["labels"].get(_PURPOSE[0]) == _PURPOSE[1] and _TOKEN in was:
+        data[_TOKEN] = was[_TOKEN]
+    changes = [add("/data", data)] if was != data else []
+    before, after = existing["metadata"], wanted["metadata"]
+    return changes + [
+        add(f"/metadata/{part}", after[part])
+        for part in ("labels", "annotations")
+        if (before.get(part) or {}) != after[part]
+    ]

@@ -1,0 +1,6 @@
+"""Charts as manifests, rendered by the real helm without a cluster, and where helm comes from."""
+
+from generic.library.charts.helm import HelmNotFound, find_helm, helm_environment
+from generic.library.charts.render import Chart, render, said_of_chart
+
+__all__ = ["Chart", "HelmNotFound", "find_helm", "helm_environment", "render", "said_of_chart"]

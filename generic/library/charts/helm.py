@@ -1,0 +1,75 @@
+"""The program helm: found, or built into the cache.
+
+The order: the file that `ACTUATOR_HELM` names, then PATH, then our cache, then a build from the
+module below `assets/` (`generic.library.programs`). helm gets nothing of the user's configuration.
+Not here: what helm is used for (render.py).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from generic.library.programs.cache import Progress
+from generic.library.programs.errors import BuildFailed, EnvtestError
+from generic.library.programs.golang import GoModule, GoNotFound, cached_programs, required_version
+
+__all__ = ["HelmNotFound", "find_helm", "helm_environment", "helm_module"]
+
+_VARIABLE = "ACTUATOR_HELM"
+_MODULE = "helm.sh/helm/v3"
+_ASSETS = Path(__file__).with_name("assets") / "helm"
+
+
+class HelmNotFound(EnvtestError):
+    """There is no helm, and it cannot be built."""
+
+
+def find_helm(progress: Progress) -> Path:
+    """The path of helm. Raises HelmNotFound, which names the ways to come by it."""
+    if given := os.environ.get(_VARIABLE):
+        return _given(given)
+    if found := shutil.which("helm"):
+        return Path(found).absolute()
+    module = helm_module()
+    try:
+        return cached_programs(module, progress) / "helm"
+    except (GoNotFound, BuildFailed) as error:
+        raise HelmNotFound(
+            f"cannot build helm: {error}\n"
+            "Do one of these:\n"
+            f"- install helm, version 3, on PATH, or name its file in {_VARIABLE};\n"
+            f"- install Go {'.'.join(map(str, module.go_version))} or later, on PATH;\n"
+            "- bring Go in with Python: pip install 'gardener-actuator[envtest]'.\n"
+            "Building fetches modules from GOPROXY."
+        ) from error
+
+
+def helm_module() -> GoModule:
+    """Helm, at the version that its go.mod pins; it knows the Kubernetes that it is built with."""
+    version = required_version(_ASSETS, _MODULE)
+    kubernetes_minor = required_version(_ASSETS, "k8s.io/client-go").split(".")[1]
+    told = {
+        "internal/version.version": version,
+        "pkg/chartutil.k8sVersionMajor": "1",
+        "pkg/chartutil.k8sVersionMinor": kubernetes_minor,
+    }
+    flags = (f"-X {_MODULE}/{name}={value}" for name, value in told.items())
+    programs = {"helm": f"{_MODULE}/cmd/helm"}
+    return GoModule(f"helm-{version}", _ASSETS, programs, ("-s", "-w", *flags))
+
+
+def helm_environment(folder: Path) -> dict[str, str]:
+    """Nothing of the user's: no plugins, no repositories, no cluster. `folder` is helm's own."""
+    homes = {
+        f"HELM_{name}_HOME": str(folder / name.lower()) for name in ("CACHE", "CONFIG", "DATA")
+    }
+    return {"HOME": str(folder), "KUBECONFIG": os.devnull, "PATH": os.defpath, **homes}
+
+
+def _given(value: str) -> Path:
+    path = Path(value).absolute()
+    if not (path.is_file() and os.access(path, os.X_OK)):
+        raise HelmNotFound(f"{_VARIABLE}={value}: there is no such program")
+    return path

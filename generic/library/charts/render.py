@@ -1,0 +1,165 @@
+"""What helm makes of a chart: manifests, without a cluster and without a network.
+
+Values go through a pipe, never into arguments or files, and helm gets folders of its own. What
+helm says of an error may quote values, and these may be secrets: only what is known to come from
+the chart itself is repeated.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import yaml
+
+from actuator.errors import ActuatorError
+from actuator.meta import Raw
+from generic.library.charts.helm import HelmNotFound, find_helm, helm_environment
+from generic.library.imagevector import ImageSource
+
+__all__ = ["Chart", "render", "said_of_chart"]
+
+logger = logging.getLogger(__name__)
+
+_SECONDS = 60.0
+_FROM_THE_CHART = re.compile(
+    r"Chart\.yaml file is missing"
+    r"|chart requires kubeVersion: [^\n]*"
+    r"|missing in charts/ directory: [\w, .-]+"
+    r"|values don't meet the specifications of the schema"
+    r"|YAML parse error on [\w./-]+"
+    r"|[\w./-]+\.(?:yaml|yml|json|tpl|txt):\d+(?::\d+)?"
+    r"|at <[^>]*>"
+    r"|nil pointer evaluating [\w.{} ]+"
+    r"|function \"\w+\" not defined"
+)
+
+
+@attrs.frozen(kw_only=True)
+class Chart:
+    """A chart, and what it is rendered with.
+
+    `path` is a folder of the file system or of a package (`importlib.resources.files`), or a
+    packed chart; what the chart depends on has to be inside. Templates see `namespace` and `name`
+    as .Release.Namespace and .Release.Name.
+    """
+
+    path: Path | Traversable
+    namespace: str
+    values: Raw = attrs.field(factory=dict, repr=False)
+    name: str = "extension"
+    images: Iterable[ImageSource] = ()
+    """Templates see their references by name, as .Values.images."""
+
+
+def render(chart: Chart, kubernetes_version: str) -> list[Raw]:
+    """The manifests of `chart` for a cluster of that version, in helm's order of installation.
+
+    Hooks are left out: nobody would run them. Raises ActuatorError, in one sentence and without
+    any value in it.
+    """
+    with tempfile.TemporaryDirectory(prefix="actuator-helm-") as folder:
+        path = _on_disk(chart.path, Path(folder))
+        output = _template(chart, path, kubernetes_version, Path(folder))
+    try:
+        documents = [document for document in yaml.load_all(output, _Loader) if document]
+    except yaml.YAMLError:  # its text would quote the manifest
+        raise ActuatorError(f"Chart {chart.path.name}: what helm renders is no YAML") from None
+    if not all(isinstance(document, dict) for document in documents):
+        raise ActuatorError(f"Chart {chart.path.name}: it renders something that is no object")
+    return documents
+
+
+def _template(chart: Chart, path: Path, kubernetes_version: str, folder: Path) -> str:
+    command: list[str | Path] = [_helm(chart), "template", chart.name, path]
+    images = {image.name: image.reference for image in chart.images}
+    command += ["--namespace", chart.namespace, "--values", "-", "--include-crds", "--no-hooks"]
+    if kubernetes_version:
+        command += ["--kube-version", kubernetes_version]
+    try:
+        done = subprocess.run(
+            command,
+            input=json.dumps({"images": images, **chart.values}),
+            capture_output=True,
+            check=False,
+            env=helm_environment(folder),
+            text=True,
+            timeout=_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        problem = f"helm takes more than {_SECONDS:.0f} s"
+    except OSError as error:
+        problem = f"helm cannot be run: {error.strerror}"
+    else:
+        if done.returncode == 0:
+            return done.stdout
+        said = said_of_chart(done.stderr, path)
+        problem = said or "helm refuses it; `helm template` with the same values says why"
+    raise ActuatorError(f"Chart {chart.path.name} cannot be rendered: {problem}") from None
+
+
+def _helm(chart: Chart) -> Path:
+    try:
+        return find_helm(logger.info)
+    except HelmNotFound as error:
+        text = " ".join(str(error).split())
+        raise ActuatorError(f"Chart {chart.path.name} cannot be rendered: {text}") from error
+
+
+def said_of_chart(stderr: str, path: Path) -> str:
+    """What helm says of the chart at `path`, as far as it cannot be a value; "" for nothing."""
+    said = _FROM_THE_CHART.findall(stderr.replace(str(path), path.name))
+    return ", ".join(dict.fromkeys(" ".join(text.split()) for text in said))
+
+
+def _on_disk(path: Path | Traversable, folder: Path) -> Path:
+    """The chart where helm can read it; absolute, so that it is never taken for a URL."""
+    if not (path.is_dir() or path.is_file()):
+        raise ActuatorError(f"Chart {path.name} cannot be rendered: there is no {path}")
+    if isinstance(path, Path):
+        return path.absolute()
+    return _unpack(path, folder / "chart" / path.name)
+
+
+def _unpack(source: Traversable, target: Path) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_file():
+        target.write_bytes(source.read_bytes())
+        return target
+    target.mkdir()
+    for entry in source.iterdir():
+        _unpack(entry, target / entry.name)
+    return target
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as Go reads it: no dates, and no numbers of base 60."""
+
+
+def _resolvers() -> dict[str, list[tuple[str, Any]]]:
+    other = {"timestamp", "int", "float", "value"}
+    return {
+        first: [(tag, pattern) for tag, pattern in pairs if tag.rpartition(":")[2] not in other]
+        for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+_Loader.yaml_implicit_resolvers = _resolvers()
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:int",
+    re.compile(r"[-+]?(?:0b[01_]+|0[0-7_]*|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$"),
+    list("-+0123456789"),
+)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$|[-+]?\.inf$|\.nan$"),
+    list("-+0123456789."),
+)

@@ -1,0 +1,6 @@
+"""GenericControlPlane: a ControlPlane actuator of which an author fills in the manifests."""
+
+from generic.library.controlplane.actuator import GenericControlPlane
+from generic.library.controlplane.parts import Manifests, Part, Secrets, Situation, checksum_of
+
+__all__ = ["GenericControlPlane", "Manifests", "Part", "Secrets", "Situation", "checksum_of"]

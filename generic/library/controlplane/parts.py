@@ -1,0 +1,136 @@
+"""The parts of a control plane: what they are called, where they go, and what a hook is told.
+
+Names, order and classes are those of Gardener's generic ControlPlane actuator, so that its other
+parts (gardenlet, the webhooks of extensions) find what they expect.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+import attrs
+
+from actuator.cluster import Cluster
+from actuator.errors import ConfigurationError
+from actuator.interface import Context
+from actuator.meta import Raw
+from actuator.v1alpha1 import ControlPlane
+from generic.library.charts import Chart
+from generic.library.secrets import Config, Issued
+
+__all__ = [
+    "CONFIG",
+    "CRDS",
+    "EVERY_PART",
+    "KEPT_ON_MIGRATION",
+    "SEED",
+    "SHOOT",
+    "STORAGE_CLASSES",
+    "WEBHOOKS",
+    "Manifests",
+    "Part",
+    "Secrets",
+    "Situation",
+    "checksum_of",
+    "checksums_of",
+]
+
+Manifests = Chart | Iterable[Raw]
+"""What a hook returns: a chart, or the objects themselves."""
+
+
+class Secrets(Protocol):
+    """Certificates and keys that are generated, kept and renewed in the shoot's namespace.
+
+    `generic.library.secrets.SecretsManager` is one.
+    """
+
+    def ensure(self, configs: Sequence[Config], /) -> Mapping[str, Issued]:
+        """Afterwards a Secret exists for each config; what there is, by the config's name."""
+
+    def cleanup(self) -> None:
+        """Deletes those that this manager made and was not asked for since it was opened."""
+
+
+@attrs.frozen
+class Part:
+    """One ManagedResource of a control plane."""
+
+    name: str
+    in_seed: bool = False
+    overwrite_annotations: bool = False
+
+
+CONFIG = Part("extension-controlplane-configuration-seed", in_seed=True)
+SEED = Part("extension-controlplane-seed", in_seed=True)
+SHOOT = Part("extension-controlplane-shoot")
+CRDS = Part("extension-controlplane-shoot-crds")
+STORAGE_CLASSES = Part("extension-controlplane-storageclasses", overwrite_annotations=True)
+WEBHOOKS = Part("extension-controlplane-shoot-webhooks")
+
+EVERY_PART = (STORAGE_CLASSES, CRDS, SHOOT, SEED, CONFIG, WEBHOOKS)
+"""In the order of deletion."""
+
+KEPT_ON_MIGRATION = (SHOOT, CRDS, STORAGE_CLASSES)
+"""Their objects stay in the shoot when another seed takes over."""
+
+
+@attrs.frozen(kw_only=True)
+class Situation:
+    """What a hook decides upon."""
+
+    ctx: Context
+    control_plane: ControlPlane
+    cluster: Cluster
+    secrets: Mapping[str, Issued] = attrs.field(factory=dict, repr=False)
+    """The generated Secrets, by the name of their config."""
+    checksums: Mapping[str, str] = attrs.field(factory=dict)
+    """Of the Secret that spec.secretRef names, and of each ConfigMap and Secret of `config`."""
+    scaled_down: bool = False
+    """Whether the shoot is hibernated and its kube-apiserver runs no more."""
+
+    @property
+    def namespace(self) -> str:
+        """The shoot's namespace in the seed."""
+        return self.control_plane.metadata.namespace
+
+    def replicas(self, wanted: int) -> int:
+        """`wanted`, or 0 where the control plane of a hibernated shoot sleeps."""
+        return self.cluster.control_plane_replicas(wanted, scaled_down=self.scaled_down)
+
+    def checksum(self, name: str) -> str:
+        """Of a Secret or ConfigMap, hexadecimal: in a pod's annotation it rolls the pod on change.
+
+        `name` is that of a generated Secret's config, of the Secret of spec.secretRef, or of an
+        object of the part `config`. Raises ConfigurationError where there is none.
+        """
+        if name in self.checksums:
+            return self.checksums[name]
+        if name not in self.secrets:
+            raise ConfigurationError(
+                f"ControlPlane {self.control_plane.key}: {name!r} is neither the Secret of "
+                "spec.secretRef, nor a generated Secret, nor part of the configuration; create it"
+            )
+        data = sorted(self.secrets[name].items())
+        return hashlib.sha256(repr(data).encode()).hexdigest()
+
+
+def checksum_of(data: Mapping[str, str]) -> str:
+    """SHA-256 of the `data` of a ConfigMap, or of a Secret as the API returns it (base64).
+
+    Equal to that of Gardener's Go library (`ComputeChecksum` in `pkg/utils`): a take-over does
+    not roll pods because of it.
+    """
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
+    for character in "&<>\u2028\u2029":  # Go escapes them
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def checksums_of(manifests: Iterable[Raw]) -> dict[str, str]:
+    """Those of the ConfigMaps and Secrets among them, by name."""
+    found = (one for one in manifests if one["kind"] in ("ConfigMap", "Secret"))
+    return {one["metadata"]["name"]: checksum_of(one.get("data") or {}) for one in found}

@@ -1,0 +1,41 @@
+"""Health checks: what the objects of a kind look like from outside, as conditions in their status.
+
+An author says what to check, `HealthChecks`; the manager runs a `HealthReconciler` for it, beside
+the reconciler that runs the actuator. Probes of the process itself are `generic.controller.health`.
+"""
+
+from generic.library.healthchecks.builtin import (
+    daemon_set,
+    deployment,
+    machines,
+    managed_resource,
+    stateful_set,
+)
+from generic.library.healthchecks.model import (
+    SHOOT_ACCESS,
+    Check,
+    HealthChecks,
+    HealthContext,
+    HealthResult,
+    HealthStatus,
+)
+from generic.library.healthchecks.reconciler import HealthReconciler, wants_check
+from generic.library.healthchecks.shoots import ShootClients, ShootUnreachable
+
+__all__ = [
+    "SHOOT_ACCESS",
+    "Check",
+    "HealthChecks",
+    "HealthContext",
+    "HealthReconciler",
+    "HealthResult",
+    "HealthStatus",
+    "ShootClients",
+    "ShootUnreachable",
+    "daemon_set",
+    "deployment",
+    "machines",
+    "managed_resource",
+    "stateful_set",
+    "wants_check",
+]

@@ -1,0 +1,200 @@
+"""Checks that most extensions need: an object exists, and its status says that it is well.
+
+What healthy means is what Gardener's health package means by it (pkg/utils/kubernetes/health).
+Each of these is found in the seed, in the namespace of the checked object, or, where
+`shoot_namespace` is given, in that namespace of the shoot.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import attrs
+
+from actuator.errors import ErrorCode, NotFound
+from actuator.interface import Permission, Resource
+from actuator.meta import Raw
+from generic.library.healthchecks.model import SHOOT_ACCESS, HealthContext, HealthResult
+from generic.library.managedresources import MANAGED_RESOURCES
+
+__all__ = ["daemon_set", "deployment", "machines", "managed_resource", "stateful_set"]
+
+_APPS = "apps/v1"
+_MACHINE_DEPLOYMENTS = Resource("machine.sapcloud.io/v1alpha1", "machinedeployments")
+_CONFIGURATION_PROBLEM = re.compile("error during apply of object .* is invalid:", re.IGNORECASE)
+
+Problem = Callable[[Raw], str | None]
+"""What is wrong with an object, or None."""
+
+
+def managed_resource(name: str) -> ObjectCheck:
+    """The ManagedResource `name` was applied, as it is now, and what it contains is healthy."""
+    needs = {"ResourcesApplied": "True", "ResourcesHealthy": "True"}
+    return ObjectCheck(
+        "managed resource", MANAGED_RESOURCES, name, "", lambda obj: _problem(obj, needs), _codes
+    )
+
+
+def deployment(name: str, *, shoot_namespace: str = "") -> ObjectCheck:
+    """The Deployment `name` is available and not stuck in a roll-out."""
+    resource = Resource(_APPS, "deployments")
+    return ObjectCheck("deployment", resource, name, shoot_namespace, _deployment_problem)
+
+
+def stateful_set(name: str, *, shoot_namespace: str = "") -> ObjectCheck:
+    """The StatefulSet `name` has all its replicas ready."""
+    resource = Resource(_APPS, "statefulsets")
+    return ObjectCheck("stateful set", resource, name, shoot_namespace, _stateful_set_problem)
+
+
+def daemon_set(name: str, *, shoot_namespace: str = "") -> ObjectCheck:
+    """The DaemonSet `name` has no more pods unavailable than its update strategy allows."""
+    resource = Resource(_APPS, "daemonsets")
+    return ObjectCheck("daemon set", resource, name, shoot_namespace, _daemon_set_problem)
+
+
+def machines() -> MachinesCheck:
+    """No machine failed, and every MachineDeployment in the object's namespace is healthy.
+
+    What Gardener's check of nodes comes down to: the thresholds it has for scaling are not used.
+    """
+    return MachinesCheck()
+
+
+def _no_codes(_detail: str) -> tuple[ErrorCode, ...]:
+    return ()
+
+
+@attrs.frozen
+class ObjectCheck:
+    """Healthy where the object is there and has no problem."""
+
+    what: str
+    resource: Resource
+    name: str
+    shoot_namespace: str
+    problem: Problem
+    codes: Callable[[str], Sequence[ErrorCode]] = _no_codes
+
+    @property
+    def permissions(self) -> tuple[Permission, ...]:
+        """What is read in the seed."""
+        return (SHOOT_ACCESS if self.shoot_namespace else _read(self.resource, "get"),)
+
+    def __call__(self, ctx: HealthContext) -> HealthResult:
+        """See HealthCheck. Raises ApiError where the object could not be read."""
+        client = ctx.shoot if self.shoot_namespace else ctx.seed
+        namespace = self.shoot_namespace or ctx.namespace
+        label = f'{self.what} "{self.name}" in namespace "{namespace}"'
+        try:
+            obj = client.get(self.resource, self.name, namespace)
+        except NotFound:
+            return HealthResult.unhealthy(f"{label} not found")
+        problem = self.problem(obj)
+        if problem is None:
+            return HealthResult.healthy()
+        detail = f"{label} is unhealthy: {problem}"
+        return HealthResult.unhealthy(detail, self.codes(detail))
+
+
+@attrs.frozen
+class MachinesCheck:
+    """See `machines`."""
+
+    @property
+    def permissions(self) -> tuple[Permission, ...]:
+        """What is read in the seed."""
+        return (_read(_MACHINE_DEPLOYMENTS, "list"),)
+
+    def __call__(self, ctx: HealthContext) -> HealthResult:
+        """See HealthCheck. Raises ApiError."""
+        found = ctx.seed.list(_MACHINE_DEPLOYMENTS, ctx.namespace)
+        problems = (problem for one in found for problem in _machine_problems(one))
+        for problem in problems:
+            return HealthResult.unhealthy(problem)
+        return HealthResult.healthy()
+
+
+def _read(resource: Resource, verb: str) -> Permission:
+    return Permission(api_version=resource.api_version, resource=resource.plural, verbs=[verb])
+
+
+def _codes(detail: str) -> tuple[ErrorCode, ...]:
+    """What the user wrote is wrong where the API server refused an object as invalid."""
+    problem = _CONFIGURATION_PROBLEM.search(detail)
+    return (ErrorCode.ERR_CONFIGURATION_PROBLEM,) if problem else ()
+
+
+def _problem(
+    obj: Raw, needs: Mapping[str, str], may: Mapping[str, str] | None = None
+) -> str | None:
+    """What is wrong: seen too long ago, or a condition is not as it has to be.
+
+    `needs` have to be there with that status; `may` only where they are there.
+    """
+    observed = _status(obj).get("observedGeneration") or 0
+    generation = obj["metadata"].get("generation") or 0
+    if observed < generation:
+        return f"observed generation outdated ({observed}/{generation})"
+    conditions = {str(c.get("type")): c for c in _status(obj).get("conditions") or ()}
+    missing = next((type for type in needs if type not in conditions), None)
+    if missing is not None:
+        return f'condition "{missing}" is missing'
+    for type, wanted in {**needs, **(may or {})}.items():
+        found = conditions.get(type)
+        if found is not None and found.get("status") != wanted:
+            why = f"{found.get('reason')}: {found.get('message')}"
+            status = found.get("status")
+            return (
+                f'condition "{type}" has invalid status {status} (expected {wanted}) due to {why}'
+            )
+    return None
+
+
+def _deployment_problem(obj: Raw) -> str | None:
+    return _problem(obj, {"Available": "True"}, {"Progressing": "True", "ReplicaFailure": "False"})
+
+
+def _stateful_set_problem(obj: Raw) -> str | None:
+    wanted = obj["spec"].get("replicas", 1)
+    ready = _status(obj).get("readyReplicas") or 0
+    few = f"not enough ready replicas ({ready}/{wanted})" if ready < wanted else None
+    return _problem(obj, {}) or few
+
+
+def _daemon_set_problem(obj: Raw) -> str | None:
+    status = _status(obj)
+    unavailable = status.get("numberUnavailable") or 0
+    allowed = _max_unavailable(obj, status.get("desiredNumberScheduled") or 0)
+    if unavailable > allowed:
+        many = f"too many unavailable pods found ({unavailable}, only {allowed} allowed)"
+        return _problem(obj, {}) or many
+    return _problem(obj, {})
+
+
+def _max_unavailable(obj: Raw, desired: int) -> int:
+    """How many pods may be missing during an update: a number, or a share rounded down."""
+    strategy = obj["spec"].get("updateStrategy") or {}
+    value = (strategy.get("rollingUpdate") or {}).get("maxUnavailable") or 0
+    if isinstance(value, str) and value.endswith("%"):
+        return math.floor(desired * float(value[:-1]) / 100)
+    return int(value)
+
+
+def _machine_problems(obj: Raw) -> Iterator[str]:
+    meta = obj["metadata"]
+    for machine in _status(obj).get("failedMachines") or ():
+        why = (machine.get("lastOperation") or {}).get("description")
+        yield f'machine "{machine.get("name")}" failed: {why}'
+    may = {"Progressing": "True", "ReplicaFailure": "False", "Frozen": "False"}
+    problem = _problem(obj, {"Available": "True"}, may)
+    if problem is not None:
+        label = f'machine deployment "{meta["name"]}" in namespace "{meta["namespace"]}"'
+        yield f"{label} is unhealthy: {problem}"
+
+
+def _status(obj: Raw) -> Raw:
+    status: Raw = obj.get("status") or {}
+    return status

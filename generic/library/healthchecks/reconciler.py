@@ -1,0 +1,192 @@
+"""HealthReconciler: runs the checks of one object, and writes what they say as its conditions.
+
+Flow: request → object as the store knows it → checks, side by side → conditions → one patch.
+
+Guarantees:
+- Only conditions of the registered types are touched, by a JSON patch that tests the object's
+  uid and the conditions as they were read. Go's library writes the whole status with Update, and
+  so conflicts with the reconciler of the same object; here neither loses what the other wrote.
+- Nothing is written where nothing changed. Times are no reason to write: whether reports are
+  stale gardenlet judges by the heartbeat Lease, not by a condition's lastUpdateTime.
+- A deleting or migrating object is left alone, and its conditions with it.
+- The worker is free after one sync period at the latest, besides the time of a patch.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from actuator.cluster import ClusterState
+from actuator.codec import decode_json, encode
+from actuator.conditions import find_condition, set_condition
+from actuator.errors import ApiError, DecodeError, LeaseLost
+from actuator.interface import Client, Clock
+from actuator.meta import Condition, Raw
+from generic.controller import logs
+from generic.controller.controller import Again, Done, Failed, Outcome
+from generic.controller.predicates import OPERATION
+from generic.kube.clusters import Clusters
+from generic.kube.finalizers import Stale
+from generic.kube.headers import Event, Header, Request
+from generic.kube.patches import add, remove, replace, test, test_version
+from generic.kube.store import Entry
+from generic.kube.writer import Vanished, Writer
+from generic.library.healthchecks import aggregate
+from generic.library.healthchecks.model import HealthChecks, HealthContext
+from generic.library.healthchecks.runs import Runs
+from generic.library.healthchecks.shoots import ShootClients
+
+__all__ = ["HealthReconciler", "wants_check"]
+
+logger = logging.getLogger(__name__)
+
+_ROUNDS = 10  # of read again and patch again, before the queue's backoff takes over
+_CONDITIONS = "/status/conditions"
+_UNKNOWN_CLUSTERS = (ClusterState.MISSING, ClusterState.UNREADABLE, ClusterState.WITHOUT_SHOOT)
+
+
+def wants_check(event: Event[Header]) -> bool:
+    """The predicate: new objects, changed specs, and those that rested until now."""
+    old, new = event.old, event.new
+    if new is None or _rests(new):
+        return False
+    return old is None or old.generation != new.generation or _rests(old)
+
+
+class HealthReconciler:
+    """Checks the objects of one kind; called with what `wants_check` lets through."""
+
+    def __init__(
+        self, checks: HealthChecks, writer: Writer, clusters: Clusters, client: Client, clock: Clock
+    ) -> None:
+        self._checks = checks
+        self._writer = writer
+        self._clusters = clusters
+        self._client = client
+        self._clock = clock
+        self._shoots = ShootClients(client)
+        self._runs = Runs()
+
+    def reconcile(self, request: Request) -> Outcome:
+        """Afterwards the conditions say what the checks say; raises nothing on purpose."""
+        entry = self._writer.store.get(request)
+        if entry is None or _rests(entry.header):
+            self._shoots.forget(request.namespace)
+            return Done()
+        log = logs.bind(logger, kind=self._checks.cls.KIND.name, object=str(request))
+        try:
+            self._write(request, entry.header.uid, self._look(request, entry), log)
+        except (Vanished, LeaseLost):
+            return Done()
+        except DecodeError as error:  # the other reconciler says so in the status
+            log.warning("cannot be checked", extra={"fields": {"error": str(error)}})
+        except (ApiError, Stale) as error:
+            fields = {"error": str(error)}
+            log.warning("conditions could not be written", extra={"fields": fields})
+            return Failed(cap=self._checks.sync_period)
+        return Again(self._checks.sync_period)
+
+    def _look(self, request: Request, entry: Entry[Header]) -> list[Condition]:
+        """The conditions as they should be, but for their times. Raises DecodeError."""
+        types = self._checks.condition_types
+        kind = self._checks.cls.KIND
+        obj: Any = decode_json(self._checks.cls, entry.raw)
+        cluster = self._clusters.cluster(request.namespace)
+        if (entry.header.class_ or "shoot") == "shoot":
+            if self._clusters.verdict(kind, request.namespace).state in _UNKNOWN_CLUSTERS:
+                why = f"Cluster {request.namespace} cannot be read"
+                return [aggregate.not_executed(type, why) for type in types]
+            if cluster.hibernation_enabled:
+                # Looked at again all the same: it costs no request, and waking up is noticed.
+                return [aggregate.hibernated(type) for type in types]
+        connect = partial(self._shoots.client, request.namespace)
+        ctx = HealthContext(obj, cluster, self._client, connect)
+        return self._run(entry.header.uid, ctx)
+
+    def _run(self, uid: str, ctx: HealthContext) -> list[Condition]:
+        """All checks at once, and what they mean."""
+        checks = self._checks.checks
+        tasks = [partial(check.run, ctx) for check in checks]
+        findings = self._runs.run(uid, tasks, self._checks.sync_period)
+        found = list(zip(checks, findings, strict=True))
+        before: list[Condition] = ctx.obj.status.conditions
+        now = self._clock.now()
+        return [
+            aggregate.condition(
+                type,
+                [finding for check, finding in found if check.condition_type == type],
+                find_condition(before, type),
+                now,
+            )
+            for type in self._checks.condition_types
+        ]
+
+    def _write(
+        self, request: Request, uid: str, wanted: Sequence[Condition], log: logs.Log
+    ) -> None:
+        """Raises Stale where others change the conditions faster than we can, or ApiError."""
+        for attempt in range(_ROUNDS):
+            entry = self._writer.latest(request, uid)
+            if _rests(entry.header):
+                return  # it was deleted, or is migrated, while we looked
+            patch = self._patch(entry, wanted)
+            if not patch:
+                return
+            try:
+                self._writer.patch(request, uid, patch, subresource="status")
+            except Stale:
+                if attempt == _ROUNDS - 1:
+                    raise
+                continue
+            fields = {condition.type: condition.status for condition in wanted}
+            log.info("health changed", extra={"fields": fields})
+            return
+
+    def _patch(self, entry: Entry[Header], wanted: Sequence[Condition]) -> list[Raw]:
+        """What makes the conditions as wanted; nothing where they are so already."""
+        obj: Any = decode_json(self._checks.cls, entry.raw)
+        before: list[Condition] = obj.status.conditions
+        after = list(before)
+        for condition in wanted:
+            after = set_condition(after, condition, self._clock.now())
+        changes = list(_changes(before, after, self._checks.stale_conditions))
+        return [*_preconditions(entry, before), *changes] if changes else []
+
+
+def _preconditions(entry: Entry[Header], before: Sequence[Condition]) -> Iterator[Raw]:
+    """Tests of all that the changes are built upon, and a list to put conditions into."""
+    yield test("/metadata/uid", entry.header.uid)
+    obj = json.loads(entry.raw)
+    status = obj.get("status")
+    if not isinstance(status, dict):
+        yield test("/status", None)
+        yield add("/status", {"conditions": []})
+        return
+    yield test_version(obj)
+    if not before:
+        yield add(_CONDITIONS, [])
+
+
+def _changes(
+    before: Sequence[Condition], after: Sequence[Condition], stale: frozenset[str]
+) -> Iterator[Raw]:
+    """Replaced ones in their places, new ones at the end, then stale ones out, from the end."""
+    for index, condition in enumerate(after):
+        if index >= len(before):
+            yield add(f"{_CONDITIONS}/-", encode(condition))
+        elif condition is not before[index]:
+            yield replace(f"{_CONDITIONS}/{index}", encode(condition))
+    for index in reversed(range(len(before))):
+        if before[index].type in stale:
+            yield remove(f"{_CONDITIONS}/{index}")
+
+
+def _rests(header: Header) -> bool:
+    """Whether the object is deleting or migrating: then its health is nobody's question."""
+    migrating = header.annotations.get(OPERATION) == "migrate"
+    migrated = header.last_operation is not None and header.last_operation[0] == "Migrate"
+    return header.deletion_timestamp is not None or migrating or migrated

@@ -1,0 +1,88 @@
+"""Runs: checks side by side, none of which can hold up its worker.
+
+Guarantees:
+- `run` returns after `seconds` at the latest, whatever the checks do.
+- A check that hangs is not started again for that object until it has come back, so that there
+  are never more threads than checks times objects.
+
+A check that hangs is not stopped, because nothing can stop a thread: it only reads.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+
+from actuator.errors import ActuatorError, ErrorCode, check_seconds
+from generic.kube.errorinfo import read_error, shorten
+from generic.library.healthchecks.aggregate import Finding
+from generic.library.healthchecks.model import HealthResult, HealthStatus
+
+__all__ = ["Runs"]
+
+logger = logging.getLogger(__name__)
+
+Task = Callable[[], HealthResult]
+_Key = tuple[str, int]
+
+
+class Runs:
+    """Safe to use from any thread, for one object by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[_Key, Future[Finding]] = {}
+
+    def run(self, uid: str, tasks: Sequence[Task], seconds: float) -> list[Finding]:
+        """What each task returned, or why it did not."""
+        started = [self._start((uid, number), task) for number, task in enumerate(tasks)]
+        futures = [future for future in started if future is not None]
+        done, _ = wait(futures, timeout=seconds)
+        late = ActuatorError(f"the check did not end within {seconds:g} s")
+        return [late if f is None or f not in done else f.result() for f in started]
+
+    def _start(self, key: _Key, task: Task) -> Future[Finding] | None:
+        """The run of a task; None where the one before has not come back yet."""
+        future: Future[Finding] = Future()
+        with self._lock:
+            if key in self._running:
+                return None
+            self._running[key] = future
+        thread = threading.Thread(
+            target=self._work, args=(key, task, future), name="health-check", daemon=True
+        )
+        thread.start()
+        return future
+
+    def _work(self, key: _Key, task: Task, future: Future[Finding]) -> None:
+        try:
+            outcome: Finding = _checked(task())
+        except BaseException as error:  # SystemExit included: a check ends no process
+            outcome = _read(error)  # here, since it runs the error's own code
+        with self._lock:
+            del self._running[key]
+        future.set_result(outcome)
+
+
+def _read(error: BaseException) -> ActuatorError:
+    info = read_error(error)
+    if info.unexpected:
+        logger.warning("a health check raised", exc_info=info.unexpected)
+    return ActuatorError(info.text, codes=info.codes)
+
+
+def _checked(result: object) -> HealthResult:
+    """A bounded copy. Raises TypeError or ValueError for what is no HealthResult."""
+    if not isinstance(result, HealthResult) or not isinstance(result.detail, str):
+        raise TypeError(
+            f"the check returned {type(result).__name__}; it has to return HealthResult"
+        )
+    threshold = result.progressing_threshold
+    return HealthResult(
+        status=HealthStatus(result.status),
+        detail=shorten(result.detail),
+        codes=[ErrorCode(code) for code in result.codes],
+        progressing_threshold=None if threshold is None else check_seconds(threshold),
+    )

@@ -1,0 +1,82 @@
+"""ShootClients: clients for the API servers of shoots, from the kubeconfigs that gardenlet leaves.
+
+Source: Gardener documentation, "Access to the shoot cluster": Secret `gardener-internal` in the
+shoot's namespace, else `gardener`. Shoots without either (hibernated, workerless and not yet up,
+force-deleted) have no client, which is an answer and no crash.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import threading
+from contextlib import suppress
+from typing import Any
+
+from actuator.errors import ActuatorError, ConfigurationError, NotFound
+from actuator.interface import Client, Resource
+from generic.kube.client import connect
+from generic.kube.inline_kubeconfig import read_kubeconfig
+
+__all__ = ["ShootClients", "ShootUnreachable"]
+
+_SECRETS = Resource("v1", "secrets")
+_CONNECTIONS = 4
+
+
+class ShootUnreachable(ActuatorError):
+    """There is no way to the shoot's API server; the message says why, without credentials."""
+
+
+class ShootClients:
+    """One client for each shoot, made when it is asked for. Safe to use from any thread."""
+
+    def __init__(self, seed: Client) -> None:
+        self._seed = seed
+        external = os.environ.get("GARDENER_SHOOT_CLIENT") == "external"
+        self._names = ("gardener",) if external else ("gardener-internal", "gardener")
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[bytes, Client]] = {}
+
+    def client(self, namespace: str) -> Client:
+        """A client with the credentials as they are now. Raises ShootUnreachable, ApiError."""
+        source, kubeconfig = self._read(namespace)
+        with self._lock:
+            known, client = self._known.get(namespace, (b"", None))
+            if client is None or known != kubeconfig:
+                client = _connect(source, kubeconfig)
+                self._known[namespace] = kubeconfig, client
+            return client
+
+    def forget(self, namespace: str) -> None:
+        """The shoot is gone, or nobody asks for it any more."""
+        with self._lock:
+            self._known.pop(namespace, None)
+
+    def _read(self, namespace: str) -> tuple[str, bytes]:
+        for name in self._names:
+            with suppress(NotFound):
+                secret = self._seed.get(_SECRETS, name, namespace)
+                source = f"Secret {namespace}/{name}"
+                return source, _kubeconfig(secret, source)
+        names = " nor ".join(self._names)
+        raise ShootUnreachable(f"there is no Secret {names} in namespace {namespace}")
+
+
+def _kubeconfig(secret: Any, source: str) -> bytes:
+    encoded = (secret.get("data") or {}).get("kubeconfig")
+    if not encoded:
+        raise ShootUnreachable(f"{source} has no key kubeconfig")
+    try:
+        return base64.b64decode(encoded)
+    except binascii.Error as error:
+        raise ShootUnreachable(f"{source}: its kubeconfig is no base64") from error
+
+
+def _connect(source: str, kubeconfig: bytes) -> Client:
+    """A client. Raises ShootUnreachable; never with the kubeconfig's content in it."""
+    try:
+        return connect(read_kubeconfig(kubeconfig), connections=_CONNECTIONS)
+    except (ConfigurationError, OSError) as error:
+        raise ShootUnreachable(f"{source}: {error}") from error

@@ -1,0 +1,120 @@
+"""How a ManagedResource is deleted or kept, and the waits until it is deleted, or healthy."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from actuator.codec import decode
+from actuator.errors import ActuatorError, ErrorCode, NotFound, RequeueAfter
+from actuator.interface import Client, Clock
+from actuator.meta import ObjectMeta, parse_time
+from generic.kube.patches import add
+from generic.library.managedresources.kind import MANAGED_RESOURCES, ManagedResource, is_healthy
+from generic.library.managedresources.ours import (
+    DEFAULT_ORIGIN,
+    LOOK_AGAIN,
+    SECRETS,
+    find_ours,
+    is_ours,
+    patch_spec,
+)
+
+__all__ = ["check_deleted", "check_healthy", "delete", "is_deployed", "set_keep_objects"]
+
+_DELETION = timedelta(minutes=2)
+
+
+def delete(client: Client, namespace: str, name: str, *, origin: str = DEFAULT_ORIGIN) -> None:
+    """Asks for the deletion: the Secrets first, which the resource manager's finalizer holds.
+
+    What is gone already, or foreign, is success. Raises ApiError.
+    """
+    managed = find_ours(client, namespace, name, origin)
+    if managed is None:
+        return
+    for reference in managed.spec.secret_refs:
+        _delete_secret(client, managed, reference.name, origin)
+    try:
+        client.delete(MANAGED_RESOURCES, name, namespace, uid=managed.metadata.uid)
+    except NotFound:
+        pass
+
+
+def is_deployed(client: Client, namespace: str, name: str, *, origin: str = DEFAULT_ORIGIN) -> bool:
+    """Whether it is there, ours, and not being deleted. Raises ApiError."""
+    managed = find_ours(client, namespace, name, origin)
+    return managed is not None and managed.metadata.deletion_timestamp is None
+
+
+def set_keep_objects(
+    client: Client, namespace: str, name: str, keep: bool, *, origin: str = DEFAULT_ORIGIN
+) -> None:
+    """Afterwards the objects stay, or go, when the ManagedResource is deleted.
+
+    Nothing of ours there is success (Gardener documentation, "Control Plane Migration"). Raises
+    ApiError.
+    """
+    managed = find_ours(client, namespace, name, origin)
+    if managed is None or managed.spec.keep_objects is keep:
+        return
+    try:
+        patch_spec(client, managed, [add("/spec/keepObjects", keep)])
+    except NotFound:
+        pass
+
+
+def check_deleted(
+    client: Client, clock: Clock, namespace: str, *names: str, origin: str = DEFAULT_ORIGIN
+) -> None:
+    """Returns if none of these is there any more.
+
+    Raises RequeueAfter while it waits; ActuatorError with the resource manager's own words where
+    it failed, or took longer than 2 minutes since deletionTimestamp; and ApiError.
+    """
+    waiting = []
+    for name in names:
+        managed = find_ours(client, namespace, name, origin)
+        if managed is not None:
+            _refuse_stuck(managed, clock)
+            waiting.append(name)
+    if waiting:
+        raise RequeueAfter(
+            LOOK_AGAIN, f"Waiting for the deletion of ManagedResource {', '.join(waiting)}"
+        )
+
+
+def check_healthy(client: Client, namespace: str, name: str, *, origin: str) -> None:
+    """Returns if it is healthy, or not wanted: absent, or being deleted.
+
+    Raises RequeueAfter, with what the resource manager reports, while it waits; and ApiError.
+    """
+    managed = find_ours(client, namespace, name, origin)
+    if managed is None or managed.metadata.deletion_timestamp is not None or is_healthy(managed):
+        return
+    why = next((f": {c.message}" for c in managed.status.conditions if c.status == "False"), "")
+    raise RequeueAfter(LOOK_AGAIN, f"Waiting for ManagedResource {name} to be healthy{why}")
+
+
+def _delete_secret(client: Client, managed: ManagedResource, name: str, origin: str) -> None:
+    namespace = managed.metadata.namespace
+    try:
+        meta = decode(ObjectMeta, client.get(SECRETS, name, namespace)["metadata"])
+        if is_ours(meta, origin, managed):
+            client.delete(SECRETS, name, namespace, uid=meta.uid)
+    except NotFound:
+        pass
+
+
+def _refuse_stuck(managed: ManagedResource, clock: Clock) -> None:
+    applied = next((c for c in managed.status.conditions if c.type == "ResourcesApplied"), None)
+    failed = applied is not None and applied.reason == "DeletionFailed"
+    since = managed.metadata.deletion_timestamp
+    late = since is not None and clock.now() - parse_time(since) > _DELETION
+    if not failed and not late:
+        return
+    said = applied.message if applied else "the resource manager says nothing about it"
+    problem = "failed" if failed else "takes more than 2 minutes"
+    raise ActuatorError(
+        f"The deletion of ManagedResource {managed.key} {problem}: {said}",
+        codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
+    )

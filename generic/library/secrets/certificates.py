@@ -1,0 +1,51 @@
+"""Certificates as an author configures them: see `Authority` and `Certificate`."""
+
+from __future__ import annotations
+
+import ipaddress
+from datetime import datetime
+
+from actuator.errors import ConfigurationError
+from generic.kube import certificates
+from generic.kube.certificates import CLIENT_AUTH, SERVER_AUTH, KeyPair, x509
+from generic.library.secrets.config import Authority, Certificate, Usage
+
+__all__ = ["KeyPair", "new_authority", "sign", "validity"]
+
+_USAGES = {
+    Usage.SERVER: [SERVER_AUTH],
+    Usage.CLIENT: [CLIENT_AUTH],
+    Usage.BOTH: [SERVER_AUTH, CLIENT_AUTH],
+}
+
+
+def new_authority(config: Authority, name: str, now: datetime) -> KeyPair:
+    """An authority that signed itself; `name` is its common name where the config has none."""
+    return certificates.new_authority(config.common_name or name, now, config.validity)
+
+
+def sign(config: Certificate, authority: KeyPair, now: datetime) -> KeyPair:
+    """A certificate with a key of its own, that is not valid longer than its authority."""
+    return certificates.issue(
+        authority,
+        config.common_name,
+        now,
+        config.validity,
+        usages=_USAGES[config.usage],
+        organizations=config.organizations,
+        names=_alternative_names(config),
+    )
+
+
+def validity(certificate: bytes) -> tuple[datetime, datetime]:
+    """From when until when a certificate (PEM) is valid."""
+    loaded = x509.load_pem_x509_certificate(certificate)
+    return loaded.not_valid_before_utc, loaded.not_valid_after_utc
+
+
+def _alternative_names(config: Certificate) -> list[x509.GeneralName]:
+    names: list[x509.GeneralName] = [x509.DNSName(name) for name in config.dns_names]
+    try:
+        return names + [x509.IPAddress(ipaddress.ip_address(one)) for one in config.addresses]
+    except ValueError as error:
+        raise ConfigurationError(f"certificate {config.name}: addresses: {error}") from error

@@ -1,0 +1,112 @@
+"""Kept: a Secret of the manager's with what its labels and data say; to JSON and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import attrs
+
+from actuator.codec import decode
+from actuator.meta import Base64, ObjectMeta, Raw
+from generic.library.secrets.certificates import KeyPair
+from generic.library.secrets.config import CHECKSUM_DIGITS
+
+__all__ = ["IDENTITY", "MANAGED_BY", "Kept", "read"]
+
+MANAGED_BY = ("managed-by", "secrets-manager")
+IDENTITY = "manager-identity"
+_NAME, _CHECKSUM = "name", "checksum-of-config"
+_ROTATED, _ISSUED, _VALID = (
+    "last-rotation-initiation-time",
+    "issued-at-time",
+    "valid-until-time",
+)
+_PERSIST = ("persist", "true")
+"""Label of Secrets that a shoot takes along to another seed (Gardener documentation,
+"Secrets Management", "Migrate Secrets")."""
+
+_AUTHORITY_KEYS, _CERTIFICATE_KEYS = ("ca.crt", "ca.key"), ("tls.crt", "tls.key")
+
+
+@attrs.frozen(kw_only=True)
+class Kept:
+    """One key pair in a Secret. `rotated` is the rotation that it was made for, "" for none."""
+
+    name: str
+    checksum: str
+    rotated: str
+    issued: datetime
+    valid_until: datetime
+    pair: KeyPair
+    is_authority: bool
+    secret_name: str
+    uid: str = ""
+
+    @property
+    def made_by_gardener(self) -> bool:
+        """Whether Gardener's Go library made it: its checksums are longer, decimal numbers."""
+        return self.checksum.isdecimal() and len(self.checksum) > CHECKSUM_DIGITS
+
+    @property
+    def content(self) -> dict[str, bytes]:
+        """The Secret's data."""
+        crt, key = _AUTHORITY_KEYS if self.is_authority else _CERTIFICATE_KEYS
+        return {crt: self.pair.certificate, key: self.pair.key}
+
+    def manifest(self, namespace: str, identity: str) -> Raw:
+        """The Secret."""
+        labels = {
+            _NAME: self.name,
+            MANAGED_BY[0]: MANAGED_BY[1],
+            IDENTITY: identity,
+            _CHECKSUM: self.checksum,
+            _ROTATED: self.rotated,
+            _ISSUED: _stamp(self.issued),
+            _VALID: _stamp(self.valid_until),
+        }
+        if self.is_authority:
+            labels |= dict([_PERSIST])
+        meta = {"name": self.secret_name, "namespace": namespace, "labels": labels}
+        data = {name: Base64.encode_bytes(value) for name, value in self.content.items()}
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": meta,
+            "type": "Opaque" if self.is_authority else "kubernetes.io/tls",
+            "immutable": True,
+            "data": data,
+        }
+
+
+def read(secret: Raw) -> Kept | None:
+    """What a Secret keeps; None for one that is no key pair of the manager's, or is going."""
+    meta = decode(ObjectMeta, secret["metadata"])
+    data: Mapping[str, str] = secret.get("data") or {}
+    keys = next((k for k in (_AUTHORITY_KEYS, _CERTIFICATE_KEYS) if data.keys() >= set(k)), None)
+    if keys is None or meta.deletion_timestamp is not None:
+        return None
+    labels = meta.labels
+    try:
+        issued, until = _moment(labels[_ISSUED]), _moment(labels[_VALID])
+    except (KeyError, ValueError):
+        return None
+    return Kept(
+        name=labels.get(_NAME, ""),
+        checksum=labels.get(_CHECKSUM, ""),
+        rotated=labels.get(_ROTATED, ""),
+        issued=issued,
+        valid_until=until,
+        pair=KeyPair(*(Base64(data[key]).decode_bytes() for key in keys)),
+        is_authority=keys == _AUTHORITY_KEYS,
+        secret_name=meta.name,
+        uid=meta.uid,
+    )
+
+
+def _stamp(moment: datetime) -> str:
+    return str(int(moment.timestamp()))
+
+
+def _moment(stamp: str) -> datetime:
+    return datetime.fromtimestamp(int(stamp), UTC)

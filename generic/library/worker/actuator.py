@@ -1,0 +1,194 @@
+"""GenericWorker: the flow of each operation; the steps are in the modules beside this one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from actuator.classification import with_codes
+from actuator.cluster import Cluster
+from actuator.errors import ConfigurationError, ErrorCode
+from actuator.interface import Actuator, Context
+from actuator.meta import format_time
+from actuator.v1alpha1 import Worker
+from generic.controller.watch import MACHINES
+from generic.library.machines import MACHINE_OBJECTS
+from generic.library.worker.availability import check_available, refuse_failed
+from generic.library.worker.group import MachineGroup
+from generic.library.worker.inplace import note_in_place_updates
+from generic.library.worker.objects import (
+    PERMISSIONS,
+    MachineObjects,
+    label_for_force_deletion,
+    look,
+    manager_runs,
+    scale_manager,
+    waiting_for,
+)
+from generic.library.worker.removal import (
+    remove_all,
+    remove_unwanted,
+    require_credentials,
+    wait_until_released,
+)
+from generic.library.worker.rollout import apply_classes, apply_deployments
+from generic.library.worker.state import machine_state, recreate, with_state
+
+__all__ = ["GenericWorker"]
+
+
+class GenericWorker(Actuator[Worker]):
+    """A Worker of any provider: the author says which machines, and may add steps around it.
+
+    Machines of pools with in-place updates are watched: when the user selects one, the Worker is
+    reconciled until it is updated. `force_delete` succeeds at once and leaves machine objects to
+    gardenlet, which removes their finalizers itself (Gardener documentation, "Force Deletion").
+    With `strips_machine_objects` they are deleted and stripped here, for seeds without a
+    gardenlet.
+    """
+
+    strips_machine_objects = False
+    seed_objects = MACHINE_OBJECTS
+    permissions = PERMISSIONS
+    watches = (MACHINES,)
+
+    @abstractmethod
+    def machine_deployments(
+        self, ctx: Context, worker: Worker, cluster: Cluster, /
+    ) -> Sequence[MachineGroup]:
+        """The groups of machines that the Worker stands for: `in_zone` makes one.
+
+        Nothing is written here, except what a provider reports of machine images into
+        `worker.status.provider_status`. Raises ConfigurationError.
+        """
+
+    def error_codes(self, text: str, /) -> Iterable[ErrorCode]:
+        """Gardener's codes for the text of an error without codes; none by default.
+
+        The text of failed machines contains the description of their last operation. Without a
+        code in lastError, Gardener does not let a user force-delete the shoot.
+        """
+        return ()
+
+    def pre_reconcile(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+        """Before a reconciliation or a restoration; nothing by default."""
+        return
+
+    def post_reconcile(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+        """After one that is done; nothing by default."""
+        return
+
+    def pre_delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+        """Before a deletion, at each look; nothing by default."""
+        return
+
+    def post_delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+        """When all machines are gone; nothing by default."""
+        return
+
+    def reconcile(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+        """Afterwards exactly the machines that the pools ask for exist and are available."""
+        with self._coded():
+            self.pre_reconcile(ctx, worker, cluster)
+            self._roll_out(ctx, worker, cluster, self.machine_deployments(ctx, worker, cluster))
+
+    def restore(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+        """Recreate the machine objects of the other seed from `status.state`, then reconcile."""
+        with self._coded():
+            self.pre_reconcile(ctx, worker, cluster)
+            groups = self.machine_deployments(ctx, worker, cluster)
+            self._roll_out(ctx, worker, cluster, groups, _restored(ctx, worker, cluster, groups))
+
+    def delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+        """Afterwards no machine is left, in the seed nor outside."""
+        with self._coded():
+            self.pre_delete(ctx, worker, cluster)
+            remove_all(ctx, worker, lambda: self.machine_deployments(ctx, worker, cluster))
+            wait_until_released(ctx, worker)
+            self.post_delete(ctx, worker, cluster)
+
+    def force_delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
+        """Nothing, unless `strips_machine_objects`: then no machine object is left."""
+        if self.strips_machine_objects:
+            ctx.delete_seed_objects(self.seed_objects)
+
+    @contextmanager
+    def _coded(self) -> Iterator[None]:
+        """Add the author's codes to errors that carry none."""
+        try:
+            yield
+        except Exception as error:
+            coded = with_codes(error, self.error_codes)
+            if coded is error:
+                raise
+            raise coded from error
+
+    def _roll_out(
+        self,
+        ctx: Context,
+        worker: Worker,
+        cluster: Cluster,
+        groups: Sequence[MachineGroup],
+        restored: Mapping[str, int] | None = None,
+    ) -> None:
+        namespace = worker.metadata.namespace
+        _refuse_same_names(worker, groups)
+        require_credentials(ctx, worker, groups)
+        apply_classes(ctx.client, namespace, groups)
+        found = look(ctx.client, namespace)
+        if cluster.hibernation_enabled:
+            label_for_force_deletion(ctx.client, found.machines)
+        apply_deployments(ctx.client, worker, cluster, groups, found, restored or {})
+        _report(ctx, worker, groups)
+        found = look(ctx.client, namespace)
+        check_available(ctx, cluster, groups, found)
+        note_in_place_updates(worker, cluster, found)
+        remove_unwanted(ctx, namespace, groups)
+        if not cluster.hibernation_enabled or manager_runs(ctx.client, namespace):
+            _wait_for_unwanted(groups, look(ctx.client, namespace))
+        if cluster.hibernation_enabled:
+            scale_manager(ctx.client, namespace, 0)
+        self.post_reconcile(ctx, worker, cluster)
+
+
+def _refuse_same_names(worker: Worker, groups: Sequence[MachineGroup]) -> None:
+    names = [group.name for group in groups]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigurationError(
+            f"Worker {worker.key}: spec.pools: more than one group of machines is named "
+            f"{', '.join(twice)}; give each pool a unique name"
+        )
+
+
+def _restored(
+    ctx: Context, worker: Worker, cluster: Cluster, groups: Sequence[MachineGroup]
+) -> Mapping[str, int]:
+    """Recreate the machine objects in status.state; the replicas of their deployments."""
+    namespace, states = worker.metadata.namespace, machine_state(worker)
+    known = with_state(groups, states)
+    apply_classes(ctx.client, namespace, known)
+    recreate(ctx.client, namespace, (states[g.name] for g in known))
+    counts = {group.name: states[group.name].replicas for group in known}
+    apply_deployments(ctx.client, worker, cluster, known, look(ctx.client, namespace), counts)
+    if not cluster.is_hibernated:
+        scale_manager(ctx.client, namespace, 1)
+    return counts
+
+
+def _report(ctx: Context, worker: Worker, groups: Sequence[MachineGroup]) -> None:
+    """Save the status before waiting: gardenlet starts the cluster-autoscaler with it."""
+    worker.status.machine_deployments = [group.status() for group in groups]
+    worker.status.machine_deployments_last_update_time = format_time(ctx.clock.now())
+    ctx.save(worker)
+
+
+def _wait_for_unwanted(groups: Sequence[MachineGroup], found: MachineObjects) -> None:
+    names = {group.name for group in groups}
+    unwanted = [d for d in found.deployments if d.metadata.name not in names]
+    for deployment in unwanted:
+        refuse_failed(deployment)
+    if unwanted:
+        left = ", ".join(deployment.metadata.name for deployment in unwanted)
+        raise waiting_for(f"the deletion of MachineDeployment {left}")

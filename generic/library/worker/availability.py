@@ -1,0 +1,161 @@
+"""What is waited for after a rollout: machines that are there, updated, and none too many.
+
+Failed machines are errors with the machine-controller's own words, except those that are
+preserved: somebody keeps them to look at them. A machine-controller-manager that does nothing at
+all is restarted (Gardener extension library, `worker/genericactuator`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from actuator.cluster import Cluster
+from actuator.codec import decode
+from actuator.errors import ActuatorError
+from actuator.interface import Context
+from actuator.meta import ObjectMeta, parse_time
+from generic.library.machines import (
+    DEPLOYMENT_NAME,
+    MCM_FINALIZER,
+    Machine,
+    MachineDeployment,
+    MachineSet,
+)
+from generic.library.worker.group import MachineGroup
+from generic.library.worker.inplace import missing_in_place
+from generic.library.worker.objects import (
+    MANAGER,
+    MANAGER_PODS,
+    PODS,
+    MachineObjects,
+    delete_all,
+    waiting_for,
+)
+
+__all__ = ["check_available", "is_stuck", "refuse_failed"]
+
+_STUCK = timedelta(minutes=2)
+_FAILED = "Failed"
+_HEALTHY = {
+    "Available": "True",
+    "Progressing": "True",
+    "ReplicaFailure": "False",
+    "Frozen": "False",
+}
+"""Conditions of a healthy machine deployment (gardener, `CheckMachineDeployment`)."""
+
+
+def check_available(
+    ctx: Context, cluster: Cluster, groups: Sequence[MachineGroup], found: MachineObjects
+) -> None:
+    """Returns when every group has the machines it should have, of the class it should have.
+
+    Raises RequeueAfter while it waits, ActuatorError where machines failed.
+    """
+    wanted = {group.name for group in groups}
+    deployments = [d for d in found.deployments if d.metadata.name in wanted]
+    for deployment in deployments:
+        refuse_failed(deployment, _preserved(deployment, found.machines))
+    if cluster.hibernation_enabled:
+        awake = sum(deployment.status.replicas for deployment in deployments)
+        if awake:
+            raise waiting_for(f"{awake} machines to hibernate")
+        return
+    waiting = [f"{g.name}: {missing}" for g in groups if (missing := _missing(g, found))]
+    if waiting:
+        stuck = [g.name for g in groups if is_stuck(ctx, g, found)]
+        if stuck:
+            _restart_manager(ctx, deployments[0].metadata.namespace, stuck)
+        raise waiting_for(f"machines: {'; '.join(waiting)}")
+
+
+def refuse_failed(deployment: MachineDeployment, tolerated: Sequence[str] = ()) -> None:
+    """Raises ActuatorError naming the failed machines, if there are others than `tolerated`."""
+    failed = [m for m in deployment.status.failed_machines if m.name not in tolerated]
+    if failed:
+        said = "; ".join(f"{m.name}: {m.last_operation.description}" for m in failed)
+        raise ActuatorError(
+            f"MachineDeployment {deployment.metadata.name} has failed machines: {said}"
+        )
+
+
+def is_stuck(ctx: Context, group: MachineGroup, found: MachineObjects) -> bool:
+    """Whether the machine-controller-manager has long known of the group, and made no set for it.
+
+    Deployment and class are older than 2 minutes, the deployment has its finalizer, and there is
+    no machine set of that class.
+    """
+    deployment = found.deployment(group.name)
+    classes = [c for c in found.classes if c.metadata.name == group.class_name]
+    if deployment is None or not classes or _set_of(group, found.sets) is not None:
+        return False
+    known = MCM_FINALIZER in deployment.metadata.finalizers
+    return known and all(_is_old(ctx, obj.metadata) for obj in (deployment, *classes))
+
+
+def _missing(group: MachineGroup, found: MachineObjects) -> str:
+    """What the group's deployment still waits for; "" when it is done."""
+    deployment = found.deployment(group.name)
+    if deployment is None:
+        return "its MachineDeployment was deleted"
+    status, desired = deployment.status, deployment.spec.replicas
+    preserved = len(_preserved(deployment, found.machines))
+    if status.observed_generation < deployment.metadata.generation:
+        return f"{MANAGER} has not seen the change yet"
+    if _set_of(group, found.sets) is None:
+        return f"{MANAGER} has not made the new machine set yet"
+    if status.available_replicas + preserved < desired:
+        return f"{status.available_replicas} of {desired} available"
+    if status.unavailable_replicas > preserved:
+        return f"{status.unavailable_replicas} pending"
+    if group.is_manual:
+        if missing := missing_in_place(group, deployment, found):
+            return missing
+    elif status.updated_replicas < status.replicas:
+        return f"{status.replicas - status.updated_replicas} old ones to go"
+    return "" if preserved else _unhealthy(deployment)
+
+
+def _unhealthy(deployment: MachineDeployment) -> str:
+    """What its conditions say against it; a preserved machine alone makes it unavailable."""
+    for condition in deployment.status.conditions:
+        expected = _HEALTHY.get(condition.type)
+        if expected is not None and condition.status != expected:
+            return f"{condition.type} is {condition.status} ({condition.message})"
+    return ""
+
+
+def _preserved(deployment: MachineDeployment, machines: Sequence[Machine]) -> list[str]:
+    """Failed machines of the deployment that somebody keeps."""
+    return [
+        machine.metadata.name
+        for machine in machines
+        if machine.metadata.labels.get(DEPLOYMENT_NAME) == deployment.metadata.name
+        and machine.status.current_status.phase == _FAILED
+        and machine.status.current_status.preserve_expiry_time is not None
+    ]
+
+
+def _set_of(group: MachineGroup, sets: Sequence[MachineSet]) -> MachineSet | None:
+    for one in sets:
+        same = one.spec.template.spec.class_.name == group.class_name
+        if same and one.metadata.labels.get(DEPLOYMENT_NAME) == group.name:
+            return one
+    return None
+
+
+def _is_old(ctx: Context, meta: ObjectMeta) -> bool:
+    since = meta.creation_timestamp
+    return since is not None and ctx.clock.now() - parse_time(since) > _STUCK
+
+
+def _restart_manager(ctx: Context, namespace: str, stuck: Sequence[str]) -> None:
+    """Deletes its pods, unless they are so young that they may not have got to it yet."""
+    found = ctx.client.list(PODS, namespace, label_selector=MANAGER_PODS)
+    metas = [decode(ObjectMeta, pod["metadata"]) for pod in found]
+    old = [meta for meta in metas if _is_old(ctx, meta)]
+    if old:
+        said = f"{MANAGER} made no machine set for {', '.join(stuck)}; restarting it"
+        ctx.event("MachineControllerManagerStuck", said, warning=True)
+        delete_all(ctx.client, PODS, old)

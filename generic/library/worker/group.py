@@ -1,0 +1,238 @@
+"""MachineGroup: machines that are all alike, as an author describes them, and their manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from actuator.cluster import Cluster
+from actuator.codec import encode
+from actuator.errors import ConfigurationError
+from actuator.meta import Base64, ObjectMeta, Raw, SecretReference
+from actuator.v1alpha1 import (
+    LabelSelector,
+    MachineControllerManagerSettings,
+    MachineDeploymentStatus,
+    Taint,
+    Worker,
+    WorkerPool,
+)
+from generic.library.machines import (
+    DEPLOYMENT_NAME,
+    ClassReference,
+    MachineClass,
+    MachineDeploymentSpec,
+    MachineSpec,
+    MachineTemplate,
+    TemplateMetadata,
+)
+from generic.library.worker.autoscaler import autoscaler_annotations
+from generic.library.worker.poolhash import IN_PLACE, MANUAL_IN_PLACE, pool_field
+from generic.library.worker.zones import share_of_zone
+
+__all__ = ["POOL", "PURPOSE", "WORKER", "MachineGroup", "in_zone", "technical_id_of"]
+
+PURPOSE = ("gardener.cloud/purpose", "machineclass")
+"""Label of the Secrets of machine classes."""
+
+WORKER = "worker.gardener.cloud/name"
+POOL = "worker.gardener.cloud/pool"
+_READY_SECONDS = 500
+"""As Gardener's extension library has it."""
+
+
+@attrs.frozen(kw_only=True)
+class MachineGroup:
+    """One machine deployment, with the class of its machines and that class's Secret.
+
+    `name` is the deployment's, `class_name` the class's and the Secret's: a new one replaces or
+    updates the machines. `autoscaler_annotations` go to the deployment; an empty value removes
+    the annotation. `secret_data` never shows in a repr.
+    """
+
+    name: str
+    class_name: str
+    pool: WorkerPool
+    minimum: int
+    maximum: int
+    max_surge: int | str
+    max_unavailable: int | str
+    provider: str
+    provider_spec: Raw
+    secret_data: Mapping[str, bytes] = attrs.field(repr=False)
+    credentials: SecretReference | None = None
+    labels: Mapping[str, str] = attrs.field(factory=dict)
+    annotations: Mapping[str, str] = attrs.field(factory=dict)
+    taints: Sequence[Taint] = ()
+    node_template: Raw | None = None
+    autoscaler_annotations: Mapping[str, str] = attrs.field(factory=dict)
+    auto_preserve_failed_machine_max: int | None = None
+
+    def secret(self, namespace: str) -> Raw:
+        """The Secret of the machine class."""
+        data = {key: Base64.encode_bytes(value) for key, value in self.secret_data.items()}
+        meta = {"name": self.class_name, "namespace": namespace, "labels": dict([PURPOSE])}
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": meta,
+            "type": "Opaque",
+            "data": data,
+        }
+
+    def machine_class(self, namespace: str) -> Raw:
+        """The machine class."""
+        return encode(
+            MachineClass(
+                api_version=MachineClass.KIND.api_version,
+                kind=MachineClass.KIND.name,
+                metadata=ObjectMeta(name=self.class_name, namespace=namespace),
+                provider=self.provider,
+                provider_spec=self.provider_spec,
+                secret_ref=SecretReference(name=self.class_name, namespace=namespace),
+                credentials_secret_ref=self.credentials,
+                node_template=self.node_template,
+            )
+        )
+
+    def deployment_spec(self, worker: str, replicas: int) -> MachineDeploymentSpec:
+        """The spec of the machine deployment; `worker` is the Worker's name."""
+        labels = {DEPLOYMENT_NAME: self.name}
+        in_place = {WORKER: worker} if self._in_place else {}
+        node: Raw = {"metadata": {}, "spec": {}}
+        node["metadata"] = _filled(labels=dict(self.labels), annotations=dict(self.annotations))
+        node["spec"] = _filled(taints=[encode(taint) for taint in self.taints])
+        return MachineDeploymentSpec(
+            replicas=replicas,
+            min_ready_seconds=_READY_SECONDS,
+            strategy=self._strategy(),
+            selector=LabelSelector(match_labels=labels),
+            template=MachineTemplate(
+                metadata=TemplateMetadata(labels={**labels, **in_place}),
+                spec=MachineSpec(
+                    class_=ClassReference(kind=MachineClass.KIND.name, name=self.class_name),
+                    node_template=node,
+                    **_configuration(self.pool.machine_controller_manager),
+                ),
+            ),
+            auto_preserve_failed_machine_max=self.auto_preserve_failed_machine_max,
+        )
+
+    def status(self) -> MachineDeploymentStatus:
+        """What the Worker's status says of it."""
+        return MachineDeploymentStatus(
+            name=self.name,
+            minimum=self.minimum,
+            maximum=self.maximum,
+            priority=self.pool.priority,
+            auto_preserve_failed_machine_max=self.auto_preserve_failed_machine_max,
+        )
+
+    @property
+    def is_manual(self) -> bool:
+        """Whether the user selects the machines for their update in place."""
+        return self.pool.update_strategy == MANUAL_IN_PLACE
+
+    @property
+    def _in_place(self) -> bool:
+        return self.pool.update_strategy in IN_PLACE
+
+    def _strategy(self) -> Raw:
+        pace: Raw = {"maxSurge": self.max_surge, "maxUnavailable": self.max_unavailable}
+        if not self._in_place:
+            return {"type": "RollingUpdate", "rollingUpdate": pace}
+        orchestration = "Manual" if self.is_manual else "Auto"
+        return {
+            "type": "InPlaceUpdate",
+            "inPlaceUpdate": {**pace, "orchestrationType": orchestration},
+        }
+
+
+def technical_id_of(cluster: Cluster) -> str:
+    """The shoot's technical ID, the prefix of all names of machine objects.
+
+    It differs from the Worker's namespace for self-hosted shoots (Gardener documentation,
+    "Worker"). Raises ConfigurationError where the Cluster has none.
+    """
+    status = cluster.shoot.get("status")
+    value = status.get("technicalID") if isinstance(status, dict) else None
+    if not isinstance(value, str) or not value:
+        raise ConfigurationError(
+            f"Cluster {cluster.metadata.name}: spec.shoot.status.technicalID: expected the "
+            f"shoot's technical ID, got {value!r}; gardenlet sets it, so reconcile the Shoot"
+        )
+    return value
+
+
+def in_zone(
+    worker: Worker,
+    pool: WorkerPool,
+    cluster: Cluster,
+    index: int,
+    *,
+    hash: str,
+    provider: str,
+    provider_spec: Raw,
+    secret_data: Mapping[str, bytes],
+    credentials: SecretReference | None = None,
+    labels: Mapping[str, str] | None = None,
+    node_template: Raw | None = None,
+) -> MachineGroup:
+    """The group of a pool's machines in its zone number `index`, with its share of the pool.
+
+    It is named as Gardener's providers do, `<technical ID>-<pool>-z<number from 1>`, the class
+    with the pool's hash behind it. `labels` are added to the pool's own labels of nodes. Raises
+    ConfigurationError for a pool, or a Cluster, with missing or invalid fields.
+    """
+    zones = max(1, len(pool.zones))
+    name = f"{technical_id_of(cluster)}-{pool.name}-z{index + 1}"
+    settings = pool.machine_controller_manager
+    preserved = settings.auto_preserve_failed_machine_max if settings else None
+
+    def share(amount: int | str, path: str = "", total: int = pool.maximum) -> Any:
+        try:
+            return share_of_zone(amount, index, zones, total)
+        except ValueError as error:
+            where = pool_field(worker, pool, path)
+            raise ConfigurationError(f"{where}: {error}; correct it in the Shoot") from None
+
+    return MachineGroup(
+        name=name,
+        class_name=f"{name}-{hash}",
+        pool=pool,
+        minimum=share(pool.minimum),
+        maximum=share(pool.maximum),
+        max_surge=share(pool.max_surge, "maxSurge"),
+        max_unavailable=share(pool.max_unavailable, "maxUnavailable", pool.minimum),
+        provider=provider,
+        provider_spec=provider_spec,
+        secret_data=secret_data,
+        credentials=credentials,
+        labels={**pool.labels, **(labels or {})},
+        annotations=pool.annotations,
+        taints=pool.taints,
+        node_template=node_template,
+        autoscaler_annotations=autoscaler_annotations(worker, pool),
+        auto_preserve_failed_machine_max=None if preserved is None else share(preserved),
+    )
+
+
+def _configuration(settings: MachineControllerManagerSettings | None) -> dict[str, Any]:
+    if settings is None:
+        return {}
+    return {
+        "drain_timeout": settings.machine_drain_timeout,
+        "health_timeout": settings.machine_health_timeout,
+        "creation_timeout": settings.machine_creation_timeout,
+        "in_place_update_timeout": settings.in_place_update_timeout,
+        "disable_health_timeout": settings.disable_health_timeout,
+        "machine_preserve_timeout": settings.machine_preserve_timeout,
+        "max_evict_retries": settings.max_evict_retries,
+        "node_conditions": ",".join(settings.node_conditions) or None,
+    }
+
+
+def _filled(**fields: Any) -> Raw:
+    return {name: value for name, value in fields.items() if value}

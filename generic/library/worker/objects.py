@@ -1,0 +1,154 @@
+"""The machine objects of a namespace, as they are at one moment; and small writes to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import TypeVar
+
+import attrs
+
+from actuator.codec import decode
+from actuator.errors import Conflict, NotFound, RequeueAfter
+from actuator.interface import Client, Permission, Resource
+from actuator.meta import Object, ObjectMeta
+from generic.library.machines import (
+    FORCE_DELETION,
+    MACHINE_CLASSES,
+    MACHINE_DEPLOYMENTS,
+    MACHINE_SETS,
+    MACHINES,
+    Machine,
+    MachineClass,
+    MachineDeployment,
+    MachineSet,
+)
+from generic.library.worker.group import PURPOSE
+
+__all__ = [
+    "MANAGER",
+    "MANAGER_PODS",
+    "PERMISSIONS",
+    "SECRETS",
+    "WAIT",
+    "MachineObjects",
+    "delete_all",
+    "label_for_force_deletion",
+    "look",
+    "manager_runs",
+    "own_secrets",
+    "scale_manager",
+    "waiting_for",
+]
+
+LOOK_AGAIN = 5.0
+"""Seconds between two looks at what the machine-controller-manager has to finish."""
+
+WAIT = timedelta(minutes=5)
+"""How long a deletion may take (Gardener extension library, `worker/genericactuator`)."""
+
+SECRETS = Resource("v1", "secrets")
+PODS = Resource("v1", "pods")
+DEPLOYMENTS = Resource("apps/v1", "deployments")
+MANAGER = "machine-controller-manager"
+MANAGER_PODS = f"role={MANAGER}"
+
+_WRITE = ("get", "list", "create", "patch", "delete")
+PERMISSIONS = (
+    *(
+        Permission(api_version=resource.api_version, resource=resource.plural, verbs=_WRITE)
+        for resource in (MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, MACHINE_CLASSES, SECRETS)
+    ),
+    Permission(api_version="v1", resource="pods", verbs=["list", "delete"]),
+    Permission(api_version="apps/v1", resource="deployments", verbs=["get", "patch"]),
+)
+"""What a Worker does in the API."""
+
+T = TypeVar("T", bound=Object)
+
+
+@attrs.frozen
+class MachineObjects:
+    """All machine objects of a namespace."""
+
+    deployments: list[MachineDeployment]
+    sets: list[MachineSet]
+    machines: list[Machine]
+    classes: list[MachineClass]
+
+    def deployment(self, name: str) -> MachineDeployment | None:
+        """The one of that name."""
+        return next((d for d in self.deployments if d.metadata.name == name), None)
+
+    @property
+    def need_a_provider(self) -> bool:
+        """Whether something is left that only a provider with credentials can remove."""
+        return bool(self.deployments or self.sets or self.machines)
+
+
+def waiting_for(what: str) -> RequeueAfter:
+    """What to raise while others have to finish something."""
+    return RequeueAfter(LOOK_AGAIN, f"Waiting for {what}")
+
+
+def look(client: Client, namespace: str) -> MachineObjects:
+    """What is there now. Raises ApiError."""
+    return MachineObjects(
+        _list(client, MACHINE_DEPLOYMENTS, namespace, MachineDeployment),
+        _list(client, MACHINE_SETS, namespace, MachineSet),
+        _list(client, MACHINES, namespace, Machine),
+        _list(client, MACHINE_CLASSES, namespace, MachineClass),
+    )
+
+
+def own_secrets(client: Client, namespace: str) -> list[ObjectMeta]:
+    """The Secrets of machine classes."""
+    found = client.list(SECRETS, namespace, label_selector="=".join(PURPOSE))
+    return [decode(ObjectMeta, secret["metadata"]) for secret in found]
+
+
+def label_for_force_deletion(client: Client, machines: Iterable[Machine]) -> None:
+    """Afterwards these machines go without their nodes being drained."""
+    key, value = FORCE_DELETION
+    for machine in machines:
+        meta = machine.metadata
+        if meta.labels.get(key) != value:
+            try:
+                patch = {"metadata": {"uid": meta.uid, "labels": {key: value}}}
+                client.patch(MACHINES, meta.name, meta.namespace, patch)
+            except NotFound:
+                continue
+
+
+def delete_all(client: Client, resource: Resource, metas: Iterable[ObjectMeta]) -> None:
+    """Asks for the deletion of all of these."""
+    for meta in metas:
+        if meta.deletion_timestamp is None:
+            try:
+                client.delete(resource, meta.name, meta.namespace, uid=meta.uid)
+            except (NotFound, Conflict):  # gone, or another one by now
+                continue
+
+
+def manager_runs(client: Client, namespace: str) -> bool:
+    """Whether the machine-controller-manager is deployed with at least one replica."""
+    try:
+        deployment = client.get(DEPLOYMENTS, MANAGER, namespace)
+    except NotFound:
+        return False
+    return bool(deployment["spec"].get("replicas"))
+
+
+def scale_manager(client: Client, namespace: str, replicas: int) -> None:
+    """Scale the machine-controller-manager, which gardenlet deploys."""
+    try:
+        client.patch(DEPLOYMENTS, MANAGER, namespace, {"spec": {"replicas": replicas}})
+    except NotFound:
+        pass
+
+
+def _list(client: Client, resource: Resource, namespace: str, cls: type[T]) -> list[T]:
+    try:
+        return [decode(cls, raw) for raw in client.list(resource, namespace)]
+    except NotFound:  # the seed has no such kind
+        return []

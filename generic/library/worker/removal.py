@@ -1,0 +1,183 @@
+"""How machine objects go: asked for at once, waited for, and named when they do not go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from actuator.codec import decode
+from actuator.errors import ActuatorError, ConfigurationError, ErrorCode, NotFound
+from actuator.interface import Context
+from actuator.meta import Object, ObjectMeta, parse_time
+from actuator.v1alpha1 import Worker
+from generic.library.machines import (
+    MACHINE_CLASSES,
+    MACHINE_DEPLOYMENTS,
+    MACHINE_SETS,
+    MC_FINALIZER,
+    MCM_FINALIZER,
+)
+from generic.library.worker.availability import refuse_failed
+from generic.library.worker.group import MachineGroup
+from generic.library.worker.objects import (
+    MANAGER,
+    SECRETS,
+    WAIT,
+    MachineObjects,
+    delete_all,
+    label_for_force_deletion,
+    look,
+    own_secrets,
+    waiting_for,
+)
+from generic.library.worker.rollout import apply_classes
+
+__all__ = ["remove_all", "remove_unwanted", "require_credentials", "wait_until_released"]
+
+_NAMED = 3
+_FINALIZERS = frozenset({MCM_FINALIZER, MC_FINALIZER})
+
+
+def remove_unwanted(ctx: Context, namespace: str, groups: Sequence[MachineGroup]) -> None:
+    """Asks for the deletion of what no group wants; emptied machine sets of old classes too."""
+    found = look(ctx.client, namespace)
+    names, classes = {g.name for g in groups}, {g.class_name for g in groups}
+    unwanted = [d.metadata for d in found.deployments if d.metadata.name not in names]
+    delete_all(ctx.client, MACHINE_DEPLOYMENTS, unwanted)
+    old = [c.metadata for c in found.classes if c.metadata.name not in classes]
+    delete_all(ctx.client, MACHINE_CLASSES, old)
+    secrets = [s for s in own_secrets(ctx.client, namespace) if s.name not in classes]
+    delete_all(ctx.client, SECRETS, secrets)
+    empty = [
+        one.metadata
+        for one in found.sets
+        if not one.spec.replicas
+        and not one.status.replicas
+        and one.spec.template.spec.class_.name not in classes
+    ]
+    delete_all(ctx.client, MACHINE_SETS, empty)
+
+
+def remove_all(ctx: Context, worker: Worker, groups: Callable[[], Sequence[MachineGroup]]) -> None:
+    """Afterwards no machine object of the Worker is left.
+
+    As long as there are machines their classes and Secrets are kept up to date: whoever deletes
+    them needs credentials that work. `groups` is asked only then. Raises RequeueAfter while
+    it waits; ActuatorError where a machine failed, or one object takes more than 5 minutes.
+    """
+    namespace = worker.metadata.namespace
+    found = look(ctx.client, namespace)
+    if found.need_a_provider:
+        wanted = groups()
+        apply_classes(ctx.client, namespace, wanted)
+        _wait_until_acquired(ctx, worker, wanted, found)
+    label_for_force_deletion(ctx.client, found.machines)
+    for deployment in found.deployments:
+        if deployment.metadata.deletion_timestamp is not None:
+            refuse_failed(deployment)
+    delete_all(ctx.client, MACHINE_DEPLOYMENTS, (d.metadata for d in found.deployments))
+    found = look(ctx.client, namespace)
+    delete_all(ctx.client, MACHINE_CLASSES, (c.metadata for c in found.classes))
+    delete_all(ctx.client, SECRETS, own_secrets(ctx.client, namespace))
+    _wait_until_gone(ctx, look(ctx.client, namespace), own_secrets(ctx.client, namespace))
+
+
+def require_credentials(ctx: Context, worker: Worker, groups: Iterable[MachineGroup]) -> bool:
+    """Whether the machine-controller-manager has its finalizer on the Worker's own Secret.
+
+    False where no group uses the Secret. Raises ConfigurationError where a group uses it and it
+    does not exist.
+    """
+    if not any(group.credentials == worker.spec.secret_ref for group in groups):
+        return False
+    held = _is_held(ctx, worker)
+    if held is None:
+        reference = worker.spec.secret_ref
+        raise ConfigurationError(
+            f"Worker {worker.key}: spec.secretRef: Secret {reference.namespace}/{reference.name} "
+            "does not exist; restore it, or correct the credentials of the Shoot"
+        )
+    return held
+
+
+def wait_until_released(ctx: Context, worker: Worker) -> None:
+    """Returns when the machine-controller-manager has let go of the Worker's own Secret.
+
+    Raises ActuatorError when that is not so 10 minutes after the Worker's deletionTimestamp:
+    5 for the machines, 5 for the Secret.
+    """
+    reference = worker.spec.secret_ref
+    if not _is_held(ctx, worker):
+        return
+    where = f"Secret {reference.namespace}/{reference.name}"
+    if _seconds_since(ctx, worker.metadata) > 2 * WAIT.total_seconds():
+        raise ActuatorError(
+            f"{where} is still held by {MANAGER}; see whether it runs",
+            codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
+        )
+    raise waiting_for(f"{MANAGER} to let go of {where}")
+
+
+def _wait_until_acquired(
+    ctx: Context, worker: Worker, groups: Sequence[MachineGroup], found: MachineObjects
+) -> None:
+    """The controller has to know the classes before they are deleted, or it loses machines."""
+    if not any(group.credentials == worker.spec.secret_ref for group in groups):
+        return
+    if any(c.metadata.deletion_timestamp is not None for c in found.classes):
+        return
+    if require_credentials(ctx, worker, groups):
+        return
+    if _seconds_since(ctx, worker.metadata) > WAIT.total_seconds():
+        raise ActuatorError(
+            f"{MANAGER} has not put its finalizer on the Secret of Worker {worker.key}; "
+            "see whether it runs",
+            codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
+        )
+    raise waiting_for(f"{MANAGER} to take up the credentials")
+
+
+def _is_held(ctx: Context, worker: Worker) -> bool | None:
+    """Whether the manager has a finalizer on the Worker's Secret; None without a Secret."""
+    reference = worker.spec.secret_ref
+    try:
+        secret = ctx.client.get(SECRETS, reference.name, reference.namespace)
+    except NotFound:
+        return None
+    return not _FINALIZERS.isdisjoint(decode(ObjectMeta, secret["metadata"]).finalizers)
+
+
+def _wait_until_gone(ctx: Context, found: MachineObjects, secrets: Sequence[ObjectMeta]) -> None:
+    groups: list[tuple[str, Sequence[ObjectMeta]]] = [
+        ("machines", _metas(found.machines)),
+        ("machine sets", _metas(found.sets)),
+        ("machine deployments", _metas(found.deployments)),
+        ("machine classes", _metas(found.classes)),
+        ("secrets of machine classes", secrets),
+    ]
+    left = [meta for _, metas in groups for meta in metas]
+    if not left:
+        return
+    counted = ", ".join(f"{len(metas)} {name}" for name, metas in groups if metas)
+    late = [meta for meta in left if _seconds_since(ctx, meta) > WAIT.total_seconds()]
+    if late:
+        raise ActuatorError(
+            f"Not deleted after 5 minutes: {', '.join(map(_say, late[:_NAMED]))}"
+            f" (still there: {counted}); see what {MANAGER} says",
+            codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
+        )
+    raise waiting_for(f"the deletion of {counted}")
+
+
+def _metas(objects: Iterable[Object]) -> list[ObjectMeta]:
+    return [obj.metadata for obj in objects]
+
+
+def _say(meta: ObjectMeta) -> str:
+    return f"{meta.name} (held by {', '.join(meta.finalizers) or 'nobody'})"
+
+
+def _seconds_since(ctx: Context, meta: ObjectMeta) -> float:
+    """Seconds since the deletion was asked for; 0 where it was not."""
+    if meta.deletion_timestamp is None:
+        return 0.0
+    return (ctx.clock.now() - parse_time(meta.deletion_timestamp)).total_seconds()

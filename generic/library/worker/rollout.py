@@ -1,0 +1,162 @@
+"""What a Worker applies: Secrets, machine classes, machine deployments with their replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+
+from actuator.cluster import Cluster
+from actuator.codec import encode
+from actuator.errors import AlreadyExists, ConfigurationError, NotFound, RequeueAfter
+from actuator.interface import Client
+from actuator.meta import ObjectMeta, Raw
+from actuator.v1alpha1 import Worker
+from generic.kube.finalizers import Stale, patch_tested
+from generic.kube.patches import add, test
+from generic.library.machines import (
+    MACHINE_CLASSES,
+    MACHINE_DEPLOYMENTS,
+    MachineDeployment,
+    MachineDeploymentSpec,
+)
+from generic.library.worker.group import POOL, PURPOSE, MachineGroup
+from generic.library.worker.objects import SECRETS, MachineObjects
+
+__all__ = ["apply_classes", "apply_deployments", "replicas"]
+
+_CHANGED = 1.0
+
+
+def apply_classes(client: Client, namespace: str, groups: Iterable[MachineGroup]) -> None:
+    """Apply the groups' Secrets and machine classes.
+
+    Raises ConfigurationError where a Secret of that name exists without our label.
+    """
+    for group in groups:
+        _refuse_foreign(client, namespace, group.class_name)
+        client.apply(SECRETS, group.secret(namespace))
+        client.apply(MACHINE_CLASSES, group.machine_class(namespace))
+
+
+def apply_deployments(
+    client: Client,
+    worker: Worker,
+    cluster: Cluster,
+    groups: Sequence[MachineGroup],
+    found: MachineObjects,
+    restored: Mapping[str, int],
+) -> None:
+    """Afterwards the groups' machine deployments are as they should be.
+
+    `restored` are the replicas that deployments had on another seed. Raises RequeueAfter where
+    one changed meanwhile: the cluster-autoscaler writes replicas too.
+    """
+    for group in groups:
+        count = replicas(group, cluster, worker, found, restored.get(group.name))
+        existing = found.deployment(group.name)
+        spec = group.deployment_spec(worker.metadata.name, count)
+        try:
+            if existing is None:
+                _create(client, worker.metadata.namespace, group, spec)
+            else:
+                _update(client, existing, group, spec)
+        except (AlreadyExists, NotFound, Stale) as error:
+            raise RequeueAfter(
+                _CHANGED, f"MachineDeployment {group.name} changed meanwhile"
+            ) from error
+
+
+def replicas(
+    group: MachineGroup,
+    cluster: Cluster,
+    worker: Worker,
+    found: MachineObjects,
+    restored: int | None,
+) -> int:
+    """How many machines a group shall have now.
+
+    None in hibernation. Where every pool's size is fixed, that. A new deployment, and one that
+    wakes up, gets the minimum (a restored one what it had). Else it is the cluster-autoscaler's
+    business, between minimum and maximum.
+    """
+    if cluster.hibernation_enabled:
+        return 0
+    if not any(pool.minimum < pool.maximum for pool in worker.spec.pools):
+        return group.minimum
+    existing = found.deployment(group.name)
+    if existing is None:
+        return group.minimum if restored is None else restored
+    if all(deployment.spec.replicas == 0 for deployment in found.deployments):
+        return group.minimum
+    return min(max(existing.spec.replicas, group.minimum), group.maximum)
+
+
+def _refuse_foreign(client: Client, namespace: str, name: str) -> None:
+    try:
+        meta = client.get(SECRETS, name, namespace)["metadata"]
+    except NotFound:
+        return
+    key, value = PURPOSE
+    if (meta.get("labels") or {}).get(key) != value:
+        raise ConfigurationError(
+            f"Secret {namespace}/{name}: metadata.labels: expected {key}={value}; the Secret was "
+            "not created for a machine class, so delete it, or add the label to hand it over"
+        )
+
+
+def _labels(group: MachineGroup) -> dict[str, str]:
+    return {POOL: group.pool.name}
+
+
+def _create(
+    client: Client, namespace: str, group: MachineGroup, spec: MachineDeploymentSpec
+) -> None:
+    kind = MachineDeployment.KIND
+    deployment = MachineDeployment(
+        api_version=kind.api_version,
+        kind=kind.name,
+        metadata=ObjectMeta(
+            name=group.name,
+            namespace=namespace,
+            labels=_labels(group),
+            annotations=_annotations(group, {}),
+        ),
+        spec=spec,
+    )
+    client.create(MACHINE_DEPLOYMENTS, encode(deployment))
+
+
+def _annotations(group: MachineGroup, existing: Mapping[str, str]) -> dict[str, str]:
+    """The existing annotations with the group's; one whose value is empty is removed."""
+    wanted = group.autoscaler_annotations
+    kept = {key: value for key, value in existing.items() if key not in wanted}
+    return kept | {key: value for key, value in wanted.items() if value}
+
+
+def _update(
+    client: Client, existing: MachineDeployment, group: MachineGroup, spec: MachineDeploymentSpec
+) -> None:
+    """Write what differs, if nobody changed the deployment since it was read.
+
+    The resourceVersion is tested and not the replicas, which Go omits where they are 0. The
+    template keeps its annotations: other controllers set them, to restart machines say.
+    """
+    meta, template = existing.metadata, existing.spec.template
+    labels = spec.template.metadata.labels
+    kept = attrs.evolve(spec.template, metadata=attrs.evolve(template.metadata, labels=labels))
+    wanted = attrs.evolve(spec, template=kept, extra=existing.spec.extra)
+    changes: list[Raw] = []
+    if wanted != existing.spec:
+        changes.append(add("/spec", encode(wanted)))
+    for part, old, new in (
+        ("labels", meta.labels, {**meta.labels, **_labels(group)}),
+        ("annotations", meta.annotations, _annotations(group, meta.annotations)),
+    ):
+        if new != old:
+            changes.append(add(f"/metadata/{part}", new))
+    if changes:
+        read = test("/metadata/resourceVersion", meta.resource_version)
+        tests = [test("/metadata/uid", meta.uid), read]
+        where = (client, MACHINE_DEPLOYMENTS, meta.name, meta.namespace)
+        patch_tested(*where, [*tests, *changes])

@@ -1,0 +1,110 @@
+"""Machine state: what a Worker takes along to another seed; gardenlet writes it, we read it.
+
+`{"machineDeployments": {name: {"replicas", "machineSets", "machines"}}}` in status.state, as it
+is or, as in a ShootState, gzipped in `{"state": <base64>}` (gardener, package `shootstate`).
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+
+import attrs
+
+from actuator.codec import decode, decode_json
+from actuator.errors import AlreadyExists, ConfigurationError, DecodeError
+from actuator.interface import Client, Resource
+from actuator.meta import Base64, Raw
+from actuator.v1alpha1 import Worker
+from generic.library.machines import MACHINE_SETS, MACHINES, Machine, MachineSet
+from generic.library.worker.group import MachineGroup
+
+__all__ = ["DeploymentState", "machine_state", "recreate", "with_state"]
+
+_KEPT = ("name", "labels", "annotations")
+_MAX_PARTS = 200_000
+_MAX_BYTES = 16 << 20  # etcd takes 1.5 MiB of an object, and 1:10 is usual for JSON
+_REPLACE = "set it to {} to replace all machines"
+
+
+@attrs.frozen(kw_only=True)
+class DeploymentState:
+    """A machine deployment on the seed that it comes from."""
+
+    replicas: int = 0
+    machine_sets: list[Raw] = attrs.field(factory=list)
+    machines: list[Raw] = attrs.field(factory=list)
+    extra: Raw = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class _MachineState:
+    machine_deployments: dict[str, DeploymentState] = attrs.field(factory=dict)
+    extra: Raw = attrs.field(factory=dict)
+
+
+def machine_state(worker: Worker) -> Mapping[str, DeploymentState]:
+    """The state of each machine deployment, by name.
+
+    Raises ConfigurationError where the Worker has pools and no state: to continue would replace
+    all machines (gardener, generic Worker actuator_restore.go). Also for an unreadable state.
+    """
+    where = f"Worker {worker.key}: status.state"
+    if worker.status.state is None and worker.spec.pools:
+        raise ConfigurationError(
+            f"{where}: expected the state of the machines to restore, got none; gardenlet copies "
+            f"it from the ShootState, so check that one, or {_REPLACE}"
+        )
+    try:
+        state = worker.status.state or {}
+        if isinstance(packed := state.get("state"), str):
+            return decode_json(_MachineState, _decompressed(packed)).machine_deployments
+        return decode(_MachineState, state).machine_deployments
+    except (DecodeError, OSError, EOFError, zlib.error, ValueError) as error:
+        raise ConfigurationError(
+            f"{where}: cannot read the machine state that gardenlet wrote: {error}"
+        ) from error
+
+
+def with_state(
+    groups: Iterable[MachineGroup], states: Mapping[str, DeploymentState]
+) -> Sequence[MachineGroup]:
+    """The groups that had machine sets where they come from; the others begin anew later."""
+    return [g for g in groups if g.name in states and states[g.name].machine_sets]
+
+
+def recreate(client: Client, namespace: str, states: Iterable[DeploymentState]) -> None:
+    """Afterwards all machine sets and machines are there; those that are there already stay.
+
+    Before any machine deployment: its controller would make new machines.
+    """
+    for state in states:
+        for resource, cls, manifests in (
+            (MACHINE_SETS, MachineSet, state.machine_sets),
+            (MACHINES, Machine, state.machines),
+        ):
+            for manifest in manifests:
+                kind = {"apiVersion": cls.KIND.api_version, "kind": cls.KIND.name}
+                _create(client, resource, namespace, {**manifest, **kind})
+
+
+def _create(client: Client, resource: Resource, namespace: str, manifest: Raw) -> None:
+    given = manifest.get("metadata") or {}
+    meta = {key: given[key] for key in _KEPT if given.get(key)}
+    bare = {key: value for key, value in manifest.items() if key != "status"}
+    try:
+        client.create(resource, {**bare, "metadata": {**meta, "namespace": namespace}})
+    except AlreadyExists:
+        pass
+
+
+def _decompressed(packed: str) -> bytes:
+    with gzip.open(io.BytesIO(Base64(packed).decode_bytes())) as stream:
+        unpacked = stream.read(_MAX_BYTES + 1)
+    if len(unpacked) > _MAX_BYTES:
+        raise DecodeError(f"larger than 16 MiB decompressed; {_REPLACE}")
+    if unpacked.count(b"{") + unpacked.count(b"[") > _MAX_PARTS:
+        raise DecodeError(f"more than {_MAX_PARTS} objects; {_REPLACE}")
+    return unpacked

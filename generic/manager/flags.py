@@ -1,0 +1,248 @@
+"""Flags: the command line of a manager, named like those of Gardener's extensions.
+
+Every flag can be given as an environment variable too (`--leader-election` as
+ACTUATOR_LEADER_ELECTION) and in the file of `--config-file`; the command line wins, then the
+environment. What is wrong with a value is one sentence, and exit status 2. What the values mean
+is `options`' business.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+import yaml
+
+from actuator.errors import ConfigurationError
+from generic.controller.health import parse_address
+from generic.manager.arguments import PREFIX, WEBHOOKS, WORKERS, ManagerCommand
+from generic.manager.options import Options
+
+__all__ = ["FLAGS", "PREFIX", "ManagerCommand", "from_args", "from_values", "refuse"]
+
+_DEFAULTS = Options()
+
+
+def _names(_ctx: click.Context, _option: click.Parameter, value: str) -> tuple[str, ...]:
+    return tuple(name for part in value.split(",") if (name := part.strip()))
+
+
+def _address(_ctx: click.Context, _option: click.Parameter, value: str) -> str:
+    try:
+        parse_address(value)
+    except ConfigurationError as error:
+        raise click.BadParameter(error.message) from error
+    return value
+
+
+def _number_or_none(_ctx: click.Context, _option: click.Parameter, value: str) -> float | None:
+    if value == "none":
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise click.BadParameter(f"{value!r}: give a number above 0, or none")
+    return number
+
+
+def _workers(ctx: click.Context, _option: click.Parameter, value: Sequence[str]) -> dict[str, int]:
+    workers = {}
+    for pair in (*(ctx.lookup_default("workers") or ()), *value):  # the file's, then those given
+        name, _, number = pair.rpartition("=")
+        if not number.isdecimal() or int(number) < 1:
+            flag = f"--{name}{WORKERS}"
+            raise click.UsageError(f"{flag}: {number!r} is no number of workers; give at least 1")
+        workers[name] = int(number)
+    return workers
+
+
+def _read_config(ctx: click.Context, _option: click.Parameter, value: Path | None) -> None:
+    """Puts the file's values behind the command line and the environment."""
+    if value is not None:
+        ctx.default_map = dict(_config_values(value))
+
+
+def _config_values(path: Path) -> Iterator[tuple[str, Any]]:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise click.UsageError(f"--config-file {path} cannot be read: {reason}") from error
+    if not isinstance(content, dict):
+        raise click.UsageError(f"--config-file {path}: write FLAG: VALUE, one a line")
+    known = {option.name: option for option in FLAGS}
+    workers = []
+    for key, found in content.items():
+        name = str(key).removeprefix("--")
+        if name.endswith(WORKERS):
+            workers.append(f"{name.removesuffix(WORKERS)}={found}")
+        elif (field := name.replace("-", "_")) in known:
+            yield field, _config_value(found)
+        else:
+            raise click.UsageError(f"--config-file {path}: there is no flag --{name}")
+    if workers:
+        yield "workers", workers
+
+
+def _config_value(found: object) -> object:
+    """As click takes it: a list is what stands between commas on the command line."""
+    if isinstance(found, bool):
+        return found
+    return ",".join(map(str, found)) if isinstance(found, list) else str(found)
+
+
+def _flag(name: str, help: str, **more: Any) -> click.Option:
+    """A flag whose default is that of Options."""
+    field = name.replace("-", "_")
+    default = getattr(_DEFAULTS, field)
+    if isinstance(default, bool):
+        return click.Option([f"--{name}/--no-{name}"], default=default, help=help, **more)
+    if default is None:
+        return click.Option([f"--{name}"], help=help, **more)
+    if default in ("", ()):
+        return click.Option([f"--{name}"], default="", help=help, **more)
+    return click.Option([f"--{name}"], default=default, help=help, show_default=True, **more)
+
+
+FLAGS: list[click.Parameter] = [
+    click.Option(
+        ["--config-file"],
+        type=click.Path(path_type=Path, dir_okay=False),
+        is_eager=True,
+        expose_value=False,
+        callback=_read_config,
+        help="YAML or JSON file with values of these flags; the command line wins.",
+    ),
+    _flag(
+        "kubeconfig",
+        "Kubeconfig; else KUBECONFIG, else in-cluster, else ~/.kube/config.",
+        type=click.Path(path_type=Path, dir_okay=False),
+    ),
+    _flag("context", "Context of the kubeconfig."),
+    _flag("master", "URL of the API server, in place of the one in the kubeconfig."),
+    _flag("leader-election", "Act only while holding a Lease."),
+    _flag("leader-election-id", "Name of the Lease."),
+    _flag(
+        "leader-election-namespace",
+        "Namespace of the Lease.",
+        envvar=["LEADER_ELECTION_NAMESPACE", f"{PREFIX}_LEADER_ELECTION_NAMESPACE"],
+    ),
+    _flag(
+        "metrics-bind-address",
+        "Where /metrics is served; :8080 means all addresses, 0 switches it off.",
+        callback=_address,
+    ),
+    _flag(
+        "health-bind-address",
+        "Where /healthz and /readyz are served; 0 switches them off.",
+        callback=_address,
+    ),
+    _flag(
+        "metrics-oldest-terminating",
+        "The oldest so many objects under deletion of each controller are metrics by name.",
+        type=click.IntRange(min=0, max=100),
+    ),
+    _flag(
+        "max-concurrent-reconciles",
+        f"Workers of each controller; --CONTROLLER{WORKERS} for one.",
+        type=click.IntRange(min=1),
+    ),
+    click.Option(["--workers"], multiple=True, callback=_workers, hidden=True),
+    _flag("controllers", "Comma-separated controllers to run, and no others.", callback=_names),
+    _flag("disable-controllers", "Comma-separated controllers not to run.", callback=_names),
+    _flag(
+        "ignore-operation-annotation",
+        "Reconcile whenever a spec changes, without waiting for gardenlet's annotation.",
+    ),
+    _flag(
+        "processing-status",
+        "Publish Processing for operations that take over a second, or always.",
+        type=click.Choice(["slow", "always"]),
+    ),
+    click.Option(
+        ["--force-delete-budget"],
+        default=f"{_DEFAULTS.force_delete_budget:g}",
+        show_default=True,
+        callback=_number_or_none,
+        help="Seconds for a force deletion, whatever hangs; none: as long as it takes.",
+    ),
+    click.Option(
+        ["--orphan-retention-days"],
+        default=f"{_DEFAULTS.orphan_retention_days:g}",
+        show_default=True,
+        callback=_number_or_none,
+        help="How long Orphans that are closed, or gone, are kept; none: for ever.",
+    ),
+    _flag(
+        "outcome-events",
+        "Outcomes of deletions that become events: the unusual ones, or all.",
+        type=click.Choice(["unusual", "all"]),
+    ),
+    _flag(
+        "extension-classes",
+        "Comma-separated classes to serve: shoot (the default), seed, garden.",
+        callback=_names,
+    ),
+    _flag("gardener-version", "Version of the Gardener that this works for."),
+    _flag(
+        "self-hosted-shoot-cluster",
+        "Run inside the shoot that is served: do not watch machines where there is no machine API.",
+    ),
+    _flag("heartbeat-namespace", "Namespace of the Lease that shows this extension alive."),
+    _flag(
+        "heartbeat-renew-interval-seconds",
+        "Seconds between two signs of life.",
+        type=click.IntRange(min=1),
+    ),
+    click.Option(["--disable-webhooks"], default="", hidden=True),
+    click.Option(["--webhook-config"], multiple=True, hidden=True),
+    _flag("log-level", "Least important lines.", type=click.Choice(["debug", "info", "error"])),
+    _flag("log-format", "For people, or for machines.", type=click.Choice(["text", "json"])),
+    _flag(
+        "shutdown-timeout",
+        "Seconds that running operations get to finish after SIGTERM.",
+        type=click.FloatRange(min=0),
+    ),
+]
+
+
+def from_values(**values: Any) -> Options:
+    """Options from the parsed flags."""
+    ignored = [f"{WEBHOOKS}{name}" for name in values.pop("webhook_config")]
+    if values.pop("disable_webhooks"):
+        ignored.append("--disable-webhooks")
+    return Options(ignored_flags=tuple(ignored), **values)
+
+
+def from_args(args: Sequence[str] | None = None) -> Options:
+    """Options from the command line (sys.argv), the environment and the file it names.
+
+    Prints usage, or what is wrong with the flags, and exits like any command line program.
+    """
+    parsed: list[dict[str, Any]] = []
+    command = ManagerCommand(
+        "manager",
+        params=FLAGS,
+        callback=lambda **values: parsed.append(values),
+        help="Runs an extension.",
+    )
+    given = None if args is None else list(args)
+    try:
+        command.main(args=given, standalone_mode=False, auto_envvar_prefix=PREFIX)
+    except click.ClickException as error:
+        error.show()
+        raise SystemExit(error.exit_code) from None
+    if not parsed:  # --help was printed
+        raise SystemExit(0)
+    return from_values(**parsed[0])
+
+
+def refuse(error: ConfigurationError) -> NoReturn:
+    """Says what is wrong with the flags, and exits like any program that was called wrongly."""
+    print(f"Error: {error}", file=sys.stderr)  # noqa: T201 - it is the answer to a command
+    raise SystemExit(2)

@@ -1,0 +1,86 @@
+"""Heartbeat: the Lease by which gardenlet knows that an extension is alive.
+
+Source: Gardener documentation, "Heartbeat Controller". gardenlet reads renewTime of the Lease
+`gardener-extension-heartbeat` in the extension's namespace; where it is older than five minutes,
+the conditions that the extension reports count as Unknown.
+
+It has nothing to do with leader election, but only the replica that leads has to renew it.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from collections.abc import Callable
+
+import attrs
+
+from actuator.errors import LeaseLost
+from actuator.interface import Client, Clock, Permission, Resource
+from actuator.meta import Raw
+from generic.controller.workqueue import Backoff
+from generic.kube.clock import SystemClock
+
+__all__ = ["LEASE_NAME", "Heartbeat"]
+
+logger = logging.getLogger(__name__)
+
+LEASE_NAME = "gardener-extension-heartbeat"
+_LEASES = Resource("coordination.k8s.io/v1", "leases")
+
+
+@attrs.frozen
+class Heartbeat:
+    """Renews the Lease every `interval_seconds` for the extension `name`, in its `namespace`.
+
+    Raises ValueError for an interval that is no number above 0.
+    """
+
+    name: str = attrs.field(validator=attrs.validators.min_len(1))
+    namespace: str = attrs.field(validator=attrs.validators.min_len(1))
+    interval_seconds: float = attrs.field(default=30.0)
+    clock: Clock = attrs.field(factory=SystemClock, kw_only=True)
+    renewed: Callable[[bool], None] = attrs.field(default=lambda _ok: None, kw_only=True)
+    """Told after each try whether the Lease was renewed."""
+
+    @interval_seconds.validator
+    def _check(self, _attribute: object, seconds: float) -> None:
+        if not 0 < seconds < math.inf:
+            raise ValueError(f"a heartbeat needs an interval above 0 seconds, not {seconds!r}")
+
+    @property
+    def permissions(self) -> tuple[Permission, ...]:
+        """What `run` does in the API: server-side apply is create and patch."""
+        version, verbs, where = _LEASES.api_version, ["create", "patch"], self.namespace
+        return (Permission(api_version=version, resource="leases", verbs=verbs, namespace=where),)
+
+    def run(self, client: Client, stop: threading.Event) -> None:
+        """Renews until `stop`, or until this process no longer leads; nothing else ends it."""
+        backoff = Backoff(first=1.0, cap=self.interval_seconds)
+        failures = 0
+        while not stop.is_set():
+            try:
+                client.apply(_LEASES, self._lease())
+                failures = 0
+                self.renewed(True)
+            except LeaseLost:
+                return
+            except Exception as error:  # whatever it was, the next try may work
+                failures += 1
+                self.renewed(False)
+                fields = {"lease": f"{self.namespace}/{LEASE_NAME}", "error": str(error)}
+                logger.warning("the heartbeat could not be renewed", extra={"fields": fields})
+            stop.wait(backoff.delay(failures) if failures else self.interval_seconds)
+
+    def _lease(self) -> Raw:
+        return {
+            "apiVersion": _LEASES.api_version,
+            "kind": "Lease",
+            "metadata": {"name": LEASE_NAME, "namespace": self.namespace},
+            "spec": {
+                "holderIdentity": self.name,
+                "leaseDurationSeconds": math.ceil(self.interval_seconds),
+                "renewTime": self.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            },
+        }

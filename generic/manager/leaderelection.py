@@ -1,0 +1,299 @@
+"""LeaderElector: of all replicas that share a Lease, at most one acts.
+
+Flow: `run` waits for the Lease → `on_started` → renewals → `release`, or lost: `on_lost`.
+
+Guarantees:
+- `check` raises LeaseLost unless a renewal that the API server acknowledged was sent less than
+  `renew_deadline` ago. Noticing needs no thread, no answer and nobody else's clock.
+- Lost is lost: an elector that led and no longer does never leads again.
+- Two electors never lead at the same time: others wait a full lease duration, by their own
+  clocks, from when they saw the record change; the holder stops earlier than that.
+- After `release` a replica that waits leads within one retry period.
+- `on_lost` comes no later than the renew deadline, also while a request hangs, and only once.
+
+Assumptions: monotonic clocks run at the same speed, also while a machine sleeps. Nobody edits
+the Lease. The client's requests are not fenced by this elector.
+Caveats: a write that was sent just before the deadline may arrive after it; it has
+`lease_duration - renew_deadline` until another replica can lead. Waiting ends with `stop`;
+leading does not: running operations need the lease until `release`.
+Errors: what the API server answers, or does not, is logged and tried again; nothing is raised.
+
+The official package's leader election is not fit: it judges others by wall clocks, cannot be
+stopped, does not release, and has no jitter.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+import socket
+import threading
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from actuator.errors import Conflict, LeaseLost, NotFound
+from actuator.interface import Client, Clock, Resource
+from actuator.meta import Raw
+from generic.controller.metrics import Metrics
+
+__all__ = ["LEASES", "LeaderElector", "Timing"]
+
+logger = logging.getLogger(__name__)
+
+LEASES = Resource("coordination.k8s.io/v1", "leases")
+JITTER = 0.2
+"""The share by which a pause is shortened at random."""
+
+
+@attrs.frozen(kw_only=True)
+class Timing:
+    """Seconds; the defaults are controller-runtime's. Raises ValueError where they don't fit."""
+
+    lease_duration: float = 15.0
+    """How long others wait after the last renewal that they saw."""
+    renew_deadline: float = 10.0
+    """How long the holder acts on a renewal."""
+    retry_period: float = 2.0
+    """Between two tries at getting or renewing the Lease, at most."""
+
+    def __attrs_post_init__(self) -> None:
+        if not 0 < self.retry_period < self.renew_deadline < self.lease_duration:
+            raise ValueError("leader election needs retry period < renew deadline < lease duration")
+
+
+class LeaderElector:
+    """One candidate for one Lease; see the module's docstring. Used once: `run`, `release`."""
+
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        name: str,
+        *,
+        on_started: Callable[[], None],
+        on_lost: Callable[[], None],
+        clock: Clock,
+        metrics: Metrics,
+        timing: Timing | None = None,
+    ) -> None:
+        self.identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._on_started = on_started
+        self._on_lost = on_lost
+        self._clock = clock
+        self._metrics = metrics
+        self._timing = timing or Timing()
+        self._requests = threading.Lock()  # held during a try: one after the other
+        self._ending = threading.Lock()
+        self._over = threading.Event()
+        self._renewed: float | None = None  # when the last good renewal was sent
+        self._lease: Raw | None = None  # as our last write left it
+        self._seen: Any = None  # the record of the holder, and since when it is unchanged
+        self._seen_since = 0.0
+        self._holder = ""
+        self._trouble = ""
+        metrics.leader(name, False)
+
+    def is_leading(self) -> bool:
+        """Whether this process may act now."""
+        renewed = self._renewed
+        return renewed is not None and not self._over.is_set() and self._left(renewed) > 0
+
+    def check(self) -> None:
+        """Raises LeaseLost unless this process may act now."""
+        if not self.is_leading():
+            raise LeaseLost(f"this process does not hold the lease {self._namespace}/{self._name}")
+
+    def run(self, stop: threading.Event) -> None:
+        """Waits for the Lease until `stop`, then leads until `release` or until it is lost.
+
+        `on_started` runs in a thread of its own.
+        """
+        while not stop.is_set() and not self._over.is_set():
+            if self._try():
+                break
+            stop.wait(self._pause())
+        if not stop.is_set() and self.is_leading():
+            self._lead()
+
+    def release(self) -> None:
+        """Leads no longer, and says so, for a successor to take over at once.
+
+        If the API server does not take it, the lease runs out by itself.
+        """
+        if not self._end():
+            return
+        if not self._requests.acquire(timeout=self._timing.renew_deadline):
+            return  # a renewal hangs; a second write would only be a second that hangs
+        try:
+            if self._renewed is not None:
+                self._give_back()
+        except Exception as error:  # shutting down goes on, whatever it was
+            self._report(error)
+        finally:
+            self._requests.release()
+
+    def _lead(self) -> None:
+        logger.info("leading", extra=self._fields(identity=self.identity))
+        self._metrics.leader(self._name, True)
+        for target in (self._start, self._keep_renewing):
+            threading.Thread(target=target, name=f"lease-{self._name}", daemon=True).start()
+        while self.is_leading():
+            self._over.wait(self._left(self._renewed or 0))
+        self._lose()
+
+    def _start(self) -> None:
+        try:
+            self._on_started()
+        except Exception:  # a leader that does nothing must make room for one that works
+            logger.exception("cannot start to lead", extra=self._fields())
+            self._lose()
+
+    def _keep_renewing(self) -> None:
+        while not self._over.wait(self._pause()):
+            self._try()
+
+    def _lose(self) -> None:
+        if self._end():
+            logger.error("lost the lease", extra=self._fields())
+            self._on_lost()
+
+    def _end(self) -> bool:
+        """Whether this ended it; False when it was over before."""
+        with self._ending:
+            if self._over.is_set():
+                return False
+            self._over.set()
+        self._metrics.leader(self._name, False)
+        return True
+
+    def _try(self) -> bool:
+        """One try at getting or renewing the Lease; whether that worked."""
+        with self._requests:
+            if self._over.is_set():
+                return False
+            sent = self._clock.monotonic()
+            try:
+                mine = self._write()
+                self._trouble = ""
+            except Exception as error:  # no answer of an API server may end the process
+                self._lease = None
+                self._report(error)
+                return False
+            if mine:
+                return self._extend(sent)
+        if self._renewed is not None:  # another has taken it: no use in waiting for the deadline
+            self._lose()
+        return False
+
+    def _extend(self, sent: float) -> bool:
+        """Counts a renewal, unless it came when the one before had run out."""
+        before = sent if self._renewed is None else self._renewed
+        if self._left(before) <= 0:
+            return False
+        self._renewed = sent
+        return True
+
+    def _write(self) -> bool:
+        """Writes our name into the Lease if we may; False when it is another's."""
+        lease = self._lease or self._read()
+        if lease is None:
+            fresh = {"metadata": {"name": self._name, "namespace": self._namespace}}
+            self._lease = self._client.create(
+                LEASES,
+                {
+                    "apiVersion": LEASES.api_version,
+                    "kind": "Lease",
+                    **fresh,
+                    "spec": self._record({}),
+                },
+            )
+            return True
+        if self._is_held_by_another(lease["spec"]):
+            return False
+        self._lease = self._patch(lease, self._record(lease["spec"]))
+        return True
+
+    def _read(self) -> Raw | None:
+        try:
+            lease = self._client.get(LEASES, self._name, self._namespace)
+        except NotFound:
+            return None
+        lease.setdefault("spec", {})
+        if lease["spec"] != self._seen:
+            self._seen, self._seen_since = lease["spec"], self._clock.monotonic()
+        holder = lease["spec"].get("holderIdentity") or ""
+        if holder != self._holder:
+            self._holder = holder
+            logger.info("who leads now", extra=self._fields(holder=holder))
+        return lease
+
+    def _is_held_by_another(self, record: Raw) -> bool:
+        """Judged by how long the record is unchanged here, never by the times written in it."""
+        holder = record.get("holderIdentity") or ""
+        if holder in ("", self.identity):
+            return False
+        promised = record.get("leaseDurationSeconds") or self._timing.lease_duration
+        return self._clock.monotonic() < self._seen_since + promised
+
+    def _patch(self, lease: Raw, record: Raw) -> Raw:
+        """Raises Conflict where anybody wrote the Lease since it was read."""
+        version = {"resourceVersion": lease["metadata"]["resourceVersion"]}
+        return self._client.patch(
+            LEASES, self._name, self._namespace, {"metadata": version, "spec": record}
+        )
+
+    def _record(self, before: Raw) -> Raw:
+        now = _micro_time(self._clock.now())
+        record: Raw = {
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": math.ceil(self._timing.lease_duration),
+            "renewTime": now,
+        }
+        if before.get("holderIdentity") != self.identity:
+            record["acquireTime"] = now
+            record["leaseTransitions"] = before.get("leaseTransitions", -1) + 1
+        return record
+
+    def _give_back(self) -> None:
+        nobody = {"holderIdentity": "", "leaseDurationSeconds": 1}
+        for lease in (self._lease, None):  # again where somebody labelled it, say
+            current = lease or self._read()
+            if current is None or current["spec"].get("holderIdentity") != self.identity:
+                return
+            try:
+                now = _micro_time(self._clock.now())
+                self._patch(current, {**nobody, "renewTime": now})
+            except Conflict:
+                continue
+            logger.info("released the lease", extra=self._fields())
+            return
+
+    def _left(self, renewed: float) -> float:
+        return renewed + self._timing.renew_deadline - self._clock.monotonic()
+
+    def _pause(self) -> float:
+        return self._timing.retry_period * (1 - random.random() * JITTER)
+
+    def _report(self, error: Exception) -> None:
+        """Logs an error once, until it is another one."""
+        if isinstance(error, Conflict):
+            return  # somebody was faster: that is how an election goes
+        text = str(error)
+        level = logging.DEBUG if text == self._trouble else logging.WARNING
+        self._trouble = text
+        logger.log(level, "the lease cannot be written", extra=self._fields(error=text))
+
+    def _fields(self, **more: str) -> dict[str, Any]:
+        return {"fields": {"lease": f"{self._namespace}/{self._name}", **more}}
+
+
+def _micro_time(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

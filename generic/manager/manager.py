@@ -1,0 +1,243 @@
+"""Manager: what an author adds actuators to, and what runs them until it is told to stop.
+
+What was added is kept by `registry`; what exists between start and stop is `running`, put
+together by `wiring`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from types import FrameType
+from typing import Any, NoReturn
+
+from actuator.cluster import Verdict
+from actuator.errors import ConfigurationError
+from actuator.interface import Actuator, Client, Clock, Permission
+from generic.controller import logs
+from generic.controller.health import Check
+from generic.controller.metrics import Metrics
+from generic.controller.predicates import Predicate
+from generic.controller.watch import Watch
+from generic.kube.client import connect
+from generic.kube.clock import SystemClock
+from generic.kube.clusters import CLUSTERS
+from generic.kube.store import ClusterHeader, Request, Store, cluster_header
+from generic.library.healthchecks import HealthChecks
+from generic.manager import flags
+from generic.manager.heartbeat import Heartbeat
+from generic.manager.options import Options
+from generic.manager.registry import CheckRegistration, Registration, Registry, Run, Runnable
+from generic.manager.running import Running
+from generic.reconciler.escalation import Escalation
+from generic.reconciler.orphans.keeper import Keeper
+
+__all__ = ["Manager", "Registration"]
+
+logger = logging.getLogger(__name__)
+
+
+class Manager:
+    """Runs actuators against one API server.
+
+    `add` first, then `run` (a program: until SIGTERM), or `start` and `stop` (inside another).
+    Two managers in one process do not know of each other.
+    """
+
+    def __init__(
+        self,
+        settings: Options | None = None,
+        *,
+        clock: Clock | None = None,
+        intercept: Callable[[Client], Client] | None = None,
+    ) -> None:
+        """`intercept` wraps the client of everything but informers and the lease: for faults."""
+        self.options = settings or Options()
+        self._clock: Clock = clock or SystemClock()
+        self.metrics = Metrics(
+            clock=self._clock, oldest_terminating=self.options.metrics_oldest_terminating
+        )
+        self._registry = Registry(self.options)
+        self._intercept = intercept or (lambda client: client)
+        self._clusters: Store[ClusterHeader] = Store(CLUSTERS, cluster_header)
+        self._stop = threading.Event()
+        self._running: Running | None = None
+        if self.options.heartbeat_namespace:
+            self._add_heartbeat()
+
+    @classmethod
+    def from_args(cls, args: Sequence[str] | None = None) -> Manager:
+        """A manager set up from the command line and the environment, logging configured."""
+        settings = flags.from_args(args)
+        logs.configure(settings.log_level, settings.log_format)
+        return cls(settings)
+
+    @property
+    def registrations(self) -> Sequence[Registration]:
+        """The actuators that were added."""
+        return self._registry.registrations
+
+    @property
+    def health_checks(self) -> Sequence[CheckRegistration]:
+        """The health checks that were added."""
+        return self._registry.health_checks
+
+    @property
+    def runnables(self) -> Sequence[Runnable]:
+        """What else was added to run; the heartbeat too, where the options ask for it."""
+        return self._registry.runnables
+
+    def add(
+        self,
+        actuator: Actuator[Any],
+        *,
+        type: str | Sequence[str] = (),
+        name: str = "",
+        workers: int | None = None,
+        predicates: Sequence[Predicate] = (),
+        watches: Sequence[Watch] = (),
+        escalations: Sequence[Escalation] = (),
+        guards_secret: bool = False,
+    ) -> None:
+        """Adds an actuator for objects of its kind and these types, if all `predicates` pass them.
+
+        `name` is what flags and metrics call it: that of the kind, or of kind and type, if empty.
+        What happens to what it `watches` is brought to the objects that it is about. A deletion
+        that fails is tried for ever, unless `escalations` say otherwise. With `guards_secret` the
+        Secret of spec.secretRef stays until the last object that needs it is cleaned up.
+        Raises TypeError where the actuator does not say its kind, ValueError where a Gardener
+        kind comes without a type, a name is taken, another serves the same objects, or there is
+        no spec.secretRef to guard.
+        """
+        types = (type,) if isinstance(type, str) else tuple(type)
+        if not self._registry.registrations:
+            self._add_keeper()
+        self._registry.add(
+            actuator,
+            types,
+            name,
+            workers,
+            predicates,
+            watches,
+            escalations,
+            guards_secret=guards_secret,
+        )
+
+    def add_health_checks(self, checks: HealthChecks) -> None:
+        """Adds checks whose results become conditions of the objects of a kind."""
+        self._registry.add_health_checks(checks)
+
+    def add_runnable(self, name: str, run: Run, *, permissions: Sequence[Permission] = ()) -> None:
+        """Adds what runs in a thread of its own while this process leads, until its event is set.
+
+        It gets a client for what `permissions` allow. When it raises it is called again.
+        """
+        self._registry.add_runnable(name, run, permissions)
+
+    def verdict(self, namespace: str) -> Verdict:
+        """What the Cluster of a namespace says; that there is none, before the start."""
+        entry = self._clusters.get(Request("", namespace))
+        return entry.header.verdict if entry else Verdict()
+
+    def run(self) -> NoReturn:
+        """Runs until SIGTERM or SIGINT, then exits: 0 after an orderly stop, 1 otherwise.
+
+        Exits with 2 where a flag names a controller that there is not.
+        """
+        try:
+            self._registry.enabled()
+        except ConfigurationError as error:
+            flags.refuse(error)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        code = 1
+        try:
+            self.start()
+            while not self._stop.wait(1.0):
+                pass
+            code = 1 if self._running is None or self._running.lost else 0
+        except KeyboardInterrupt:
+            code = 0
+        except Exception as error:
+            logger.error("cannot start", extra={"fields": {"error": str(error)}})
+        finally:
+            if not self.stop():
+                code = code or 1
+            logging.shutdown()
+            os._exit(code)  # calls that were set aside must not hold the process up
+
+    def start(self) -> None:
+        """Starts everything and returns. Raises ConfigurationError or ApiError."""
+        if self.options.ignored_flags:
+            fields = {"flags": list(self.options.ignored_flags)}
+            logger.info("flags without effect: there are no webhooks", extra={"fields": fields})
+        enabled = self._registry.enabled()
+        connection = connect(
+            self.options.kubeconfig,
+            self.options.context,
+            server=self.options.master,
+            connections=enabled.threads + 8,
+            observe=self.metrics.request,
+        )
+        self._running = Running(
+            connection,
+            enabled,
+            self.options,
+            self._clusters,
+            self.metrics,
+            self._clock,
+            self._intercept,
+            self._stop,
+        )
+        self._running.start()
+
+    def stop(self) -> bool:
+        """Stops in good order; False when operations were still running at the end."""
+        self._stop.set()
+        return self._running is None or self._running.stop()
+
+    def wait_synced(self, timeout: float = 30.0) -> bool:
+        """Wait until every cache is filled or its CRD is known to be absent.
+
+        Return False when `timeout` seconds were not enough.
+        """
+        return self._running is not None and self._running.wait_synced(timeout)
+
+    def check_health(self) -> dict[str, Check]:
+        """What /healthz asks: a process that answers None to all of these does its work."""
+        return {} if self._running is None else self._running.probes.alive()
+
+    def check_ready(self) -> dict[str, Check]:
+        """What /readyz asks: the health checks, and whether every stream is alive and synced."""
+        return {} if self._running is None else self._running.probes.ready()
+
+    def _add_keeper(self) -> None:
+        """Of the Orphans of all actuators, those that are yet to be added too."""
+        days = self.options.orphan_retention_days
+        keeper = Keeper(
+            self._registry.registrations,
+            self.metrics.registry,
+            retention=None if days is None else timedelta(days=days),
+            clock=self._clock,
+        )
+        self.add_runnable("orphans", keeper.run, permissions=keeper.permissions)
+
+    def _add_heartbeat(self) -> None:
+        """The extension is called as in the name of its Lease, NAME-leader-election."""
+        name = self.options.leader_election_id.removesuffix("-leader-election")
+        seconds = self.options.heartbeat_renew_interval_seconds
+        heartbeat = Heartbeat(
+            name,
+            self.options.heartbeat_namespace,
+            seconds,
+            clock=self._clock,
+            renewed=self.metrics.heartbeat,
+        )
+        self.add_runnable("heartbeat", heartbeat.run, permissions=heartbeat.permissions)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop.set()

@@ -1,0 +1,96 @@
+"""Probes: whether the parts of a manager still do their work. What serves them is `serving`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import attrs
+
+from generic.controller.controller import Controller
+from generic.controller.health import Check
+from generic.kube.informer import ABSENT, Informer
+from generic.manager.options import Options
+from generic.manager.runnables import Runner
+from generic.reconciler.orphans.probe import OrphanProbe
+
+__all__ = ["Probes"]
+
+STALE_STREAM = 180.0
+"""Seconds without a sign of life after which a stream counts as dead: more than two watchdogs."""
+FAILING_STREAM = 60.0
+"""Seconds of watches that break soon after they began, after which a manager is not ready."""
+
+
+@attrs.define
+class Probes:
+    """Looks at informers and their threads, controllers and their numbers of workers."""
+
+    informers: Sequence[Informer]
+    controllers: Sequence[tuple[Controller, int]]
+    runner: Runner
+    orphans: OrphanProbe | None
+    """None where nothing is ever let go of."""
+    options: Options
+    threads: list[threading.Thread] = attrs.field(factory=list)
+
+    def alive(self) -> dict[str, Check]:
+        """A process that answers None to all of these does its work."""
+        return {
+            "informers": self._dead_informers,
+            "workers": self._dead_workers,
+            "runnables": self.runner.problem,
+        }
+
+    def ready(self) -> dict[str, Check]:
+        """Besides, every stream is alive and synced, and Orphans can be written.
+
+        A kind whose CRD is absent fails only if `--controllers` names a controller for it.
+        """
+        more = {"kinds": self._missing_kinds, "streams": self._stale_stream}
+        return {
+            **self.alive(),
+            **more,
+            **({"orphans": self.orphans.problem} if self.orphans else {}),
+        }
+
+    def _dead_informers(self) -> str | None:
+        dead = sum(not thread.is_alive() for thread in self.threads)
+        return f"{dead} of {len(self.threads)} informers ended" if dead else None
+
+    def _dead_workers(self) -> str | None:
+        for controller, workers in self.controllers:
+            if controller.staffed and controller.working() < workers:
+                return f"{controller.name}: {controller.working()} of {workers} workers are alive"
+        return None
+
+    def remarks(self) -> list[str]:
+        """The kinds that are not served for want of a CRD, and need not be."""
+        absent = (one for one in self.informers if one.absent and not self._demanded_by(one))
+        return [f"{one.name}: {ABSENT}" for one in absent]
+
+    def _missing_kinds(self) -> str | None:
+        missing = [
+            f"{one.name}: {ABSENT}, and --controllers names {', '.join(demanded)}"
+            for one in self.informers
+            if one.absent and (demanded := self._demanded_by(one))
+        ]
+        remedy = "install the CRD, or remove the controller from --controllers"
+        return "; ".join([*missing, remedy]) if missing else None
+
+    def _demanded_by(self, informer: Informer) -> list[str]:
+        """The controllers of the informer's kind that `--controllers` names."""
+        names = (one.name for one, _ in self.controllers if one.watches == informer.name)
+        return [name for name in names if self.options.is_named(name)]
+
+    def _stale_stream(self) -> str | None:
+        for informer in self.informers:
+            if informer.problem == ABSENT:
+                continue  # _missing_kinds decides
+            if not informer.synced:
+                return f"{informer.name} is not synced: {informer.problem or 'the list is running'}"
+            if informer.age() > STALE_STREAM:
+                return f"{informer.name}: no sign of life for {informer.age():.0f} s"
+            if informer.failing() > FAILING_STREAM:
+                return f"{informer.name}: the watch fails again and again: {informer.problem}"
+        return None

@@ -1,0 +1,122 @@
+"""The least rights with which a manager can do its work, made from what it was given.
+
+Kinds, seed objects and permissions of its actuators go in, rules come out; nothing else is
+asked of the API anywhere (drills and tests run under exactly these roles). Rules of a ClusterRole
+hold in all namespaces; those for Leases hold in the namespaces of the Leases alone. Source of the
+shape: Kubernetes documentation, "Using RBAC Authorization".
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from actuator.interface import Client, Permission, Resource, SeedObjects
+from actuator.meta import ClusterNeed, Kind, Raw
+from actuator.ownership import owner_permission
+from generic.controller.mappers import by_controller_owner
+from generic.manager.manager import Manager, Registration
+from generic.reconciler.orphans import ORPHANS
+
+__all__ = ["grant", "manifests", "role_binding"]
+
+_GROUP = "rbac.authorization.k8s.io"
+_STRIP = ("get", "list", "patch", "delete")
+
+
+def manifests(
+    manager: Manager, name: str, user: str = "", namespace: str = "", *, watch_all: bool = True
+) -> Iterator[Raw]:
+    """The ClusterRole `name` for all that was added to `manager`, Roles, and their bindings.
+
+    They are bound to a user or (in a namespace) a service account, if one is given. Not
+    `watch_all`: without watches that only a manager needs that ignores the operation annotation.
+    """
+    places: defaultdict[str, list[Permission]] = defaultdict(list)
+    for permission in _permissions(manager, watch_all=watch_all):
+        places[permission.namespace].append(permission)
+    for place, permissions in sorted(places.items()):
+        meta = {"name": name, **({"namespace": place} if place else {})}
+        head = {"apiVersion": f"{_GROUP}/v1", "kind": "Role" if place else "ClusterRole"}
+        role = {**head, "metadata": meta, "rules": _rules(permissions)}
+        yield from [role, role_binding(role, user, namespace)] if user else [role]
+
+
+def role_binding(role: Raw, user: str, namespace: str = "") -> Raw:
+    """The binding of a Role or ClusterRole to a user or (in a namespace) a service account."""
+    subject = {"kind": "ServiceAccount", "name": user, "namespace": namespace}
+    if not namespace:
+        subject = {"kind": "User", "name": user, "apiGroup": _GROUP}
+    kind, meta = role["kind"], role["metadata"]
+    head = {"apiVersion": role["apiVersion"], "kind": f"{kind}Binding", "metadata": meta}
+    reference = {"apiGroup": _GROUP, "kind": kind, "name": meta["name"]}
+    return {**head, "roleRef": reference, "subjects": [subject]}
+
+
+def grant(client: Client, manager: Manager, name: str) -> None:
+    """Create the roles `name` for `manager`, and bind them to the user `name`. Raises ApiError."""
+    for manifest in manifests(manager, name, user=name):
+        plural, namespaced = f"{manifest['kind'].lower()}s", "namespace" in manifest["metadata"]
+        client.create(Resource(manifest["apiVersion"], plural, namespaced), manifest)
+
+
+def _permissions(manager: Manager, *, watch_all: bool) -> Iterator[Permission]:
+    yield Permission(api_version="v1", resource="events", verbs=["create", "patch"])
+    if manager.options.leader_election:
+        version, verbs = "coordination.k8s.io/v1", ["get", "create", "patch"]
+        where = manager.options.leader_election_namespace
+        yield Permission(api_version=version, resource="leases", verbs=verbs, namespace=where)
+    for registration in manager.registrations:
+        yield from _of_kind(registration.kind)
+        yield from _of(registration, watch_all=watch_all)
+    for added in manager.health_checks:
+        yield from _of_kind(added.checks.cls.KIND)
+        yield from added.checks.permissions
+    for runnable in manager.runnables:
+        yield from runnable.permissions
+
+
+def _of_kind(kind: Kind) -> Iterator[Permission]:
+    version = kind.api_version
+    verbs = ["get", "list", "watch", "patch"]
+    yield Permission(api_version=version, resource=kind.plural, verbs=verbs)
+    yield Permission(api_version=version, resource=f"{kind.plural}/status", verbs=["patch"])
+    if kind.cluster is not ClusterNeed.NEVER:
+        verbs = ["get", "list", "watch"]
+        yield Permission(
+            api_version="extensions.gardener.cloud/v1alpha1", resource="clusters", verbs=verbs
+        )
+    if kind.cluster is ClusterNeed.IN_SHOOT_NAMESPACE:
+        yield Permission(api_version="v1", resource="namespaces", verbs=["get"])
+
+
+def _of(registration: Registration, *, watch_all: bool) -> Iterator[Permission]:
+    version = ORPHANS.api_version
+    yield Permission(api_version=version, resource=ORPHANS.plural, verbs=["create"])
+    yield Permission(api_version=version, resource=f"{ORPHANS.plural}/status", verbs=["patch"])
+    for watch in registration.watches:
+        if watch_all or not watch.only_with_ignore_operation_annotation:
+            yield watch.permission
+        if watch.mapper is by_controller_owner:  # so its objects control children
+            yield owner_permission(registration.kind)
+    yield from (_strips(group) for group in registration.actuator.seed_objects)
+    yield from registration.actuator.permissions
+
+
+def _strips(group: SeedObjects) -> Permission:
+    return Permission(api_version=group.api_version, resource=group.plural, verbs=_STRIP)
+
+
+def _rules(permissions: Iterable[Permission]) -> list[Raw]:
+    """One rule for each API group and set of verbs, in a stable order."""
+    verbs: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for permission in permissions:
+        group = permission.api_version.rpartition("/")[0]
+        verbs[group, permission.resource].update(permission.verbs)
+    rules: defaultdict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
+    for (group, resource), allowed in sorted(verbs.items()):
+        rules[group, tuple(sorted(allowed))].append(resource)
+    return [
+        {"apiGroups": [group], "resources": resources, "verbs": list(allowed)}
+        for (group, allowed), resources in rules.items()
+    ]

@@ -1,0 +1,186 @@
+"""Registry: what was added to a manager, before anything runs.
+
+What is odd about an addition is said here, at once, to the author. The Role is made from this
+(`rbac`), and what runs is put together from it (`wiring`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from actuator.interface import Actuator, Client, Permission, Resource, kind_of, object_class
+from actuator.meta import Kind, Object
+from actuator.qualified import require_qualified
+from generic.controller.predicates import Predicate
+from generic.controller.watch import Watch, watches_for
+from generic.library.healthchecks import HealthChecks
+from generic.manager.options import Options
+from generic.reconciler.behaviours import with_behaviour
+from generic.reconciler.escalation import Escalation
+from generic.reconciler.force_delete import OUT_OF_SCOPE
+
+__all__ = ["CheckRegistration", "Registration", "Registry", "Run", "Runnable"]
+
+Run = Callable[[Client, threading.Event], None]
+"""Runs until the event is set."""
+
+
+@attrs.frozen(kw_only=True)
+class Registration:
+    """An actuator as it was added: what the generated Role is made from."""
+
+    name: str
+    actuator: Actuator[Any]
+    cls: type[Object]
+    types: tuple[str, ...]
+    workers: int
+    predicates: tuple[Predicate, ...]
+    watches: tuple[Watch, ...]
+    escalations: tuple[Escalation, ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        """The actuator's kind, with the actuator's finalizer if it has one of its own."""
+        return kind_of(self.actuator)
+
+
+@attrs.frozen(kw_only=True)
+class CheckRegistration:
+    """Health checks as they were added."""
+
+    name: str
+    checks: HealthChecks
+    workers: int
+
+
+@attrs.frozen(kw_only=True)
+class Runnable:
+    """Something that runs beside the controllers, while this process leads."""
+
+    name: str
+    run: Run
+    permissions: tuple[Permission, ...] = ()
+
+
+@attrs.define
+class Registry:
+    """What was added, in that order. Names are unique: flags and metrics use them."""
+
+    options: Options
+    registrations: list[Registration] = attrs.field(factory=list)
+    health_checks: list[CheckRegistration] = attrs.field(factory=list)
+    runnables: list[Runnable] = attrs.field(factory=list)
+
+    def add(
+        self,
+        actuator: Actuator[Any],
+        types: tuple[str, ...],
+        name: str,
+        workers: int | None,
+        predicates: Sequence[Predicate],
+        watches: Sequence[Watch],
+        escalations: Sequence[Escalation],
+        *,
+        guards_secret: bool,
+    ) -> None:
+        """See Manager.add."""
+        cls = object_class(actuator)
+        who = f"add({type(actuator).__name__}())"
+        if cls.KIND.has_operation_annotation and not types:
+            raise ValueError(f"{who}: say which type=… it serves")
+        _check_finalizer(who, kind_of(actuator))
+        for group in actuator.seed_objects:
+            if group.namespaced and not cls.KIND.namespaced:
+                raise ValueError(f"{who}: {OUT_OF_SCOPE.format(cls.KIND.name, group.resource)}")
+        if not predicates:
+            self._check_served(who, cls, types)
+        chosen = self._name(name, cls.KIND.name.lower(), types)
+        mode = self.options.ignore_operation_annotation
+        registration = Registration(
+            name=chosen,
+            actuator=with_behaviour(actuator, guards_secret=guards_secret),
+            cls=cls,
+            types=types,
+            workers=self.options.workers_of(chosen, workers),
+            predicates=tuple(predicates),
+            watches=watches_for(
+                cls.KIND, [*actuator.watches, *watches], ignore_operation_annotation=mode
+            ),
+            escalations=tuple(escalations),
+        )
+        self.registrations.append(registration)
+
+    def add_health_checks(self, checks: HealthChecks) -> None:
+        """See Manager.add_health_checks."""
+        chosen = self._name("", f"healthcheck-{checks.cls.KIND.name.lower()}", checks.types)
+        workers = self.options.workers_of(chosen)
+        self.health_checks.append(CheckRegistration(name=chosen, checks=checks, workers=workers))
+
+    def add_runnable(self, name: str, run: Run, permissions: Sequence[Permission]) -> None:
+        """See Manager.add_runnable."""
+        chosen = self._name(name, name, ())
+        self.runnables.append(Runnable(name=chosen, run=run, permissions=tuple(permissions)))
+
+    def enabled(self) -> Registry:
+        """What the flags let run. Raises ConfigurationError where they name what is not there."""
+        names = self.options.enabled(self._names())
+        return Registry(
+            self.options,
+            [one for one in self.registrations if one.name in names],
+            [one for one in self.health_checks if one.name in names],
+            [one for one in self.runnables if one.name in names],
+        )
+
+    def without_watches(self, resource: Resource) -> Registry:
+        """The same, but nothing watches `resource`."""
+        kept = [
+            attrs.evolve(one, watches=tuple(w for w in one.watches if w.resource != resource))
+            for one in self.registrations
+        ]
+        return attrs.evolve(self, registrations=kept)
+
+    @property
+    def threads(self) -> int:
+        """How many threads may ask the API server for something at a time, streams included."""
+        streams = sum(2 + len(one.watches) for one in self.registrations)
+        workers = sum(one.workers for one in self.registrations)
+        workers += sum(2 + one.workers for one in self.health_checks)
+        return workers + streams + len(self.runnables)
+
+    def _names(self) -> Iterator[str]:
+        yield from (one.name for one in self.registrations)
+        yield from (one.name for one in self.health_checks)
+        yield from (one.name for one in self.runnables)
+
+    def _name(self, given: str, default: str, types: tuple[str, ...]) -> str:
+        """The given name, or that of the kind, or of kind and type. Raises ValueError."""
+        taken = set(self._names())
+        candidates = [given] if given else [default, *(f"{default}-{type}" for type in types)]
+        for candidate in candidates:
+            if candidate not in taken:
+                return candidate
+        raise ValueError(
+            f"there is a controller {candidates[-1]!r} already; give this one a name=…"
+        )
+
+    def _check_served(self, who: str, cls: type[Object], types: tuple[str, ...]) -> None:
+        """No object may have two workers. Raises ValueError."""
+        for other in self.registrations:
+            both = set(types) & set(other.types)
+            if other.cls is cls and not other.predicates and (both or not types):
+                raise ValueError(
+                    f"{who}: {other.name} serves {cls.KIND.name} {' '.join(sorted(both))}".rstrip()
+                    + " already; leave one out, or tell them apart by predicates=…"
+                )
+
+
+def _check_finalizer(who: str, kind: Kind) -> None:
+    """A custom resource would take any name. Raises ValueError."""
+    try:
+        require_qualified(kind.finalizer)
+    except ValueError as error:
+        raise ValueError(f"{who}: {error}") from None

@@ -1,0 +1,71 @@
+"""Running runnables: a thread for each, started again when it fails.
+
+A runnable never ends the process. It may return, then its work is done; what it raises is logged,
+and it is called again after a backoff. That no thread is left for one is what /healthz says.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+
+from actuator.errors import LeaseLost
+from actuator.interface import Client
+from generic.controller.workqueue import Backoff
+from generic.manager.registry import Runnable
+
+__all__ = ["Runner"]
+
+logger = logging.getLogger(__name__)
+
+_STEADY = 60.0
+"""Seconds that a runnable runs before its next failure counts as the first."""
+
+
+class Runner:
+    """Runs runnables until `stop` is set."""
+
+    def __init__(
+        self, runnables: Iterable[Runnable], client: Client, stop: threading.Event
+    ) -> None:
+        self._runnables = list(runnables)
+        self._client = client
+        self._stop = stop
+        self._backoff = Backoff(first=1.0, cap=60.0)
+        self._running: dict[str, threading.Thread] = {}
+        self._done: set[str] = set()
+
+    def start(self) -> None:
+        """Starts them all."""
+        for runnable in self._runnables:
+            name = runnable.name
+            thread = threading.Thread(target=self._run, args=(runnable,), name=name, daemon=True)
+            thread.start()
+            self._running[name] = thread
+
+    def problem(self) -> str | None:
+        """Which of them has no thread any more though it is not done, or None."""
+        if self._stop.is_set():
+            return None
+        running = list(self._running.items())
+        dead = [n for n, thread in running if not thread.is_alive() and n not in self._done]
+        return f"not running any more: {', '.join(dead)}" if dead else None
+
+    def _run(self, runnable: Runnable) -> None:
+        failures = 0
+        while not self._stop.is_set():
+            started = time.monotonic()
+            try:
+                runnable.run(self._client, self._stop)
+                break
+            except LeaseLost:
+                break
+            except BaseException as error:  # SystemExit too: it must not end unseen
+                failures = 1 if time.monotonic() - started > _STEADY else failures + 1
+                delay = self._backoff.delay(failures)
+                fields = {"name": runnable.name, "error": str(error), "again_in": round(delay, 1)}
+                logger.warning("a runnable failed", extra={"fields": fields}, exc_info=True)
+                self._stop.wait(delay)
+        self._done.add(runnable.name)

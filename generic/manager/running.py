@@ -1,0 +1,196 @@
+"""Running: a manager between start and stop. Here is only when what starts:
+
+metrics and health → informers → leadership → workers and runnables, and back again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+from actuator.errors import NotFound
+from actuator.interface import Client, Clock
+from generic.controller.health import HealthServer
+from generic.controller.metrics import Metrics, Stream
+from generic.controller.watch import MACHINES
+from generic.kube.client import HttpClient
+from generic.kube.store import ClusterHeader, Store
+from generic.kube.timers import Timers
+from generic.manager.leaderelection import LeaderElector
+from generic.manager.options import Options
+from generic.manager.probes import Probes
+from generic.manager.registry import Registry
+from generic.manager.runnables import Runner
+from generic.manager.serving import serve
+from generic.manager.wiring import Shared, Wiring
+from generic.reconciler.calls import Aside
+from generic.reconciler.orphans.probe import OrphanProbe
+
+__all__ = ["Running"]
+
+logger = logging.getLogger(__name__)
+
+_SWEEP_SECONDS = 0.5
+_LOOK_SECONDS = 0.05
+LEASE_PATIENCE = 4.0
+"""Seconds for a request about the lease: time for a second try before the renew deadline."""
+
+
+class Running:
+    """Everything that lives while a manager runs; used once."""
+
+    def __init__(
+        self,
+        connection: HttpClient,
+        registry: Registry,
+        options: Options,
+        cluster_store: Store[ClusterHeader],
+        metrics: Metrics,
+        clock: Clock,
+        intercept: Callable[[Client], Client],
+        stop: threading.Event,
+    ) -> None:
+        """Connect all parts, and start none of them. Raises ApiError in a self-hosted shoot."""
+        self.aside = Aside()
+        self.later = Timers("later", clock)
+        self.lost = False
+        """Whether another process may lead by now."""
+        self._options = options
+        self._metrics = metrics
+        self._stop = stop
+        self._elector = self._make_elector(connection, clock) if options.leader_election else None
+        client = intercept(connection.gated(self._gate))
+        shared = Shared(
+            connection=connection,
+            client=client,
+            cluster_store=cluster_store,
+            options=options,
+            metrics=metrics,
+            clock=clock,
+            aside=self.aside,
+            later=self.later,
+            gate=self._gate,
+        )
+        if options.self_hosted_shoot_cluster:
+            registry = _without_absent_machines(registry, connection)
+        self.wiring = Wiring(shared, registry)
+        metrics.show_streams(self._streams)
+        self._runner = Runner(registry.runnables, client, stop)
+        orphans = OrphanProbe(connection, clock) if registry.registrations else None
+        wired = self.wiring
+        self.probes = Probes(wired.informers, wired.controllers, self._runner, orphans, options)
+        self._servers: list[HealthServer] = []
+
+    def start(self) -> None:
+        """Starts everything and returns. Raises ConfigurationError."""
+        self._servers = serve(
+            self._options,
+            self._metrics,
+            self.probes.alive(),
+            self.probes.ready(),
+            self.probes.remarks,
+        )
+        for informer in self.wiring.informers:
+            thread = _run_thread("informer", partial(informer.run, self._stop))
+            self.probes.threads.append(thread)
+        if self._elector is None:
+            _run_thread("starter", self._start_workers)
+        else:
+            _run_thread("elector", partial(self._elector.run, self._stop))
+
+    def stop(self) -> bool:
+        """Stops in good order; False when operations were still running at the end."""
+        controllers = [controller for controller, _ in self.wiring.controllers]
+        for controller in controllers:
+            controller.stop()
+        patience = 0.0 if self.lost else self._options.shutdown_timeout  # another may lead by now
+        end = time.monotonic() + patience
+        finished = [c.join(max(0.0, end - time.monotonic())) for c in controllers]
+        self.later.stop()
+        if self._elector is not None and all(finished):
+            self._elector.release()  # else it runs out, once what still runs is over for good
+        for server in self._servers:
+            server.stop()
+        return all(finished)
+
+    def wait_synced(self, timeout: float) -> bool:
+        """Wait until every cache is filled or its CRD is known to be absent.
+
+        Return False when `timeout` seconds were not enough.
+        """
+        end = time.monotonic() + timeout
+        informers = self.wiring.informers
+        return all(i.wait_settled(max(0.0, end - time.monotonic())) for i in informers)
+
+    def _streams(self) -> list[Stream]:
+        """How the informers are, for metrics."""
+        return [
+            Stream(one.plural, one.synced, one.absent, one.age(), one.unreadable)
+            for one in self.wiring.informers
+        ]
+
+    def _make_elector(self, connection: HttpClient, clock: Clock) -> LeaderElector:
+        return LeaderElector(
+            connection.within(LEASE_PATIENCE),
+            self._options.leader_election_namespace,
+            self._options.leader_election_id,
+            on_started=self._start_workers,
+            on_lost=self._lose,
+            clock=clock,
+            metrics=self._metrics,
+        )
+
+    def _start_workers(self) -> None:
+        """Starts each controller once its caches are filled: no kind may hold up another."""
+        _run_thread("sweeper", self._sweep)
+        self._runner.start()
+        waiting = list(self.wiring.controllers)
+        while waiting and not self._stop.is_set():
+            synced = [one for one in waiting if self.wiring.is_synced(one[0])]
+            for controller, workers in synced:
+                controller.start(workers)
+                self.wiring.begin(controller)
+            waiting = [one for one in waiting if one not in synced]
+            if waiting:
+                self._stop.wait(_LOOK_SECONDS)
+
+    def _sweep(self) -> None:
+        """Again and again, also while everything else hangs."""
+        while not self._stop.wait(_SWEEP_SECONDS):
+            try:
+                self.wiring.sweep()
+            except Exception:
+                logger.exception("sweeping failed")
+
+    def _lose(self) -> None:
+        """Another replica may act from now on: this process must not, and ends."""
+        logger.error("lost the lease")
+        self.lost = True
+        self._stop.set()
+
+    def _gate(self) -> None:
+        if self._elector is not None:
+            self._elector.check()
+
+
+def _without_absent_machines(registry: Registry, client: HttpClient) -> Registry:
+    """Drop the watches on Machines where there is no machine API.
+
+    Of the self-hosted shoots, only those with managed infrastructure have it (Gardener,
+    `extensions/pkg/controller/worker/controller.go`).
+    """
+    try:
+        client.send("GET", f"/apis/{MACHINES.resource.api_version}")
+    except NotFound:
+        logger.info("machines are not watched: the machine API is absent")
+        return registry.without_watches(MACHINES.resource)
+    return registry
+
+
+def _run_thread(name: str, target: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=target, name=name, daemon=True)
+    thread.start()
+    return thread

@@ -1,0 +1,370 @@
+"""Attempt: all that is written to an object during one try at an operation.
+
+Three requests are enough for a life without trouble: one patch that puts the finalizer on and
+takes a `reconcile` request off, one status, one patch that takes the finalizer off.
+
+No request is lost. The operation annotation comes off only while the status does not say
+Succeeded (so that a crash starts over), or after success; each removal tests operation,
+timestamp and generation as they were at the start, so that a newer request survives it. Without
+a timestamp a repeated request could not be told from the old one, so then Processing is
+published and the annotation removed before the call.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from actuator.codec import decode_json, encode, plain_json
+from actuator.errors import (
+    ActuatorError,
+    ApiError,
+    ErrorCode,
+)
+from actuator.interface import Clock
+from actuator.meta import Kind, LastOperationState, Object, Raw, format_time
+from actuator.tolerance import decode_tolerantly
+from generic.controller.predicates import OPERATION, TIMESTAMP
+from generic.kube import finalizers
+from generic.kube.errorinfo import describe, shorten
+from generic.kube.finalizers import Stale
+from generic.kube.headers import DELETION_BLOCKED
+from generic.kube.patches import escape, remove, test
+from generic.kube.store import Entry, Header, Request
+from generic.kube.writer import Vanished, Writer
+from generic.reconciler import status
+from generic.reconciler.blocked import blocking
+from generic.reconciler.operation import Operation
+from generic.reconciler.status import Failure
+
+__all__ = ["Attempt", "StatusUnwritable", "is_refused"]
+
+_ROUNDS = 10  # of read again and patch again, before the queue's backoff takes over
+_GERUNDS = {
+    Operation.RECONCILE: "reconciling",
+    Operation.RESTORE: "restoring",
+    Operation.MIGRATE: "migrating",
+    Operation.DELETE: "deleting",
+    Operation.FORCE_DELETE: "force-deleting",
+    Operation.LET_GO: "letting go of",
+}
+
+
+_MAX_STATUS = 2**20
+"""Bytes of JSON of one field of a status: etcd takes 1.5 MiB for a whole object."""
+_TOO_LARGE = re.compile("too large|larger than max")
+_SHORT = 1024
+"""Bytes of an error's text in a status that the API server refused before."""
+
+
+class StatusUnwritable(ActuatorError):
+    """An actuator put something into the status that no status can hold."""
+
+    def __init__(self, field: str, why: str) -> None:
+        super().__init__(
+            f"{field} cannot be written: {why}; the extension has to put plain JSON there",
+            codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],  # so that the shoot may be force-deleted
+        )
+
+
+class Attempt:
+    """One try at `operation` for the object as it was in `entry`."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        request: Request,
+        entry: Entry[Header],
+        operation: Operation,
+        writer: Writer,
+        clock: Clock,
+    ) -> None:
+        self.request = request
+        self.operation = operation
+        self.start = entry.header
+        self._kind = kind
+        self._entry = entry
+        self._writer = writer
+        self._clock = clock
+        self._lock = threading.Lock()  # Processing is published from another thread
+        self._type = operation.last_operation_type(entry.header)
+        self._obj: Object | None = None
+        self._before: Raw = {}
+        self._changed: Raw = {}  # by the actuator, as plain JSON
+        self.unwritable: StatusUnwritable | None = None
+        """What is wrong with the status that the actuator left."""
+        self._request_is_off = False
+
+    @property
+    def uid(self) -> str:
+        """The object's metadata.uid."""
+        return self.start.uid
+
+    @property
+    def known(self) -> Entry[Header]:
+        """The object as last written or read."""
+        return self._entry
+
+    @property
+    def doing(self) -> str:
+        """What is attempted, for people: "deleting Infrastructure"."""
+        return f"{_GERUNDS[self.operation]} {self._kind.name}"
+
+    def open(self, cls: type[Object]) -> Any:
+        """The object for the actuator, as last written. Raises DecodeError."""
+        decode = decode_tolerantly if self.operation.releases else decode_json
+        self._obj, self._changed = decode(cls, self._entry.raw), {}
+        self._before = json.loads(self._entry.raw).get("status") or {}
+        return self._obj
+
+    def guard(self, cls: type[Object]) -> None:
+        """Afterwards our finalizer is on the object; a request is off where that is safe.
+
+        An object that cannot be read gets no finalizer, so that nothing blocks its deletion.
+        Raises DecodeError, Stale, Vanished, or ApiError.
+        """
+        header = self._entry.header
+        requested = self.operation is Operation.RECONCILE and self._asks_for("reconcile")
+        repeatable = TIMESTAMP in self.start.annotations
+        if requested and header.succeeded and not repeatable:
+            self.publish()
+        patch: list[Raw] = []
+        if self._kind.finalizer not in header.finalizers:
+            decode_json(cls, self._entry.raw)
+            patch = finalizers.put_on(self._kind.finalizer, self.uid, header.finalizers)
+        if requested and not (header.succeeded and repeatable):
+            patch = [*(patch or [test("/metadata/uid", self.uid)]), *self._take_request_off()]
+            self._request_is_off = True
+        if patch:
+            self._entry = self._writer.patch(self.request, self.uid, patch)
+
+    def publish(self) -> None:
+        """Afterwards the status says Processing. Raises Vanished or ApiError.
+
+        A kind that reports by conditions goes on showing what it was, if it showed anything.
+        """
+        shown = any(type == status.READY for type, _ in self._entry.header.conditions)
+        if self._kind.ready is None or not shown:
+            self._show(LastOperationState.PROCESSING, _sentence(self.doing), {})
+
+    def wait(self, description: str) -> None:
+        """Afterwards the status says Processing, and what for.
+
+        With it goes what the actuator changed: an id in there must not get lost. Raises
+        StatusUnwritable.
+        """
+        self._show_changed(LastOperationState.PROCESSING, description)
+
+    @property
+    def others_finalizers(self) -> list[str]:
+        """Finalizers of others that are on the object, as far as we know."""
+        return [name for name in self._entry.header.finalizers if name != self._kind.finalizer]
+
+    def capture(self) -> None:
+        """Takes what the actuator changed, as plain JSON. Raises nothing.
+
+        Called in the guarded call, since the values of an author may be anything.
+        """
+        self._changed, self.unwritable = {}, None
+        try:
+            after = encode(self._obj).get("status") or {}
+            for name, value in status.changes(self._before, after).items():
+                try:
+                    self._changed[name] = _plain(name, value)
+                except StatusUnwritable as error:  # the other fields are kept
+                    self.unwritable = error
+        except BaseException as error:  # what an object of the author's raises when it is read
+            self.unwritable = StatusUnwritable("status", describe(error))
+
+    def save(self) -> None:
+        """Afterwards what the actuator changed so far is in the status."""
+        self.capture()
+        changed = self._checked()
+        if changed:
+            self._write_status(changed, status.saved)
+            self._before = {**self._before, **changed}
+
+    def succeed(self) -> None:
+        """Afterwards the status says Succeeded. Raises StatusUnwritable."""
+        text = f"Successfully finished {self.doing}"
+        self._show_changed(LastOperationState.SUCCEEDED, text)
+
+    def _show_changed(self, state: LastOperationState, text: str) -> None:
+        changed = self._checked()
+        try:
+            self._show(state, text, changed)
+        except ApiError as error:
+            if not changed or not is_refused(error):
+                raise
+            raise StatusUnwritable("the status", describe(error)) from error
+
+    def fail(self, failure: Failure) -> None:
+        """Afterwards the status says what went wrong.
+
+        What the API server refuses is reduced until it takes it: first what the actuator changed
+        is left out and the text is shortened, then the condition of a blocked deletion too.
+        """
+        short = attrs.evolve(failure, text=shorten(failure.text, _SHORT))
+        if failure.blocked is not None:
+            reason, message = failure.blocked
+            short = attrs.evolve(short, blocked=(reason, shorten(message, _SHORT)))
+        bare = attrs.evolve(short, blocked=None, reason="")
+        for less, changed in ((failure, self._changed), (short, {}), (bare, {})):
+            try:
+                self._show_failure(less, changed)
+                return
+            except ApiError as error:
+                if less is bare or not is_refused(error):
+                    raise
+
+    def _checked(self) -> Raw:
+        if self.unwritable is not None:
+            raise self.unwritable
+        return self._changed
+
+    def _show_failure(self, failure: Failure, changed: Raw) -> None:
+        text = shorten(f"Error {self.doing}: {failure.text}")
+        self._show(LastOperationState.ERROR, text, changed, failure)
+
+    def settle(self) -> None:
+        """Takes the request off after success; a newer one stays, and runs again."""
+        wanted = "restore" if self.operation is Operation.RESTORE else "reconcile"
+        if self._request_is_off or not self._asks_for(wanted):
+            return
+        patch = [test("/metadata/uid", self.uid), *self._take_request_off()]
+        try:
+            self._entry = self._writer.patch(self.request, self.uid, patch)
+        except (Stale, Vanished):
+            pass
+
+    def release(self) -> None:
+        """Afterwards our finalizer, and a migrate request, are off; gone already is fine.
+
+        Raises Stale when others change the object faster than we can, or ApiError.
+        """
+        for attempt in range(_ROUNDS):
+            patch = self._releasing()
+            try:
+                if patch:
+                    self._entry = self._writer.patch(self.request, self.uid, patch)
+                return
+            except Vanished:
+                return
+            except Stale:
+                if attempt == _ROUNDS - 1:
+                    raise
+                self._refresh()
+
+    def _releasing(self) -> list[Raw]:
+        header = self._entry.header
+        patch: list[Raw] = []
+        if self._kind.finalizer in header.finalizers:
+            patch = finalizers.take_off([self._kind.finalizer], self.uid, header.finalizers)
+        same_request = _requested(header) == _requested(self.start)
+        if self.operation is Operation.MIGRATE and self._asks_for("migrate") and same_request:
+            uid = [test("/metadata/uid", self.uid)]
+            patch = [*(patch or uid), *self._take_request_off(header.generation)]
+        return patch
+
+    def _asks_for(self, operation: str) -> bool:
+        return self.start.annotations.get(OPERATION) == operation
+
+    def _take_request_off(self, generation: int | None = None) -> list[Raw]:
+        operation, timestamp = _requested(self.start)
+        path = f"/metadata/annotations/{escape(OPERATION)}"
+        read = self.start.generation if generation is None else generation
+        return [
+            test(path, operation),
+            test(f"/metadata/annotations/{escape(TIMESTAMP)}", timestamp),
+            test("/metadata/generation", read),
+            remove(path),
+        ]
+
+    def _show(
+        self,
+        state: LastOperationState,
+        text: str,
+        changed: Raw,
+        failure: Failure | None = None,
+    ) -> None:
+        """Afterwards the status says how this try stands, in the way of the kind."""
+
+        def build(raw: Raw, changed: Raw) -> list[Raw]:
+            now = format_time(self._clock.now())
+            report = status.Report(
+                type=self._type,
+                state=state,
+                text=text,
+                now=now,
+                generation=self.start.generation,
+                failure=failure,
+            )
+            if failure is not None:
+                changed = _with_blocked(raw, changed, failure, now)
+            return status.reported(raw, changed, report, self._kind.ready)
+
+        self._write_status(changed, build)
+
+    def _write_status(self, changed: Raw, build: Callable[[Raw, Raw], list[Raw]]) -> None:
+        """Writes what `build` makes of the object as it is now, and of what changed."""
+        with self._lock:
+            self._refresh()  # others may have written meanwhile
+            for attempt in range(_ROUNDS):
+                raw = json.loads(self._entry.raw)
+                patch = build(raw, status.onto(raw, changed, self._before))
+                try:
+                    self._entry = self._writer.patch(
+                        self.request, self.uid, patch, subresource="status"
+                    )
+                    return
+                except Stale:
+                    if attempt == _ROUNDS - 1:
+                        raise
+                    self._refresh()
+
+    def _refresh(self) -> None:
+        self._entry = self._writer.latest(self.request, self.uid)
+
+
+def _plain(field: str, value: Any) -> Any:
+    """A copy of plain JSON. Raises StatusUnwritable for what the API server could not keep."""
+    try:
+        return plain_json(value, _MAX_STATUS)
+    except RecursionError:
+        raise StatusUnwritable(f"status.{field}", "it is nested too deeply") from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise StatusUnwritable(f"status.{field}", str(error)) from None
+
+
+def is_refused(error: BaseException) -> bool:
+    """Whether the API server said no to what was written, and not to who or when.
+
+    What is too large for etcd, or for the way there, is answered with 500.
+    """
+    if not isinstance(error, ApiError):
+        return False
+    too_large = error.status == 500 and _TOO_LARGE.search(error.message) is not None
+    return too_large or error.status in (400, 413, 422)
+
+
+def _with_blocked(raw: Raw, changed: Raw, failure: Failure, now: str) -> Raw:
+    """`changed`, with the condition of a deletion that cannot go on if this failure is one."""
+    if failure.blocked is None:
+        return changed
+    reason, said, codes = *failure.blocked, failure.codes
+    return status.with_condition(
+        raw, changed, DELETION_BLOCKED, lambda before: blocking(before, reason, said, codes, now)
+    )
+
+
+def _requested(header: Header) -> tuple[str | None, str | None]:
+    return header.annotations.get(OPERATION), header.annotations.get(TIMESTAMP)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

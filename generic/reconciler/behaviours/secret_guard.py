@@ -1,0 +1,193 @@
+"""The Secret with the credentials outlives the object that needs it.
+
+The finalizer of the kind is put on the Secret that spec.secretRef names before the actuator is
+first called, and comes off when a deletion or a migration is done. For BackupBucket and
+BackupEntry Gardener does so (`extensions/pkg/controller/backupbucket` and `backupentry`); any
+other kind with a spec.secretRef may ask for it (`Manager.add(..., guards_secret=True)`), so that a
+namespace can be deleted in whatever order.
+
+It is one finalizer for each kind, as in Gardener. A guard that is `shared` comes off with the last
+object of the kind, whoever serves it, that needs the Secret: one list request in each deletion.
+One that is not comes off with the first, and the others put it on again as they reconcile: that
+is Gardener's way for its backup kinds.
+
+Assumption: objects of a namespaced kind refer to a Secret of their own namespace.
+Caveats: a force deletion lets go of the Secret before it does anything else, since it needs no
+credentials and what hangs in it must not hold the Secret for ever; where its budget ends before
+the actuator is called at all, the guard stays for gardenlet to clear. So it does on a Secret that
+an object no longer refers to.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from actuator.cluster import Cluster
+from actuator.errors import ConfigurationError, NotFound
+from actuator.interface import (
+    Actuator,
+    Context,
+    Permission,
+    Resource,
+    Result,
+    WrappedActuator,
+    resource_of,
+)
+from actuator.meta import Object, Raw
+from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
+from generic.kube.headers import Request, header
+
+__all__ = ["GuardsSecret"]
+
+_SECRETS = Resource("v1", "secrets")
+_ROUNDS = 5
+T = TypeVar("T")
+
+
+class GuardsSecret(WrappedActuator):
+    """Keeps the Secret of spec.secretRef for as long as the inner actuator may need it.
+
+    Where it is `needed_to_delete`, an object whose Secret is gone all the same goes without.
+    """
+
+    def __init__(
+        self, inner: Actuator[Any], *, shared: bool = False, needed_to_delete: bool = False
+    ) -> None:
+        super().__init__(inner)
+        self.permissions = (
+            *inner.permissions,
+            Permission(api_version="v1", resource="secrets", verbs=["get", "patch"]),
+        )
+        self._needed_to_delete = needed_to_delete
+        self._dependants = _Dependants() if shared else None
+
+    def reconcile(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
+        """Guards first: what is made from now on needs these credentials to be deleted."""
+        self._guard(ctx, obj)
+        return self.inner.reconcile(ctx, obj, cluster)
+
+    def restore(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
+        """See reconcile."""
+        self._guard(ctx, obj)
+        return self.inner.restore(ctx, obj, cluster)
+
+    def delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
+        """Lets the Secret go last; a BackupEntry without one cannot be cleaned up, and goes."""
+        if self._needed_to_delete and _read(ctx, obj) is None:
+            ctx.event(
+                "CleanupSkipped",
+                f"Secret {_secret_of(obj)} is gone: what is outside stays there",
+                warning=True,
+            )
+            return None
+        return self._release_after(ctx, obj, lambda: self.inner.delete(ctx, obj, cluster))
+
+    def migrate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
+        """The destination has a Secret of its own."""
+        return self._release_after(ctx, obj, lambda: self.inner.migrate(ctx, obj, cluster))
+
+    def force_delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
+        """Lets the Secret go first."""
+        self._let_go(ctx, obj)
+        return self.inner.force_delete(ctx, obj, cluster)
+
+    def _release_after(self, ctx: Context, obj: Any, work: Callable[[], T]) -> T:
+        """Releases the Secret once `work` is done; a result says that it is not (`Invoker`)."""
+        result = work()
+        if result is None:
+            self._let_go(ctx, obj)
+        return result
+
+    def _guard(self, ctx: Context, obj: Any) -> None:
+        finalizer = self._finalizer(obj)
+        for _ in range(_ROUNDS):
+            meta = _read(ctx, obj)
+            if meta is None:
+                raise ConfigurationError(
+                    f"{obj.KIND.name} {obj.key}: spec.secretRef: there is no Secret "
+                    f"{_secret_of(obj)}; create it, or name another"
+                )
+            finalizers = meta.get("finalizers") or []
+            deleting = meta.get("deletionTimestamp") is not None  # takes no finalizer any more
+            if finalizer in finalizers or deleting:
+                return
+            if _patched(ctx, meta, put_on(finalizer, meta["uid"], finalizers)):
+                return
+        raise _Contended(obj)
+
+    def _let_go(self, ctx: Context, obj: Any) -> None:
+        """Reads the Secret anew: others write it while a long deletion runs."""
+        finalizer = self._finalizer(obj)
+        if self._dependants is not None and self._dependants.any_beside(ctx, obj, finalizer):
+            return
+        for _ in range(_ROUNDS):
+            meta = _read(ctx, obj)
+            finalizers = (meta or {}).get("finalizers") or []
+            if meta is None or finalizer not in finalizers:
+                return
+            if _patched(ctx, meta, take_off([finalizer], meta["uid"], finalizers)):
+                return
+        raise _Contended(obj)
+
+    def _finalizer(self, obj: Object) -> str:
+        return self.finalizer or obj.KIND.finalizer
+
+
+class _Dependants:
+    """Who else needs a Secret; of several that go at the same time the last one finds nobody."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._leaving: dict[Request, set[str]] = {}  # uids: done with it, our finalizer still on
+
+    def any_beside(self, ctx: Context, obj: Object, finalizer: str) -> bool:
+        """Whether another object needs the Secret of this one, which does not any more."""
+        secret, uid = _secret_of(obj), obj.metadata.uid
+        with self._lock:  # before the look: who looks later must not wait for us
+            self._leaving.setdefault(secret, set()).add(uid)
+        found = map(header, ctx.client.list(resource_of(obj.KIND), obj.metadata.namespace))
+        needing = {one.uid for one in found if one.secret == secret and finalizer in one.finalizers}
+        with self._lock:
+            leaving = self._leaving.get(secret, set()) & needing
+            others = needing - leaving - {uid}
+            if others:
+                self._leaving[secret] = leaving
+            else:
+                self._leaving.pop(secret, None)
+        return bool(others)
+
+
+class _Contended(Exception):
+    """Others change the Secret faster than we can: tried again, with backoff."""
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(f"Secret {_secret_of(obj)} keeps changing")
+
+
+def _secret_of(obj: Any) -> Request:
+    reference = obj.spec.secret_ref
+    return Request(reference.namespace or obj.metadata.namespace, reference.name)
+
+
+def _read(ctx: Context, obj: Any) -> Raw | None:
+    """The Secret's metadata; None where there is none."""
+    namespace, name = _secret_of(obj)
+    if not name or not namespace:
+        return None
+    try:
+        secret = ctx.client.get(_SECRETS, name, namespace)
+    except NotFound:
+        return None
+    meta: Raw = secret["metadata"]
+    return meta
+
+
+def _patched(ctx: Context, meta: Raw, patch: list[Raw]) -> bool:
+    """Whether the patch applied; False when the Secret changed since it was read."""
+    try:
+        patch_tested(ctx.client, _SECRETS, meta["name"], meta["namespace"], patch)
+    except (Stale, NotFound):
+        return False
+    return True

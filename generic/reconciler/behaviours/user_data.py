@@ -1,0 +1,97 @@
+"""OperatingSystemConfig: the user data goes into a Secret that gardenlet reads.
+
+`osc-result-<name>` in the object's namespace, key `cloud_config`, owned by the object, so that
+it is collected with it; status.cloudConfig names it (Gardener documentation,
+"OperatingSystemConfig"). A Secret of that name that is not ours is never taken over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from actuator.cluster import Cluster
+from actuator.errors import ActuatorError, NotFound
+from actuator.interface import (
+    Actuator,
+    Context,
+    Permission,
+    Provisioned,
+    Resource,
+    Result,
+    WrappedActuator,
+)
+from actuator.meta import Base64, Raw, SecretReference
+from actuator.ownership import is_owned_by, owner_permission, with_owner
+from actuator.v1alpha1 import CloudConfig, OperatingSystemConfig
+from generic.kube.patches import add, test
+
+__all__ = ["KEY", "WritesUserData", "secret_name"]
+
+_SECRETS = Resource("v1", "secrets")
+KEY = "cloud_config"
+
+
+def secret_name(config: OperatingSystemConfig) -> str:
+    """The name of the result Secret: what the status says already, else what Gardener uses."""
+    known = config.status.cloud_config
+    return known.secret_ref.name if known else f"osc-result-{config.metadata.name}"
+
+
+class WritesUserData(WrappedActuator):
+    """Puts the user data that the inner actuator returns where gardenlet looks for it."""
+
+    def __init__(self, inner: Actuator[Any]) -> None:
+        super().__init__(inner)
+        self.permissions = (
+            *inner.permissions,
+            Permission(api_version="v1", resource="secrets", verbs=["get", "create", "patch"]),
+            owner_permission(OperatingSystemConfig.KIND),
+        )
+
+    def reconcile(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
+        """See Actuator."""
+        return _publish(ctx, obj, self.inner.reconcile(ctx, obj, cluster))
+
+    def restore(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
+        """See Actuator."""
+        return _publish(ctx, obj, self.inner.restore(ctx, obj, cluster))
+
+
+def _publish(ctx: Context, config: OperatingSystemConfig, result: Result | None) -> Result | None:
+    if not isinstance(result, Provisioned) or result.user_data is None:
+        return result
+    name, namespace = secret_name(config), config.metadata.namespace
+    data = {KEY: str(Base64.encode_bytes(result.user_data))}
+    try:
+        secret = ctx.client.get(_SECRETS, name, namespace)
+    except NotFound:
+        ctx.client.create(_SECRETS, _manifest(config, name, data))
+    else:
+        _update(ctx, config, secret, data)
+    reference = SecretReference(name=name, namespace=namespace)
+    before = config.status.cloud_config
+    if before is None:
+        config.status.cloud_config = CloudConfig(secret_ref=reference)
+    elif before.secret_ref != reference:
+        config.status.cloud_config = attrs.evolve(before, secret_ref=reference)
+    return result
+
+
+def _update(ctx: Context, config: OperatingSystemConfig, secret: Raw, data: Raw) -> None:
+    meta = secret["metadata"]
+    if not is_owned_by(secret, config):
+        raise ActuatorError(
+            f"{config.KIND.name} {config.key}: Secret {meta['namespace']}/{meta['name']} exists "
+            "and belongs to somebody else; delete it"
+        )
+    if (secret.get("data") or {}) != data:
+        patch = [test("/metadata/uid", meta["uid"]), add("/data", data)]
+        ctx.client.patch(_SECRETS, meta["name"], meta["namespace"], patch)
+
+
+def _manifest(config: OperatingSystemConfig, name: str, data: Raw) -> Raw:
+    meta = {"name": name, "namespace": config.metadata.namespace}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
+    return with_owner(secret, config)

@@ -1,0 +1,34 @@
+"""What blocks a deletion: the condition that an object under deletion shows. Pure.
+
+lastError is Gardener's, and says what went wrong; the condition says besides what kind of thing
+stands in the way, how often it was tried, and when it is tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from actuator.errors import ErrorCode
+from actuator.meta import Raw
+from generic.kube.errorinfo import MAX_TEXT, shorten
+from generic.kube.headers import DELETION_BLOCKED
+from generic.reconciler.status import condition
+
+__all__ = ["blocking", "said"]
+
+
+def said(text: str, tries: int, deleting_since: str | None, *, gives_up: bool) -> str:
+    """What the condition says, for people."""
+    count = "once" if tries == 1 else f"{tries} times"
+    then = "not tried any more before something changes" if gives_up else "tried again within 60 s"
+    text = shorten(text, MAX_TEXT - 256)
+    return f"{text}; being deleted since {deleting_since}, tried {count} in a row, {then}"
+
+
+def blocking(
+    before: Raw | None, reason: str, message: str, codes: Collection[ErrorCode], now: str
+) -> Raw:
+    """The condition, `before` being the one that the object shows now."""
+    same = before is not None and (before.get("status"), before.get("reason")) == ("True", reason)
+    since = before.get("lastTransitionTime") if before is not None and same else None
+    return condition(DELETION_BLOCKED, "True", reason, message, codes=codes, now=now, since=since)

@@ -1,0 +1,43 @@
+"""Whether Gardener lets a user force the deletion of a shoot: pure answers about a Shoot.
+
+Source: gardener `pkg/apis/core/validation` (ValidateForceDeletion); Gardener documentation,
+"Force Deletion". What a force deletion does is not here.
+"""
+
+from __future__ import annotations
+
+from actuator.cluster import FORCE_DELETION, parse_bool
+from actuator.errors import ErrorCode
+from actuator.meta import Raw
+from generic.kube.headers import as_dict
+
+__all__ = ["FORCIBLE", "codes_of_shoot", "not_forcible_because", "taken_back"]
+
+FORCIBLE = frozenset(code for code in ErrorCode if code.allows_force_deletion)
+"""One of these codes has to stand in the shoot's last errors."""
+
+
+def codes_of_shoot(shoot: Raw) -> list[str]:
+    """The codes of the shoot's last errors, each once, as written."""
+    errors = as_dict(shoot.get("status")).get("lastErrors")
+    listed = [as_dict(error).get("codes") for error in errors] if isinstance(errors, list) else []
+    return list(dict.fromkeys(str(code) for codes in listed for code in codes or []))
+
+
+def not_forcible_because(shoot: Raw) -> str | None:
+    """Why Gardener would refuse the annotation, or None."""
+    if as_dict(shoot.get("metadata")).get("deletionTimestamp") is None:
+        return "the shoot is not being deleted: delete it first"
+    if FORCIBLE.isdisjoint(codes_of_shoot(shoot)):
+        return f"none of the shoot's last errors has a code of {', '.join(sorted(FORCIBLE))}"
+    return None
+
+
+def taken_back(before: Raw, after: Raw) -> bool:
+    """Whether somebody takes back a force deletion, which Gardener refuses."""
+    return _is_forced(before) and not _is_forced(after)
+
+
+def _is_forced(shoot: Raw) -> bool:
+    value = as_dict(as_dict(shoot.get("metadata")).get("annotations")).get(FORCE_DELETION)
+    return isinstance(value, str) and parse_bool(value) is True

@@ -1,0 +1,163 @@
+"""The default ForceDelete: declared seed objects go, whatever their owners are doing.
+
+Flow, for every object of every declared group: protect nothing any more (the confirmation
+annotation where deletion is protected), delete, then strip the declared finalizers.
+
+Guarantees:
+- Namespaced objects are listed, deleted and stripped only in the given namespace, never in all;
+  cluster-scoped objects only where they match the group's label selector.
+- Finalizers come off only after deletionTimestamp is set: from then on nobody can add another.
+- Only declared finalizers are stripped; each one is reported.
+- What is gone already, and a resource type that does not exist, is success.
+
+Assumptions: the API server answers. The shoot's API server, the cloud and the owners of the
+finalizers need not.
+Errors: ActuatorError naming what is still there and what holds it; ApiError. Both are retried
+by the reconciler, and every step is idempotent.
+
+Source: Gardener documentation, "Force Deletion" (what an extension has to clean up in the seed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import attrs
+
+from actuator.errors import ActuatorError, ConfigurationError, Conflict, ErrorCode, NotFound
+from actuator.interface import Client, SeedObjects
+from actuator.meta import Raw
+from generic.kube.finalizers import Stale, patch_tested, take_off
+from generic.kube.patches import add, escape, test
+
+__all__ = ["CONFIRM_DELETION", "Held", "SeedObjectsHeld", "Stripped", "delete_seed_objects"]
+
+CONFIRM_DELETION = "confirmation.gardener.cloud/deletion"
+_PROTECTED_GROUPS = frozenset({"extensions.gardener.cloud", "druid.gardener.cloud"})
+_ROUNDS = 5
+OUT_OF_SCOPE = (
+    "{} is cluster-scoped, but its seed objects {} are namespaced: "
+    "delete them by namespace and name in force_delete"
+)
+
+
+@attrs.frozen(kw_only=True)
+class Stripped:
+    """A finalizer of somebody else that a force deletion took off."""
+
+    resource: str
+    namespace: str
+    name: str
+    finalizer: str
+
+
+@attrs.frozen(kw_only=True)
+class Held:
+    """A seed object that is still there, and the finalizers that nobody declared."""
+
+    resource: str
+    name: str
+    finalizers: tuple[str, ...]
+
+    def __str__(self) -> str:
+        holders = f"held by {', '.join(self.finalizers)}" if self.finalizers else "being deleted"
+        return f"{self.resource} {self.name} ({holders})"
+
+
+class SeedObjectsHeld(ActuatorError):
+    """Seed objects that a force deletion has to remove are still there."""
+
+    def __init__(self, held: Sequence[Held]) -> None:
+        super().__init__(
+            f"Seed objects are still there: {'; '.join(map(str, held))}",
+            codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
+        )
+        self.held = tuple(held)
+
+
+def delete_seed_objects(
+    client: Client,
+    namespace: str,
+    groups: Iterable[SeedObjects],
+    on_stripped: Callable[[Stripped], None],
+    kind: str = "this object",
+) -> None:
+    """Afterwards no object of these groups exists; `on_stripped` hears of each finalizer.
+
+    `kind` names the object that is deleted. Raises SeedObjectsHeld, ApiError, or
+    ConfigurationError for a namespaced group of an object without a namespace.
+    """
+    held: list[Held] = []
+    for group in groups:
+        if group.namespaced and not namespace:
+            raise ConfigurationError(OUT_OF_SCOPE.format(kind, group.resource))
+        held.extend(_delete_group(client, namespace, group, on_stripped))
+    if held:
+        raise SeedObjectsHeld(held)
+
+
+def _delete_group(
+    client: Client, namespace: str, group: SeedObjects, on_stripped: Callable[[Stripped], None]
+) -> list[Held]:
+    """Deletes and strips until the list is empty, or nothing more can be done."""
+    for _ in range(_ROUNDS):
+        objects = _list(client, namespace, group)
+        if not objects:
+            return []
+        for obj in objects:
+            _delete(client, group, obj)
+            for stripped in _strip(client, group, obj["metadata"]):
+                on_stripped(stripped)
+    return [_held(group, obj["metadata"]) for obj in _list(client, namespace, group)]
+
+
+def _list(client: Client, namespace: str, group: SeedObjects) -> list[Raw]:
+    where = namespace if group.namespaced else ""
+    try:
+        return client.list(group.resource, where, label_selector=group.label_selector)
+    except NotFound:  # nobody ever installed this type here
+        return []
+
+
+def _delete(client: Client, group: SeedObjects, obj: Raw) -> None:
+    meta = obj["metadata"]
+    if meta.get("deletionTimestamp") is not None:
+        return
+    name, namespace = meta["name"], meta.get("namespace", "")
+    try:
+        if group.resource.group in _PROTECTED_GROUPS:
+            patch_tested(client, group.resource, name, namespace, _confirmation(meta))
+        client.delete(group.resource, name, namespace, uid=meta["uid"])
+    except (Conflict, NotFound, Stale):
+        pass  # gone, another object now, or looked at again in the next round
+
+
+def _confirmation(meta: Raw) -> list[Raw]:
+    """The patch that confirms the deletion of this very object; other annotations stay."""
+    path, uid = "/metadata/annotations", test("/metadata/uid", meta["uid"])
+    parent = [] if meta.get("annotations") else [test(path, None), add(path, {})]
+    return [uid, *parent, add(f"{path}/{escape(CONFIRM_DELETION)}", "true")]
+
+
+def _strip(client: Client, group: SeedObjects, meta: Raw) -> Iterator[Stripped]:
+    name, namespace = meta["name"], meta.get("namespace", "")
+    try:
+        current = client.get(group.resource, name, namespace)["metadata"]
+        finalizers: list[str] = current.get("finalizers") or []
+        stripped = [f for f in finalizers if f in group.finalizers]
+        deleting = current.get("deletionTimestamp") is not None
+        if current["uid"] != meta["uid"] or not deleting or not stripped:
+            return
+        patch = take_off(stripped, meta["uid"], finalizers)
+        patch_tested(client, group.resource, name, namespace, patch)
+    except (NotFound, Stale):
+        return  # gone, or looked at again in the next round
+    for finalizer in stripped:
+        yield Stripped(
+            resource=str(group.resource), namespace=namespace, name=name, finalizer=finalizer
+        )
+
+
+def _held(group: SeedObjects, meta: Raw) -> Held:
+    finalizers = tuple(meta.get("finalizers") or ())
+    return Held(resource=str(group.resource), name=meta["name"], finalizers=finalizers)

@@ -1,0 +1,194 @@
+"""Which operation an object needs: pure, from its header and the verdict of its Cluster.
+
+`choose_operation` is the whole decision, in the order of Gardener's extension library
+(`extensions/pkg/controller`), with the differences that design decisions of ours name. Calling
+the actuator and writing what came of it is `reconciler`'s business.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, StrEnum
+
+import attrs
+
+from actuator.cluster import FORCE_DELETION, ClusterState, Verdict, parse_bool
+from actuator.codec import MAX_DEPTH
+from actuator.errors import ActuatorError, ErrorCode
+from actuator.meta import ClusterNeed, ForceSource, Kind, LastOperationType
+from generic.controller.predicates import OPERATION
+from generic.kube.store import Header
+
+__all__ = [
+    "Blocked",
+    "BlockedByCluster",
+    "Blocker",
+    "Nothing",
+    "Operation",
+    "bad_force_value",
+    "choose_operation",
+    "is_forced",
+]
+
+
+class Operation(Enum):
+    """What the reconciler does for an object; the value is the name in metrics and logs."""
+
+    RECONCILE = "reconcile"
+    RESTORE = "restore"
+    MIGRATE = "migrate"
+    DELETE = "delete"
+    FORCE_DELETE = "force_delete"
+    LET_GO = "let_go"
+    """Take the finalizer off without calling the actuator: another seed owns what is outside."""
+
+    @property
+    def guards(self) -> bool:
+        """Whether our finalizer has to be on the object first."""
+        return self in (Operation.RECONCILE, Operation.RESTORE)
+
+    @property
+    def reports(self) -> bool:
+        """Whether success is written into the status; a deleted object has none left to read."""
+        return self in (Operation.RECONCILE, Operation.RESTORE, Operation.MIGRATE)
+
+    @property
+    def releases(self) -> bool:
+        """Whether our finalizer comes off after success."""
+        return not self.guards
+
+    @property
+    def deletes(self) -> bool:
+        """Whether this ends the object's life with us, and counts as a deletion."""
+        return self in (Operation.DELETE, Operation.FORCE_DELETE)
+
+    def last_operation_type(self, header: Header) -> LastOperationType:
+        """The type that lastOperation shows (v1beta1helper.ComputeOperationType)."""
+        if self is Operation.RECONCILE:
+            last = header.last_operation
+            first = last is None or (last[0] == LastOperationType.CREATE and not header.succeeded)
+            return LastOperationType.CREATE if first else LastOperationType.RECONCILE
+        return _LAST_OPERATION_TYPES[self]
+
+
+_LAST_OPERATION_TYPES = {
+    Operation.RESTORE: LastOperationType.RESTORE,
+    Operation.MIGRATE: LastOperationType.MIGRATE,
+    Operation.DELETE: LastOperationType.DELETE,
+    Operation.FORCE_DELETE: LastOperationType.DELETE,
+    Operation.LET_GO: LastOperationType.MIGRATE,
+}
+
+
+class Nothing(StrEnum):
+    """Why there is nothing to do."""
+
+    WAITS_FOR_STATE = "gardenlet has not filled in the state yet"
+    SHOOT_FAILED = "the shoot has failed"
+    MIGRATED = "migrated to another seed"
+    RELEASED = "deleting, and our finalizer is off"
+
+
+class Blocker(StrEnum):
+    """What stands in the way of an operation: goes into the status, and is tried again."""
+
+    CLUSTER_MISSING = "there is no Cluster {name}; gardenlet creates it before extension objects"
+    CLUSTER_UNREADABLE = (
+        "Cluster {name} cannot be read: spec.shoot is not a Shoot object, or a field is nested "
+        f"deeper than {MAX_DEPTH} levels; correct the Shoot"
+    )
+    CLUSTER_WITHOUT_SHOOT = "Cluster {name} has no spec.shoot"
+
+
+class BlockedByCluster(ActuatorError):
+    """The Cluster does not let an operation be done; `reason` is one CamelCase word."""
+
+    def __init__(self, message: str, by: Blocker) -> None:
+        wrong = [ErrorCode.ERR_CONFIGURATION_PROBLEM] if by is Blocker.CLUSTER_UNREADABLE else []
+        super().__init__(message, codes=wrong, reason=by.name.title().replace("_", ""))
+
+
+@attrs.frozen
+class Blocked:
+    """An operation that has to be done and cannot be."""
+
+    operation: Operation
+    by: Blocker
+
+    def error(self, namespace: str) -> BlockedByCluster:
+        """What the status says of it; `namespace` has the Cluster's name."""
+        return BlockedByCluster(self.by.format(name=namespace), self.by)
+
+
+_BLOCKERS = {
+    ClusterState.MISSING: Blocker.CLUSTER_MISSING,
+    ClusterState.UNREADABLE: Blocker.CLUSTER_UNREADABLE,
+    ClusterState.WITHOUT_SHOOT: Blocker.CLUSTER_WITHOUT_SHOOT,
+}
+
+
+def is_forced(kind: Kind, header: Header, cluster: Verdict) -> bool:
+    """Whether deletion is forced. Shoots: Gardener documentation, "Force Deletion"."""
+    if kind.force_from is ForceSource.SHOOT:
+        in_shoot = kind.cluster is not ClusterNeed.NEVER
+        return in_shoot and header.class_ in ("", "shoot") and cluster.forced
+    value = header.annotations.get(FORCE_DELETION, "")
+    if kind.force_from is ForceSource.OBJECT_LITERAL:
+        return value == "true"
+    return kind.force_from is ForceSource.OBJECT and parse_bool(value) is True
+
+
+def bad_force_value(kind: Kind, header: Header, cluster: Verdict) -> str | None:
+    """A force-deletion annotation that does not count because of how it is written."""
+    if kind.force_from is ForceSource.SHOOT:
+        return cluster.bad_force_value
+    value = header.annotations.get(FORCE_DELETION)
+    unparsed = kind.force_from is ForceSource.OBJECT and parse_bool(value or "false") is None
+    return value if unparsed else None
+
+
+def choose_operation(
+    kind: Kind, header: Header, cluster: Verdict, *, forced: bool
+) -> Operation | Nothing | Blocked:
+    """The operation, or why there is none. `cluster` is ok where the kind needs none."""
+    deleting = header.deletion_timestamp is not None
+    ours = kind.finalizer in header.finalizers
+    forced = forced and deleting
+    requested = header.annotations.get(OPERATION) if kind.has_operation_annotation else None
+    if forced and ours and requested in ("migrate", "wait-for-state"):
+        requested = None  # nobody waits for a shoot that must go
+    if requested == "wait-for-state":
+        return Nothing.WAITS_FOR_STATE
+    if cluster.failed and kind.skips_failed_shoot and not forced:
+        return Nothing.SHOOT_FAILED
+    chosen = _choose(kind, header, requested, deleting=deleting, ours=ours, forced=forced)
+    if isinstance(chosen, Nothing) or chosen in (Operation.LET_GO, Operation.FORCE_DELETE):
+        return chosen
+    blocker = _BLOCKERS.get(cluster.state)
+    return chosen if blocker is None else Blocked(chosen, blocker)
+
+
+def _choose(
+    kind: Kind, header: Header, requested: str | None, *, deleting: bool, ours: bool, forced: bool
+) -> Operation | Nothing:
+    last = header.last_operation[0] if header.last_operation else ""
+    restoring = requested == "restore"
+    if kind.migratable:
+        if requested == "migrate":
+            return Operation.MIGRATE
+        if last == LastOperationType.MIGRATE and header.succeeded and not restoring:
+            return Operation.LET_GO if deleting and ours else Nothing.MIGRATED
+    if deleting:
+        if not ours:
+            return Nothing.RELEASED
+        return Operation.FORCE_DELETE if forced else Operation.DELETE
+    if kind.migratable and restoring:
+        return Operation.RESTORE
+    if kind.migratable and not header.succeeded:
+        return _UNFINISHED.get(last, Operation.RECONCILE)
+    return Operation.RECONCILE
+
+
+_UNFINISHED: dict[str, Operation] = {
+    LastOperationType.RESTORE: Operation.RESTORE,
+    LastOperationType.MIGRATE: Operation.MIGRATE,
+}

@@ -1,0 +1,27 @@
+"""The record of what force deletions left outside the seed."""
+
+from generic.reconciler.orphans.kind import (
+    KIND_LABEL,
+    ORPHANS,
+    SHOOT_LABEL,
+    Orphan,
+    OrphanedFrom,
+    OrphanReason,
+    OrphanState,
+)
+from generic.reconciler.orphans.record import UNKNOWN, mark_gone, record, recordable, remaining
+
+__all__ = [
+    "KIND_LABEL",
+    "ORPHANS",
+    "SHOOT_LABEL",
+    "UNKNOWN",
+    "Orphan",
+    "OrphanReason",
+    "OrphanState",
+    "OrphanedFrom",
+    "mark_gone",
+    "record",
+    "recordable",
+    "remaining",
+]

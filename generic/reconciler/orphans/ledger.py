@@ -1,0 +1,126 @@
+"""The Orphans on record: read, found by name, and what became of them written down.
+
+Who writes new ones is `record`'s business, who asks the outside about them that of `verification`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import attrs
+
+from actuator.codec import decode, encode
+from actuator.errors import ActuatorError, ConfigurationError, DecodeError, Invalid, NotFound
+from actuator.interface import Client
+from actuator.meta import Raw, format_time
+from generic.kube.patches import add, test
+from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanState, OrphanStatus
+
+__all__ = ["close", "find", "read_orphans", "short_names", "write_status"]
+
+_CUTS = ((8, 4), (8, 16), (18, 16))
+"""Characters of the object's UID and of the digest in a short name; the first that tells apart."""
+
+_LONGEST_NOTE = 1000
+
+
+def read_orphans(client: Client, *, label_selector: str = "") -> list[Orphan]:
+    """All that are on record, oldest first.
+
+    Raises ConfigurationError where their CRD is not installed, ApiError.
+    """
+    try:
+        found = client.list(ORPHANS, label_selector=label_selector)
+    except NotFound as error:
+        raise ConfigurationError(
+            "This cluster keeps no record of orphans: the CustomResourceDefinition of Orphan is "
+            "missing; install what `actuator crds generic.reconciler.orphans:Orphan` prints"
+        ) from error
+    read = [_decoded(manifest) for manifest in found]
+    return sorted(read, key=lambda orphan: (orphan.spec.recorded_at, orphan.metadata.name))
+
+
+def find(orphans: Sequence[Orphan], name: str) -> Orphan:
+    """The one of that name, in full or shortened. Raises ConfigurationError."""
+    matching = [one for one in orphans if one.metadata.name == name]
+    matching = matching or [one for one in orphans if _is_short_for(name, one.metadata.name)]
+    if not matching:
+        raise ConfigurationError(
+            f"There is no orphan {name}; `actuator orphans list --all` shows those on record"
+        )
+    if len(matching) > 1:
+        names = ", ".join(one.metadata.name for one in matching)
+        raise ConfigurationError(f"{name} could be any of {names}; write more of the name")
+    return matching[0]
+
+
+def short_names(orphans: Sequence[Orphan]) -> dict[str, str]:
+    """Each name, and as little of it as tells all of them apart; `find` takes both."""
+    names = [one.metadata.name for one in orphans]
+    for uid, digest in _CUTS:
+        short = {name: _cut(name, uid, digest) for name in names}
+        if len(set(short.values())) == len(names):
+            return short
+    return {name: name for name in names}
+
+
+def write_status(client: Client, orphan: Orphan, status: OrphanStatus) -> None:
+    """Afterwards the Orphan has that status, if it is still as it was read.
+
+    Raises ActuatorError where it is not, ApiError.
+    """
+    name = orphan.metadata.name
+    patch = [
+        test("/metadata/uid", orphan.metadata.uid),
+        test("/metadata/resourceVersion", orphan.metadata.resource_version),
+        add("/status", encode(status)),
+    ]
+    try:
+        client.patch(ORPHANS, name, "", patch, subresource="status")
+    except NotFound as error:
+        raise ActuatorError(f"Orphan {name} was deleted meanwhile") from error
+    except Invalid as error:
+        raise ActuatorError(f"Orphan {name} was changed meanwhile; try again") from error
+
+
+def close(client: Client, orphan: Orphan, now: datetime, *, note: str, existing: bool) -> bool:
+    """Afterwards it is Closed, what is outside untouched; False where nothing had to be written.
+
+    One that was seen to exist is closed only if `existing` says so: else ConfigurationError.
+    Raises ActuatorError where it changed meanwhile, ApiError.
+    """
+    if orphan.state is OrphanState.EXISTS and not existing:
+        raise ConfigurationError(
+            f"Orphan {orphan.metadata.name}: {orphan.spec.resource} still existed at "
+            f"{orphan.status.verified_at}; remove it and verify it again, or give --even-if-exists"
+        )
+    status = attrs.evolve(orphan.status, note=note[:_LONGEST_NOTE] or orphan.status.note)
+    if orphan.state is not OrphanState.CLOSED:
+        status.state = OrphanState.CLOSED.value
+        status.closed_at = format_time(now)
+    if status == orphan.status:
+        return False
+    write_status(client, orphan, status)
+    return True
+
+
+def _decoded(manifest: Raw) -> Orphan:
+    try:
+        return decode(Orphan, manifest)
+    except DecodeError as error:
+        name = (manifest.get("metadata") or {}).get("name")
+        raise ActuatorError(f"Orphan {name} cannot be read: {error}") from error
+
+
+def _cut(name: str, uid: int, digest: int) -> str:
+    head, dash, tail = name.rpartition("-")
+    return f"{head[:uid].rstrip('-')}{dash}{tail[:digest]}"
+
+
+def _is_short_for(short: str, name: str) -> bool:
+    short_head, dash, short_tail = short.rpartition("-")
+    head, _, tail = name.rpartition("-")
+    if not dash:  # the beginning of the object's UID alone
+        return bool(short) and head.startswith(short)
+    return bool(short_head) and head.startswith(short_head) and tail.startswith(short_tail)

@@ -1,0 +1,72 @@
+"""Whether Orphans can be written at all: a manager that may not is not ready.
+
+Asked by a dry run of the API server, so that CRD, Role and admission are all tried; the answer is
+kept for a while.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+
+from actuator.codec import encode
+from actuator.errors import ApiError, NotFound
+from actuator.interface import Clock
+from actuator.meta import ObjectMeta, format_time
+from generic.kube.client import HttpClient, path_of
+from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanedFrom, OrphanReason, OrphanSpec
+
+__all__ = ["OrphanProbe"]
+
+_GOOD_FOR, _BAD_FOR = 300.0, 10.0
+"""Seconds that an answer is kept."""
+_NO_CRD = (
+    f"Orphans cannot be written: the CRD {ORPHANS} is absent; "
+    "install what `actuator crds generic.reconciler.orphans:Orphan` prints"
+)
+_PATIENCE = 5.0
+"""Seconds for the request."""
+
+
+class OrphanProbe:
+    """A check of /readyz; safe to use from any thread."""
+
+    def __init__(self, client: HttpClient, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._until = float("-inf")
+        self._problem: str | None = None
+
+    def problem(self) -> str | None:
+        """Why an Orphan cannot be written, or None."""
+        with self._lock:
+            if self._clock.monotonic() >= self._until:
+                self._problem = self._ask()
+                good_for = _BAD_FOR if self._problem else _GOOD_FOR
+                self._until = self._clock.monotonic() + good_for
+            return self._problem
+
+    def _ask(self) -> str | None:
+        let_go = OrphanedFrom(api_version="v1", kind="Probe", name="probe", uid="probe")
+        orphan = Orphan(
+            api_version=Orphan.KIND.api_version,
+            kind=Orphan.KIND.name,
+            metadata=ObjectMeta(generate_name="probe-"),
+            spec=OrphanSpec(
+                resource_type="probe",
+                object=let_go,
+                reason=OrphanReason.FORCED,
+                recorded_at=format_time(self._clock.now()),
+            ),
+        )
+        body = json.dumps(encode(orphan)).encode()
+        try:
+            self._client.send(
+                "POST", path_of(ORPHANS), query={"dryRun": "All"}, body=body, timeout=_PATIENCE
+            )
+        except NotFound:
+            return _NO_CRD
+        except ApiError as error:
+            return f"Orphans cannot be written: {error}; see `actuator crds` and `actuator rbac`"
+        return None

@@ -1,0 +1,125 @@
+"""Recording what a force deletion leaves behind: written and acknowledged, or an error.
+
+What is recorded comes from an author's `external_resources`, so it is checked first: a resource
+that no Orphan can hold must not keep a force deletion from its end.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from actuator.codec import decode_json, encode
+from actuator.errors import AlreadyExists, NotFound
+from actuator.interface import Actuator, Client, ExternalResource, innermost
+from actuator.meta import Object, ObjectMeta, Raw, format_time
+from generic.reconciler.orphans.kind import (
+    KIND_LABEL,
+    ORPHANS,
+    SHOOT_LABEL,
+    Orphan,
+    OrphanedFrom,
+    OrphanReason,
+    OrphanSpec,
+    OrphanState,
+    orphan_name,
+)
+
+__all__ = ["MESSAGE_LENGTH", "UNKNOWN", "mark_gone", "record", "recordable", "remaining"]
+
+UNKNOWN = ExternalResource(type="unknown")
+"""Stands for resources that could not be identified."""
+
+MESSAGE_LENGTH = 1000
+"""Characters of a message that are kept."""
+_MAX_RESOURCES = 100
+"""Of one object: each is a request, and force deletions have a budget."""
+_MAX_TEXT = 16 * 1024
+"""Characters of all texts of one resource."""
+
+
+def record(
+    client: Client,
+    let_go: OrphanedFrom,
+    resource: ExternalResource,
+    reason: OrphanReason,
+    message: str,
+    now: datetime,
+) -> Orphan:
+    """Afterwards the API server has the Orphan; a repeat is the same one. Raises ApiError."""
+    orphan = Orphan(
+        api_version=Orphan.KIND.api_version,
+        kind=Orphan.KIND.name,
+        metadata=ObjectMeta(
+            name=orphan_name(let_go.uid, resource),
+            labels={KIND_LABEL: let_go.kind, SHOOT_LABEL: let_go.namespace},
+        ),
+        spec=OrphanSpec(
+            resource_type=resource.type,
+            id=resource.id,
+            tags=dict(resource.tags),
+            region=resource.region,
+            object=let_go,
+            shoot=let_go.namespace,
+            reason=reason,
+            message=message[:MESSAGE_LENGTH],
+            recorded_at=format_time(now),
+        ),
+    )
+    try:
+        client.create(ORPHANS, encode(orphan))
+    except AlreadyExists:  # an earlier try whose answer got lost, or which ended later
+        pass
+    return orphan
+
+
+def mark_gone(client: Client, orphan: Orphan, now: datetime) -> None:
+    """Afterwards the Orphan says that the thing outside is gone: we saw to it. Raises ApiError."""
+    status = {"state": OrphanState.GONE.value, "verifiedAt": format_time(now)}
+    try:
+        client.patch(ORPHANS, orphan.metadata.name, "", {"status": status}, subresource="status")
+    except NotFound:
+        pass
+
+
+def recordable(actuator: Actuator[Any], obj: object) -> tuple[list[ExternalResource], str]:
+    """The external resources of `obj`, each fit for an Orphan, and what is wrong with the others.
+
+    In place of the others stands UNKNOWN. Raises what the actuator raises.
+    """
+    found = list(islice(actuator.external_resources(obj), _MAX_RESOURCES + 1))
+    checked = [_usable(one) for one in found[:_MAX_RESOURCES]]
+    usable = list({orphan_name("", one): one for one in checked if one is not None}.values())
+    if len(found) <= _MAX_RESOURCES and None not in checked:
+        return usable, ""
+    author = type(innermost(actuator)).__name__
+    return [*usable, UNKNOWN], (
+        f"{author}.external_resources yields what cannot be recorded; it has to "
+        f"yield at most {_MAX_RESOURCES} ExternalResources, each with a type, with texts in all "
+        f"fields and in the tags, and with at most {_MAX_TEXT} characters"
+    )
+
+
+def remaining(actuator: Actuator[Any], cls: type[Object], obj: Raw) -> list[ExternalResource]:
+    """What a force deletion would record of `obj`, for commands beside a manager."""
+    try:
+        return recordable(actuator, decode_json(cls, json.dumps(obj).encode()))[0]
+    except Exception:  # an author's code, or an object that cannot be read
+        return [UNKNOWN]
+
+
+def _usable(resource: object) -> ExternalResource | None:
+    """A copy, or None for what no Orphan can hold."""
+    if not isinstance(resource, ExternalResource) or not isinstance(resource.tags, dict):
+        return None
+    texts = (resource.type, resource.id, resource.region, *resource.tags, *resource.tags.values())
+    if not all(isinstance(text, str) for text in texts) or not resource.type:
+        return None
+    if sum(map(len, texts)) > _MAX_TEXT:
+        return None
+    type_, id_, region, *tags = (text.encode(errors="replace").decode() for text in texts)
+    half = len(tags) // 2
+    pairs = dict(zip(tags[:half], tags[half:], strict=True))
+    return ExternalResource(type=type_, id=id_, tags=pairs, region=region)

@@ -1,0 +1,85 @@
+"""Verifying Orphans: the actuator is asked whether the thing is there, and the answer recorded.
+
+An answer is recorded with its time. Where nobody can say, or asking failed, what was known before
+stays. One that failed never keeps the others from being asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+import attrs
+
+from actuator.errors import ActuatorError
+from actuator.interface import Client, Clock
+from actuator.meta import format_time
+from generic.kube.errorinfo import describe
+from generic.reconciler.orphans.kind import Orphan, OrphanState, OrphanStatus
+from generic.reconciler.orphans.ledger import write_status
+from generic.reconciler.orphans.served import Serving, serving
+
+__all__ = ["Finding", "verify"]
+
+
+@attrs.frozen(kw_only=True)
+class Finding:
+    """What is known of one Orphan now, and what kept us from knowing more."""
+
+    orphan: Orphan
+    problem: str = ""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nobody has to look after it any more."""
+        return not self.problem and not self.orphan.is_open
+
+
+def verify(
+    client: Client, orphans: Iterable[Orphan], added: Sequence[Serving], clock: Clock
+) -> Iterator[Finding]:
+    """Asks about one after the other; what somebody closed is left alone. Raises nothing."""
+    for orphan in orphans:
+        if orphan.state is OrphanState.CLOSED:
+            yield Finding(orphan=orphan)
+        else:
+            yield _verify(client, orphan, added, clock)
+
+
+def _verify(client: Client, orphan: Orphan, added: Sequence[Serving], clock: Clock) -> Finding:
+    problem, there = "", None
+    try:
+        there = _ask(orphan, added)
+        if there is None:
+            problem = "its actuator cannot say"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # also what an author did not think of
+        problem = describe(error)
+    status = _status(orphan.status, there, clock.now())
+    try:
+        if status != orphan.status:
+            write_status(client, orphan, status)
+    except Exception as error:
+        return Finding(orphan=orphan, problem=problem or describe(error))
+    return Finding(orphan=attrs.evolve(orphan, status=status), problem=problem)
+
+
+def _ask(orphan: Orphan, added: Sequence[Serving]) -> bool | None:
+    """Whether it exists. Raises ActuatorError where nobody serves it, or what the actuator does."""
+    let_go = orphan.spec.object
+    found = serving(added, let_go)
+    if found is None:
+        what = f"{let_go.kind} of type {let_go.type}" if let_go.type else let_go.kind
+        raise ActuatorError(f"no actuator of this extension serves {what}; name the one that does")
+    there: object = found.actuator.still_exists(orphan.spec.resource)
+    if there is None or isinstance(there, bool):
+        return there
+    raise ActuatorError(f"still_exists returned {type(there).__name__}, not True, False or None")
+
+
+def _status(known: OrphanStatus, there: bool | None, now: datetime) -> OrphanStatus:
+    if there is None:
+        return attrs.evolve(known, state=known.state or OrphanState.UNVERIFIED.value)
+    state = OrphanState.EXISTS if there else OrphanState.GONE
+    return attrs.evolve(known, state=state.value, verified_at=format_time(now))

@@ -1,0 +1,171 @@
+"""Reporter: how what happens to an object becomes visible: a log line, an event, a metric.
+
+The status of the object itself is `attempt`'s business.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import attrs
+
+from actuator.cluster import FORCE_DELETION
+from actuator.errors import DeadlineExceeded
+from actuator.interface import ExternalResource
+from actuator.meta import Kind
+from generic.controller import logs
+from generic.controller.metrics import ControllerMetrics, Outcome, TryResult
+from generic.kube.errorinfo import ErrorInfo, describe
+from generic.kube.events import About, EventRecorder
+from generic.kube.store import Request
+from generic.reconciler.attempt import is_refused
+from generic.reconciler.force_delete import Stripped
+from generic.reconciler.operation import Operation
+from generic.reconciler.orphans import OrphanedFrom
+
+__all__ = ["STATUS_NOT_WRITTEN", "Reporter", "event_reason"]
+
+STATUS_NOT_WRITTEN = "StatusNotWritten"
+"""Reason of the event about an object whose status the API server refuses."""
+
+logger = logging.getLogger(__name__)
+
+
+def event_reason(outcome: Outcome) -> str:
+    """What the event about an outcome has as its reason: "ForceDeleted"."""
+    return outcome.value.title().replace("_", "")
+
+
+@attrs.frozen
+class Reporter:
+    """Reports on one object; made for each request, it knows what all lines have in common."""
+
+    kind: Kind
+    request: Request
+    uid: str
+    events: EventRecorder
+    metrics: ControllerMetrics
+    type: str = ""
+    """The extension type, "aws"."""
+    all_outcomes: bool = False
+    """Whether every outcome of a deletion becomes an event, not only those out of the order."""
+
+    @property
+    def log(self) -> logs.Log:
+        """A logger whose lines name the object."""
+        return logs.bind(logger, kind=self.kind.name, object=str(self.request), uid=self.uid)
+
+    @property
+    def about(self) -> About:
+        """The object as events refer to it."""
+        return About(
+            api_version=self.kind.api_version,
+            kind=self.kind.name,
+            namespace=self.request.namespace,
+            name=self.request.name,
+            uid=self.uid,
+        )
+
+    def event(self, reason: str, message: str, *, warning: bool = False) -> None:
+        """An event, best effort."""
+        self.events.record(self.about, reason, message, warning=warning)
+
+    def failed(self, operation: Operation, error: ErrorInfo, *, gives_up: bool = False) -> None:
+        """An operation failed, and will be tried again unless this `gives_up`."""
+        text = error.text
+        fields = {"operation": operation.value, "error": text, "codes": error.codes}
+        self.log.error("failed", extra={"fields": fields}, exc_info=error.unexpected)
+        self.event(f"{operation.value.title().replace('_', '')}Error", text, warning=True)
+        if operation is not Operation.LET_GO:
+            self.metrics.tried(operation.value, TryResult.TERMINAL if gives_up else TryResult.ERROR)
+            self.metrics.erred(operation.value, error.codes)
+        if gives_up:
+            self.metrics.deletion(Outcome.GAVE_UP)
+            self.event(
+                "GaveUp", f"Not tried any more before something changes: {text}", warning=True
+            )
+        elif operation.deletes:
+            self.metrics.deletion(Outcome.FAILED)
+        if error.is_a(DeadlineExceeded):
+            self.metrics.timed_out()
+        elif error.unexpected:
+            self.metrics.panicked()
+
+    def done(self, operation: Operation) -> None:
+        """An operation succeeded, and all that follows from it is written."""
+        self.log.info("done", extra={"fields": {"operation": operation.value}})
+        if operation is not Operation.LET_GO:
+            self.metrics.tried(operation.value, TryResult.SUCCESS)
+
+    def waits(self, operation: Operation) -> None:
+        """An operation asked to be called again."""
+        self.metrics.tried(operation.value, TryResult.PENDING)
+
+    def status_not_written(self, error: BaseException) -> None:
+        """The status is not written; where the API server refuses it, an event names the rule."""
+        text = describe(error)
+        self.log.warning("the status could not be written", extra={"fields": {"error": text}})
+        if is_refused(error):
+            self.metrics.status_not_written()
+            self.event(STATUS_NOT_WRITTEN, text, warning=True)
+
+    def stripped(self, one: Stripped) -> None:
+        """A finalizer of somebody else came off a seed object."""
+        self.metrics.stripped(one.resource)
+        self.log.warning("finalizer stripped", extra={"fields": attrs.asdict(one)})
+        text = f"Stripped {one.finalizer} from {one.resource} {one.name}"
+        self.event("FinalizerStripped", text, warning=True)
+
+    @property
+    def let_go(self) -> OrphanedFrom:
+        """The object as Orphans refer to it."""
+        return OrphanedFrom(
+            api_version=self.kind.api_version,
+            kind=self.kind.name,
+            namespace=self.request.namespace,
+            name=self.request.name,
+            uid=self.uid,
+            type=self.type,
+        )
+
+    def left_outside(self, resources: Sequence[ExternalResource]) -> None:
+        """It is on record that these may remain."""
+        for resource in resources:
+            self.metrics.orphaned(resource.type)
+            fields = {"resource": str(resource)}
+            self.log.warning("left outside the seed", extra={"fields": fields})
+        listed = "; ".join(map(str, resources))
+        self.once("LeftOutside", f"{len(resources)} left, on record as Orphans: {listed}")
+
+    def ends(self, outcome: Outcome) -> None:
+        """The deletion has come to its end, and our finalizer is about to come off."""
+        if self.all_outcomes:
+            text = f"The deletion ended as {outcome.value}"
+            self.once(event_reason(outcome), text, warning=False)
+
+    def released(self, outcome: Outcome, seconds: float, others: Sequence[str] = ()) -> None:
+        """Our finalizer is off, so long after the deletionTimestamp; it waits for `others`."""
+        if outcome.final:
+            self.metrics.released(outcome, seconds)
+        else:
+            self.metrics.deletion(outcome)
+        self.log.info("finalizer released", extra={"fields": {"outcome": outcome.value}})
+        if others:
+            text = f"Our finalizer is off; the object waits for {', '.join(others)}"
+            self.event("WaitsForOthers", text)
+
+    def bypassed(self) -> None:
+        """Somebody else took our finalizer off while cleanup was unfinished."""
+        self.metrics.bypassed()
+        self.log.error("our finalizer was taken off before cleanup was finished")
+        self.once("Bypassed", "Somebody took our finalizer off before cleanup was finished")
+
+    def once(self, reason: str, message: str, *, warning: bool = True) -> None:
+        """An event that is there once for the object and this reason, restarts included."""
+        self.events.record_once(self.about, reason, message, warning=warning)
+
+    def bad_force_value(self, value: str) -> None:
+        """Somebody meant to force the deletion, and it does not count."""
+        text = f"{FORCE_DELETION}: {value!r} is no boolean, so this is no force deletion"
+        self.event("ForceDeletionNotUnderstood", f'{text}; set it to "true"', warning=True)

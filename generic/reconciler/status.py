@@ -1,0 +1,209 @@
+"""What the reconciler writes into an object's status: pure builders of JSON patches.
+
+lastOperation, lastError and observedGeneration are exactly what gardenlet reads (Gardener
+documentation, "Extension contract", and `extensions/pkg/controller/status.go`). Kinds outside
+Gardener show the same as a condition Ready. When and with which client it is written is
+`attempt`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import attrs
+
+from actuator.errors import ErrorCode
+from actuator.meta import LastOperationState, LastOperationType, Raw, ReadyReasons
+from generic.kube.patches import add, remove, test, test_version
+
+__all__ = [
+    "READY",
+    "Failure",
+    "Report",
+    "changes",
+    "condition",
+    "onto",
+    "reported",
+    "saved",
+    "with_condition",
+]
+
+READY = "Ready"
+"""Type of the condition by which kinds outside Gardener report."""
+
+_RECONCILERS = frozenset({"lastOperation", "lastError", "observedGeneration"})
+_PROGRESS = {
+    LastOperationState.PROCESSING: 1,
+    LastOperationState.ERROR: 50,
+    LastOperationState.SUCCEEDED: 100,
+}
+
+
+@attrs.frozen(kw_only=True)
+class Failure:
+    """What went wrong, as the status says it.
+
+    `reason` is the error's own, if it gives one. `blocked`, reason and message, is what the
+    condition of a deletion that cannot go on says; `gives_up` where it is not tried again.
+    """
+
+    text: str
+    codes: Collection[ErrorCode] = ()
+    reason: str = ""
+    blocked: tuple[str, str] | None = None
+    gives_up: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Report:
+    """How one try at an operation stands: Processing, Succeeded, or Error with its `failure`."""
+
+    type: LastOperationType
+    state: LastOperationState
+    text: str
+    now: str
+    generation: int
+    failure: Failure | None = None
+
+    @property
+    def codes(self) -> Collection[ErrorCode]:
+        """Gardener's codes for what went wrong."""
+        return self.failure.codes if self.failure else ()
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the try has come to its end."""
+        return self.state is not LastOperationState.PROCESSING
+
+
+def reported(obj: Raw, changed: Raw, report: Report, ready: ReadyReasons | None) -> list[Raw]:
+    """The patch that shows it, as the kind does; `changed` is what the actuator changed."""
+    if ready is None:
+        return _patch(obj, {**changed, **_last_operation(report)})
+    shown = with_condition(obj, changed, READY, lambda before: _ready(before, report, ready))
+    observed = {"observedGeneration": report.generation} if report.is_final else {}
+    return _patch(obj, {**shown, **observed})
+
+
+def _last_operation(report: Report) -> Raw:
+    """While it is Processing, lastError and observedGeneration stay as they are."""
+    operation: Raw = {
+        "description": report.text,
+        "lastUpdateTime": report.now,
+        "progress": _PROGRESS[report.state],
+        "state": str(report.state),
+        "type": str(report.type),
+    }
+    if not report.is_final:
+        return {"lastOperation": operation}
+    error: Raw | None = None
+    if report.failure is not None:
+        error = {"description": report.text, "lastUpdateTime": report.now}
+        if report.codes:
+            error["codes"] = [str(code) for code in report.codes]
+    return {
+        "lastOperation": operation,
+        "lastError": error,
+        "observedGeneration": report.generation,
+    }
+
+
+def _ready(before: Raw | None, report: Report, reasons: ReadyReasons) -> Raw:
+    """What is ready stays so while it is worked on, until that fails or it is being deleted."""
+    deleting = report.type is LastOperationType.DELETE
+    was = before.get("status") if before is not None else None
+    if report.failure is not None:
+        failed = reasons.deletion_failed if deleting else reasons.failed
+        own = reasons.given_up if report.failure.gives_up else report.failure.reason
+        status, reason = "False", own or failed
+    elif report.is_final:
+        status, reason = "True", reasons.succeeded
+    else:
+        status = "True" if was == "True" and not deleting else "False"
+        reason = "Deleting" if deleting else "Reconciling"
+    since = before.get("lastTransitionTime") if before is not None and was == status else None
+    return condition(
+        READY, status, reason, report.text, codes=report.codes, now=report.now, since=since
+    )
+
+
+def condition(
+    type: str,
+    status: str,
+    reason: str,
+    message: str,
+    *,
+    codes: Collection[ErrorCode],
+    now: str,
+    since: str | None,
+) -> Raw:
+    """A condition as JSON; it has stood so `since` then, or from `now` on."""
+    made: Raw = {
+        "type": type,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": since or now,
+        "lastUpdateTime": now,
+    }
+    return {**made, "codes": [str(code) for code in codes]} if codes else made
+
+
+def changes(before: Raw, after: Raw) -> Raw:
+    """The fields of the status that an actuator changed; None stands for removed.
+
+    The reconciler's own fields are not among them: an actuator cannot write those.
+    """
+    fields = (before.keys() | after.keys()) - _RECONCILERS
+    return {f: after.get(f) for f in sorted(fields) if before.get(f) != after.get(f)}
+
+
+def onto(obj: Raw, changed: Raw, before: Raw) -> Raw:
+    """What an actuator changed since `before`, as it has to be written over what `obj` says now.
+
+    Conditions are somebody else's too (health checks): only those that the actuator set or
+    removed are touched.
+    """
+    if "conditions" not in changed:
+        return changed
+    wanted, known = _by_type(changed), _by_type(before)
+    merged = _by_type(obj.get("status"))
+    for type_ in known.keys() - wanted.keys():
+        merged.pop(type_, None)
+    merged.update({type_: c for type_, c in wanted.items() if known.get(type_) != c})
+    return {**changed, "conditions": list(merged.values())}
+
+
+def with_condition(obj: Raw, changed: Raw, type: str, make: Callable[[Raw | None], Raw]) -> Raw:
+    """`changed` with one condition more, made from what it is in `obj` now."""
+    merged = _by_type(changed if "conditions" in changed else obj.get("status"))
+    merged[type] = make(merged.get(type))
+    return {**changed, "conditions": list(merged.values())}
+
+
+def _by_type(status: Raw | None) -> dict[str, Raw]:
+    conditions = (status or {}).get("conditions")
+    found = conditions if isinstance(conditions, list) else []
+    return {str(one.get("type")): one for one in found if isinstance(one, dict)}
+
+
+def saved(obj: Raw, changed: Raw) -> list[Raw]:
+    """Only what the actuator changed, ahead of the result."""
+    return _patch(obj, changed)
+
+
+def _patch(obj: Raw, fields: Raw) -> list[Raw]:
+    """A patch that sets these fields of the status; None removes one."""
+    uid = test("/metadata/uid", obj["metadata"]["uid"])
+    if not isinstance(obj.get("status"), dict):  # `add /status` would overwrite somebody else's
+        present = {name: value for name, value in fields.items() if value is not None}
+        return [uid, test("/status", None), add("/status", present)]
+    patch = [uid]
+    if "conditions" in fields:  # built upon what was read: nobody's in between may be lost
+        patch.append(test_version(obj))
+    for name, value in fields.items():
+        path = f"/status/{name}"
+        patch.append(add(path, {} if value is None else value))
+        if value is None:  # removing what is not there is an error, so it is there first
+            patch.append(remove(path))
+    return patch

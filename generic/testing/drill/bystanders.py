@@ -1,0 +1,81 @@
+"""Somebody else's things in the middle of a drill: placed before it, looked at after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from actuator.errors import NotFound
+from actuator.interface import Client, Resource
+from actuator.meta import Raw
+from generic.kube.finalizers import take_off
+from generic.kube.patches import add
+from generic.testing.drill.evidence import Bystander
+
+__all__ = ["DISTURBANCE", "WITNESS", "look_at", "place", "report_health"]
+
+WITNESS = "drill.actuator.extensions.gardener.cloud/witness"
+_CONFIGMAPS = Resource("v1", "configmaps")
+_NAME = "bystander"
+DISTURBANCE = "DrillHealthy"
+"""Type of the condition that another controller reports."""
+_LONG_AGO = "2026-01-01T00:00:00Z"
+
+
+def place(client: Client, namespace: str, labels: Mapping[str, str]) -> None:
+    """An object of nobody's business, with somebody else's finalizer."""
+    meta: Raw = {
+        "name": _NAME,
+        "namespace": namespace,
+        "labels": dict(labels),
+        "finalizers": [WITNESS],
+    }
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+    client.create(_CONFIGMAPS, manifest)
+
+
+def report_health(client: Client, resource: Resource, namespace: str, name: str) -> None:
+    """Adds a condition, as a health check of another controller does, with any text."""
+    condition = {
+        "type": DISTURBANCE,
+        "status": "False",
+        "reason": "Drill",
+        "message": "GET /?a=1&b=2: <html>für</html>",
+        "lastTransitionTime": _LONG_AGO,
+        "lastUpdateTime": _LONG_AGO,
+    }
+    with suppress(NotFound):
+        patch = [add("/status/conditions/-", condition)]
+        client.patch(resource, name, namespace, patch, subresource="status")
+
+
+def look_at(
+    client: Client, namespace: str, ours: Iterator[tuple[Resource, str, str]]
+) -> Iterator[Bystander]:
+    """What became of it, and of the witness on our objects; then they may go.
+
+    `ours`: resource, namespace and name of each object of ours that carries the witness.
+    """
+    yield _look(client, _CONFIGMAPS, namespace, _NAME, may_be_deleting=False)
+    for resource, where, name in ours:
+        yield _look(client, resource, where, name, may_be_deleting=True)
+
+
+def _look(
+    client: Client, resource: Resource, namespace: str, name: str, *, may_be_deleting: bool
+) -> Bystander:
+    problem = None
+    try:
+        meta = client.get(resource, name, namespace)["metadata"]
+        finalizers = meta.get("finalizers") or []
+        if WITNESS not in finalizers:
+            problem = f"finalizer {WITNESS} was taken off"
+        elif meta.get("deletionTimestamp") and not may_be_deleting:
+            problem = "it was deleted"
+        else:
+            patch = take_off([WITNESS], meta["uid"], finalizers)
+            client.patch(resource, name, namespace, patch)
+    except NotFound:
+        problem = "it is gone, although its finalizer was not ours to remove"
+    where = f"{namespace}/{name}" if namespace else name
+    return Bystander(name=f"{resource.plural} {where}", problem=problem)

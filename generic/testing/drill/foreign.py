@@ -1,0 +1,159 @@
+"""The world of a drill on a seed that is not its own.
+
+Only namespaces, Clusters and objects labelled with the drill's id are made and removed, no CRD
+and no Role is installed, and the drill refuses to start where another controller reacts to its
+type.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from actuator.cluster import Cluster
+from actuator.errors import ActuatorError, ApiError, Conflict, NotFound
+from actuator.interface import Resource, resource_of
+from actuator.meta import Raw
+from generic.kube.client import connect
+from generic.kube.clusters import CLUSTERS
+from generic.library.machines import MACHINES
+from generic.manager.options import Options
+from generic.reconciler.force_delete import CONFIRM_DELETION
+from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
+from generic.testing.drill.names import Names
+from generic.testing.drill.world import World, manager_for, outside
+from generic.testing.garden import NAMESPACES, Garden
+from generic.testing.rehearsal import ShootsOnly, Together
+from generic.testing.seed import CRDS
+
+__all__ = ["foreign_world"]
+
+_CONFIGMAPS = Resource("v1", "configmaps")
+_PROBE_SECONDS = 3.0
+
+
+@contextmanager
+def foreign_world(
+    rehearsal: Together, kubeconfig: Path, context: str | None, say: Callable[[str], None]
+) -> Iterator[World]:
+    """A world with a manager that is about to start. Raises ActuatorError or ApiError."""
+    _refuse_who_needs_company(rehearsal)
+    names = Names()
+    with outside(rehearsal, say):
+        actuators = rehearsal.actuators()
+        admin = connect(kubeconfig, context, connections=40)
+        options = Options(kubeconfig=kubeconfig, context=context, outcome_events="all")
+        manager = manager_for(actuators, [names.type], options)
+        world = World(names=names, admin=admin, manager=manager, actuators=actuators)
+        _check_kinds(world, rehearsal)
+        try:
+            _refuse_where_others_react(world, rehearsal)
+            yield world
+        finally:
+            try:
+                manager.stop()
+            finally:
+                _clean_up(world)
+
+
+def _refuse_who_needs_company(rehearsal: Together) -> None:
+    """Raises ActuatorError where a drill would have to play controllers that each shoot has.
+
+    On its own cluster it plays them; on others' nobody serves the drill's shoots.
+    """
+    missing = []
+    if any(crd["metadata"]["name"] == str(MACHINES) for crd in rehearsal.crds()):
+        missing.append("machine-controller-manager")
+    if any(isinstance(part, ShootsOnly) for part in rehearsal.parts):
+        missing.append("resource manager")
+    if missing:
+        raise ActuatorError(
+            f"{rehearsal.title}: nobody runs the {' and the '.join(missing)} of a drill's shoots "
+            "on a cluster that is not the drill's own; leave out --kubeconfig and --context"
+        )
+
+
+def _check_kinds(world: World, rehearsal: Together) -> None:
+    """Raises ActuatorError where the seed lacks a CRD: a drill installs none on others' seeds."""
+    wanted = [f"{kind.plural}.{kind.group}" for kind in [Cluster.KIND, Orphan.KIND, *world.kinds]]
+    wanted += [crd["metadata"]["name"] for crd in rehearsal.crds()]
+    for name in wanted:
+        try:
+            world.admin.get(CRDS, name)
+        except NotFound:
+            raise ActuatorError(
+                f"the seed has no CRD {name}, and a drill installs none on a cluster that is not "
+                "its own; choose a seed that has it (`actuator crds` prints ours)"
+            ) from None
+
+
+def _refuse_where_others_react(world: World, rehearsal: Together) -> None:
+    """Raises ActuatorError where somebody touches an object of our type."""
+    shoot = world.names.shoot("probe", rehearsal.region)
+    garden = Garden(world.admin)
+    garden.create_namespace(shoot)
+    kinds = {kind.name: kind for kind in world.kinds if kind.namespaced}
+    manifests = rehearsal.manifests(world.names.rehearsed(shoot))
+    probe = next(manifest for manifest in manifests if manifest["kind"] in kinds)
+    kind, name = kinds[probe["kind"]], probe["metadata"]["name"]
+    garden.deploy(probe)
+    where = (resource_of(kind), name, shoot.technical_id)
+    version = world.admin.get(*where)["metadata"]["resourceVersion"]
+    time.sleep(_PROBE_SECONDS)
+    now = world.admin.get(*where)["metadata"]
+    if now["resourceVersion"] != version:
+        who = ", ".join(sorted({str(m.get("manager")) for m in now.get("managedFields") or ()}))
+        raise ActuatorError(
+            f"another controller reacts to {kind.name} objects of type {world.names.type} ({who});"
+            " a drill here would rehearse that one: stop it, or choose another seed"
+        )
+    garden.delete(kind, shoot.technical_id, name)
+    garden.finish(shoot)
+
+
+def _clean_up(world: World) -> None:
+    """Removes what carries the drill's label, and nothing else."""
+    for resource in [*(resource_of(kind) for kind in world.kinds), _CONFIGMAPS]:
+        _remove_all(world, resource)
+    for namespace in world.admin.list(NAMESPACES, label_selector=world.names.selector):
+        shoot = f"{SHOOT_LABEL}={namespace['metadata']['name']}"
+        for orphan in world.admin.list(ORPHANS, label_selector=shoot):
+            _remove(world, ORPHANS, orphan)
+    for actuator in world.actuators:
+        for group in actuator.seed_objects:
+            _remove_in_namespaces(world, group.resource)
+    for resource in (CLUSTERS, NAMESPACES):
+        _remove_all(world, resource)
+
+
+def _remove_in_namespaces(world: World, resource: Resource) -> None:
+    """Seed objects are made by the extension, without our label, but in our namespaces."""
+    for namespace in world.admin.list(NAMESPACES, label_selector=world.names.selector):
+        try:
+            found = world.admin.list(resource, namespace["metadata"]["name"])
+        except ApiError:
+            continue
+        for obj in found:
+            _remove(world, resource, obj)
+
+
+def _remove_all(world: World, resource: Resource) -> None:
+    for obj in world.admin.list(resource, label_selector=world.names.selector):
+        _remove(world, resource, obj)
+
+
+def _remove(world: World, resource: Resource, obj: Raw) -> None:
+    """Deletes an object of the drill, finalizers and all, if it is still that one."""
+    meta = obj["metadata"]
+    name, namespace = meta["name"], meta.get("namespace", "")
+    annotations = {CONFIRM_DELETION: "true"}
+    try:
+        world.admin.patch(resource, name, namespace, {"metadata": {"annotations": annotations}})
+        world.admin.delete(resource, name, namespace, uid=meta["uid"])
+        patch = {"metadata": {"finalizers": None, "uid": meta["uid"]}}
+        if resource != NAMESPACES:
+            world.admin.patch(resource, name, namespace, patch)
+    except (NotFound, Conflict):
+        pass

@@ -1,0 +1,171 @@
+"""The judge: one function for each invariant, from Evidence to findings; pure.
+
+I1 to I6 are the global invariants of the fault catalogue: no release before cleanup is confirmed
+or recorded; foreign finalizers untouched; one outcome for each UID; at most one thing made
+outside for each intent; a blocked object says why; one bad object never stops the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+import attrs
+
+from actuator.interface import ExternalResource
+from generic.controller.metrics import Outcome
+from generic.reconciler.orphans import UNKNOWN
+from generic.testing.drill.evidence import Evidence, Life
+
+__all__ = ["PATH_RULES", "RULES", "Finding", "covers", "judge"]
+
+_FINAL = [outcome.value for outcome in Outcome if outcome.final]
+
+
+@attrs.frozen(kw_only=True)
+class Finding:
+    """Whether a rule held; if not, `problems` say where."""
+
+    rule: str
+    title: str
+    problems: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether there is nothing to complain about."""
+        return not self.problems
+
+
+def judge(evidence: Evidence) -> list[Finding]:
+    """All findings, in the order of the rules."""
+    return [
+        Finding(rule=rule, title=title, problems=tuple(check(evidence)))
+        for rule, (title, check) in (PATH_RULES if evidence.path else RULES).items()
+        if rule not in UNJUDGED.get(evidence.path.partition(":")[0], "")
+    ]
+
+
+def covers(recorded: ExternalResource, real: ExternalResource) -> bool:
+    """Whether a record means that thing: by id, else by its search tags."""
+    if recorded.type != real.type:
+        return False
+    if recorded.id:
+        return recorded.id == real.id
+    return bool(recorded.tags) and recorded.tags.items() <= real.tags.items()
+
+
+def _nothing_released_unrecorded(evidence: Evidence) -> Iterable[str]:
+    """I1."""
+    recorded = [record.resource for record in evidence.records]
+    for real in evidence.outside_after:
+        if not any(covers(one, real) for one in recorded):
+            yield f"{real} still exists, and nothing says so"
+    for record in evidence.records:
+        exists = any(covers(record.resource, real) for real in evidence.outside_after)
+        if record.resource.id and not exists:
+            yield f"{record.resource} is recorded for {record.owner}, and does not exist"
+        elif evidence.shoots_only and record.resource.type != UNKNOWN.type:
+            yield f"{record.resource} is recorded for {record.owner}, and goes with its shoot"
+
+
+def _bystanders_untouched(evidence: Evidence) -> Iterable[str]:
+    """I2."""
+    if not evidence.bystanders:
+        yield "no bystander was looked at"
+    for bystander in evidence.bystanders:
+        if bystander.problem is not None:
+            yield f"{bystander.name}: {bystander.problem}"
+
+
+def _one_outcome_each(evidence: Evidence) -> Iterable[str]:
+    """I3."""
+    for life in evidence.rehearsed:
+        if len(life.outcomes) != 1:
+            said = ", ".join(life.outcomes) or "none"
+            yield f"{life.key} has {len(life.outcomes)} outcomes ({said})"
+        elif life.said != life.outcomes and not evidence.path:  # events go with their namespace
+            told = ", ".join(life.said) or "nothing"
+            yield f"{life.key}: events tell {told}, not {life.outcomes[0]}"
+    counted = sum(evidence.counted.get(outcome, 0) for outcome in _FINAL) + evidence.bypassed
+    released = sum(life.released is not None for life in evidence.lives)
+    if counted != released:
+        yield (
+            f"{counted} final outcomes and bypasses were counted for {released} objects that were "
+            "released"
+        )
+
+
+def _made_once(evidence: Evidence) -> Iterable[str]:
+    """I4."""
+    if not evidence.outside_before:
+        yield "nothing existed outside before the deletion"
+    made = Counter(
+        (real.type, tuple(sorted(real.tags.items()))) for real in evidence.outside_before
+    )
+    for (type_, tags), count in made.items():
+        if count > 1:
+            text = ", ".join(f"{key}={value}" for key, value in tags)
+            yield f"{count} of {type_} with the same tags ({text})"
+    shoots = {life.shoot for life in evidence.lives}
+    for real in evidence.outside_before:
+        words = {part for pair in real.tags.items() for text in pair for part in text.split("/")}
+        if real.tags and not words & shoots:
+            yield f"{real} was made for none of the shoots"
+
+
+def _blocked_says_why(evidence: Evidence) -> Iterable[str]:
+    """I5."""
+    for life in evidence.rehearsed:
+        if life.deleted is None or life.forced is None or life.deleted == life.forced:
+            continue
+        went = life.released is not None and life.released <= life.forced
+        if life.stuck is None and not went:
+            yield f"{life.key} was blocked and its status did not say why"
+        if life.disturbed is not None and life.moved_on is None and not went:
+            yield f"{life.key} was blocked, and what its status says did not change any more"
+    for kind in {life.kind for life in evidence.rehearsed if _was_stuck(life)}:
+        if not evidence.failed_while_stuck.get(kind):
+            yield f"no failed deletion of {kind} was counted while it was stuck"
+
+
+def _was_stuck(life: Life) -> bool:
+    """Before its deletion was forced; an error after that is one of the forced deletion."""
+    return life.stuck is not None and (life.forced is None or life.stuck <= life.forced)
+
+
+def _others_go_on(evidence: Evidence) -> Iterable[str]:
+    """I6."""
+    if not any(life.bad for life in evidence.lives):
+        yield "no bad object was planted"
+    for life in evidence.rehearsed:
+        if life.ready is None:
+            yield f"{life.key} did not become ready beside a bad object"
+        elif life.released is None:
+            yield f"{life.key} was not released"
+
+
+def _seed_is_clean(evidence: Evidence) -> Iterable[str]:
+    """The seed."""
+    for life in evidence.rehearsed:
+        if life.gone is None:
+            yield f"{life.key} is still there"
+    yield from evidence.leftovers
+
+
+RULES: dict[str, tuple[str, Callable[[Evidence], Iterable[str]]]] = {
+    "seed": ("Everything of ours is gone from the seed", _seed_is_clean),
+    "I1": ("What is left outside is what was recorded", _nothing_released_unrecorded),
+    "I2": ("Nobody else's object or finalizer was touched", _bystanders_untouched),
+    "I3": ("Each object reached exactly one outcome", _one_outcome_each),
+    "I4": ("Everything outside was made once", _made_once),
+    "I5": ("Each blocked object said why, and went on doing so", _blocked_says_why),
+    "I6": ("A bad object stopped no other", _others_go_on),
+}
+
+PATH_RULES = {
+    "path": ("Each step of gardenlet ended as it has to", lambda evidence: evidence.unfinished),
+    **{rule: RULES[rule] for rule in ("seed", "I1", "I2", "I3", "I4")},
+}
+"""For `paths`, where nothing is planted and gardenlet's steps are waited for one by one."""
+UNJUDGED = {"migrate": "I3", "delete-migrating": "I1 I3", "delete-restoring": "I1 I3"}
+"""Migrated objects have no outcome; what they made stays, if they are not restored before."""

@@ -1,0 +1,100 @@
+"""What has to hold when shoots move: one function for each rule, from evidence; pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from actuator.interface import ExternalResource
+from generic.testing.drill.judge import Finding
+from generic.testing.drill.migration.evidence import Call, MigrationEvidence
+
+__all__ = ["DESTINATION", "PHASES", "RULES", "SOURCE", "judge"]
+
+SOURCE, DESTINATION = "source", "destination"
+PHASES = ("migrate", "restore")
+_ALLOWED = {SOURCE: {"reconcile", "migrate"}, DESTINATION: {"restore", "reconcile", "delete"}}
+
+
+def judge(evidence: MigrationEvidence) -> list[Finding]:
+    """All findings, in the order of the rules."""
+    return [
+        Finding(rule=rule, title=title, problems=tuple(check(evidence)))
+        for rule, (title, check) in RULES.items()
+    ]
+
+
+def _all_moved(evidence: MigrationEvidence) -> Iterable[str]:
+    for move in evidence.moves:
+        if move.problem:
+            yield move.problem
+        elif move.restored is None:
+            yield f"{move.shoot} was not restored"
+    for phase in PHASES:
+        if not any(kill.phase == phase for kill in evidence.kills):
+            yield f"no manager was killed during {phase}"
+
+
+def _once(evidence: MigrationEvidence) -> Iterable[str]:
+    if not evidence.outside_before:
+        yield "nothing existed outside before the move"
+    before, after = _counted(evidence.outside_before), _counted(evidence.outside_moved)
+    for thing, count in (before - after).items():
+        yield f"{_say(thing, count)} did not survive the move"
+    for thing, count in (after - before).items():
+        yield f"{_say(thing, count)} was made by the move"
+
+
+def _one_seed_acts(evidence: MigrationEvidence) -> Iterable[str]:
+    moved = {move.shoot: move.handed_over for move in evidence.moves}
+    for call in evidence.calls:
+        if call.kind in evidence.staying or call.shoot not in moved:
+            continue
+        moment = moved[call.shoot]
+        if call.operation not in _ALLOWED[call.seed]:
+            yield f"the {call.seed} called {_text(call)}"
+        elif moment is not None and (call.at > moment) == (call.seed == SOURCE):
+            side = "after" if call.seed == SOURCE else "before"
+            yield f"the {call.seed} called {_text(call)} {side} the hand-over"
+
+
+def _arrived(evidence: MigrationEvidence) -> Iterable[str]:
+    if not evidence.arrivals and not evidence.shoots_only:
+        yield "no extension had a state, nor referred to anything"
+    for arrival in evidence.arrivals:
+        if arrival.came != arrival.sent:
+            said = "did not arrive" if not arrival.came else "arrived changed"
+            yield f"{arrival.shoot}: {arrival.what} {said}"
+
+
+def _source_is_clean(evidence: MigrationEvidence) -> Iterable[str]:
+    yield from evidence.left_in_source
+
+
+def _ends_well(evidence: MigrationEvidence) -> Iterable[str]:
+    yield from evidence.left_in_destination
+    yield from (f"{left} is left outside" for left in evidence.outside_after)
+    yield from (f"{move.shoot} is not gone" for move in evidence.moves if move.gone is None)
+
+
+def _counted(things: Sequence[ExternalResource]) -> Counter[tuple[str, str]]:
+    return Counter((thing.type, thing.id) for thing in things)
+
+
+def _say(thing: tuple[str, str], count: int) -> str:
+    text = " ".join(thing)
+    return text if count == 1 else f"{text} ({count} times)"
+
+
+def _text(call: Call) -> str:
+    return f"{call.operation} of {call.kind} {call.shoot}/{call.name}"
+
+
+RULES: dict[str, tuple[str, Callable[[MigrationEvidence], Iterable[str]]]] = {
+    "M1": ("Every shoot moved, although managers were killed", _all_moved),
+    "M2": ("Everything outside exists once, as before the move", _once),
+    "M3": ("Only the seed that owns a shoot acts for it", _one_seed_acts),
+    "M4": ("State and referenced resources arrived", _arrived),
+    "M5": ("Nothing is left in the source", _source_is_clean),
+    "M6": ("A deletion in the destination leaves nothing", _ends_well),
+}

@@ -1,0 +1,192 @@
+"""The two seeds of a migration, and what gets from one to the other."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import attrs
+
+from actuator.errors import NotFound
+from actuator.interface import Client
+from actuator.meta import Kind, Raw
+from generic.manager.options import Options
+from generic.testing.drill.migration.child import Task
+from generic.testing.drill.migration.evidence import Arrival, Call, Kill
+from generic.testing.drill.migration.recorder import digest
+from generic.testing.drill.migration.rules import DESTINATION, SOURCE
+from generic.testing.drill.migration.victim import Victim
+from generic.testing.drill.names import Names
+from generic.testing.drill.owners import Owners
+from generic.testing.drill.seeds import embedded_seed
+from generic.testing.drill.settings import Settings
+from generic.testing.drill.world import kinds_of, manager_for, outside
+from generic.testing.garden import Flow, Garden, Shoot, ShootState, resource_of_manifest
+from generic.testing.garden.order import STAYS
+from generic.testing.looking import looking
+from generic.testing.rehearsal import Together
+
+__all__ = ["Side", "Sides", "arrivals", "open_sides"]
+
+
+@attrs.frozen(kw_only=True)
+class Side:
+    """One of the two seeds."""
+
+    garden: Garden
+    victim: Victim
+    kinds: Sequence[Kind]
+    patience: float
+
+    def flow(self, shoot: Shoot) -> Flow:
+        """What gardenlet does for the shoot here."""
+        return Flow(self.garden, shoot, self.kinds, patience=self.patience)
+
+    def left(self, shoot: Shoot) -> Iterator[str]:
+        """Objects of a shoot that are still here, but for a seed's own. Raises ApiError."""
+        for kind in self.kinds:
+            if kind.name in STAYS:
+                continue
+            for obj in self.garden.objects(kind, shoot):
+                held = ", ".join(obj["metadata"].get("finalizers") or []) or "no finalizer"
+                yield f"{kind.name} {shoot.technical_id} is still there, with {held}"
+
+
+@attrs.frozen(kw_only=True)
+class Sides:
+    """Both, and the clock and the file that they share."""
+
+    source: Side
+    destination: Side
+    began: float
+    calls: Path
+
+    @property
+    def kinds(self) -> Sequence[Kind]:
+        """What both serve."""
+        return self.source.kinds
+
+    @property
+    def kills(self) -> list[Kill]:
+        """All so far, in order."""
+        kills = [*self.source.victim.kills, *self.destination.victim.kills]
+        return sorted(kills, key=lambda kill: kill.at)
+
+    def now(self) -> float:
+        """Seconds since the drill began."""
+        return time.monotonic() - self.began
+
+    @contextmanager
+    def endangered(self, phase: str, dice: random.Random) -> Iterator[None]:
+        """Both managers are killed in here, again and again."""
+        with ExitStack() as stack:
+            for side in (self.source, self.destination):
+                own = random.Random(dice.random())
+                stack.enter_context(side.victim.endangered(phase, own))
+            yield
+
+
+@contextmanager
+def open_sides(
+    settings: Settings,
+    rehearsal: Together,
+    names: Names,
+    shoots: Sequence[Shoot],
+    say: Callable[[str], None],
+) -> Iterator[Sides]:
+    """Two running seeds around one running outside. Raises ActuatorError or ApiError."""
+    began = time.monotonic()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="migration-")))
+        stack.enter_context(outside(rehearsal, say))
+        task = Task(
+            drill=names.id,
+            seed="",
+            kubeconfig="",
+            calls=str(folder / "calls"),
+            rehearsals=rehearsal.references,
+            shared=rehearsal.share(),
+            break_rule=settings.break_rule or "",
+        )
+        source, destination = (
+            stack.enter_context(
+                _side(attrs.evolve(task, seed=seed), settings, rehearsal, shoots, began, say)
+            )
+            for seed in (SOURCE, DESTINATION)
+        )
+        yield Sides(source=source, destination=destination, began=began, calls=folder / "calls")
+
+
+@contextmanager
+def _side(
+    task: Task,
+    settings: Settings,
+    rehearsal: Together,
+    shoots: Sequence[Shoot],
+    began: float,
+    say: Callable[[str], None],
+) -> Iterator[Side]:
+    """A seed with a manager in a process of its own, under its generated Role."""
+    say(f"Starting the {task.seed}: an embedded cluster, and a manager in a process of its own")
+    actuators = rehearsal.actuators()
+    namespaces = [shoot.technical_id for shoot in shoots]
+    with ExitStack() as stack:
+        seed = stack.enter_context(embedded_seed(rehearsal, say))
+        owners = Owners(seed.admin, actuators, namespaces)
+        stack.enter_context(looking(owners.look, "owners"))
+        manager = manager_for(actuators, [Names(task.drill).type], Options())
+        user = seed.admit(manager, f"drill-{task.drill}")
+        log = Path(task.calls).with_name(f"{task.seed}.log")
+        task = attrs.evolve(task, kubeconfig=str(user))
+        victim = Victim(task, log, lambda: time.monotonic() - began)
+        stack.callback(victim.close)
+        yield Side(
+            garden=Garden(seed.admin),
+            victim=victim,
+            kinds=kinds_of(actuators),
+            patience=settings.patience,
+        )
+
+
+def arrivals(
+    client: Client, shoot: Shoot, state: ShootState, calls: Sequence[Call]
+) -> Iterator[Arrival]:
+    """What the shoot took along, and how the destination and its actuators saw it first."""
+    first: dict[tuple[str, str], Call] = {}
+    for call in calls:
+        if (call.seed, call.operation, call.shoot) == (DESTINATION, "restore", shoot.technical_id):
+            first.setdefault((call.kind, call.name), call)
+    for one in state.extensions:
+        if one.state is not None:
+            seen = first.get((one.kind, one.name))
+            yield Arrival(
+                shoot=shoot.technical_id,
+                what=f"state of {one.kind} {one.name}",
+                sent=digest(one.state),
+                came=seen.state if seen else "",
+            )
+    for resource in state.resources:
+        yield Arrival(
+            shoot=shoot.technical_id,
+            what=f"{resource['kind']} {resource['metadata']['name']}",
+            sent=_content(resource),
+            came=_content(_find(client, shoot, resource)),
+        )
+
+
+def _find(client: Client, shoot: Shoot, resource: Raw) -> Raw | None:
+    where = resource_of_manifest(resource)
+    try:
+        return client.get(where, resource["metadata"]["name"], shoot.technical_id)
+    except NotFound:
+        return None
+
+
+def _content(obj: Raw | None) -> str:
+    """A digest of what the object says, whatever it is called and whoever owns it."""
+    apart = ("apiVersion", "kind", "metadata", "status")
+    return "" if obj is None else digest({k: v for k, v in obj.items() if k not in apart})

@@ -1,0 +1,183 @@
+"""Watching a drill from outside: reads objects as administrator and notes when what was seen.
+
+It looks several times a second and only ever reads.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+
+from actuator.codec import decode
+from actuator.errors import ApiError
+from actuator.interface import Client, Resource, resource_of
+from actuator.meta import Kind, Raw
+from generic.controller.metrics import Outcome
+from generic.kube.headers import DELETION_BLOCKED, as_dict
+from generic.reconciler.forcing import IN_SEED
+from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
+from generic.reconciler.reporter import event_reason
+from generic.testing.drill.bystanders import DISTURBANCE
+from generic.testing.drill.evidence import Life, Record, Strip
+from generic.testing.garden import SHOOT, error_of, not_ready_because
+
+__all__ = ["Observer", "OutcomeLog", "read_outcomes", "read_records", "read_strips"]
+
+_EVENTS = Resource("v1", "events")
+_EVERY = 0.2
+
+
+class OutcomeLog(logging.Handler):
+    """Collects the final outcomes that the reconciler claims, by uid."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.claimed: dict[str, list[str]] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Takes the lines that say an object was released."""
+        fields = getattr(record, "fields", {})
+        outcome, uid = fields.get("outcome"), fields.get("uid")
+        if uid and outcome in {o.value for o in Outcome if o.final}:
+            self.claimed.setdefault(str(uid), []).append(str(outcome))
+
+
+class Observer:
+    """Keeps the lives of a drill's objects up to date, in a thread of its own."""
+
+    def __init__(self, client: Client, kinds: Iterable[Kind], selector: str, path: str) -> None:
+        self._everything = bool(path)  # of a path nobody says what to follow
+        self.lives: dict[str, Life] = {}
+        self._client = client
+        self._kinds = list(kinds)
+        self._selector = selector
+        self._start = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
+
+    def start(self) -> None:
+        """Starts looking; the drill begins now."""
+        self._start = time.monotonic()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Looks no longer."""
+        self._stop.set()
+        self._thread.join(10)
+
+    def now(self) -> float:
+        """Seconds since the drill began."""
+        return time.monotonic() - self._start
+
+    def follow(self, obj: Raw, *, bad: bool, made: bool = False) -> Life:
+        """Follows an object from now on."""
+        meta = obj["metadata"]
+        life = Life(
+            kind=obj["kind"],
+            shoot=meta["labels"][SHOOT],
+            namespace=meta.get("namespace", ""),
+            name=meta["name"],
+            uid=meta["uid"],
+            created=self.now(),
+            bad=bad,
+            made=made,
+        )
+        self.lives[life.uid] = life
+        return life
+
+    def _run(self) -> None:
+        while not self._stop.wait(_EVERY):
+            try:
+                self.look()
+            except ApiError:
+                continue  # the next look will tell
+
+    def look(self) -> None:
+        """One look at all objects of the drill. Raises ApiError."""
+        for kind in self._kinds:
+            known = [life for life in list(self.lives.values()) if life.kind == kind.name]
+            found = {  # read after that: what is followed from now on is in the next look
+                obj["metadata"]["uid"]: obj
+                for obj in self._client.list(resource_of(kind), label_selector=self._selector)
+            }
+            for life in known:
+                self._note(life, found.get(life.uid), kind)
+            for obj in found.values():
+                self._follow_made({**obj, "kind": kind.name})
+
+    def _follow_made(self, obj: Raw) -> None:
+        """Follows what the actuator of an object of the drill has made."""
+        owners = obj["metadata"].get("ownerReferences") or []
+        maker = next((life for one in owners if (life := self.lives.get(one["uid"]))), None)
+        made = maker is not None
+        if (made or self._everything) and obj["metadata"]["uid"] not in self.lives:
+            self.follow(obj, bad=maker is not None and maker.bad, made=made)
+
+    def _note(self, life: Life, obj: Raw | None, kind: Kind) -> None:
+        now = self.now()
+        if obj is None:
+            life.released = life.released or now
+            life.gone = life.gone or now
+            return
+        meta = obj["metadata"]
+        deleting = meta.get("deletionTimestamp") is not None
+        if not deleting and life.ready is None and not_ready_because(obj) is None:
+            life.ready = now
+        error = error_of(obj)
+        if deleting and error and kind.finalizer in (meta.get("finalizers") or []):
+            life.stuck = life.stuck or now
+            life.error = str(error.get("description", ""))
+            life.codes = [str(code) for code in error.get("codes") or []]
+        said = _conditions(obj)
+        if DISTURBANCE in said and DELETION_BLOCKED in said:
+            life.blocked = life.blocked or said[DELETION_BLOCKED]
+            if said[DELETION_BLOCKED] != life.blocked:
+                life.moved_on = life.moved_on or now
+        if deleting and kind.finalizer not in (meta.get("finalizers") or []):
+            life.released = life.released or now
+
+
+def _conditions(obj: Raw) -> dict[str, str]:
+    """What its conditions say, by type, and when that was last written."""
+    conditions = as_dict(obj.get("status")).get("conditions") or ()
+    return {
+        str(one.get("type")): f"{one.get('lastUpdateTime')}: {one.get('message')}"
+        for one in conditions
+    }
+
+
+def read_records(client: Client, namespace: str) -> list[Record]:
+    """What the manager put on record as left outside, of one shoot. Raises ApiError."""
+    found = client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={namespace}")
+    specs = [decode(Orphan, raw).spec for raw in found]
+    return [
+        Record(
+            shoot=namespace,
+            owner=f"{spec.object.kind} {spec.object.name}",
+            resource=spec.resource,
+        )
+        for spec in specs
+        if not spec.resource_type.startswith(IN_SEED)
+    ]
+
+
+def read_outcomes(client: Client, namespace: str) -> dict[str, list[str]]:
+    """The final outcomes that events in a namespace tell, by uid. Raises ApiError."""
+    final = {event_reason(outcome): outcome.value for outcome in Outcome if outcome.final}
+    told: dict[str, list[str]] = {}
+    for event in client.list(_EVENTS, namespace):
+        if event.get("reason") in final:
+            uid = str((event.get("involvedObject") or {}).get("uid", ""))
+            told.setdefault(uid, []).append(final[event["reason"]])
+    return told
+
+
+def read_strips(client: Client, namespace: str) -> list[Strip]:
+    """What the manager said it stripped in a shoot's namespace. Raises ApiError."""
+    return [
+        Strip(shoot=namespace, text=str(event.get("message")))
+        for event in client.list(_EVENTS, namespace)
+        if event.get("reason") == "FinalizerStripped"
+    ]

@@ -1,0 +1,98 @@
+"""`--path NAME`: shoots go through one of gardenlet's flows after the other, then are judged.
+
+A path is a row of steps, taken for all shoots at once, while one more shoot stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from actuator.errors import ActuatorError
+from actuator.meta import Raw
+from generic.testing.drill.crowd import for_each
+from generic.testing.drill.evidence import Bystander
+from generic.testing.drill.owners import Owners
+from generic.testing.drill.run import Run
+from generic.testing.garden import Flow, Shoot, ShootState
+from generic.testing.looking import looking
+
+__all__ = ["PATHS", "STEPS", "PathRun"]
+
+PATHS: Mapping[str, str] = {
+    "delete": "create delete",
+    "hibernate": "create hibernate reconcile delete",
+    "delete-hibernated": "create hibernate delete",
+    "delete-unfinished": "break create! mend delete",
+    "migrate": "create migrate restore delete",
+    "delete-migrating": "create begin-migration delete",
+    "delete-restoring": "create migrate break restore! mend delete",
+    "retry": "create break reconcile! fail mend reconcile delete",
+    "retry-delete": "create break delete! fail mend delete",
+    "delete-failed": "create break reconcile! fail mend delete",
+    "force-delete": "create break delete! fail force-delete mend backups",
+    "force-delete-failed": "create break reconcile! fail force-delete mend backups",
+    "force-delete-hibernated": "create hibernate break delete! fail force-delete mend backups",
+}
+"""The steps of each path. `break` and `mend` the outside; a step with `!` has to get stuck."""
+
+_STUCK = 6.0
+"""Seconds that gardenlet waits in a step that has to get stuck."""
+STEPS: Mapping[str, Callable[[Flow, Sequence[Raw], ShootState], ShootState | None]] = {
+    "create": lambda flow, manifests, _: flow.create(manifests),
+    "reconcile": lambda flow, manifests, _: flow.reconcile(manifests),
+    "hibernate": lambda flow, manifests, _: flow.reconcile(manifests, hibernated=True),
+    "delete": lambda flow, manifests, _: flow.delete(manifests),
+    "force-delete": lambda flow, *_: flow.force_delete(),
+    "backups": lambda flow, *_: flow.delete_afterwards(),
+    "begin-migration": lambda flow, *_: flow.begin_migration(),
+    "migrate": lambda flow, *_: flow.migrate(),
+    "restore": lambda flow, manifests, state: flow.restore(manifests, state),
+}
+
+
+class PathRun(Run):
+    """Shoots on one path, and a neighbour."""
+
+    def play(self) -> None:
+        """One step after the other; also a shoot whose step went wrong takes the next one."""
+        self.start_manager()
+        neighbour = self._world.names.shoot("neighbour", self._rehearsal.region)
+        namespaces = [shoot.technical_id for shoot in (*self._shoots, neighbour)]
+        owners = Owners(self._world.admin, self._world.actuators, namespaces)
+        states: dict[str, ShootState] = {}
+        with looking(owners.look, "owners"):
+            self._take("create", [neighbour], states)
+            for step in self.evidence.path.partition(": ")[2].split():
+                self._take(step, self._shoots, states)
+            for life in (one for one in self._lives() if one.shoot == neighbour.technical_id):
+                problem = "it was deleted" if life.stuck or life.released else None
+                self.evidence.bystanders.append(Bystander(name=life.key, problem=problem))
+            self._take("delete", [neighbour], states)
+
+    def _take(self, step: str, shoots: Sequence[Shoot], states: dict[str, ShootState]) -> None:
+        self._watcher.say(f"{step}: {', '.join(shoot.name for shoot in shoots)}")
+        match step:
+            case "break":
+                self._rehearsal.break_outside(self._settings.scenario)
+            case "mend":
+                self._rehearsal.mend_outside()
+            case "fail":
+                for_each(shoots, lambda shoot: self._garden.sync(shoot, "", "Failed"))
+            case _:
+                for_each(shoots, lambda shoot: self._try(step, shoot, states))
+        if step == "create":
+            self.evidence.outside_before = list(self._rehearsal.left_outside())
+
+    def _try(self, step: str, shoot: Shoot, states: dict[str, ShootState]) -> None:
+        name, stuck, _ = step.partition("!")
+        patience = _STUCK if stuck else self._settings.patience
+        flow = Flow(self._garden, shoot, self._world.kinds, patience=patience)
+        manifests = self._rehearsal.manifests(self._world.names.rehearsed(shoot))
+        problem = "did not get stuck" if stuck else ""
+        try:
+            state = STEPS[name](flow, manifests, states.get(shoot.name, ShootState()))
+            states.update({} if state is None else {shoot.name: state})
+        except ActuatorError as error:
+            problem = "" if stuck else str(error)
+        if problem:
+            self.evidence.unfinished.append(f"{name} of {shoot.name}: {problem}")

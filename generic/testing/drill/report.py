@@ -1,0 +1,79 @@
+"""The drill's report, as JSON for machines and as one page for people.
+
+What it says comes from evidence and findings alone, of whatever class the evidence of a drill
+is; the page is made elsewhere. `check_report` reads the JSON back: a report
+that tells another story than the evidence is a broken rule like any other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import attrs
+import cattrs
+from attrs import AttrsInstance
+from cattrs.errors import BaseValidationError
+
+from actuator.errors import DecodeError
+from generic.testing.drill.judge import Finding
+
+__all__ = ["check_report", "read_json", "write_html", "write_json"]
+
+_VERSION = 1
+E = TypeVar("E", bound=AttrsInstance)
+
+
+def write_json(path: Path, evidence: AttrsInstance, findings: Sequence[Finding]) -> None:
+    """Writes report.json."""
+    told = {
+        "version": _VERSION,
+        "passed": all(finding.holds for finding in findings),
+        "findings": [attrs.asdict(finding) for finding in findings],
+        "evidence": attrs.asdict(evidence),
+    }
+    path.write_text(json.dumps(told, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path, cls: type[E]) -> tuple[E, list[Finding]]:
+    """What a report.json tells, with evidence of class `cls`.
+
+    Raises DecodeError if it is no such report, or contradicts itself.
+    """
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        version, passed = told["version"], told["passed"]
+        evidence = converter.structure(told["evidence"], cls)
+        findings = converter.structure(told["findings"], list[Finding])
+    except (OSError, ValueError, KeyError, TypeError, BaseValidationError) as error:
+        raise DecodeError(f"{path.name} is no report of a drill: {error!r}") from error
+    if version != _VERSION:
+        raise DecodeError(f"{path.name} is of version {version!r}, not {_VERSION}")
+    if passed != all(finding.holds for finding in findings):
+        raise DecodeError(f"{path.name} has another verdict than its findings")
+    return evidence, findings
+
+
+def check_report(path: Path, evidence: AttrsInstance, findings: Sequence[Finding]) -> list[str]:
+    """Where the report does not say what was seen."""
+    try:
+        told, judged = read_json(path, type(evidence))
+    except DecodeError as error:
+        return [str(error)]
+    problems = [
+        f"the report's {field.name} are not what was seen"
+        for field in attrs.fields(type(evidence))
+        if getattr(told, field.name) != getattr(evidence, field.name)
+    ]
+    if judged != list(findings):
+        problems.append("the report's verdict is not the judge's")
+    return problems
+
+
+def write_html(path: Path, page: str) -> None:
+    """Writes report.html: one page that needs nothing else."""
+    # an error's text may hold half a surrogate pair, which no encoding has
+    path.write_text(page, encoding="utf-8", errors="replace")

@@ -1,0 +1,300 @@
+"""The drill, told from start to end: set up, get stuck, force, take stock, judge."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from actuator.interface import resource_of
+from actuator.meta import Kind, Raw, format_time
+from generic.kube.clock import SystemClock
+from generic.testing.drill import bystanders
+from generic.testing.drill.crowd import for_each
+from generic.testing.drill.evidence import Evidence, Life
+from generic.testing.drill.foreign import foreign_world
+from generic.testing.drill.observe import (
+    Observer,
+    OutcomeLog,
+    read_outcomes,
+    read_records,
+    read_strips,
+)
+from generic.testing.drill.plan import plan, spoiled
+from generic.testing.drill.settings import Settings, Watcher
+from generic.testing.drill.stock import clear, leftovers
+from generic.testing.drill.world import World, embedded_world
+from generic.testing.garden import Garden, Shoot
+from generic.testing.garden.order import AFTERWARDS, DELETION, FORCED, in_stages
+from generic.testing.rehearsal import Together
+
+__all__ = ["Run", "drill"]
+
+_DELETIONS = "actuator_deletions_total"
+_LAST_WORD = 5.0
+"""Seconds that a manager has to say how a deletion ended, once the object is released."""
+
+
+def drill(
+    settings: Settings, rehearsal: Together, watcher: Watcher, of: type[Run] | None = None
+) -> Evidence:
+    """Rehearses a force deletion and returns what was seen. Cleans up whatever happens.
+
+    `of`: another course of events than a force deletion. Raises ActuatorError or ApiError where
+    the drill could not be held at all.
+    """
+    began = time.monotonic()
+    if settings.kubeconfig is None:
+        opening = embedded_world(rehearsal, settings, watcher.say)
+    else:
+        seed = (settings.kubeconfig, settings.context)
+        opening = foreign_world(rehearsal, *seed, watcher.say)
+    with opening as world:
+        run = (of or Run)(settings, rehearsal, watcher, world)
+        with run.watching():
+            run.play()
+            run.take_stock()
+        run.evidence.seconds = time.monotonic() - began
+        return run.evidence
+
+
+class Run:
+    """The steps of one drill, and what they share."""
+
+    def __init__(
+        self, settings: Settings, rehearsal: Together, watcher: Watcher, world: World
+    ) -> None:
+        self._settings = settings
+        self._rehearsal = rehearsal
+        self._watcher = watcher
+        self._world = world
+        self._kinds = {kind.name: kind for kind in world.kinds}
+        self._garden = Garden(world.admin)
+        self._observer = Observer(world.admin, world.kinds, world.names.selector, settings.path)
+        self._outcomes = OutcomeLog()
+        names = [f"s{number + 1}" for number in range(settings.shoots)]
+        self._shoots = [world.names.shoot(name, rehearsal.region) for name in names]
+        self._bad = world.names.shoot("bad", rehearsal.region)
+        self.evidence = Evidence(
+            drill=world.names.id,
+            title=rehearsal.title,
+            scenario=settings.scenario,
+            scenario_text=rehearsal.scenarios[self.cause],
+            started=format_time(SystemClock().now()),
+            path=settings.path,
+            shoots_only=rehearsal.shoots_only,
+            finalizers={kind.name: kind.finalizer for kind in world.kinds},
+        )
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """While it is open, everything that happens is noted."""
+        logger = logging.getLogger("generic.reconciler.reporter")
+        level = logger.level
+        logger.addHandler(self._outcomes)
+        logger.setLevel(logging.INFO)
+        self._observer.start()
+        try:
+            yield
+        finally:
+            self._observer.stop()
+            logger.removeHandler(self._outcomes)
+            logger.setLevel(level)
+
+    @property
+    def cause(self) -> str:
+        """The rehearsal's scenario that breaks the outside."""
+        return self._settings.scenario
+
+    def start_manager(self) -> None:
+        """Start the manager under test, and wait until its caches are filled."""
+        self._watcher.say("Starting the manager")
+        self._world.manager.start()
+        self._world.manager.wait_synced()
+
+    def play(self) -> None:
+        """Shoots get stuck in deletion, and are force-deleted."""
+        self.start_manager()
+        self.set_up()
+        self.get_stuck()
+        self.force()
+
+    def set_up(self) -> None:
+        """Shoots that work, each with somebody else's things inside, and one that never will."""
+        self._watcher.say(f"Creating {len(self._shoots)} shoots, and one that cannot work")
+        plans = {shoot.technical_id: self._plan(shoot) for shoot in self._shoots}
+        for_each([*self._shoots, self._bad], self._garden.create_namespace)
+        spoil = self._rehearsal.spoil
+        self._deploy(spoiled(self._plan(self._bad), self._world.kinds, spoil), bad=True)
+        for_each(
+            self._shoots, lambda s: bystanders.place(self._world.admin, s.technical_id, s.labels)
+        )
+        for step in range(max(map(len, plans.values()))):
+
+            def deploy(shoot: Shoot, step: int = step) -> None:
+                self._deploy(plans[shoot.technical_id][step])
+
+            for_each(self._shoots, deploy)
+            self._wait("ready", self._lives(), lambda life: life.ready is not None)
+        self.evidence.outside_before = list(self._rehearsal.left_outside())
+
+    def get_stuck(self) -> None:
+        """The outside breaks, users delete their shoots, and nothing moves any more.
+
+        Gardenlet deletes stage by stage, so later ones are not reached: the first that is stuck
+        keeps the others.
+        """
+        self._watcher.say(self.evidence.scenario_text)
+        self._rehearsal.break_outside(self.cause)
+        self._world.trouble.begin()
+        for_each([*self._shoots, self._bad], self._garden.mark_deleted)
+        for stage in in_stages(DELETION, self._world.kinds):
+            names = ", ".join(kind.name for kind in stage)
+            self._watcher.say(f"Deleting the shoots: their {names} objects first")
+            lives = self._of(stage, self._lives())
+            self._delete(lives)
+            self._wait("stuck", lives, lambda life: bool(life.stuck or life.released))
+            if any(life.released is None for life in lives if life.kind not in DELETION[0]):
+                break  # Bastions would keep gardenlet from starting, and hide what comes after
+        self.evidence.failed_while_stuck = self._world.manager.metrics.total(
+            _DELETIONS, "kind", outcome="failed"
+        )
+        self._disturb()
+        self._watcher.stuck([life for life in self._lives() if life.stuck is not None])
+
+    def _disturb(self) -> None:
+        """Another controller reports a health condition; what is blocked goes on saying why."""
+        blocked = [life for life in self._lives() if life.stuck and life.released is None]
+        one_of_each = list({life.kind: life for life in blocked}.values())
+        for life in one_of_each:
+            life.disturbed = self._observer.now()
+            bystanders.report_health(
+                self._world.admin, resource_of(self._kinds[life.kind]), life.namespace, life.name
+            )
+        self._wait("reporting on", one_of_each, lambda life: bool(life.moved_on or life.released))
+
+    def force(self) -> None:
+        """The users confirm force deletion; gardenlet deletes nearly everything at once."""
+        self._watcher.say("Force-deleting")
+        self._world.trouble.forced()
+        everything = list(self._observer.lives.values())
+        before, *at_once = [self._of_stage(stage, everything) for stage in FORCED]
+        self._force(before)
+        for_each([*self._shoots, self._bad], self._garden.force)
+        forced = [life for stage in at_once for life in stage]
+        self._force(forced)
+        for shoot in self._shoots:
+            self._look_at_bystanders(shoot)
+        self._wait("gone", [*before, *forced], lambda life: life.gone is not None)
+        late = [life for stage in AFTERWARDS for life in self._of_stage(stage, everything)]
+        if late:
+            self._delete_afterwards(late)
+
+    def take_stock(self) -> None:
+        """What is on record, what is left in the seed, what is left outside."""
+        self._world.trouble.end()
+        evidence, world = self.evidence, self._world
+        self._wait_for_outcomes()
+        for shoot in [*self._shoots, self._bad]:
+            evidence.records += read_records(world.admin, shoot.technical_id)
+            evidence.strips += read_strips(world.admin, shoot.technical_id)
+        evidence.lives = list(self._observer.lives.values())
+        places = {life.namespace or "default" for life in evidence.lives}
+        told = [read_outcomes(world.admin, namespace) for namespace in places]
+        for life in evidence.lives:
+            life.outcomes = self._outcomes.claimed.get(life.uid, [])
+            life.said = [outcome for by_uid in told for outcome in by_uid.get(life.uid, [])]
+        evidence.leftovers = list(leftovers(world, self._shoots))
+        total = world.manager.metrics.total
+        evidence.counted = total(_DELETIONS, "outcome")
+        evidence.bypassed = sum(total("actuator_deletions_bypassed_total", "kind").values())
+        evidence.requests = total("rest_client_requests_total", "method")
+        evidence.outside_after = list(self._rehearsal.left_outside())
+        evidence.leftovers += clear(
+            world, [*self._shoots, self._bad], patience=self._settings.patience
+        )
+
+    def _wait_for_outcomes(self) -> None:
+        """An object may be seen to be gone before the manager has said how."""
+        released = {life.uid for life in self._lives() if life.released is not None}
+        deadline = time.monotonic() + _LAST_WORD
+        while not released <= self._outcomes.claimed.keys() and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+    def _plan(self, shoot: Shoot) -> list[list[Raw]]:
+        """What to create for a shoot; the first one carries somebody else's finalizer."""
+        stages = plan(
+            self._rehearsal.manifests(self._world.names.rehearsed(shoot)), self._world.kinds
+        )
+        if shoot is self._shoots[0]:
+            for manifest in (one for stage in stages for one in stage):
+                if manifest["kind"] in self._kinds:
+                    manifest["metadata"]["finalizers"] = [bystanders.WITNESS]
+        return stages
+
+    def _deploy(self, manifests: Iterable[Raw], *, bad: bool = False) -> None:
+        for manifest in manifests:
+            created = self._garden.deploy(manifest)
+            if manifest["kind"] in self._kinds:
+                self._observer.follow({**created, "kind": manifest["kind"]}, bad=bad)
+
+    def _delete(self, lives: Sequence[Life], *, force: bool = False) -> None:
+        def delete(life: Life) -> None:
+            if life.made:
+                return  # whoever made it deletes it
+            life.deleted = life.deleted or life.forced or self._observer.now()
+            self._garden.delete(self._kinds[life.kind], life.namespace, life.name, force=force)
+
+        for_each(lives, delete)
+
+    def _force(self, lives: Sequence[Life]) -> None:
+        """Those that are left go, and do not need the outside for it."""
+        now = self._observer.now()
+        for life in lives:
+            life.forced = now
+        self._delete([life for life in lives if life.released is None], force=True)
+        self._wait("released", lives, lambda life: life.released is not None)
+
+    def _delete_afterwards(self, late: Sequence[Life]) -> None:
+        """Kinds that no force deletion reaches need an outside that works again."""
+        self._watcher.say("Mending the outside, and deleting what force deletion leaves out")
+        self._rehearsal.mend_outside()
+        for stage in in_stages(AFTERWARDS, self._world.kinds):
+            lives = self._of(stage, late)
+            self._delete(lives)
+            self._wait("gone", lives, lambda life: life.gone is not None)
+
+    def _lives(self) -> list[Life]:
+        return [life for life in self._observer.lives.values() if not life.bad]
+
+    def _of_stage(self, stage: frozenset[str], lives: Iterable[Life]) -> list[Life]:
+        kinds = [kind for found in in_stages([stage], self._world.kinds) for kind in found]
+        return self._of(kinds, lives)
+
+    def _of(self, kinds: Iterable[Kind], lives: Iterable[Life]) -> list[Life]:
+        names = {kind.name for kind in kinds}
+        return [life for life in lives if life.kind in names]
+
+    def _wait(self, what: str, lives: Sequence[Life], reached: Callable[[Life], bool]) -> None:
+        """Waits until all have come that far, or patience is over: the judge will see."""
+        deadline = time.monotonic() + self._settings.patience
+        while lives and time.monotonic() < deadline:
+            done = sum(map(reached, lives))
+            self._watcher.count(what, done, len(lives))
+            if done == len(lives):
+                return
+            time.sleep(0.1)
+
+    def _look_at_bystanders(self, shoot: Shoot) -> None:
+        """What became of them; then they go too, so that the namespaces can."""
+        ours = self._lives() if shoot is self._shoots[0] else []
+        self.evidence.bystanders += bystanders.look_at(
+            self._world.admin,
+            shoot.technical_id,
+            (
+                (resource_of(self._kinds[life.kind]), life.namespace, life.name)
+                for life in ours
+                if life.shoot == shoot.technical_id and not life.made
+            ),
+        )

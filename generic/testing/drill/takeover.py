@@ -1,0 +1,100 @@
+"""Take-over: an extension on Gardener's Go library served the shoots, and ours continues.
+
+The stand-in for that extension is a manager of ours, whose ManagedResources `_leave` rewrites as
+the Go library deploys them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+
+from actuator.errors import NotFound
+from actuator.interface import Client, Resource
+from actuator.meta import Raw
+from generic.kube.patches import add, remove
+from generic.library.managedresources import GARBAGE_COLLECTABLE, GO_LIBRARY, MANAGED_RESOURCES
+from generic.testing.drill.crowd import for_each
+from generic.testing.drill.evidence import Bystander
+from generic.testing.drill.run import Run
+from generic.testing.drill.world import manager_for
+from generic.testing.garden import Flow, Shoot
+
+__all__ = ["SCENARIO", "TakeOver"]
+
+SCENARIO = "take-over"
+_SECRETS = Resource("v1", "secrets")
+
+
+class TakeOver(Run):
+    """A former extension creates the shoots; ours takes over, and they are force-deleted."""
+
+    @property
+    def cause(self) -> str:
+        """See Run: the rehearsal's first scenario, since the take-over itself breaks nothing."""
+        return next(iter(self._rehearsal.scenarios))
+
+    def play(self) -> None:
+        """See Run."""
+        with self._former():
+            self.set_up()
+        self._take_over()
+        self.get_stuck()
+        self.force()
+
+    @contextmanager
+    def _former(self) -> Iterator[None]:
+        """While it is open, the former extension serves the shoots."""
+        world = self._world
+        manager = manager_for(world.actuators, [world.names.type], world.manager.options)
+        manager.start()
+        try:
+            yield
+        finally:
+            manager.stop()
+
+    def _take_over(self) -> None:
+        """Our manager reconciles all that exists, which has to stay.
+
+        Raises ActuatorError where an object does not get ready.
+        """
+        self._watcher.say("Taking over from a Go extension")
+        before = self._managed()
+        for managed in before:
+            if managed["metadata"]["name"] in GO_LIBRARY:
+                _leave(self._world.admin, managed)
+        self.start_manager()
+        for_each(self._shoots, self._reconcile)
+        kept = {managed["metadata"]["uid"] for managed in self._managed()}
+        for meta in (managed["metadata"] for managed in before):
+            lost = None if meta["uid"] in kept else "deleted or replaced by the take-over"
+            name = f"ManagedResource {meta['name']}"
+            self.evidence.bystanders.append(Bystander(name=name, problem=lost))
+        self.evidence.outside_before = list(self._rehearsal.left_outside())
+
+    def _reconcile(self, shoot: Shoot) -> None:
+        manifests = self._rehearsal.manifests(self._world.names.rehearsed(shoot))
+        patience = self._settings.patience
+        Flow(self._garden, shoot, self._world.kinds, patience=patience).reconcile(manifests)
+
+    def _managed(self) -> list[Raw]:
+        """The ManagedResources of all shoots."""
+        client, names = self._world.admin, [shoot.technical_id for shoot in self._shoots]
+        try:
+            return [one for name in names for one in client.list(MANAGED_RESOURCES, name)]
+        except NotFound:  # the rehearsal has no such kind
+            return []
+
+
+def _leave(client: Client, managed: Raw) -> None:
+    """Removes our labels and annotations; the Secret gets a name as the Go library forms it."""
+    name, namespace = managed["metadata"]["name"], managed["metadata"]["namespace"]
+    [ours] = managed["spec"]["secretRefs"]
+    secret = client.get(_SECRETS, ours["name"], namespace)
+    theirs = {"name": f"{name}-{sha256(repr(secret['data']).encode()).hexdigest()[:8]}"}
+    meta = {**theirs, "namespace": namespace, "labels": {GARBAGE_COLLECTABLE: "true"}}
+    client.create(_SECRETS, {**secret, "metadata": meta})
+    bare = [remove("/metadata/labels"), remove("/metadata/annotations")]
+    client.patch(MANAGED_RESOURCES, name, namespace, [*bare, add("/spec/secretRefs", [theirs])])
+    client.delete(_SECRETS, ours["name"], namespace)

@@ -1,0 +1,192 @@
+"""Trouble: what goes wrong on top of a drill's scenario, while the outside is broken.
+
+On the way to the API server, in the API server itself, or in the actuators' calls; embedded
+clusters only. The objects have to go all the same, and the same invariants hold.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from actuator.interface import Actuator
+from generic.manager.options import Options
+from generic.testing.envtest import Environment
+from generic.testing.faults import (
+    ActuatorFault,
+    Effect,
+    Fault,
+    FaultProxy,
+    FaultyActuator,
+    Mischief,
+    Script,
+    Server,
+    Stage,
+    Step,
+    play,
+)
+
+__all__ = ["CALM", "TROUBLES", "Trouble", "Troublemaker", "between", "faulty"]
+
+_FORCED = "forced"
+_DOWN_SECONDS = 1.5
+_GROUPED = "*.*"
+"""All but core kinds: an event that is refused is lost, and the judge reads events."""
+_PATIENCE = 300.0
+"""Seconds that a script waits for the force deletion; longer than any drill takes until then."""
+
+
+@attrs.frozen(kw_only=True)
+class Trouble:
+    """What goes wrong, and how long a force deletion may take (`budget`, seconds; None: ever).
+
+    `script` begins when the shoots are deleted and is over when stock is taken; its steps can
+    wait for the condition "forced". `calls` go wrong in each actuator from then on.
+    """
+
+    name: str
+    text: str
+    script: Script = attrs.field(factory=Script)
+    calls: ActuatorFault | None = None
+    budget: float | None = Options().force_delete_budget
+
+
+CALM = Trouble(name="calm", text="Nothing else goes wrong")
+
+
+def _all_the_time(*faults: Fault) -> Script:
+    return Script(
+        steps=[Step(fault=fault, lasts=_PATIENCE) for fault in faults], patience=_PATIENCE
+    )
+
+
+def _down(**how: Any) -> Script:
+    """Something is down for a while twice: while all are stuck, and when deletion is forced."""
+    steps = [
+        Step(at=0.5, lasts=_DOWN_SECONDS, **how),
+        Step(when=_FORCED, lasts=_DOWN_SECONDS, **how),
+    ]
+    return Script(steps=steps, patience=_PATIENCE)
+
+
+TROUBLES = (
+    CALM,
+    Trouble(
+        name="api-server-restarts",
+        text="The API server is killed and started again, twice.",
+        script=_down(kill=Server.APISERVER),
+    ),
+    Trouble(
+        name="watches-cut",
+        text="Watches are cut, or end with 410, every few lines.",
+        script=_all_the_time(
+            Fault(effect=Effect.CUT_STREAM, probability=0.2),
+            Fault(effect=Effect.STREAM_ERROR, status=410, probability=0.1),
+        ),
+    ),
+    Trouble(
+        name="answers-refused",
+        text="Requests get 409, 429, 500 or 503, or are carried out and not answered.",
+        script=_all_the_time(
+            *(
+                Fault(effect=Effect.ANSWER, status=status, resource=_GROUPED, probability=0.1)
+                for status in (409, 429, 500, 503)
+            ),
+            Fault(effect=Effect.DROP_ANSWER, resource=_GROUPED, probability=0.1),
+        ),
+    ),
+    Trouble(
+        name="calls-hang",
+        text="No call of force_delete returns, and the budget is 5 s.",
+        calls=ActuatorFault(mischief=Mischief.HANG, operations=["force_delete"]),
+        budget=5.0,
+    ),
+)
+"""Each is drilled with each scenario by `actuator drill --all`."""
+
+
+class Troublemaker:
+    """Makes one trouble, in one drill."""
+
+    def __init__(
+        self,
+        trouble: Trouble = CALM,
+        stage: Stage | None = None,
+        actuators: Sequence[FaultyActuator] = (),
+    ) -> None:
+        self._trouble = trouble
+        self._stage = stage or Stage()
+        self._actuators = actuators
+        self._forced = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._play, name="trouble", daemon=True)
+        self._failure: Exception | None = None
+        self._injected: list[Any] = []
+
+    def begin(self) -> None:
+        """From now on it goes wrong."""
+        if self._trouble.calls is not None:
+            self._injected = [one.inject(self._trouble.calls) for one in self._actuators]
+        self._thread.start()
+
+    def forced(self) -> None:
+        """Deletion is forced from now on."""
+        self._forced.set()
+
+    def end(self) -> None:
+        """Everything works again. Raises what the script could not do. Safe to call twice."""
+        self._stop.set()
+        for injection in self._injected:
+            injection.remove()
+        if self._thread.is_alive():
+            self._thread.join()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def _play(self) -> None:
+        stage = attrs.evolve(self._stage, conditions={_FORCED: self._forced.is_set})
+        try:
+            play(self._trouble.script, stage, self._stop)
+        except Exception as error:  # told to whoever ends it
+            self._failure = error
+
+
+def faulty(trouble: Trouble, actuators: Sequence[Actuator[Any]]) -> list[Actuator[Any]]:
+    """The same actuators, able to go wrong where the trouble is about their calls."""
+    if trouble.calls is None:
+        return list(actuators)
+    return [FaultyActuator(one) for one in actuators]
+
+
+@contextmanager
+def between(
+    trouble: Trouble,
+    environment: Environment,
+    kubeconfig: Path,
+    actuators: Sequence[Actuator[Any]],
+) -> Iterator[tuple[Troublemaker, Path]]:
+    """Somebody who can make the trouble, and the way that a manager has to take to get into it.
+
+    A trouble without a script leaves the way as it is.
+    """
+    wrapped = [one for one in actuators if isinstance(one, FaultyActuator)]
+    if not trouble.script.steps:
+        yield Troublemaker(trouble, actuators=wrapped), kubeconfig
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="trouble-") as directory,
+        FaultProxy(kubeconfig, Path(directory)) as proxy,
+    ):
+        maker = Troublemaker(trouble, Stage(proxy=proxy, environment=environment), wrapped)
+        try:
+            yield maker, proxy.kubeconfig
+        finally:
+            with suppress(Exception):  # a drill that failed tells its own story
+                maker.end()

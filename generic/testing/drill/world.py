@@ -1,0 +1,107 @@
+"""The world of a drill: a seed, an outside, a manager; opened in order, closed whatever happens.
+
+Here on an embedded cluster, where everything is ours; for seeds that are not see `foreign`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from actuator.interface import Actuator, Client, object_class
+from actuator.meta import Kind
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.testing.drill.names import Names, of_drills
+from generic.testing.drill.patient import PatientClient
+from generic.testing.drill.seeds import embedded_seed
+from generic.testing.drill.settings import Settings
+from generic.testing.drill.trouble import Troublemaker, between, faulty
+from generic.testing.rehearsal import Together
+
+__all__ = ["World", "embedded_world", "kinds_of", "manager_for", "outside"]
+
+
+@attrs.frozen(kw_only=True)
+class World:
+    """Where a drill takes place."""
+
+    names: Names
+    admin: Client
+    manager: Manager
+    actuators: Sequence[Actuator[Any]]
+    trouble: Troublemaker = attrs.field(factory=Troublemaker)
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """The kinds that are rehearsed."""
+        return kinds_of(self.actuators)
+
+
+def kinds_of(actuators: Sequence[Actuator[Any]]) -> list[Kind]:
+    """Their kinds, each with the finalizer that its actuator uses."""
+    kinds = [(actuator, object_class(actuator).KIND) for actuator in actuators]
+    return [attrs.evolve(kind, finalizer=one.finalizer or kind.finalizer) for one, kind in kinds]
+
+
+@contextmanager
+def outside(rehearsal: Together, say: Callable[[str], None]) -> Iterator[None]:
+    """The outside of a rehearsal, running."""
+    with tempfile.TemporaryDirectory(prefix="drill-") as directory:
+        try:
+            say(f"Starting the outside: {rehearsal.title}")
+            rehearsal.start(Path(directory))
+            yield
+        finally:
+            rehearsal.stop()
+
+
+@contextmanager
+def embedded_world(
+    rehearsal: Together, settings: Settings, say: Callable[[str], None]
+) -> Iterator[World]:
+    """A world with a manager that is about to start. Raises ActuatorError or ApiError."""
+    names, broken, trouble = Names(), settings.broken, settings.trouble
+    with outside(rehearsal, say):
+        actuators = faulty(trouble, [broken.actuator(one) for one in rehearsal.actuators()])
+        say("Starting the embedded cluster: etcd, kube-apiserver, kube-controller-manager")
+        with embedded_seed(rehearsal, say) as seed:
+            options = Options(force_delete_budget=trouble.budget, outcome_events="all")
+            manager = manager_for(actuators, [names.type], options, broken.client)
+            mine = seed.admit(manager, names.type)  # never as administrator
+            with between(trouble, seed.environment, mine, actuators) as (maker, way):
+                manager.options = attrs.evolve(manager.options, kubeconfig=way)
+                try:
+                    yield World(
+                        names=names,
+                        admin=PatientClient(seed.admin),
+                        manager=manager,
+                        actuators=actuators,
+                        trouble=maker,
+                    )
+                finally:
+                    manager.stop()
+
+
+def manager_for(
+    actuators: Sequence[Actuator[Any]],
+    types: Sequence[str],
+    options: Options,
+    intercept: Callable[[Client], Client] | None = None,
+) -> Manager:
+    """A manager for objects of these extension types; it listens nowhere and stops soon."""
+    quiet = attrs.evolve(
+        options, metrics_bind_address="0", health_bind_address="0", shutdown_timeout=3.0
+    )
+    manager = Manager(quiet, intercept=intercept)
+    for actuator in actuators:
+        if object_class(actuator).KIND.has_operation_annotation:
+            manager.add(actuator, type=types)
+        else:
+            manager.add(actuator, predicates=[of_drills(types)])
+    return manager

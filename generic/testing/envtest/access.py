@@ -1,0 +1,120 @@
+"""How to reach a running embedded cluster, from this process or any other of the same user.
+
+Everything is in files below one directory, so an `Access` can be made anew from the directory
+and the URL alone. Not here: a Kubernetes client; `request` is what start-up and fixtures need.
+"""
+
+import http.client
+import json
+import os
+import re
+import ssl
+import tempfile
+import urllib.parse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+
+from generic.kube.inline_kubeconfig import InlineKubeconfig
+from generic.library.programs.errors import EnvtestError
+
+REQUEST_SECONDS = 10.0
+
+
+class RequestFailed(EnvtestError):
+    """The API server answered with an error status."""
+
+    def __init__(self, method: str, path: str, status: int, text: str) -> None:
+        super().__init__(f"{method} {path}: status {status}: {text}")
+        self.status = status
+
+
+@frozen
+class Access:
+    """The address of an embedded cluster and the credentials for it."""
+
+    url: str
+    directory: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The kubeconfig of the administrator (group system:masters), self-contained, mode 0600."""
+        return self.directory / "kubeconfig"
+
+    @property
+    def ca_file(self) -> Path:
+        """The certificate authority of the API server, PEM."""
+        return self.directory / "pki" / "ca.crt"
+
+    @property
+    def ca_key_file(self) -> Path:
+        """The key of the certificate authority; it signs client certificates too."""
+        return self.directory / "pki" / "ca.key"
+
+    @property
+    def admin_token(self) -> str:
+        """The bearer token of the administrator, random for each run."""
+        return self.token_file.read_text().partition(",")[0]
+
+    @property
+    def token_file(self) -> Path:
+        """The API server's static tokens: one line, the administrator's."""
+        return self.directory / "pki" / "tokens.csv"
+
+    @property
+    def logs(self) -> Path:
+        """The folder of the processes' logs."""
+        return self.directory / "logs"
+
+    def user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
+        """Write a new kubeconfig for any user; what it may do is what RBAC grants that name.
+
+        The user authenticates with a client certificate. `system:authenticated` needs no mention;
+        `system:serviceaccount:<namespace>:<name>` works as a user as well.
+        """
+        from generic.testing.envtest.certificates import Authority
+
+        pair = Authority.load(self.ca_file, self.ca_key_file).client(user, groups)
+        prefix = re.sub(r"[^A-Za-z0-9._-]+", "-", user)[:60]
+        handle, path = tempfile.mkstemp(
+            prefix=f"{prefix}-", suffix=".kubeconfig", dir=self.directory / "users"
+        )
+        with os.fdopen(handle, "wb") as file:
+            file.write(self._kubeconfig(certificate=pair.certificate, key=pair.key))
+        return Path(path)
+
+    def write_admin_kubeconfig(self) -> None:
+        """Write `kubeconfig`, which must not exist yet."""
+        self.kubeconfig.touch(mode=0o600, exist_ok=False)
+        self.kubeconfig.write_bytes(self._kubeconfig(token=self.admin_token))
+
+    def request(self, method: str, path: str, body: object = None) -> bytes:
+        """Send one request as the administrator, with JSON if there is a body.
+
+        Raises RequestFailed on an error status, OSError or HTTPException if there is no answer.
+        """
+        address = urllib.parse.urlsplit(self.url)
+        connection = http.client.HTTPSConnection(
+            address.hostname or "",
+            address.port,
+            timeout=REQUEST_SECONDS,
+            context=ssl.create_default_context(cafile=self.ca_file),
+        )
+        headers = {"Authorization": f"Bearer {self.admin_token}"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            answer = connection.getresponse()
+            content = answer.read()
+        finally:
+            connection.close()
+        if answer.status >= 400:
+            raise RequestFailed(method, path, answer.status, content.decode(errors="replace"))
+        return content
+
+    def _kubeconfig(self, **credential: Any) -> bytes:
+        ca = self.ca_file.read_bytes()
+        return InlineKubeconfig(self.url, ca, **credential).encoded("envtest")

@@ -1,0 +1,97 @@
+"""The programs of the embedded cluster: found, or built into the cache.
+
+The order is that of envtest users: the folder `KUBEBUILDER_ASSETS`, then our cache, then a build
+(golang.py) from the modules below `assets/`. A folder of envtest has no kube-controller-manager,
+so what it lacks is taken from the cache or built.
+"""
+
+import os
+from pathlib import Path
+
+from attrs import frozen
+
+from generic.library.programs.cache import Progress
+from generic.library.programs.errors import BinariesNotFound, BuildFailed
+from generic.library.programs.golang import GoModule, GoNotFound, cached_programs, required_version
+
+ASSETS = Path(__file__).with_name("assets")
+VERSION_PACKAGE = "k8s.io/component-base/version"
+
+
+@frozen
+class Binaries:
+    """Where the programs of the embedded cluster are."""
+
+    etcd: Path
+    kube_apiserver: Path
+    kube_controller_manager: Path
+
+
+def find_binaries(progress: Progress) -> Binaries:
+    """Find or build the programs.
+
+    Raises BinariesNotFound, which names the ways to come by them.
+    """
+    paths = _given()
+    for module in (etcd_module(), kubernetes_module()):
+        missing = module.programs.keys() - paths.keys()
+        if missing:
+            folder = _cached(module, progress)
+            paths |= {name: folder / name for name in missing}
+    return Binaries(
+        etcd=paths["etcd"],
+        kube_apiserver=paths["kube-apiserver"],
+        kube_controller_manager=paths["kube-controller-manager"],
+    )
+
+
+def etcd_module() -> GoModule:
+    """etcd, at the version that its go.mod pins."""
+    package = "go.etcd.io/etcd/server/v3"
+    folder = ASSETS / "etcd"
+    return GoModule(f"etcd-{required_version(folder, package)}", folder, {"etcd": package})
+
+
+def kubernetes_module() -> GoModule:
+    """The API server and the controller manager, at the version that their go.mod pins."""
+    folder = ASSETS / "kubernetes"
+    version = required_version(folder, "k8s.io/kubernetes")
+    major, minor, _ = version.removeprefix("v").split(".", 2)
+    told = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    return GoModule(
+        f"kubernetes-{version}",
+        folder,
+        {
+            name: f"k8s.io/kubernetes/cmd/{name}"
+            for name in ("kube-apiserver", "kube-controller-manager")
+        },
+        ("-s", "-w", *(f"-X {VERSION_PACKAGE}.{name}={value}" for name, value in told.items())),
+    )
+
+
+def _given() -> dict[str, Path]:
+    """The programs in KUBEBUILDER_ASSETS; none if it is not set."""
+    value = os.environ.get("KUBEBUILDER_ASSETS")
+    if not value:
+        return {}
+    folder = Path(value).absolute()
+    if not folder.is_dir():
+        raise BinariesNotFound(f"KUBEBUILDER_ASSETS={value}: there is no such folder")
+    names = ("etcd", "kube-apiserver", "kube-controller-manager")
+    return {name: folder / name for name in names if os.access(folder / name, os.X_OK)}
+
+
+def _cached(module: GoModule, progress: Progress) -> Path:
+    try:
+        return cached_programs(module, progress)
+    except (GoNotFound, BuildFailed) as error:
+        names = ", ".join(module.programs)
+        raise BinariesNotFound(
+            f"cannot build {names}: {error}\n"
+            "Do one of these:\n"
+            "- set KUBEBUILDER_ASSETS to a folder that has etcd, kube-apiserver and"
+            " kube-controller-manager;\n"
+            f"- install Go {'.'.join(map(str, module.go_version))} or later, on PATH;\n"
+            "- bring Go in with Python: pip install 'gardener-actuator[envtest]'.\n"
+            "Building fetches modules from GOPROXY."
+        ) from error

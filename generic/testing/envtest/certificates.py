@@ -1,0 +1,70 @@
+"""Certificates of one embedded cluster, made anew for each.
+
+Import this module where it is used: it needs `cryptography`, which comes with the extra `envtest`.
+"""
+
+import ipaddress
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from attrs import frozen
+
+from actuator.errors import ConfigurationError
+from generic.library.programs.errors import EnvtestError
+
+try:
+    from generic.kube.certificates import (
+        CLIENT_AUTH,
+        SERVER_AUTH,
+        KeyPair,
+        issue,
+        new_authority,
+        new_private_key,
+        save_private,
+        x509,
+    )
+except ConfigurationError as error:
+    raise EnvtestError(
+        "the embedded cluster needs the package `cryptography`:"
+        " pip install 'gardener-actuator[envtest]'"
+    ) from error
+
+__all__ = ["Authority", "KeyPair", "new_private_key", "save_private"]
+
+_LIFETIME = timedelta(days=365)
+
+
+@frozen
+class Authority:
+    """A certificate authority that signs serving and client certificates."""
+
+    key_pair: KeyPair
+    """Its own certificate and key."""
+
+    @classmethod
+    def new(cls, name: str) -> "Authority":
+        """Make an authority with a key of its own."""
+        return cls(new_authority(name, datetime.now(UTC), _LIFETIME))
+
+    @classmethod
+    def load(cls, certificate: Path, key: Path) -> "Authority":
+        """Read the files that `key_pair.save` wrote."""
+        return cls(KeyPair(certificate.read_bytes(), key.read_bytes()))
+
+    def serving(self, hosts: Sequence[str]) -> KeyPair:
+        """Sign for a server reached under these host names or IP addresses."""
+        now, names = datetime.now(UTC), [_general_name(host) for host in hosts]
+        return issue(self.key_pair, hosts[0], now, _LIFETIME, usages=[SERVER_AUTH], names=names)
+
+    def client(self, user: str, groups: Sequence[str]) -> KeyPair:
+        """Sign for a user; the API server reads its name from CN and its groups from O."""
+        now, usages = datetime.now(UTC), [CLIENT_AUTH]
+        return issue(self.key_pair, user, now, _LIFETIME, usages=usages, organizations=groups)
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)

@@ -1,0 +1,171 @@
+"""An environment that outlives the process that started it: `actuator env`, pytest-xdist.
+
+Its state is a directory: a lock that the daemon (daemon.py) holds as long as it lives, and files
+that say how to reach it. A lock that nobody holds means that nothing runs, whatever the files
+say: so a reboot or a kill is noticed, and a process id is never taken for somebody else's.
+"""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from generic.library.programs.cache import Progress, open_lock, try_lock
+from generic.library.programs.errors import EnvtestError, StartFailed
+from generic.testing.envtest.access import Access
+from generic.testing.envtest.binaries import find_binaries
+
+START_SECONDS = 120.0
+STOP_SECONDS = 15.0
+POLL_SECONDS = 0.05
+
+
+class State:
+    """The files of one detached environment."""
+
+    def __init__(self, directory: Path) -> None:
+        self.lock = directory / "lock"
+        self.log = directory / "daemon.log"
+        self.kubeconfig = directory / "kubeconfig"
+        self._file = directory / "state.json"
+
+    def write(self, pid: int, access: Access) -> None:
+        """Say who runs it and how to reach it; readers see all of it or nothing."""
+        self.kubeconfig.unlink(missing_ok=True)
+        self.kubeconfig.touch(mode=0o600)
+        self.kubeconfig.write_bytes(access.kubeconfig.read_bytes())
+        content = {"pid": pid, "url": access.url, "directory": str(access.directory)}
+        temporary = self._file.with_suffix(".new")
+        temporary.write_text(json.dumps(content))
+        temporary.replace(self._file)
+
+    def read(self) -> tuple[int, Access] | None:
+        """Return the daemon's process id and the access; None if there is nothing to be read."""
+        try:
+            content = json.loads(self._file.read_text())
+            return content["pid"], Access(content["url"], Path(content["directory"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def clear(self) -> None:
+        """Remove what `write` wrote."""
+        self._file.unlink(missing_ok=True)
+        self.kubeconfig.unlink(missing_ok=True)
+
+    def is_held(self) -> bool:
+        """Say whether a daemon is alive; if none is, clear what one left behind."""
+        if not self.lock.exists():
+            return False
+        with open_lock(self.lock) as handle:
+            if not try_lock(handle):
+                return True
+            self.clear()
+            return False
+
+
+class Up(NamedTuple):
+    """What `up` found or made."""
+
+    access: Access
+    started: bool
+    """False if it was running already."""
+
+
+def up(directory: Path, progress: Progress, while_locked: Path | None = None) -> Up:
+    """Return the environment of this directory, started if it isn't running.
+
+    Of several processes that ask at once one starts it. With `while_locked` it ends, and removes
+    the directory, when nobody holds that lock file any more. Raises EnvtestError.
+    """
+    find_binaries(progress)  # here, where progress is seen
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    state = State(directory)
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        with open_lock(state.lock) as handle:
+            if try_lock(handle):
+                state.clear()
+                _start(directory, handle, while_locked)
+                return Up(_required(state), started=True)
+        if found := state.read():
+            return Up(found[1], started=False)
+        time.sleep(POLL_SECONDS)  # another process is starting it
+    raise StartFailed(f"another process holds {state.lock}, but its environment is not ready")
+
+
+def down(directory: Path) -> bool:
+    """Stop the environment of this directory and wait for it; False if none was running."""
+    state = State(directory)
+    if not state.is_held():
+        return False
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if _end(state, number):
+            return True
+    raise EnvtestError(f"the environment in {directory} does not end, see {state.log}")
+
+
+def access(directory: Path) -> Access | None:
+    """Return how to reach the environment of this directory, None if none is running."""
+    state = State(directory)
+    found = state.read() if state.is_held() else None
+    return found[1] if found else None
+
+
+def _required(state: State) -> Access:
+    found = state.read()
+    if found is None:
+        raise StartFailed(f"the environment ended at once, see {state.log}")
+    return found[1]
+
+
+def _start(directory: Path, lock: int, while_locked: Path | None) -> None:
+    """Run the daemon, which inherits the lock, and wait for its answer."""
+    arguments = [str(directory), *([str(while_locked)] if while_locked else [])]
+    with State(directory).log.open("wb") as log:
+        daemon = subprocess.Popen(
+            [sys.executable, "-P", "-m", "generic.testing.envtest.daemon", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            cwd="/",
+            start_new_session=True,
+            pass_fds=(lock,),
+        )
+    try:
+        error = _answer(daemon)
+    except BaseException:
+        daemon.terminate()
+        raise
+    if error is not None:
+        daemon.wait(STOP_SECONDS)  # it holds the lock until then
+        raise StartFailed(error or f"the environment ended at once, see {State(directory).log}")
+    daemon.returncode = 0  # it outlives us on purpose; else Python warns of a child left behind
+
+
+def _answer(daemon: subprocess.Popen[bytes]) -> str | None:
+    """Return the daemon's error, None if it is ready, "" if it ended without a word."""
+    assert daemon.stdout is not None
+    with daemon.stdout as output:
+        if not select.select([output], [], [], START_SECONDS)[0]:
+            raise StartFailed(f"the environment was not ready within {START_SECONDS:.0f} s")
+        line = output.readline()
+    return json.loads(line)["error"] if line else ""
+
+
+def _end(state: State, number: signal.Signals) -> bool:
+    """Send the signal once the daemon can be named; say whether it ended in time."""
+    deadline = time.monotonic() + STOP_SECONDS
+    sent = False
+    while time.monotonic() < deadline:
+        if not state.is_held():
+            return True
+        if not sent and (found := state.read()):
+            os.kill(found[0], number)
+            sent = True
+        time.sleep(POLL_SECONDS)
+    return False

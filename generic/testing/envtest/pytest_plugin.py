@@ -1,0 +1,116 @@
+"""Fixtures for pytest: one embedded cluster for the session, a namespace for each test.
+
+A project asks for them in its top-level conftest.py; without that it gets none:
+
+    pytest_plugins = ["generic.testing.envtest.pytest_plugin"]
+
+    def test_something(kubeconfig, namespace): ...
+
+- `environment`: the running cluster (`Access` of this package), started by the first test that asks
+  for it. With pytest-xdist all workers share one: a daemon of its own runs it, so that no
+  worker's end takes it from the others, and it stops when the session is over or its controller
+  is gone.
+- `kubeconfig`: the path of the administrator's kubeconfig.
+- `namespace`: the name of a new namespace, deleted after the test without waiting.
+
+This module imports the embedded cluster only when a test uses a fixture.
+"""
+
+import contextlib
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from generic.testing.envtest.access import Access
+
+WORKER_INPUT = "actuator_envtest_directory"
+
+
+class SharedByWorkers:
+    """What the xdist controller holds for its workers: a directory, and a lock while it lives."""
+
+    def __init__(self) -> None:
+        from generic.library.programs.cache import open_lock, try_lock
+
+        self.directory = Path(tempfile.mkdtemp(prefix="actuator-pytest-"))
+        self._open = contextlib.ExitStack()
+        try_lock(self._open.enter_context(open_lock(session_lock(self.directory))))
+
+    def close(self) -> None:
+        """Stop the environment if a worker started it."""
+        from generic.testing.envtest.detached import down
+
+        down(self.directory)
+        self._open.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+SHARED = pytest.StashKey[SharedByWorkers]()
+
+
+def session_lock(directory: Path) -> Path:
+    """Return the lock file that the controller holds as long as it lives."""
+    return directory / "session.lock"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """In the controller of xdist: tell a new worker where the shared environment's state is."""
+    if SHARED not in node.config.stash:
+        node.config.stash[SHARED] = SharedByWorkers()
+    node.workerinput[WORKER_INPUT] = str(node.config.stash[SHARED].directory)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """At the end of the session, in the controller of xdist: stop the shared environment."""
+    if SHARED in config.stash:
+        config.stash[SHARED].close()
+
+
+@pytest.fixture(scope="session")
+def environment(request: pytest.FixtureRequest) -> "Iterator[Access]":
+    """The embedded cluster of this session."""
+    from generic.library.programs.errors import EnvtestError
+    from generic.testing.envtest.detached import up
+    from generic.testing.envtest.environment import Environment, silent
+
+    shared = getattr(request.config, "workerinput", {}).get(WORKER_INPUT)
+    with contextlib.ExitStack() as stack:
+        try:
+            if shared is None:
+                terminal = request.config.pluginmanager.get_plugin("terminalreporter")
+                progress = terminal.write_line if terminal else silent
+                access = stack.enter_context(Environment(progress)).access
+            else:
+                directory = Path(shared)
+                access = up(directory, silent, while_locked=session_lock(directory)).access
+        except EnvtestError as error:
+            pytest.fail(str(error), pytrace=False)
+        yield access
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(environment: "Access") -> Path:
+    """The kubeconfig of the embedded cluster's administrator."""
+    return environment.kubeconfig
+
+
+@pytest.fixture
+def namespace(environment: "Access") -> Iterator[str]:
+    """A namespace for this test alone."""
+    from generic.testing.envtest.access import RequestFailed
+
+    name = f"test-{secrets.token_hex(5)}"
+    environment.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    yield name
+    try:
+        environment.request("DELETE", f"/api/v1/namespaces/{name}")
+    except RequestFailed as error:
+        if error.status not in (404, 409):  # the test deleted it
+            raise

@@ -1,0 +1,145 @@
+"""The judge: what has to hold where a process died, and in the end; pure.
+
+Of a kill only two moments are looked at: right after it, and after another process had its time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import attrs
+
+from actuator.interface import ExternalResource
+from actuator.meta import Raw
+from generic.reconciler.operation import Operation
+from generic.testing.drill.judge import covers
+from generic.testing.garden import error_of, not_migrated_because, not_ready_because
+
+__all__ = ["Case", "Sight", "judge_death", "judge_end", "unfinished_because", "without"]
+
+_STAYS = frozenset({Operation.MIGRATE, Operation.RESTORE})
+"""Operations that make nothing outside, and remove nothing."""
+
+
+@attrs.frozen(kw_only=True)
+class Case:
+    """What is tried: `before` existed for the shoot when the operation was asked for.
+
+    Of that, `others` belongs to other objects of the shoot. `makes` says how many of each type
+    a reconciliation makes that nobody kills.
+    """
+
+    operation: Operation
+    finalizer: str
+    witness: str
+    others: Sequence[ExternalResource]
+    before: Sequence[ExternalResource]
+    makes: Counter[str] = attrs.field(factory=Counter)
+
+
+@attrs.frozen(kw_only=True)
+class Sight:
+    """What an administrator sees at one moment: the objects, and what exists outside."""
+
+    objects: Sequence[Raw]
+    outside: Sequence[ExternalResource]
+    records: Sequence[ExternalResource] = ()
+    """What was put on record as left outside."""
+
+
+def unfinished_because(operation: Operation, finalizer: str, obj: Raw) -> str | None:
+    """Why the operation is not through for the object yet; None when it is."""
+    status = obj.get("status") or {}
+    error = (error_of(obj) or {}).get("description") or "no error is said"
+    if operation.guards:
+        last = (status.get("lastOperation") or {}).get("type")
+        if operation is Operation.RESTORE and last not in (None, "Restore"):
+            return f"last operation is {last}: {error}"
+        return not_ready_because(obj)
+    if finalizer in _finalizers(obj):
+        return f"our finalizer is still on it: {error}"
+    migrating = not_migrated_because(obj) if operation is Operation.MIGRATE else None
+    return migrating and f"{migrating}: {error}"
+
+
+def judge_death(case: Case, seen: Sight) -> Iterator[str]:
+    """What does not hold where the process died."""
+    yield from _witness_stays(case, seen)
+    yield from _others_stay(case, seen)
+    guarded = [obj for obj in seen.objects if case.finalizer in _finalizers(obj)]
+    all_guarded = len(guarded) == len(seen.objects)
+    if case.operation.guards and not all_guarded:
+        for new in without(seen.outside, case.before):
+            yield f"{new} was made before our finalizer was on the object"
+    if case.operation is Operation.DELETE and not (seen.objects and all_guarded):
+        for left in without(seen.outside, case.others):
+            if not any(_is_of(left, obj) for obj in guarded):
+                yield f"our finalizer is off, but {left} still exists"
+    if case.operation in _STAYS:
+        yield from _untouched(case, seen)
+
+
+def judge_end(case: Case, seen: Sight) -> Iterator[str]:
+    """What does not hold when another process is through."""
+    yield from _witness_stays(case, seen)
+    yield from _others_stay(case, seen)
+    yield from _made_once(seen)
+    match case.operation:
+        case Operation.RECONCILE:
+            made = Counter(one.type for one in without(seen.outside, case.others))
+            yield from (f"{n} of {type} too many" for type, n in (made - case.makes).items())
+            yield from (f"{n} of {type} missing" for type, n in (case.makes - made).items())
+        case Operation.DELETE:
+            for left in without(seen.outside, case.others):
+                yield f"{left} is left outside"
+        case Operation.FORCE_DELETE:
+            for left in without(seen.outside, case.others):
+                if not any(covers(record, left) for record in seen.records):
+                    yield f"{left} is left outside, and nothing on record says so"
+        case _:
+            yield from _untouched(case, seen)
+
+
+def _witness_stays(case: Case, seen: Sight) -> Iterator[str]:
+    if not seen.objects:
+        yield "the object is gone, although somebody else's finalizer was on it"
+    for obj in seen.objects:
+        if case.witness not in _finalizers(obj):
+            yield f"somebody else's finalizer is off {obj['metadata']['name']}"
+
+
+def _others_stay(case: Case, seen: Sight) -> Iterator[str]:
+    for lost in without(case.others, seen.outside):
+        yield f"{lost} of another object is gone"
+
+
+def _made_once(seen: Sight) -> Iterator[str]:
+    made = Counter((one.type, tuple(sorted(one.tags.items()))) for one in seen.outside)
+    for (type, tags), count in made.items():
+        if count > 1:
+            text = ", ".join(f"{key}={value}" for key, value in tags)
+            yield f"{count} of {type} with the same tags ({text})"
+
+
+def _untouched(case: Case, seen: Sight) -> Iterator[str]:
+    yield from (f"{lost} is gone" for lost in without(case.before, seen.outside))
+    yield from (f"{new} was made" for new in without(seen.outside, case.before))
+
+
+def without(
+    things: Iterable[ExternalResource], other: Iterable[ExternalResource]
+) -> list[ExternalResource]:
+    """The things that are not among the others, by what identifies them."""
+    known = {(one.type, one.id) for one in other}
+    return [thing for thing in things if (thing.type, thing.id) not in known]
+
+
+def _is_of(thing: ExternalResource, obj: Raw) -> bool:
+    """Whether its tags name that object: a shoot may have several of a kind."""
+    texts = (text for pair in thing.tags.items() for text in pair)
+    return any(obj["metadata"]["name"] in text.split("/") for text in texts)
+
+
+def _finalizers(obj: Raw) -> Sequence[str]:
+    return obj["metadata"].get("finalizers") or []

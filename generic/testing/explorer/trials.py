@@ -1,0 +1,211 @@
+"""Trials: shoots of which one object is brought to where an operation begins.
+
+For a kind, everything that gardenlet creates in earlier stages exists. What is tried, and
+nothing else, carries somebody else's finalizer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+
+import attrs
+
+from actuator.errors import ActuatorError, NotFound
+from actuator.interface import ExternalResource, resource_of
+from actuator.meta import ForceSource, Kind, Raw
+from generic.kube.finalizers import patch_tested, take_off
+from generic.reconciler.operation import Operation
+from generic.testing.drill.bystanders import WITNESS
+from generic.testing.drill.crowd import for_each
+from generic.testing.drill.names import Names
+from generic.testing.drill.owners import Owners
+from generic.testing.explorer.ground import Ground
+from generic.testing.explorer.judge import unfinished_because
+from generic.testing.garden import Flow, Shoot
+from generic.testing.garden.cleanup import OWN
+from generic.testing.garden.order import CREATION, in_stages
+from generic.testing.garden.state import collect, put_back
+from generic.testing.looking import looking
+
+__all__ = ["Stage", "Trial", "operations_of"]
+
+_POLL = 0.15
+_PREPARED = 180.0
+"""Seconds until an object is ready, and the like, where nothing is killed yet."""
+
+
+@attrs.define
+class Trial:
+    """One shoot, and what existed outside for it: of others, and when the operation began."""
+
+    names: Names
+    shoot: Shoot
+    manifests: Sequence[Raw]
+    others: Sequence[ExternalResource] = ()
+    before: Sequence[ExternalResource] = ()
+
+
+def operations_of(kind: Kind) -> list[Operation]:
+    """What can be asked of an object of the kind."""
+    found = [Operation.RECONCILE, Operation.DELETE]
+    if kind.force_from is not ForceSource.NONE:
+        found.append(Operation.FORCE_DELETE)
+    return [*found, Operation.MIGRATE, Operation.RESTORE] if kind.migratable else found
+
+
+class Stage:
+    """Where one operation of one kind is tried."""
+
+    def __init__(self, ground: Ground, kind: Kind, operation: Operation) -> None:
+        self.kind = kind
+        self.operation = operation
+        self._ground = ground
+        self._garden = ground.garden
+        stages = list(in_stages(CREATION, ground.kinds))
+        own = next(number for number, stage in enumerate(stages) if kind in stage)
+        self._needed = [kind for stage in stages[:own] for kind in stage]
+
+    def prepare(self, count: int) -> list[Trial]:
+        """So many new shoots, each asked for the operation. Raises ActuatorError or ApiError."""
+        trials = [self._new_trial() for _ in range(count)]
+        types = [trial.names.type for trial in trials]
+        with self.owners(trials), self._ground.serving(types):
+            for_each(trials, self._create_needed)
+            self._look_outside(trials, lambda trial, found: setattr(trial, "others", found))
+            if self.operation is not Operation.RECONCILE:
+                for_each(trials, self._create)
+            self._look_outside(trials, lambda trial, found: setattr(trial, "before", found))
+            if self.operation is Operation.RESTORE:
+                for_each(trials, self._move)
+        for_each(trials, self._ask)
+        return trials
+
+    def owners(self, trials: Sequence[Trial]) -> AbstractContextManager[object]:
+        """Whose finalizers are on seed objects lets go of them, but where that is to be forced."""
+        if self.operation is Operation.FORCE_DELETE:
+            return nullcontext()
+        namespaces = [trial.shoot.technical_id for trial in trials]
+        owners = Owners(self._garden.client, self._ground.actuators, namespaces)
+        return looking(owners.look, "owners")
+
+    def objects(self, trial: Trial) -> list[Raw]:
+        """What is tried in it, as it is now."""
+        return self._garden.objects(self.kind, trial.shoot)
+
+    def unfinished(self, trial: Trial) -> list[str]:
+        """Why the operation is not through."""
+        found = ((obj, self._unfinished(self.operation, obj)) for obj in self.objects(trial))
+        return [f"{obj['metadata']['name']}: {why}" for obj, why in found if why is not None]
+
+    def let_go(self, trial: Trial) -> list[str]:
+        """Takes the foreign finalizer off; what the object then waits for, if it is deleting."""
+        self._release(trial)
+        if not self.operation.deletes:
+            return []
+        return [
+            f"{obj['metadata']['name']} is still there, with {obj['metadata'].get('finalizers')}"
+            for obj in self.objects(trial)
+        ]
+
+    def _new_trial(self) -> Trial:
+        names = self._ground.names()
+        shoot = names.shoot("x", self._ground.rehearsal.region)
+        return Trial(names, shoot, self._ground.rehearsal.manifests(names.rehearsed(shoot)))
+
+    def _create_needed(self, trial: Trial) -> None:
+        """Namespace, Cluster, Secrets and the like, and extension objects of earlier stages."""
+        later = {kind.name for kind in self._ground.kinds if kind not in self._needed}
+        manifests = [one for one in trial.manifests if one["kind"] not in later]
+        flow = Flow(self._garden, trial.shoot, self._needed, patience=_PREPARED)
+        flow.create(manifests)
+
+    def _create(self, trial: Trial) -> None:
+        self._deploy(trial, "reconcile")
+        self._wait(trial, Operation.RECONCILE)
+
+    def _deploy(self, trial: Trial, operation: str) -> None:
+        for manifest in trial.manifests:
+            if manifest["kind"] == self.kind.name:
+                meta = {**manifest["metadata"], "finalizers": [WITNESS]}
+                self._garden.deploy({**manifest, "metadata": meta}, operation)
+
+    def _move(self, trial: Trial) -> None:
+        """Another seed let go of it, and its state is here; nobody has restored it yet."""
+        self._request(trial, "migrate")
+        self._wait(trial, Operation.MIGRATE)
+        state = collect(self._garden, trial.shoot, [self.kind])
+        self._delete(trial)
+        self._release(trial)
+        self._until(lambda: [obj["metadata"]["name"] for obj in self.objects(trial)])
+        for one in OWN["kept-machines"]:
+            one.act(self._garden.client, trial.shoot.technical_id)
+        self._deploy(trial, "wait-for-state")
+        for obj in self.objects(trial):
+            known = state.of(self.kind.name, obj["metadata"]["name"])
+            put_back(self._garden.client, self.kind, obj, known)
+
+    def _ask(self, trial: Trial) -> None:
+        """Gardenlet asks for the operation."""
+        match self.operation:
+            case Operation.RECONCILE:
+                self._deploy(trial, "reconcile")
+            case Operation.DELETE:
+                self._garden.mark_deleted(trial.shoot)
+                self._delete(trial)
+            case Operation.FORCE_DELETE:
+                self._garden.force(trial.shoot)
+                self._delete(trial)
+            case _:
+                self._request(trial, self.operation.value)
+
+    def _request(self, trial: Trial, operation: str) -> None:
+        for obj in self.objects(trial):
+            self._garden.ask(self.kind, *_where(obj), operation)
+
+    def _delete(self, trial: Trial) -> None:
+        forced = self.operation is Operation.FORCE_DELETE
+        for obj in self.objects(trial):
+            self._garden.delete(self.kind, *_where(obj), force=forced)
+
+    def _release(self, trial: Trial) -> None:
+        for obj in self.objects(trial):
+            meta, (namespace, name) = obj["metadata"], _where(obj)
+            if WITNESS in (meta.get("finalizers") or []):
+                patch = take_off([WITNESS], meta["uid"], meta["finalizers"])
+                resource = resource_of(self.kind)
+                try:
+                    patch_tested(self._garden.client, resource, name, namespace, patch)
+                except NotFound:
+                    continue
+
+    def _unfinished(self, operation: Operation, obj: Raw) -> str | None:
+        return unfinished_because(operation, self.kind.finalizer, obj)
+
+    def _wait(self, trial: Trial, operation: Operation) -> None:
+        def unfinished() -> list[str]:
+            found = (self._unfinished(operation, obj) for obj in self.objects(trial))
+            return [why for why in found if why is not None]
+
+        self._until(unfinished)
+
+    def _until(self, problems: Callable[[], Sequence[str]]) -> None:
+        deadline = time.monotonic() + _PREPARED
+        while left := problems():
+            if time.monotonic() > deadline:
+                why = "; ".join(left)
+                raise ActuatorError(f"{self.kind.name}: after {_PREPARED:.0f} s still {why}")
+            time.sleep(_POLL)
+
+    def _look_outside(
+        self, trials: Sequence[Trial], note: Callable[[Trial, list[ExternalResource]], None]
+    ) -> None:
+        found = self._ground.outside([trial.shoot.technical_id for trial in trials])
+        for trial in trials:
+            note(trial, found[trial.shoot.technical_id])
+
+
+def _where(obj: Raw) -> tuple[str, str]:
+    meta = obj["metadata"]
+    return meta.get("namespace", ""), meta["name"]

@@ -1,0 +1,35 @@
+"""Faults to order: on the way to the API server, in its servers, in permissions, in actuators.
+
+For drills, tests, and anyone who wants to see what an extension does when things go wrong. A
+fault is data, and so is a scenario of many (script.py); all are undone when they are over.
+"""
+
+from generic.testing.faults.actuators import ActuatorFault, FaultyActuator, Mischief
+from generic.testing.faults.permission import Revocation, Revoked
+from generic.testing.faults.play import Stage, play
+from generic.testing.faults.proxy import FaultProxy
+from generic.testing.faults.requests import Call, Effect, Fault
+from generic.testing.faults.rules import Injection
+from generic.testing.faults.script import Script, Step, random_script
+from generic.testing.faults.servers import Server, kill, restart
+
+__all__ = [
+    "ActuatorFault",
+    "Call",
+    "Effect",
+    "Fault",
+    "FaultProxy",
+    "FaultyActuator",
+    "Injection",
+    "Mischief",
+    "Revocation",
+    "Revoked",
+    "Script",
+    "Server",
+    "Stage",
+    "Step",
+    "kill",
+    "play",
+    "random_script",
+    "restart",
+]

@@ -1,0 +1,217 @@
+"""Plays a script: begins each step when it is due, and ends what it began."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import attrs
+
+from actuator.errors import ActuatorError, ConfigurationError, TooManyRequests, Unavailable
+from generic.kube.client import HttpClient
+from generic.testing.envtest.environment import Environment
+from generic.testing.faults.actuators import FaultyActuator
+from generic.testing.faults.permission import Revocation
+from generic.testing.faults.proxy import FaultProxy
+from generic.testing.faults.script import Script, Step
+from generic.testing.faults.servers import Server, kill, restart
+
+__all__ = ["Stage", "play"]
+
+logger = logging.getLogger(__name__)
+
+_TICK_SECONDS = 0.05
+_ADMIN_SECONDS = 5.0
+_NO_ANSWER = (Unavailable, TooManyRequests)
+
+
+@attrs.frozen(kw_only=True)
+class Stage:
+    """What a script is played upon; only what its steps need has to be there.
+
+    `admin` may change ClusterRoles, `role` is the one of the manager. `conditions` are what steps
+    wait for, by name.
+    """
+
+    proxy: FaultProxy | None = None
+    actuator: FaultyActuator | None = None
+    environment: Environment | None = None
+    admin: HttpClient | None = None
+    role: str = ""
+    conditions: Mapping[str, Callable[[], bool]] = attrs.field(factory=dict)
+
+
+def play(script: Script, stage: Stage, stop: threading.Event) -> None:
+    """Play the script to its end, or until `stop` is set; nothing of it is in force afterwards.
+
+    Raises ConfigurationError before anything begins where the stage lacks something,
+    ActuatorError where a condition did not come true in time, and what cannot be done or undone
+    raises (ApiError, EnvtestError).
+    """
+    for step in script.steps:
+        _check(step, stage)
+    _Play(script, stage, stop).run()
+
+
+_Undo = Callable[[], None]
+
+
+@attrs.define(eq=False)
+class _Task:
+    """A step, and what brings it about: made once, so that it can be tried more than once."""
+
+    step: Step
+    do: Callable[[], _Undo]
+
+
+@attrs.define(eq=False)
+class _Begun:
+    step: Step
+    undo: _Undo
+    until: float
+
+
+class _Play:
+    """What is still to come, and what is in force.
+
+    What cannot be done because the API server does not answer is tried again: another step may
+    have to bring it back first.
+    """
+
+    def __init__(self, script: Script, stage: Stage, stop: threading.Event) -> None:
+        self._patience = script.patience
+        self._stage = stage
+        self._stop = stop
+        self._start = time.monotonic()
+        tasks = [_Task(step, _way_of(step, stage)) for step in script.steps]
+        self._pending = sorted(tasks, key=lambda task: task.step.at)
+        self._begun: list[_Begun] = []
+
+    def run(self) -> None:
+        try:
+            while self._pending or any(one.step.lasts for one in self._begun):
+                now = self._now()
+                for one in [one for one in self._begun if one.until <= now]:
+                    self._end(one, self._patience + one.until)
+                for task in [task for task in self._pending if self._is_due(task.step, now)]:
+                    self._begin(task, now)
+                if self._stop.wait(_TICK_SECONDS):
+                    return
+        finally:
+            self._end_all()
+
+    def _now(self) -> float:
+        return time.monotonic() - self._start
+
+    def _begin(self, task: _Task, now: float) -> None:
+        step = task.step
+        try:
+            undo = task.do()
+        except _NO_ANSWER:
+            self._must_not_wait_longer(step, "the API server")
+            return
+        self._pending.remove(task)
+        for one in self._begun:
+            if step.ends and one.step.name == step.ends:
+                one.until = now
+        if not step.ends:
+            until = now + step.lasts if step.lasts else float("inf")
+            self._begun.append(_Begun(step, undo, until))
+        logger.info("a step of the script", extra={"fields": {"step": _name(step)}})
+
+    def _end(self, one: _Begun, deadline: float) -> None:
+        try:
+            one.undo()
+        except _NO_ANSWER:
+            if self._now() > deadline:
+                raise
+            return
+        self._begun.remove(one)
+        logger.info("a step of the script is over", extra={"fields": {"step": _name(one.step)}})
+
+    def _end_all(self) -> None:
+        """Undo all, servers first: without them permissions cannot be given back."""
+        deadline = self._now() + self._patience
+        failure: Exception | None = None
+        self._begun.sort(key=lambda one: one.step.kill is None)
+        while self._begun:
+            for one in list(self._begun):
+                try:
+                    self._end(one, deadline)
+                except Exception as error:  # the others are to be undone all the same
+                    failure = error
+                    self._begun.remove(one)
+            if self._begun:
+                time.sleep(_TICK_SECONDS)
+        if failure is not None:
+            raise failure
+
+    def _is_due(self, step: Step, now: float) -> bool:
+        if now < step.at:
+            return False
+        if not step.when or self._stage.conditions[step.when]():
+            return True
+        self._must_not_wait_longer(step, repr(step.when))
+        return False
+
+    def _must_not_wait_longer(self, step: Step, what: str) -> None:
+        if self._now() > step.at + self._patience:
+            raise ActuatorError(
+                f"the script's step {_name(step)} waited {self._patience:g} s for {what} in vain"
+            )
+
+
+def _way_of(step: Step, stage: Stage) -> Callable[[], _Undo]:
+    """What makes it go wrong; what that returns makes it right. The stage has been checked."""
+    if (fault := step.fault) is not None and (proxy := stage.proxy) is not None:
+        return lambda: proxy.inject(fault).remove
+    if (mischief := step.actuator) is not None and (actuator := stage.actuator) is not None:
+        return lambda: actuator.inject(mischief).remove
+    if step.revoke is not None and stage.admin is not None:
+        admin = stage.admin.within(_ADMIN_SECONDS)
+        return partial(_take, Revocation(admin, stage.role, step.revoke))
+    if step.kill is not None and stage.environment is not None:
+        return partial(_kill, stage.environment, step.kill)
+    if step.refuse and stage.proxy is not None:
+        return partial(_refuse, stage.proxy)
+    return lambda: _nothing
+
+
+def _take(revocation: Revocation) -> _Undo:
+    revocation.take()
+    return revocation.give_back
+
+
+def _kill(environment: Environment, server: Server) -> _Undo:
+    kill(environment, server)
+    return partial(restart, environment, server)
+
+
+def _refuse(proxy: FaultProxy) -> _Undo:
+    proxy.go_down()
+    return proxy.come_back
+
+
+def _nothing() -> None:
+    """What a step undoes that ends another one."""
+
+
+def _check(step: Step, stage: Stage) -> None:
+    for needed, there, what in (
+        (step.fault or step.refuse, stage.proxy, "a proxy"),
+        (step.actuator, stage.actuator, "a FaultyActuator"),
+        (step.revoke, stage.admin and stage.role, "an administrator's client and a role"),
+        (step.kill, stage.environment, "an embedded cluster"),
+        (step.when, step.when in stage.conditions, f"the condition {step.when!r}"),
+    ):
+        if needed and not there:
+            raise ConfigurationError(
+                f"the script's step {_name(step)} needs {what}, which is not there"
+            )
+
+
+def _name(step: Step) -> str:
+    return step.name or f"at {step.at:g} s"

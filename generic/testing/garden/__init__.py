@@ -1,0 +1,27 @@
+"""A small double of gardenlet, for drills and tests. It is not Gardener.
+
+It plays the other side of the extension contract: creates the namespace, the Cluster and the
+extension objects of a shoot, asks for operations, migrates, restores and deletes in gardenlet's
+order with its annotations and waits (Gardener documentation, "Extension contract", "Control Plane
+Migration", "Force Deletion").
+"""
+
+from generic.testing.garden.flows import Flow
+from generic.testing.garden.gardenlet import NAMESPACES, Garden, resource_of_manifest
+from generic.testing.garden.readiness import error_of, not_migrated_because, not_ready_because
+from generic.testing.garden.shoot import SHOOT, Shoot
+from generic.testing.garden.state import ExtensionState, ShootState
+
+__all__ = [
+    "NAMESPACES",
+    "SHOOT",
+    "ExtensionState",
+    "Flow",
+    "Garden",
+    "Shoot",
+    "ShootState",
+    "error_of",
+    "not_migrated_because",
+    "not_ready_because",
+    "resource_of_manifest",
+]

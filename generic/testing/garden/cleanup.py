@@ -1,0 +1,113 @@
+"""The objects that gardenlet itself removes from a shoot's namespace, finalizers included.
+
+Only in the namespace of the shoot. Source: gardener `pkg/gardenlet/operation/botanist`
+(managedresources.go, migration.go, etcd.go) and `pkg/gardenlet/controller/shoot/shoot/cleaner.go`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+import attrs
+
+from actuator.errors import NotFound
+from actuator.interface import Client, Resource
+from actuator.meta import Raw
+from generic.kube.finalizers import take_off
+from generic.library.machines import (
+    MACHINE_CLASSES,
+    MACHINE_DEPLOYMENTS,
+    MACHINE_SETS,
+    MACHINES,
+    MC_FINALIZER,
+    MCM_FINALIZER,
+)
+from generic.library.managedresources import MANAGED_RESOURCES
+from generic.reconciler.force_delete import CONFIRM_DELETION
+
+__all__ = ["OWN", "Own"]
+
+_MACHINES = [MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, MACHINE_CLASSES]
+_CONFIGMAPS, _SECRETS = Resource("v1", "configmaps"), Resource("v1", "secrets")
+_ETCDS = Resource("druid.gardener.cloud/v1alpha1", "etcds")
+_OF_CLASSES = "gardener.cloud/purpose=machineclass"
+_OF_CLOUD = "gardener.cloud/purpose=cloudprovider"
+_OF_GARDENLET = "origin=gardener"
+_CONFIRM: Raw = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
+_OF_MCM = frozenset({MCM_FINALIZER, MC_FINALIZER})
+_ALL = frozenset("*")
+
+
+@attrs.frozen(kw_only=True)
+class Own:
+    """Objects that gardenlet deletes itself: `of` these resources, with a label, `which` ones.
+
+    It writes `patch`, deletes, `strips` these finalizers, waits so many seconds for their end.
+    """
+
+    of: Sequence[Resource] = (MANAGED_RESOURCES,)
+    selector: str = ""
+    which: Callable[[Raw], bool] = lambda _obj: True
+    patch: Raw | None = None
+    deletes: bool = True
+    strips: frozenset[str] = frozenset()
+    seconds: float = 30.0
+
+    def act(self, client: Client, namespace: str) -> None:
+        """Does so in the shoot's namespace, without waiting."""
+        for resource, obj in self._objects(client, namespace):
+            meta = obj["metadata"]
+            where, held = (resource, meta["name"], namespace), meta.get("finalizers") or []
+            with suppress(NotFound):
+                if self.patch is not None:
+                    client.patch(*where, self.patch)
+                if self.deletes:
+                    client.delete(*where)
+                if self.strips is _ALL:
+                    client.patch(*where, {"metadata": {"finalizers": None}})
+                elif self.strips & {*held}:
+                    client.patch(*where, take_off(self.strips & {*held}, meta["uid"], held))
+
+    def left(self, client: Client, namespace: str) -> list[str]:
+        """Those that it waits for, with the message of a resource manager."""
+        found = self._objects(client, namespace) if self.seconds else ()
+        return [_described(resource, obj) for resource, obj in found]
+
+    def _objects(self, client: Client, namespace: str) -> Iterator[tuple[Resource, Raw]]:
+        for resource in self.of:
+            with suppress(NotFound):  # the seed has no such kind
+                found = client.list(resource, namespace, label_selector=self.selector)
+                yield from ((resource, obj) for obj in found if self.which(obj))
+
+
+def _described(resource: Resource, obj: Raw) -> str:
+    conditions = (obj.get("status") or {}).get("conditions") or []
+    said = "; ".join(c["message"] for c in conditions if c["type"] == "ResourcesApplied")
+    return f"{resource.plural} {obj['metadata']['name']}{f' ({said})' if said else ''}"
+
+
+def _is_of_shoot(mr: Raw) -> bool:
+    return not mr["spec"].get("class")
+
+
+OWN: Mapping[str, Sequence[Own]] = {
+    "machines": [Own(of=_MACHINES, strips=_ALL)],
+    "kept-machines": [  # the machines themselves stay
+        Own(of=_MACHINES, strips=_OF_MCM, seconds=300.0),
+        Own(of=[_SECRETS], selector=_OF_CLASSES, strips=_OF_MCM),
+        Own(of=[_SECRETS], selector=_OF_CLOUD, strips=_OF_MCM, deletes=False, seconds=0.0),
+    ],
+    "own-managedresources": [Own(selector=_OF_GARDENLET, seconds=600.0)],
+    "kept-managedresources": [
+        Own(selector=_OF_GARDENLET, patch={"spec": {"keepObjects": True}}, seconds=600.0)
+    ],
+    "shoot-managedresources": [Own(which=_is_of_shoot, deletes=False)],  # extensions delete them
+    "managedresources": [  # the resource manager in the seed has to finish those of its class
+        Own(patch={"spec": {"keepObjects": False}}),
+        Own(which=_is_of_shoot, strips=_ALL),
+    ],
+    "etcds": [Own(of=[_ETCDS], patch=_CONFIRM, seconds=300.0)],
+    "configmaps-secrets": [Own(of=[_CONFIGMAPS, _SECRETS], strips=_ALL, seconds=0.0)],
+}
+"""By the names that `order` uses."""

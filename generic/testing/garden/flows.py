@@ -1,0 +1,224 @@
+"""Flow: gardenlet's whole flows for one shoot in one seed; each returns when it is done.
+
+Create, reconcile, hibernate, delete, force-delete, migrate, restore: the order is `order`'s, the
+steps are `Garden`'s, and `cleanup.OWN`'s for the objects that gardenlet deletes itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from actuator.errors import ActuatorError
+from actuator.meta import Kind, Raw
+from generic.kube.clusters import CLUSTERS
+from generic.testing.garden import order
+from generic.testing.garden.cleanup import OWN
+from generic.testing.garden.gardenlet import NAMESPACES, Garden
+from generic.testing.garden.readiness import error_of, not_migrated_because, not_ready_because
+from generic.testing.garden.shoot import Shoot
+from generic.testing.garden.state import ShootState, collect, put_back, put_back_resources
+
+__all__ = ["Flow"]
+
+_POLL = 0.2
+_DELETED = 300.0
+_NAMESPACE_DELETED = 900.0
+_LAST = {"cluster": CLUSTERS, "namespace": NAMESPACES}
+
+
+class Flow:
+    """What gardenlet does for one shoot, from beginning to end.
+
+    `kinds` are those that extensions serve in this seed. A wait ends after gardenlet's own time,
+    or after `patience` seconds if that is less, with an ActuatorError that says what is missing.
+    """
+
+    def __init__(
+        self, garden: Garden, shoot: Shoot, kinds: Sequence[Kind], *, patience: float = _DELETED
+    ) -> None:
+        self._garden = garden
+        self._client = garden.client
+        self._shoot = shoot
+        self._kinds = kinds
+        self._moving = [kind for kind in kinds if kind.migratable]
+        self._patience = patience
+        self._sync = partial(garden.sync, shoot)
+
+    def create(self, manifests: Sequence[Raw]) -> None:
+        """Namespace, Cluster, then all objects, stage by stage, until they are ready."""
+        self._garden.create_namespace(self._shoot)
+        self.reconcile(manifests, type="Create")
+
+    def reconcile(
+        self, manifests: Sequence[Raw], *, type: str = "Reconcile", hibernated: bool = False
+    ) -> None:
+        """Asks for all objects, stage by stage, until they are ready; creates the missing ones.
+
+        Also a retry after an error, and a shoot that wakes up. `hibernated`: the shoot goes to
+        sleep; its DNSRecords are deleted in the end.
+        """
+        self._sync(type, spec={"hibernation": {"enabled": hibernated}})
+        self._deploy_others(manifests)
+        asleep = order.ASLEEP[0] if hibernated else frozenset()
+        awake = [kind for kind in self._kinds if kind.name not in asleep]
+        for kinds in order.in_stages(order.CREATION, awake):
+            self._deploy(kinds, manifests, "reconcile")
+            self._wait(kinds, not_ready_because)
+        self._go([asleep], self._kinds)
+        self._sync(type, "Succeeded", status={"isHibernated": hibernated})
+
+    def delete(self, manifests: Sequence[Raw] = ()) -> None:
+        """The normal deletion, or its retry: objects stage by stage, namespace, Cluster.
+
+        With `manifests` the control plane is deployed first, and DNSRecords of a sleeping shoot.
+        """
+        self._garden.mark_deleted(self._shoot)
+        self._go(order.DELETION[:1], self._kinds)
+        self._redeploy(manifests)
+        self._go(order.DELETION[1:], self._kinds)
+
+    def force_delete(self) -> None:
+        """The forced one: nearly everything at once, with finalizers that hold the namespace.
+
+        Kinds that have no part in it are still there afterwards; see `delete_afterwards`.
+        """
+        self._garden.mark_deleted(self._shoot)
+        self._go(order.FORCED[:1], self._kinds, force=True)
+        self._garden.force(self._shoot)
+        self._go(order.FORCED[1:], self._kinds, force=True)
+
+    def clear(self) -> None:
+        """A force deletion without kinds; the namespace may take some seconds longer."""
+        self._go(order.FORCED[:-1], ())
+        self._garden.finish(self._shoot, [NAMESPACES])
+
+    def delete_afterwards(self) -> None:
+        """What a force deletion leaves to the garden is deleted normally."""
+        self._go(order.AFTERWARDS, self._kinds)
+
+    def part(self) -> None:
+        """Deletes what cannot migrate, before anything else does; a seed's own objects stay."""
+        gone = [k for k in self._kinds if k not in self._moving and k.name not in order.STAYS]
+        self._go(order.STAYING, gone)
+
+    def begin_migration(self) -> ShootState:
+        """Migrates the first stage; returns what the other seed needs."""
+        self._sync("Migrate")
+        self.part()
+        self._migrate(order.MIGRATION[0])
+        return collect(self._garden, self._shoot, self._moving)
+
+    def migrate(self) -> ShootState:
+        """Hands all objects over and deletes them in this seed; returns what the other needs."""
+        state = self.begin_migration()
+        for stage, deletion in zip(order.MIGRATION, order.MIGRATED, strict=True):
+            if stage is not order.MIGRATION[0]:
+                self._migrate(stage)
+            self._go(deletion, self._moving)
+        return state
+
+    def restore(self, manifests: Sequence[Raw], state: ShootState) -> None:
+        """Creates the shoot in this seed from what another seed knew, until all is ready."""
+        self._garden.create_namespace(self._shoot)
+        self._sync("Restore")
+        put_back_resources(self._client, self._shoot, state)
+        self._deploy_others(manifests)
+        for kinds in order.in_stages(order.CREATION, self._moving):
+            self._deploy(kinds, manifests, "wait-for-state")
+            for kind, obj in self._objects(kinds):
+                put_back(self._client, kind, obj, state.of(kind.name, obj["metadata"]["name"]))
+            self._ask(kinds, "restore")
+            self._wait(kinds, not_ready_because)
+        self._sync("Restore", "Succeeded")
+
+    def _deploy_others(self, manifests: Iterable[Raw]) -> None:
+        served = {kind.name for kind in self._kinds}
+        for manifest in manifests:
+            if manifest["kind"] not in served:
+                self._garden.deploy(manifest)
+
+    def _deploy(self, kinds: Iterable[Kind], manifests: Iterable[Raw], operation: str) -> None:
+        names = {kind.name for kind in kinds}
+        for manifest in manifests:
+            if manifest["kind"] in names:
+                self._garden.deploy(manifest, operation)
+
+    def _ask(self, kinds: Iterable[Kind], operation: str) -> None:
+        for kind, obj in self._objects(kinds):
+            meta = obj["metadata"]
+            self._garden.ask(kind, meta.get("namespace", ""), meta["name"], operation)
+
+    def _redeploy(self, manifests: Sequence[Raw]) -> None:
+        """Wakes the control plane, unless it was never complete or its deletion has begun."""
+        there = [(kind.name, obj) for kind, obj in self._objects(self._kinds)]
+        planes = [obj["metadata"] for name, obj in there if name == "ControlPlane"]
+        networks = [obj.get("status") or {} for name, obj in there if name == "Infrastructure"]
+        complete = all("providerStatus" in status for status in networks)
+        if planes and complete and not any("deletionTimestamp" in meta for meta in planes):
+            for kinds in order.in_stages(order.REDEPLOYED, self._kinds):
+                self._deploy(kinds, manifests, "reconcile")
+                self._wait(kinds, not_ready_because)
+
+    def _migrate(self, stage: frozenset[str]) -> None:
+        kinds = next(order.in_stages([stage], self._moving), [])
+        self._ask(kinds, "migrate")
+        self._wait([k for k in kinds if k.name not in order.NOT_AWAITED], not_migrated_because)
+
+    def _go(self, stages: order.Stages, kinds: Sequence[Kind], *, force: bool = False) -> None:
+        """Deletes the objects of the kinds and gardenlet's own, stage by stage."""
+        seed = (self._client, self._shoot.technical_id)
+        for stage in stages:
+            found = next(order.in_stages([stage], kinds), [])
+            for kind, obj in self._objects(found):
+                meta = obj["metadata"]
+                self._garden.delete(kind, meta.get("namespace", ""), meta["name"], force=force)
+            own = [one for name in sorted(stage & OWN.keys()) for one in OWN[name]]
+            for one in own:
+                one.act(*seed)
+            self._wait(found, _still_there)
+            for one in own:
+                self._until(partial(one.left, *seed), one.seconds)
+            self._garden.finish(self._shoot, [_LAST[name] for name in stage & _LAST.keys()])
+            if "namespace" in stage:
+                self._until(self._namespace_left, _NAMESPACE_DELETED)
+
+    def _objects(self, kinds: Iterable[Kind]) -> list[tuple[Kind, Raw]]:
+        return [(kind, obj) for kind in kinds for obj in self._garden.objects(kind, self._shoot)]
+
+    def _wait(self, kinds: Sequence[Kind], missing: Callable[[Raw], str | None]) -> None:
+        """Until nothing is missing from any object of these kinds."""
+
+        def problems() -> list[str]:
+            return [
+                f"{kind.name} {obj['metadata']['name']}: {problem}"
+                for kind, obj in self._objects(kinds)
+                if (problem := missing(obj)) is not None
+            ]
+
+        self._until(problems, max(map(order.seconds, kinds), default=0.0))
+
+    def _namespace_left(self) -> list[str]:
+        name = self._shoot.technical_id
+        found = self._client.list(NAMESPACES, label_selector=f"kubernetes.io/metadata.name={name}")
+        return [f"Namespace {name} is still there" for _ in found]
+
+    def _until(self, problems: Callable[[], Sequence[str]], seconds: float) -> None:
+        limit = min(seconds, self._patience)
+        deadline = time.monotonic() + limit
+        while left := problems():
+            if time.monotonic() > deadline:
+                raise ActuatorError(
+                    f"shoot {self._shoot.name}: after {limit:.0f} s still waiting for "
+                    f"{'; '.join(left)}"
+                )
+            time.sleep(_POLL)
+
+
+def _still_there(obj: Raw) -> str:
+    error = error_of(obj)
+    if error is None:
+        return "still there"
+    codes = f" ({', '.join(error['codes'])})" if error.get("codes") else ""
+    return f"still there: {error.get('description')}{codes}"

@@ -1,0 +1,178 @@
+"""Garden: the single steps that gardenlet takes in one seed, for one shoot after another.
+
+Flows are made of these steps (`flows`), and drills take them for many shoots at a time. It works
+with administrator rights and touches only what it created.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from actuator.cluster import FORCE_DELETION, Cluster
+from actuator.errors import AlreadyExists, NotFound
+from actuator.interface import Client, Resource, resource_of
+from actuator.meta import ForceSource, Kind, Raw, format_time
+from generic.controller.predicates import OPERATION, TIMESTAMP
+from generic.kube.clock import SystemClock
+from generic.kube.clusters import CLUSTERS
+from generic.reconciler.force_delete import CONFIRM_DELETION
+from generic.testing.garden.order import HANDED_ON, ON_REQUEST
+from generic.testing.garden.readiness import not_ready_because
+from generic.testing.garden.shoot import SHOOT, Shoot
+
+__all__ = ["NAMESPACES", "Garden", "resource_of_manifest"]
+
+NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+
+
+class Garden:
+    """What gardenlet does for a shoot, in one seed."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self._clock = SystemClock()
+
+    def create_namespace(self, shoot: Shoot) -> None:
+        """Creates the shoot's namespace and its Cluster. Raises AlreadyExists."""
+        labels = {**shoot.labels, "gardener.cloud/role": "shoot"}
+        namespace = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": shoot.technical_id, "labels": labels},
+        }
+        self.client.create(NAMESPACES, namespace)
+        self.client.create(CLUSTERS, shoot.cluster())
+
+    def sync(self, shoot: Shoot, type: str, state: str = "Processing", **changes: Raw) -> None:
+        """Writes the shoot into the Cluster, as gardenlet does before it acts, and when it failed.
+
+        `type`, `state`: the shoot's last operation; type "": as before. `changes` are merged into
+        the shoot's metadata, spec and status. A Cluster that is gone is fine.
+        """
+        operation = {"type": type, "state": state} if type else {"state": state}
+        status = {**changes.get("status", {}), "lastOperation": operation}
+        patch = {"spec": {"shoot": {**changes, "status": status}}}
+        with suppress(NotFound):
+            self.client.patch(CLUSTERS, shoot.technical_id, "", patch)
+
+    def deploy(self, manifest: Raw, operation: str = "reconcile") -> Raw:
+        """Creates an object and returns it; an extension object is asked for the operation.
+
+        Where the kind takes over another's providerStatus, that is filled in. One that is there
+        is only asked, and not for a reconciliation if it is ready and in `order.ON_REQUEST`.
+        """
+        resource = resource_of_manifest(manifest)
+        if resource.group == Cluster.KIND.group:
+            annotations = manifest["metadata"].get("annotations") or {}
+            meta = {
+                **manifest["metadata"],
+                "annotations": {**annotations, **self._request(operation)},
+            }
+            manifest = {**self.complete(manifest), "metadata": meta}
+        try:
+            return self.client.create(resource, manifest)
+        except AlreadyExists:
+            return self._ask_again(resource, manifest, operation)
+
+    def _ask_again(self, resource: Resource, manifest: Raw, operation: str) -> Raw:
+        meta = manifest["metadata"]
+        where = (resource, meta["name"], meta.get("namespace", ""))
+        found = self.client.get(*where)
+        rests = operation == "reconcile" and manifest["kind"] in ON_REQUEST
+        if resource.group != Cluster.KIND.group or (rests and not_ready_because(found) is None):
+            return found
+        patch = {"metadata": {"annotations": meta["annotations"]}, "spec": manifest["spec"]}
+        return self.client.patch(*where, patch)
+
+    def complete(self, manifest: Raw) -> Raw:
+        """The same, and in its spec the providerStatus that the kind is told, if there is one."""
+        handed_on = self._handed_on(manifest)
+        return {**manifest, "spec": {**manifest["spec"], **handed_on}} if handed_on else manifest
+
+    def ask(self, kind: Kind, namespace: str, name: str, operation: str) -> None:
+        """Asks for an operation: reconcile, migrate or restore."""
+        patch = {"metadata": {"annotations": self._request(operation)}}
+        self.client.patch(resource_of(kind), name, namespace, patch)
+
+    def delete(self, kind: Kind, namespace: str, name: str, *, force: bool = False) -> None:
+        """Confirms and asks for the deletion of an extension object; gone already is fine.
+
+        `force`: the user confirmed a force deletion; kinds that carry that themselves, like
+        Bastion, are told. The others read it in the Cluster.
+        """
+        annotations = {CONFIRM_DELETION: "true", TIMESTAMP: self._timestamp()}
+        if force and kind.force_from in (ForceSource.OBJECT, ForceSource.OBJECT_LITERAL):
+            annotations[FORCE_DELETION] = "true"
+        resource = resource_of(kind)
+        try:
+            patch = {"metadata": {"annotations": annotations}}
+            self.client.patch(resource, name, namespace, patch)
+            self.client.delete(resource, name, namespace)
+        except NotFound:
+            pass
+
+    def objects(self, kind: Kind, shoot: Shoot) -> list[Raw]:
+        """The shoot's objects of a kind; those of no namespace are found by their label.
+
+        A kind that the seed does not have has none: what cannot be is gone.
+        """
+        resource = resource_of(kind)
+        try:
+            if kind.namespaced:
+                return self.client.list(resource, shoot.technical_id)
+            return self.client.list(resource, label_selector=f"{SHOOT}={shoot.technical_id}")
+        except NotFound:
+            return []
+
+    def mark_deleted(self, shoot: Shoot, annotations: Mapping[str, str] = {}) -> None:
+        """The shoot has a deletionTimestamp from now on, and these annotations."""
+        now = format_time(self._clock.now())
+        meta: Raw = {"deletionTimestamp": now, "annotations": dict(annotations)}
+        self.sync(shoot, "Delete", metadata=meta)
+
+    def force(self, shoot: Shoot, value: str = "true") -> None:
+        """The user confirmed force deletion; gardenlet re-syncs the Cluster."""
+        self.mark_deleted(shoot, {FORCE_DELETION: value})
+
+    def finish(self, shoot: Shoot, of: Sequence[Resource] = (CLUSTERS, NAMESPACES)) -> None:
+        """The last steps of a force deletion: the Cluster, then the namespace."""
+        for resource in of:
+            with suppress(NotFound):
+                self.client.delete(resource, shoot.technical_id)
+
+    def _handed_on(self, manifest: Raw) -> Raw:
+        """The providerStatus that a kind is told, where the other object is there and has one."""
+        giver, field = HANDED_ON.get(manifest["kind"], ("", ""))
+        if not giver or field in manifest["spec"]:
+            return {}
+        namespace = manifest["metadata"].get("namespace", "")
+        resource = Resource(manifest["apiVersion"], f"{giver.lower()}s", bool(namespace))
+        name = manifest["spec"].get("bucketName")
+        with suppress(NotFound):  # the seed has no such kind, or no such bucket
+            one = [] if name is None else [self.client.get(resource, name, namespace)]
+            for obj in one or self.client.list(resource, namespace):
+                status = (obj.get("status") or {}).get("providerStatus")
+                if status is not None:
+                    return {field: status}
+        return {}
+
+    def _request(self, operation: str) -> dict[str, str]:
+        return {OPERATION: operation, TIMESTAMP: self._timestamp()}
+
+    def _timestamp(self) -> str:
+        return self._clock.now().isoformat().replace("+00:00", "Z")
+
+
+def resource_of_manifest(manifest: Raw) -> Resource:
+    """Where an object of a manifest lives, by the naming that Kubernetes' kinds follow."""
+    kind = str(manifest["kind"]).lower()
+    if kind.endswith(("s", "x", "ch")):
+        plural = f"{kind}es"
+    elif kind.endswith("y") and kind[-2] not in "aeiou":
+        plural = f"{kind[:-1]}ies"
+    else:
+        plural = f"{kind}s"
+    return Resource(
+        manifest["apiVersion"], plural, namespaced=bool(manifest["metadata"].get("namespace"))
+    )

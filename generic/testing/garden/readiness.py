@@ -1,0 +1,72 @@
+"""What gardenlet thinks of an object it waits for: ready, migrated, or why not yet. Pure.
+
+Source: gardener `pkg/extensions/customresources.go` and `pkg/utils/kubernetes/health`. Kinds
+outside Gardener, which report by a condition Ready, are read in the same way.
+"""
+
+from __future__ import annotations
+
+from actuator.meta import LastOperationState, LastOperationType, Raw, parse_time
+from generic.controller.predicates import OPERATION, TIMESTAMP
+from generic.reconciler.status import READY
+
+__all__ = ["error_of", "not_migrated_because", "not_ready_because"]
+
+_AT_WORK = frozenset({"Reconciling", "Deleting"})
+
+
+def error_of(obj: Raw) -> Raw | None:
+    """What the object says went wrong, description and codes; None when it says nothing."""
+    status = obj.get("status") or {}
+    if error := status.get("lastError"):
+        return dict(error)
+    ready = _ready(status)
+    if ready is None or ready["status"] != "False" or ready["reason"] in _AT_WORK:
+        return None
+    return {"description": ready["message"], "codes": ready.get("codes") or []}
+
+
+def _ready(status: Raw) -> Raw | None:
+    return next((c for c in status.get("conditions") or [] if c["type"] == READY), None)
+
+
+def not_ready_because(obj: Raw) -> str | None:
+    """Why gardenlet would not call the object ready yet; None when it would."""
+    meta, status = obj["metadata"], obj.get("status") or {}
+    annotations = meta.get("annotations") or {}
+    operation = status.get("lastOperation")
+    if error := error_of(obj):
+        return f"error: {error.get('description')}"
+    if status.get("observedGeneration") != meta.get("generation"):
+        return "observed generation outdated"
+    if OPERATION in annotations:
+        return f"operation {annotations[OPERATION]!r} is not yet picked up"
+    if not operation and (ready := _ready(status)):
+        return None if ready["status"] == "True" else f"not ready: {ready['message']}"
+    if not operation:
+        return "no last operation yet"
+    if operation.get("state") != "Succeeded":
+        return f"last operation is {operation.get('state')}"
+    return _is_outdated(annotations.get(TIMESTAMP), operation)
+
+
+def _is_outdated(asked: str | None, operation: Raw) -> str | None:
+    """Whether the request is younger than the last operation; whole seconds are compared."""
+    if asked is None:
+        return None
+    try:
+        wanted = parse_time(asked).replace(microsecond=0)
+        outdated = wanted > parse_time(operation["lastUpdateTime"])
+    except ValueError as error:
+        return f"a timestamp cannot be read: {error}"
+    return "last operation is older than the request" if outdated else None
+
+
+def not_migrated_because(obj: Raw) -> str | None:
+    """Why gardenlet would not let the object go to another seed yet; None when it would."""
+    operation = (obj.get("status") or {}).get("lastOperation") or {}
+    done = (LastOperationType.MIGRATE, LastOperationState.SUCCEEDED)
+    if (operation.get("type"), operation.get("state")) == done:
+        return None
+    said = f"{operation.get('type')} is {operation.get('state')}" if operation else "none yet"
+    return f"last operation: {said}"

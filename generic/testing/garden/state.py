@@ -1,0 +1,147 @@
+"""ShootState: what a shoot's extensions take along to another seed, and how it gets there.
+
+Source: gardener `pkg/utils/gardener/shootstate` and `pkg/extensions/customresources.go`
+(RestoreExtensionWithDeployFunction). Garden resources and secrets of gardenlet itself are left
+out: extensions have no part in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import attrs
+
+from actuator.errors import ActuatorError, AlreadyExists, NotFound
+from actuator.interface import Client, resource_of
+from actuator.meta import Kind, Raw
+from generic.library.machines import DEPLOYMENT_NAME, MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES
+from generic.testing.garden.gardenlet import Garden, resource_of_manifest
+from generic.testing.garden.shoot import Shoot
+
+__all__ = ["ExtensionState", "ShootState", "collect", "put_back", "put_back_resources"]
+
+
+@attrs.frozen(kw_only=True)
+class ExtensionState:
+    """What one extension object said in status.state and status.resources."""
+
+    kind: str
+    name: str
+    state: Raw | None = None
+    resources: Sequence[Raw] = ()
+
+
+@attrs.frozen(kw_only=True)
+class ShootState:
+    """All of a shoot; `resources` are the objects that the extensions refer to."""
+
+    extensions: Sequence[ExtensionState] = ()
+    resources: Sequence[Raw] = ()
+
+    def of(self, kind: str, name: str) -> ExtensionState:
+        """That of one object; an empty one where there is none."""
+        empty = ExtensionState(kind=kind, name=name)
+        return next((e for e in self.extensions if (e.kind, e.name) == (kind, name)), empty)
+
+
+def collect(garden: Garden, shoot: Shoot, kinds: Iterable[Kind]) -> ShootState:
+    """The state of all objects that are not being deleted.
+
+    Raises ActuatorError where an object refers to something that does not exist, and where an
+    extension filled in the state of a Worker: both make gardenlet's ShootState fail.
+    """
+    extensions = [
+        _extension_state(garden, shoot, kind, obj)
+        for kind in kinds
+        if kind.migratable
+        for obj in garden.objects(kind, shoot)
+        if obj["metadata"].get("deletionTimestamp") is None
+    ]
+    found: dict[tuple[str, str], Raw] = {}
+    for extension in extensions:
+        for reference in extension.resources:
+            ref = reference["resourceRef"]
+            found[ref["kind"], ref["name"]] = _referenced(garden.client, shoot, extension, ref)
+    return ShootState(extensions=extensions, resources=list(found.values()))
+
+
+def put_back_resources(client: Client, shoot: Shoot, state: ShootState) -> None:
+    """Creates the referenced objects in the shoot's namespace; those that are there stay."""
+    for resource in state.resources:
+        meta = {**resource["metadata"], "namespace": shoot.technical_id}
+        try:
+            client.create(resource_of_manifest(resource), {**resource, "metadata": meta})
+        except AlreadyExists:
+            continue
+
+
+def put_back(client: Client, kind: Kind, obj: Raw, state: ExtensionState) -> None:
+    """Fills in status.state and status.resources, if the object has no state yet."""
+    status = obj.get("status") or {}
+    wanted: Raw = {}
+    if state.state is not None and status.get("state") is None:
+        wanted["state"] = state.state
+    if state.resources and not status.get("resources"):
+        wanted["resources"] = list(state.resources)
+    if wanted:
+        meta = obj["metadata"]
+        where = (resource_of(kind), meta["name"], meta.get("namespace", ""))
+        client.patch(*where, {"status": wanted}, subresource="status")
+
+
+def _extension_state(garden: Garden, shoot: Shoot, kind: Kind, obj: Raw) -> ExtensionState:
+    status, name = obj.get("status") or {}, obj["metadata"]["name"]
+    state = status.get("state")
+    if kind.name == "Worker":
+        if state is not None:
+            raise ActuatorError(
+                f"Worker {shoot.technical_id}/{name}: status.state is set, but gardenlet writes "
+                "the state of machines itself; leave it alone"
+            )
+        state = _machine_state(garden.client, shoot.technical_id)
+    resources = status.get("resources") or []
+    return ExtensionState(kind=kind.name, name=name, state=state, resources=resources)
+
+
+def _referenced(client: Client, shoot: Shoot, extension: ExtensionState, ref: Raw) -> Raw:
+    """The object itself, without what the API server adds."""
+    resource = resource_of_manifest({**ref, "metadata": {"namespace": shoot.technical_id}})
+    try:
+        found = client.get(resource, ref["name"], shoot.technical_id)
+    except NotFound:
+        raise ActuatorError(
+            f"{extension.kind} {shoot.technical_id}/{extension.name}: status.resources names "
+            f"{ref['kind']} {ref['name']}, which does not exist; keep it, or take it off the list"
+        ) from None
+    return {**_bare(found), "apiVersion": ref["apiVersion"], "kind": ref["kind"]}
+
+
+def _bare(obj: Raw) -> Raw:
+    kept = ("name", "namespace", "labels", "annotations")
+    meta = {key: value for key, value in obj["metadata"].items() if key in kept}
+    return {**{k: v for k, v in obj.items() if k != "status"}, "metadata": meta}
+
+
+def _machine_state(client: Client, namespace: str) -> Raw | None:
+    """Each machine deployment with its sets and machines (MachineState of the shootstate)."""
+    try:
+        deployments = client.list(MACHINE_DEPLOYMENTS, namespace)
+        sets = client.list(MACHINE_SETS, namespace)
+        machines = client.list(MACHINES, namespace)
+    except NotFound:  # the seed has no such kind
+        return None
+    states: Raw = {}
+    for deployment in deployments:
+        name = deployment["metadata"]["name"]
+        states[name] = {
+            "replicas": deployment["spec"].get("replicas", 0),
+            "machineSets": list(_belonging(name, sets)),
+            "machines": list(_belonging(name, machines)),
+        }
+    return {"machineDeployments": states} if states else None
+
+
+def _belonging(deployment: str, objects: Iterable[Raw]) -> Iterator[Raw]:
+    for obj in objects:
+        if (obj["metadata"].get("labels") or {}).get(DEPLOYMENT_NAME) == deployment:
+            yield _bare(obj)

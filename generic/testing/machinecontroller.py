@@ -1,0 +1,283 @@
+"""MachineController: a small double of the machine-controller-manager, for drills and tests.
+
+Deployments become sets, sets become machines, machines are available at once and cost nothing:
+there is no cloud behind them. It sets the real controller's finalizers and removes them in its
+order: machines, sets, deployments, then classes and their Secrets. It polls all objects several
+times a second, without watch, cache, drain or surge. Old machines are deleted when the new ones
+exist. In-place updates go through the real controller's conditions, one step per polling: an old
+machine becomes a candidate, is selected, and is then transferred to the new set. The label
+`SELECTED` on a Machine stands for the user's label on its Node, which a seed does not have
+(machine-controller-manager documentation, "Design"; pkg/controller/deployment_inplace.go).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Collection
+from contextlib import suppress
+from typing import Any
+
+from actuator.codec import decode, encode
+from actuator.errors import AlreadyExists, NotFound
+from actuator.interface import Client, Resource
+from actuator.meta import ObjectMeta, OwnerReference, Raw
+from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
+from generic.library.machines import (
+    DEPLOYMENT_NAME,
+    MACHINE_CLASSES,
+    MACHINE_DEPLOYMENTS,
+    MACHINE_KINDS,
+    MACHINE_SETS,
+    MACHINES,
+    MC_FINALIZER,
+    MCM_FINALIZER,
+)
+
+__all__ = ["SELECTED", "MachineController"]
+
+SELECTED = "node.machine.sapcloud.io/selected-for-update"
+"""Label of a machine that the user selects for its update in place."""
+
+_UPDATE, _CANDIDATE, _CHOSEN = "InPlaceUpdate", "CandidateForUpdate", "SelectedForUpdate"
+_SECRETS = Resource("v1", "secrets")
+_KINDS = {cls.KIND.plural: cls.KIND.name for cls in MACHINE_KINDS}
+
+
+class MachineController:
+    """Serves the machine objects of one namespace, look by look (`generic.testing.looking`).
+
+    `client` needs an administrator's rights. While `enabled` is False it does nothing at all,
+    like one that is scaled down. What fails is tried again at the next look.
+    """
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._enabled = True
+        self._one_look = threading.Lock()
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it does anything; setting it waits for the look that is going on."""
+        return self._enabled
+
+    @enabled.setter
+    def enabled(self, enabled: bool) -> None:
+        with self._one_look:
+            self._enabled = enabled
+
+    def look(self) -> None:
+        """One look at everything. Raises ApiError."""
+        with self._one_look:
+            if self._enabled:
+                self._look()
+
+    def _look(self) -> None:
+        for machine in self._list(MACHINES):
+            self._serve_machine(machine)
+        for one in self._list(MACHINE_SETS):
+            self._serve_set(one)
+        for deployment in self._list(MACHINE_DEPLOYMENTS):
+            self._serve_deployment(deployment)
+        self._serve_classes()
+
+    def _serve_machine(self, machine: Raw) -> None:
+        if _is_deleting(machine):
+            self._release(MACHINES, machine, [MC_FINALIZER])
+            return
+        self._hold(MACHINES, machine, MC_FINALIZER)
+        phase = ((machine.get("status") or {}).get("currentStatus") or {}).get("phase")
+        if phase is None:
+            self._say(MACHINES, machine, {"currentStatus": {"phase": "Running"}})
+
+    def _serve_set(self, one: Raw) -> None:
+        mine = [m for m in self._list(MACHINES) if _same(m, one)]
+        wanted = 0 if _is_deleting(one) else one["spec"].get("replicas", 0)
+        if _is_deleting(one) and not mine:
+            self._release(MACHINE_SETS, one, [MCM_FINALIZER])
+            return
+        if not _is_deleting(one):
+            self._hold(MACHINE_SETS, one, MCM_FINALIZER)
+        for machine in mine[wanted:]:
+            self._delete(MACHINES, machine)
+        taken = {machine["metadata"]["name"] for machine in mine}
+        free = (n for i in range(wanted + len(mine)) if (n := f"{_name(one)}-{i}") not in taken)
+        for name, _ in zip(free, range(wanted - len(mine)), strict=False):
+            self._create(MACHINES, name, one["spec"]["template"], [MC_FINALIZER], one)
+        status = {"replicas": len(mine), "availableReplicas": len(mine)}
+        self._say(MACHINE_SETS, one, status)
+
+    def _serve_deployment(self, deployment: Raw) -> None:
+        sets = [s for s in self._list(MACHINE_SETS) if _deployment_of(s) == _name(deployment)]
+        if _is_deleting(deployment):
+            for one in sets:
+                self._delete(MACHINE_SETS, one)
+            if not sets:
+                self._release(MACHINE_DEPLOYMENTS, deployment, [MCM_FINALIZER])
+            return
+        self._hold(MACHINE_DEPLOYMENTS, deployment, MCM_FINALIZER)
+        spec = deployment["spec"]
+        template, replicas = spec["template"], spec.get("replicas", 0)
+        new = [s for s in sets if _class_of(s["spec"]["template"]) == _class_of(template)]
+        old = [s for s in sets if s not in new]
+        in_place = (spec.get("strategy") or {}).get("inPlaceUpdate")
+        if not new:
+            self._create_set(deployment, 0 if old and in_place else replicas)
+            return
+        available = _count(new[0])
+        if in_place:
+            self._update_in_place(new[0], old, replicas, in_place["orchestrationType"] == "Manual")
+        else:
+            self._scale(new[0], replicas)
+            for one in old if available >= replicas else ():
+                self._scale(one, 0)
+        total = sum(map(_count, sets))
+        self._report(deployment, replicas, available, total)
+
+    def _update_in_place(self, new: Raw, old: list[Raw], replicas: int, manual: bool) -> None:
+        """Advance the update of each old machine by one step; the sets keep what they own."""
+        room = replicas
+        for one in old:
+            mine = [m for m in self._list(MACHINES) if _same(m, one)]
+            kept = [machine for machine in mine if not self._transferred(machine, new, manual)]
+            self._scale(one, min(len(kept), room))
+            room -= min(len(kept), room)
+        self._scale(new, room)
+
+    def _transferred(self, machine: Raw, new: Raw, manual: bool) -> bool:
+        conditions = (machine.get("status") or {}).get("conditions") or []
+        reason = next((c["reason"] for c in conditions if c["type"] == _UPDATE), None)
+        meta = machine["metadata"]
+        if reason == _CHOSEN:
+            patch = {"labels": {SELECTED: None}, "ownerReferences": _owned_by(new)}
+            self._client.patch(MACHINES, meta["name"], self._namespace, {"metadata": patch})
+            self._say(MACHINES, machine, {"conditions": []})
+            return True
+        if reason is None:
+            self._say(MACHINES, machine, {"conditions": [_condition(_UPDATE, "True", _CANDIDATE)]})
+        elif not manual or SELECTED in (meta.get("labels") or {}):
+            self._say(MACHINES, machine, {"conditions": [_condition(_UPDATE, "True", _CHOSEN)]})
+        return False
+
+    def _report(self, deployment: Raw, replicas: int, updated: int, total: int) -> None:
+        enough = "True" if total >= replicas else "False"
+        status = {
+            "observedGeneration": deployment["metadata"]["generation"],
+            "replicas": total,
+            "updatedReplicas": updated,
+            "availableReplicas": total,
+            "unavailableReplicas": max(0, replicas - total),
+            "conditions": [_condition("Available", enough)],
+        }
+        self._say(MACHINE_DEPLOYMENTS, deployment, status)
+
+    def _serve_classes(self) -> None:
+        """Classes and Secrets are held while a machine, or a class, needs them."""
+        used = {_class_of(m) for m in self._list(MACHINES)}
+        needed: set[tuple[str, str]] = set()
+        for one in self._list(MACHINE_CLASSES):
+            if not _is_deleting(one):
+                self._hold(MACHINE_CLASSES, one, MCM_FINALIZER)
+            elif _name(one) not in used:
+                self._release(MACHINE_CLASSES, one, [MCM_FINALIZER, MC_FINALIZER])
+                continue
+            references = [one.get("secretRef"), one.get("credentialsSecretRef")]
+            needed |= {(ref["namespace"], ref["name"]) for ref in references if ref}
+        for secret in self._list(_SECRETS):
+            if (self._namespace, _name(secret)) not in needed:
+                self._release(_SECRETS, secret, [MCM_FINALIZER, MC_FINALIZER])
+            elif not _is_deleting(secret):
+                self._hold(_SECRETS, secret, MCM_FINALIZER)
+
+    def _create_set(self, deployment: Raw, replicas: int) -> None:
+        template = deployment["spec"]["template"]
+        digest = hashlib.sha256(_class_of(template).encode()).hexdigest()[:5]
+        spec = {"replicas": replicas, "template": template}
+        name, labels = f"{_name(deployment)}-{digest}", template["metadata"]["labels"]
+        manifest = {"metadata": {"labels": labels}, "spec": spec}
+        self._create(MACHINE_SETS, name, manifest, [MCM_FINALIZER], deployment)
+
+    def _scale(self, one: Raw, replicas: int) -> None:
+        if one["spec"].get("replicas", 0) != replicas and not _is_deleting(one):
+            patch = {"spec": {"replicas": replicas}}
+            with suppress(NotFound):
+                self._client.patch(MACHINE_SETS, _name(one), self._namespace, patch)
+
+    def _create(
+        self, resource: Resource, name: str, like: Raw, finalizers: list[str], owner: Raw
+    ) -> None:
+        meta: Raw = {"name": name, "namespace": self._namespace, "finalizers": finalizers}
+        meta["ownerReferences"] = _owned_by(owner)
+        meta["labels"] = like["metadata"]["labels"]
+        manifest = {"apiVersion": resource.api_version, "kind": _KINDS[resource.plural]}
+        with suppress(AlreadyExists):
+            self._client.create(resource, {**manifest, "metadata": meta, "spec": like["spec"]})
+
+    def _list(self, resource: Resource) -> list[Raw]:
+        return self._client.list(resource, self._namespace)
+
+    def _delete(self, resource: Resource, obj: Raw) -> None:
+        if not _is_deleting(obj):
+            with suppress(NotFound):
+                self._client.delete(resource, _name(obj), self._namespace)
+
+    def _hold(self, resource: Resource, obj: Raw, finalizer: str) -> None:
+        meta = decode(ObjectMeta, obj["metadata"])
+        if finalizer not in meta.finalizers:
+            self._patch(resource, obj, put_on(finalizer, meta.uid, meta.finalizers))
+
+    def _release(self, resource: Resource, obj: Raw, finalizers: Collection[str]) -> None:
+        meta = decode(ObjectMeta, obj["metadata"])
+        if not set(finalizers).isdisjoint(meta.finalizers):
+            self._patch(resource, obj, take_off(finalizers, meta.uid, meta.finalizers))
+
+    def _patch(self, resource: Resource, obj: Raw, patch: list[Raw]) -> None:
+        with suppress(NotFound, Stale):
+            patch_tested(self._client, resource, _name(obj), self._namespace, patch)
+
+    def _say(self, resource: Resource, obj: Raw, status: Raw) -> None:
+        told = obj.get("status") or {}
+        if any(told.get(key) != value for key, value in status.items()):
+            with suppress(NotFound):
+                where = (resource, _name(obj), self._namespace)
+                self._client.patch(*where, {"status": status}, subresource="status")
+
+
+def _name(obj: Raw) -> str:
+    return str(obj["metadata"]["name"])
+
+
+def _is_deleting(obj: Raw) -> bool:
+    return obj["metadata"].get("deletionTimestamp") is not None
+
+
+def _deployment_of(obj: Raw) -> str:
+    return str((obj["metadata"].get("labels") or {}).get(DEPLOYMENT_NAME, ""))
+
+
+def _class_of(template: Raw) -> str:
+    return str(template["spec"]["class"]["name"])
+
+
+def _same(machine: Raw, one: Raw) -> bool:
+    """Whether a machine belongs to the set: by its owner, or by its class where it has none."""
+    owners = [owner["name"] for owner in machine["metadata"].get("ownerReferences") or ()]
+    if owners:
+        return _name(one) in owners
+    belongs = _deployment_of(machine) == _deployment_of(one)
+    return belongs and _class_of(machine) == _class_of(one["spec"]["template"])
+
+
+def _owned_by(owner: Raw) -> list[Raw]:
+    meta, kind = owner["metadata"], owner["kind"]
+    api, uid = MACHINES.api_version, meta["uid"]
+    return [encode(OwnerReference(api_version=api, kind=kind, name=meta["name"], uid=uid))]
+
+
+def _count(one: Raw) -> int:
+    return int((one.get("status") or {}).get("replicas", 0))
+
+
+def _condition(type: str, status: str, reason: str = "Counted") -> dict[str, Any]:
+    return {"type": type, "status": status, "reason": reason, "message": f"{reason}."}

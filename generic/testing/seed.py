@@ -1,0 +1,65 @@
+"""Seeds for drills, tests and trying out: CRDs installed, and users that are no administrators.
+
+Only for clusters of our own making; nothing in here is ever used on somebody else's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Protocol
+
+from actuator.errors import AlreadyExists, ApiError
+from actuator.interface import Client, Resource
+from actuator.meta import Object, Raw
+from generic.kube.client import connect
+from generic.kube.crds import crd
+
+__all__ = ["CRDS", "install", "install_crds", "install_kinds"]
+
+CRDS = Resource("apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False)
+_ESTABLISH_SECONDS = 30.0
+
+
+class _HasKubeconfig(Protocol):
+    @property
+    def kubeconfig(self) -> Path:
+        """An administrator's."""
+
+
+def install(environment: _HasKubeconfig, classes: Iterable[type[Object]]) -> None:
+    """Afterwards the environment serves these kinds. Raises ApiError."""
+    install_kinds(connect(environment.kubeconfig), classes)
+
+
+def install_kinds(client: Client, classes: Iterable[type[Object]]) -> None:
+    """Afterwards the API server serves these kinds. Raises ApiError."""
+    install_crds(client, [crd(cls) for cls in classes])
+
+
+def install_crds(client: Client, crds: Iterable[Raw]) -> None:
+    """Afterwards these CRDs are there and served. Raises ApiError."""
+    wanted = list(crds)
+    for manifest in wanted:
+        try:
+            client.create(CRDS, manifest)
+        except AlreadyExists:
+            pass
+    deadline = time.monotonic() + _ESTABLISH_SECONDS
+    for manifest in wanted:
+        while not _is_served(client, manifest):
+            if time.monotonic() > deadline:
+                raise ApiError(0, f"CRD {manifest['metadata']['name']} is not being served")
+            time.sleep(0.05)
+
+
+def _is_served(client: Client, manifest: Raw) -> bool:
+    """Established, and answering: just after the first, requests are still refused (429)."""
+    spec = manifest["spec"]
+    resource = Resource(f"{spec['group']}/{spec['versions'][0]['name']}", spec["names"]["plural"])
+    try:
+        client.list(resource)
+    except ApiError:
+        return False
+    return True

@@ -1,0 +1,171 @@
+"""`actuator chart`: a Helm chart and a registration, written as files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import attrs
+import click
+import yaml
+
+from actuator.errors import ConfigurationError
+from generic.manager.manager import Manager
+from generic.tools.cli.load import populate
+from generic.tools.packaging.chart import OPTIONS, Chart, chart_files
+from generic.tools.packaging.registration import (
+    Deployment,
+    Lifecycle,
+    Policy,
+    Traits,
+    controller_registration,
+    controller_resources,
+    operator_extension,
+)
+from generic.tools.packaging.text import packed, plain_text
+
+__all__ = ["chart", "write"]
+
+_LATE = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer"])
+_LATEST = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer", "AfterWorker"])
+_OPERATIONS = ("reconcile", "delete", "migrate")
+_CLUSTERS = ("shoot", "seed", "garden")
+
+
+def _pair(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> list[Any]:
+    pairs = [value.partition("/")[::2] for value in values]
+    if any(not kind or not type for kind, type in pairs):
+        raise click.BadParameter("write KIND/TYPE, like Worker/aws")
+    return pairs
+
+
+def _selector(_ctx: click.Context, _option: click.Parameter, value: str | None) -> Any:
+    if value is None:
+        return None
+    try:
+        selector = json.loads(value)
+    except ValueError as error:
+        raise click.BadParameter(f"it is no JSON: {error}") from error
+    if not isinstance(selector, dict):
+        raise click.BadParameter('write a label selector, like {"matchLabels": {"a": "b"}}')
+    return selector
+
+
+def _mapping(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise click.BadParameter(f"{path} cannot be read: {reason}") from error
+    if not isinstance(found, dict):
+        raise click.BadParameter(f"{path}: expected a YAML mapping")
+    return found
+
+
+@click.command()
+@click.argument("extension", default="extensions.aws:extension")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Folder to write into; what is there under the same names is replaced.",
+)
+@click.option("--name", default="", help="Of the extension; else made from EXTENSION's module.")
+@click.option("--type", "types", multiple=True, help="Type, where EXTENSION is an Actuator.")
+@click.option("--version", default="0.1.0", show_default=True, help="Of chart and image.")
+@click.option("--image", default="", help="REPOSITORY[:TAG] or REPOSITORY@DIGEST that runs it.")
+@click.option(
+    "--oci-repository",
+    "oci_reference",
+    default="",
+    help="Reference to the pushed chart; else packed.",
+)
+@click.option("--operator", is_flag=True, help="An Extension for gardener-operator instead.")
+@click.option("--policy", type=click.Choice(get_args(Policy)), help="When seeds get it.")
+@click.option("--seed-selector", callback=_selector, help="Label selector of seeds, as JSON.")
+@click.option("--secondary", multiple=True, callback=_pair, help="KIND/TYPE served second.")
+@click.option("--reconcile-timeout", type=click.FloatRange(min=1), help="Of Extensions, seconds.")
+@click.option("--lifecycle-reconcile", type=_LATEST, help="When Extensions are reconciled.")
+@click.option("--lifecycle-delete", type=_LATE, help="When Extensions are deleted.")
+@click.option("--lifecycle-migrate", type=_LATE, help="When Extensions are migrated.")
+@click.option(
+    "--workerless",
+    "workerless_supported",
+    is_flag=True,
+    help="Extensions serve workerless shoots, too.",
+)
+@click.option("--auto-enable", multiple=True, type=click.Choice(["shoot", "seed"]))
+@click.option("--cluster-compatibility", multiple=True, type=click.Choice(_CLUSTERS))
+@click.option(
+    "--continuous-endpoint-update/--no-continuous-endpoint-update",
+    default=None,
+    help="Whether gardenlet keeps endpoints of SelfHostedShootExposures up to date.",
+)
+@click.option(
+    "--deployment",
+    "settings",
+    type=click.Path(path_type=Path, dir_okay=False),
+    callback=_mapping,
+    help="YAML file: values, injectGardenKubeconfig, resources, runtimeClusterValues, admission.",
+)
+def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **given: Any) -> None:
+    """Writes what installs EXTENSION (MODULE:OBJECT) in a Gardener landscape.
+
+    A Helm chart, with RBAC for what the extension does and nothing more, and beside it
+    controllerregistration.yaml for the garden, or extension.yaml for gardener-operator.
+    """
+    manager = Manager(OPTIONS)
+    populate(manager, extension, types)
+    chosen = name or _name(extension)
+    image = given["image"] or f"registry.example.org/{chosen}"
+    if not given["image"]:
+        click.echo(f"without --image, the chart says {image}: set it in values.yaml", err=True)
+    lifecycle = Lifecycle(**{one: given[f"lifecycle_{one}"] for one in _OPERATIONS})
+    traits = Traits(lifecycle=lifecycle, **_those_of(Traits, given))
+    description = Chart(
+        name=chosen,
+        extension=extension,
+        image=image,
+        version=given["version"],
+        types=types,
+        extension_classes=traits.extension_classes,
+    )
+    files = chart_files(manager, description)
+    resources = controller_resources(manager, traits)
+    deployment = Deployment(raw_chart=packed(chosen, files), **_those_of(Deployment, given))
+    registration = {}
+    if given["operator"]:
+        document = operator_extension(chosen, resources, deployment)
+        registration["extension.yaml"] = plain_text(document)
+    elif resources:
+        registered = controller_registration(chosen, resources, deployment)
+        registration["controllerregistration.yaml"] = plain_text(*registered)
+    else:
+        click.echo("no Gardener kind is served: there is a chart, and no registration", err=True)
+    written = {f"{chosen}/{file}": text for file, text in files.items()}
+    for file, text in {**written, **registration}.items():
+        write(output / file, text)
+        click.echo(output / file)
+
+
+def _those_of(cls: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The options that are fields of the class."""
+    return {field.name: given[field.name] for field in attrs.fields(cls) if field.name in given}
+
+
+def _name(extension: str) -> str:
+    """extensions.aws:extension is called extension-aws."""
+    module = extension.partition(":")[0]
+    return f"extension-{module.rpartition('.')[2]}".replace("_", "-").lower()
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file and its folders. Raises ConfigurationError if that fails."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error

@@ -1,0 +1,205 @@
+"""`actuator drain`: before an extension is uninstalled, nothing in the seed waits for it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import click
+
+from actuator.errors import ActuatorError
+from actuator.interface import Client
+from actuator.meta import wire_name
+from generic.kube.client import connect
+from generic.kube.clock import SystemClock
+from generic.kube.printable import echo
+from generic.manager.flags import FLAGS
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.tools.ages import since
+from generic.tools.cli.load import populate
+from generic.tools.drain import Survey, check_nobody_leads, release, survey, wait
+from generic.tools.drain.rows import Row, State, rows_of_held, rows_of_released
+
+__all__ = ["drain"]
+
+_SHARED = ("kubeconfig", "context", "master", "extension_classes")
+_NO_LEASE = "none"
+_SHOWN = 200
+"""Characters of an error that the table shows; JSON has all of it."""
+_WIDTH = 180
+"""Columns of the table where there is no terminal: in the log of the chart's hook."""
+
+
+def _drain(
+    extension: str,
+    types: tuple[str, ...],
+    timeout: float,
+    disown: bool,
+    lease: str,
+    output: str,
+    **shared: Any,
+) -> None:
+    """Before EXTENSION (MODULE:OBJECT) is uninstalled: nothing may wait for its finalizers.
+
+    Looks for all objects in the seed that are of the extension's kinds, types and classes and
+    carry its finalizer. Exit status 0: there are none. Exit status 1: these are left.
+
+    Without --release nothing is changed. While the extension runs on, this waits until what is
+    being deleted is gone. What is alive would be stuck later: delete it first (in Gardener, the
+    shoots), or disown it.
+
+    With --release the finalizer is taken off everything, deleting or alive, and no other
+    finalizer is touched. What may be left outside the seed is recorded as Orphans first; what is
+    alive stays alive. Scale the extension's Deployment to zero before, or it puts the finalizers
+    on again: this refuses while somebody renews the Lease that --lease names.
+    """
+    leads_by = _lease(disown, lease)
+    options = Options(**shared)
+    manager = Manager(options)
+    populate(manager, extension, types)
+    client = connect(options.kubeconfig, options.context, server=options.master)
+
+    def look() -> Survey:
+        return survey(client, manager.registrations, options.extension_classes)
+
+    if disown:
+        rows, missing = _disown(client, look, leads_by)
+    else:
+        found = wait(look, timeout, _Progress())
+        rows, missing = rows_of_held(found.held), found.not_installed
+    if output == "json":
+        _print_json(rows, missing)
+    else:
+        _print_table(rows, missing)
+    held = [row for row in rows if row.is_held]
+    if held:
+        raise ActuatorError(_way_out(held, disown))
+
+
+def _lease(disown: bool, lease: str) -> tuple[str, str] | None:
+    """Namespace and name; None where nobody can lead. Raises UsageError."""
+    if not disown and lease:
+        raise click.UsageError("--lease is for --release: to wait, the extension has to run")
+    if not disown or lease == _NO_LEASE:
+        return None
+    namespace, _, name = lease.partition("/")
+    if not namespace or not name:
+        raise click.UsageError(
+            "--release needs --lease NAMESPACE/NAME, by which the extension leads, to see that it "
+            f"does not run any more; --lease {_NO_LEASE} where it ran without leader election"
+        )
+    return namespace, name
+
+
+def _disown(
+    client: Client, look: Callable[[], Survey], leads_by: tuple[str, str] | None
+) -> tuple[list[Row], Sequence[str]]:
+    """Afterwards our finalizers are off, as far as the rows say so."""
+    if leads_by is not None:
+        check_nobody_leads(client, *leads_by)
+    found = look()
+    done = []
+    for one in release(client, found, SystemClock()):
+        done.append(one)
+        echo(f"{one.held}: {one.problem or 'released'}", err=True)
+    return rows_of_released(done, look().held), found.not_installed
+
+
+class _Progress:
+    """Says how many objects are waited for, each time it is another number."""
+
+    def __init__(self) -> None:
+        self._said = -1
+
+    def __call__(self, found: Survey) -> None:
+        count = len(found.deleting)
+        if count != self._said:
+            self._said = count
+            echo(f"waiting for {_objects(count)}, {found.deleting[0]} first", err=True)
+
+
+def _print_json(rows: Sequence[Row], missing: Sequence[str]) -> None:
+    objects = [{wire_name(f): getattr(row, f.name) for f in attrs.fields(Row)} for row in rows]
+    drained = not any(row.is_held for row in rows)
+    answer = {"drained": drained, "objects": objects, "notInstalled": list(missing)}
+    echo(json.dumps(answer, indent=2), lines=True)
+
+
+def _print_table(rows: Sequence[Row], missing: Sequence[str]) -> None:
+    from rich.table import Table
+
+    from generic.tools.cli.screen import Screen
+
+    if missing:
+        echo(f"not installed here: {', '.join(missing)}", err=True)
+    if not rows:
+        echo("nothing carries a finalizer of this extension")
+        return
+    table = Table()
+    for column in ("namespace", "kind", "name", "state", "age", "last error", "note"):
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        cells = (row.namespace, row.kind, row.name, _state(row), _since(row.created_at))
+        table.add_row(*cells, row.last_error[:_SHOWN], row.note)
+    Screen(width=None if sys.stdout.isatty() else _WIDTH).print(table)
+
+
+def _state(row: Row) -> str:
+    if row.state is State.DELETING and row.deleted_at:
+        return f"{row.state} for {_since(row.deleted_at)}"
+    return row.state
+
+
+def _since(timestamp: str) -> str:
+    return since(timestamp, SystemClock().now())
+
+
+def _way_out(held: Sequence[Row], disowned: bool) -> str:
+    count = f"{_objects(len(held))} still held by this extension's finalizers"
+    if disowned:
+        return f"{count}: mend what the notes say, and run it again"
+    return (
+        f"{count}; uninstalled now, it would leave them stuck: let it finish, delete what is alive "
+        "(in Gardener, the shoots), or disown them with --release"
+    )
+
+
+def _objects(count: int) -> str:
+    return f"{count} object{'' if count == 1 else 's'}"
+
+
+drain = click.Command(
+    "drain",
+    callback=_drain,
+    help=_drain.__doc__,
+    params=[
+        click.Argument(["extension"], default="extensions.aws:extension"),
+        click.Option(
+            ["--type", "types"], multiple=True, help="Type, where EXTENSION is an Actuator."
+        ),
+        click.Option(
+            ["--timeout"],
+            type=click.FloatRange(min=0),
+            default=240.0,
+            show_default=True,
+            help="Seconds to wait for what is being deleted.",
+        ),
+        click.Option(["--release", "disown"], is_flag=True, help="Take the finalizers off."),
+        click.Option(
+            ["--lease"],
+            default="",
+            help=f"NAMESPACE/NAME of the extension's Lease, or {_NO_LEASE}.",
+        ),
+        click.Option(
+            ["-o", "--output"],
+            type=click.Choice(["table", "json"]),
+            default="table",
+            show_default=True,
+        ),
+        *(flag for flag in FLAGS if flag.name in _SHARED),
+    ],
+)

@@ -1,0 +1,233 @@
+"""`actuator drill`: a drill with live progress, tables, a report, and an exit status."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+import attrs
+import click
+from attrs import AttrsInstance
+
+from actuator.errors import ActuatorError, ApiError
+from generic.controller import logs
+from generic.kube.printable import echo
+from generic.testing.drill import judge as force_deletion
+from generic.testing.drill import page as force_deletion_page
+from generic.testing.drill.all import Held, Round, rounds
+from generic.testing.drill.breaks import BREAKS
+from generic.testing.drill.judge import Finding
+from generic.testing.drill.migration import page as migration_page
+from generic.testing.drill.migration import rules as migration
+from generic.testing.drill.migration.breaks import EACH, MIGRATION_BREAKS
+from generic.testing.drill.migration.run import SCENARIO, migrate
+from generic.testing.drill.paths import PATHS, PathRun
+from generic.testing.drill.report import check_report, write_html, write_json
+from generic.testing.drill.run import Run
+from generic.testing.drill.run import drill as hold
+from generic.testing.drill.settings import Settings
+from generic.testing.drill.takeover import SCENARIO as TAKE_OVER
+from generic.testing.drill.takeover import TakeOver
+from generic.testing.envtest import EnvtestError
+from generic.testing.rehearsal import Together
+from generic.tools.cli.load import load
+from generic.tools.cli.rounds import show_rounds
+from generic.tools.cli.terminal import Terminal, show, show_findings
+
+__all__ = ["drill"]
+
+_SCENARIO = "credentials-revoked"
+_DEFAULT = ("extensions.aws.rehearsal:AwsRehearsal",)
+
+
+@click.command()
+@click.argument("rehearsals", nargs=-1, metavar="[REHEARSAL]...")
+@click.option("--shoots", type=click.IntRange(1, 200), default=10, show_default=True)
+@click.option("--scenario", help="What breaks outside.  [default: credentials-revoked]")
+@click.option("--path", type=click.Choice([*PATHS]), help="Rehearse these flows of gardenlet.")
+@click.option("--all", "everything", is_flag=True, help="All scenarios, each with faults on top.")
+@click.option("--kubeconfig", type=click.Path(path_type=Path), help="A seed that is not ours.")
+@click.option("--context", help="Its context; has to be given with --kubeconfig.")
+@click.option(
+    "--break",
+    "break_rule",
+    type=click.Choice([*BREAKS, *MIGRATION_BREAKS]),
+    help="Break one invariant on purpose (embedded cluster only).",
+)
+@click.option("--dice", type=click.IntRange(1), help="Migration: kill as a drill before did.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Where report.html and report.json go.  [default: here]",
+)
+@click.option("--log-level", type=click.Choice(["debug", "info", "error"]), default=None)
+def drill(
+    rehearsals: tuple[str, ...],
+    shoots: int,
+    scenario: str | None,
+    path: str | None,
+    everything: bool,
+    kubeconfig: Path | None,
+    context: str | None,
+    break_rule: str | None,
+    dice: int | None,
+    output: Path,
+    log_level: logs.Level | None,
+) -> None:
+    """Rehearses a force deletion end to end and judges it by invariants.
+
+    REHEARSAL is MODULE:CLASS; the AWS sample by default, on an embedded cluster of its own.
+    With several, each shoot has the kinds of all. With --path, shoots hibernate, migrate, fail or
+    are retried, and are deleted after that. Scenario migration moves the shoots to another seed
+    instead, while managers are killed. Scenario take-over starts from what an extension on
+    Gardener's Go library leaves. With --all, each scenario is drilled by itself, and again while
+    the API server restarts, watches are cut, requests fail, and calls hang.
+    """
+    if everything and (scenario or path or break_rule or kubeconfig or dice):
+        raise click.UsageError("--all has its own scenarios and faults, on embedded clusters only")
+    scenario = scenario or _SCENARIO
+    if (kubeconfig is None) != (context is None):
+        raise click.UsageError("give --kubeconfig and --context together: which seed is it?")
+    if kubeconfig and (break_rule or path or scenario in (SCENARIO, TAKE_OVER)):
+        what = "--break" if break_rule else "--path" if path else f"scenario {scenario}"
+        raise click.UsageError(f"{what} is for the embedded cluster only")
+    breaks = MIGRATION_BREAKS if scenario == SCENARIO else BREAKS
+    if break_rule and break_rule not in breaks:
+        raise click.UsageError(f"scenario {scenario} knows --break {', '.join(breaks)}")
+    _configure_logs(log_level)
+    signal.signal(signal.SIGTERM, _interrupt)
+    settings = Settings(
+        shoots=shoots,
+        scenario=scenario,
+        path=f"{path}: {PATHS[path]}" if path else "",
+        kubeconfig=kubeconfig,
+        context=context,
+        break_rule=break_rule,
+        patience=_patience(scenario, break_rule),
+        dice=dice,
+    )
+    if everything:
+        holds = _hold_all(settings, rehearsals, output)
+    else:
+        rehearsal = _together(rehearsals)
+        _check_scenario(rehearsal, settings)
+        findings = _hold(settings, rehearsal, output)
+        _say_unnoticed(break_rule, findings)
+        holds = all(finding.holds for finding in findings)
+    if not holds:
+        raise SystemExit(1)
+
+
+def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> bool:
+    """Round after round, each with a rehearsal of its own; whether all held."""
+    found = rounds(_together(references))
+    held = []
+    for number, one in enumerate(found, 1):
+        echo(f"\n{number} of {len(found)}: {one.scenario}, {one.injected}", lines=True)
+        held.append(_hold_one(one, settings, _together(references), output / one.folder))
+    show_rounds(held, output)
+    return not any(one.broken for one in held)
+
+
+def _hold_one(one: Round, settings: Settings, rehearsal: Together, output: Path) -> Held:
+    """What cannot be held does not keep the others."""
+    began = time.monotonic()
+    patience = _patience(one.scenario, None)
+    mine = attrs.evolve(one.settings(settings), patience=patience)
+    findings: Sequence[Finding] = ()
+    problem = ""
+    try:
+        findings = _hold(mine, rehearsal, output)
+    except (ActuatorError, ApiError, EnvtestError) as error:
+        problem = f"could not be held: {error}"
+    return Held(round=one, findings=findings, problem=problem, seconds=time.monotonic() - began)
+
+
+def _hold(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:
+    return (_migrate if settings.scenario == SCENARIO else _drill)(settings, rehearsal, output)
+
+
+def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
+    """That a rule was broken on purpose, and its check saw nothing of it."""
+    if break_rule in {finding.rule for finding in findings if finding.holds}:
+        echo(
+            f"--break {break_rule} was in force, and {break_rule} held all the same: nothing in "
+            "this drill showed it",
+            err=True,
+        )
+
+
+def _drill(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:
+    with Terminal() as terminal:
+        course = TakeOver if settings.scenario == TAKE_OVER else PathRun if settings.path else Run
+        evidence = hold(settings, rehearsal, terminal, course)
+    told = evidence
+    if settings.broken.forgets_a_record:
+        told = attrs.evolve(evidence, records=evidence.records[1:])
+    findings = _write_json(output, evidence, told, force_deletion.judge(evidence))
+    write_html(output / "report.html", force_deletion_page.page(told, findings))
+    show(evidence, findings, output)
+    return findings
+
+
+def _migrate(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:
+    with Terminal() as terminal:
+        evidence = migrate(settings, rehearsal, terminal)
+        terminal.say(migration_page.verdict(evidence))
+    findings = _write_json(output, evidence, evidence, migration.judge(evidence))
+    write_html(output / "report.html", migration_page.page(evidence, findings))
+    show_findings(findings, output)
+    return findings
+
+
+def _patience(scenario: str, break_rule: str | None) -> float:
+    """Seconds for each phase; what is broken on purpose is not waited for, but for restarts."""
+    if break_rule == EACH:
+        return 60.0  # the other shoots get through meanwhile
+    if scenario == SCENARIO:
+        return 15.0 if break_rule else 120.0
+    return 6.0 if break_rule else 90.0
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _configure_logs(level: logs.Level | None) -> None:
+    """Silent unless asked: progress and tables say it better."""
+    if level is None:
+        logging.getLogger().addHandler(logging.NullHandler())
+    else:
+        logs.configure(level, "text")
+
+
+def _together(references: Sequence[str]) -> Together:
+    found = [load(reference) for reference in references or _DEFAULT]
+    return Together([one() if isinstance(one, type) else one for one in found])
+
+
+def _check_scenario(rehearsal: Together, settings: Settings) -> None:
+    known = [*rehearsal.scenarios, *([] if settings.path else [TAKE_OVER, SCENARIO])]
+    if settings.scenario not in known:
+        raise click.UsageError(
+            f"{rehearsal.title} has no scenario {settings.scenario!r}; it has: {', '.join(known)}"
+        )
+
+
+def _write_json(
+    output: Path, seen: AttrsInstance, told: AttrsInstance, findings: list[Finding]
+) -> list[Finding]:
+    """Writes report.json, and judges it together with what was seen."""
+    output.mkdir(parents=True, exist_ok=True)
+    path = output / "report.json"
+    write_json(path, told, findings)
+    problems = check_report(path, seen, findings)
+    title = "The report says what happened"
+    findings = [*findings, Finding(rule="report", title=title, problems=tuple(problems))]
+    write_json(path, told, findings)
+    return findings

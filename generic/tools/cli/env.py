@@ -1,0 +1,96 @@
+"""`actuator env`: the embedded cluster by itself, for kubectl and for trying things out."""
+
+import re
+from pathlib import Path
+
+import click
+
+from generic.library.charts import find_helm
+from generic.library.programs.cache import cache_directory
+from generic.library.programs.errors import EnvtestError
+from generic.testing.envtest import detached
+from generic.testing.envtest.binaries import find_binaries
+
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+def progress(line: str) -> None:
+    """Print a line of progress where it is not in the way of the output."""
+    click.echo(line, err=True)
+
+
+def validated(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    """Refuse a name that is no plain folder name."""
+    if not NAME.fullmatch(value):
+        raise click.BadParameter("a name has lower-case letters, digits and inner hyphens")
+    return value
+
+
+name_option = click.option(
+    "--name",
+    default="default",
+    show_default=True,
+    callback=validated,
+    help="Which environment, if there are several.",
+)
+
+
+class EnvGroup(click.Group):
+    """A group whose commands turn EnvtestError into one message."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except EnvtestError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group("env", cls=EnvGroup)
+def env() -> None:
+    """Run the embedded cluster by itself."""
+
+
+@env.command()
+@name_option
+def up(name: str) -> None:
+    """Start the environment and leave it running."""
+    directory = _directory(name)
+    started = detached.up(directory, progress).started
+    kubeconfig = detached.State(directory).kubeconfig
+    click.echo(f"environment {name!r} is {'up' if started else 'running already'}; to use it:")
+    click.echo(f"  export KUBECONFIG={kubeconfig}")
+    click.echo(f"to stop it:\n  actuator env down{'' if name == 'default' else f' --name {name}'}")
+
+
+@env.command()
+@name_option
+def down(name: str) -> None:
+    """Stop the environment; its objects are gone then."""
+    stopped = detached.down(_directory(name))
+    click.echo(f"environment {name!r} is {'stopped' if stopped else 'not running'}")
+
+
+@env.command()
+@name_option
+@click.option("--raw", is_flag=True, help="Print the content, not the path.")
+def kubeconfig(name: str, raw: bool) -> None:
+    """Print the path of the administrator's kubeconfig."""
+    directory = _directory(name)
+    if detached.access(directory) is None:
+        raise click.ClickException(f"environment {name!r} is not running; try `actuator env up`")
+    path = detached.State(directory).kubeconfig
+    click.echo(path.read_text() if raw else path, nl=not raw)
+
+
+@env.command()
+def build() -> None:
+    """Find or build the programs without starting them, for a first run with nobody waiting."""
+    binaries = find_binaries(progress)
+    for path in (binaries.etcd, binaries.kube_apiserver, binaries.kube_controller_manager):
+        click.echo(path)
+    click.echo(find_helm(progress))
+
+
+def _directory(name: str) -> Path:
+    return cache_directory() / "environments" / name

@@ -1,0 +1,114 @@
+"""`actuator explain`: why an object, or what is in a namespace, is stuck."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+import click
+
+from actuator.meta import Kind
+from actuator.v1alpha1 import KINDS
+from generic.kube.client import connect
+from generic.kube.clock import SystemClock
+from generic.kube.printable import echo
+from generic.manager.manager import Manager, Registration
+from generic.tools.cli.load import load_kind, populate
+from generic.tools.explain import Explanation, Overview, overview
+from generic.tools.explain import explain as explain_object
+
+__all__ = ["explain"]
+
+_VERSION = 1
+"""Of the JSON: it grows when something is taken away or means something else."""
+
+
+@click.command()
+@click.argument("target", metavar="NAMESPACE[/KIND/NAME]")
+@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="Of the seed.")
+@click.option("--context", help="Context of the kubeconfig.")
+@click.option("--kind", "own", multiple=True, metavar="MODULE:CLASS", help="A kind of your own.")
+@click.option("--extension", metavar="MODULE:OBJECT", help="Its extension: what would it strip?")
+@click.option("--type", "types", multiple=True, help="Type, where --extension is an Actuator.")
+@click.option(
+    "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def explain(
+    target: str,
+    kubeconfig: Path | None,
+    context: str | None,
+    own: tuple[str, ...],
+    extension: str | None,
+    types: tuple[str, ...],
+    output: str,
+) -> None:
+    """Says why an object is stuck: what would be done, what blocks it, what force would do.
+
+    Reads from the API server alone, and writes nothing. For kinds without a namespace the target
+    is KIND/NAME.
+    """
+    registrations = _registrations(extension, types)
+    kinds = _kinds(own, registrations or ())
+    namespace, kind, name = _parse(target, kinds)
+    client, now = connect(kubeconfig, context), SystemClock().now()
+    if kind is None:
+        _show(overview(client, kinds, namespace, now, registrations or ()), output)
+    else:
+        _show(explain_object(client, kind, namespace, name, now, registrations), output)
+
+
+def _registrations(extension: str | None, types: tuple[str, ...]) -> Sequence[Registration] | None:
+    """What the extension serves, None where none is given. Raises ConfigurationError."""
+    if extension is None:
+        if types:
+            raise click.UsageError("--type says what --extension serves; give that too")
+        return None
+    manager = Manager()
+    populate(manager, extension, types)
+    return manager.registrations
+
+
+def _kinds(own: Sequence[str], registrations: Sequence[Registration]) -> list[Kind]:
+    """Gardener's kinds, and others that were named, each once. Raises ConfigurationError."""
+    classes = [*KINDS, *map(load_kind, own), *(one.cls for one in registrations)]
+    return [cls.KIND for cls in dict.fromkeys(classes)]
+
+
+def _parse(target: str, kinds: Sequence[Kind]) -> tuple[str, Kind | None, str]:
+    """Namespace, kind (None for all of them) and name. Raises UsageError."""
+    match target.split("/"):
+        case [namespace] if namespace:
+            return namespace, None, ""
+        case [word, name] if word and name:
+            kind = _kind(word, kinds)
+            if not kind.namespaced:
+                return "", kind, name
+            raise click.UsageError(
+                f"{kind.name} objects are in namespaces: write NAMESPACE/{word}/{name}"
+            )
+        case [namespace, word, name] if namespace and word and name:
+            kind = _kind(word, kinds)
+            return namespace if kind.namespaced else "", kind, name
+    raise click.UsageError(f"{target!r}: write NAMESPACE, or NAMESPACE/KIND/NAME")
+
+
+def _kind(word: str, kinds: Sequence[Kind]) -> Kind:
+    """The kind by its name, plural or a short name, as kubectl takes them."""
+    for kind in kinds:
+        if word.lower() in (kind.name.lower(), kind.plural, *kind.short_names):
+            return kind
+    known = ", ".join(kind.name for kind in kinds)
+    raise click.UsageError(f"there is no kind {word!r}; known are {known}; --kind adds your own")
+
+
+def _show(found: Explanation | Overview, output: str) -> None:
+    if output == "json":
+        echo(json.dumps({"version": _VERSION, **attrs.asdict(found)}, indent=2), lines=True)
+        return
+    from generic.tools.cli.screen import Screen
+    from generic.tools.explain import page
+
+    shown = page.page(found) if isinstance(found, Explanation) else page.table(found)
+    Screen().print(shown)

@@ -1,0 +1,127 @@
+"""`actuator explore`: kills a manager at every call of every operation, and says what held."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+from collections.abc import Sequence
+from contextlib import ExitStack
+from types import FrameType
+from typing import Any
+
+import click
+
+from actuator.errors import ConfigurationError
+from generic.kube.printable import echo
+from generic.reconciler.operation import Operation
+from generic.testing.drill.settings import Watcher
+from generic.testing.explorer.points import Failure, Tally
+from generic.testing.explorer.run import Wanted
+from generic.testing.explorer.run import explore as explore_each
+from generic.testing.rehearsal import Rehearsal, Together
+from generic.tools.cli.load import load
+from generic.tools.cli.terminal import Terminal
+
+__all__ = ["explore"]
+
+_DEFAULT = ("extensions.aws.rehearsal:AwsRehearsal",)
+_OPERATIONS = [operation.value for operation in Operation if operation is not Operation.LET_GO]
+
+
+@click.command()
+@click.argument("rehearsals", nargs=-1, metavar="[REHEARSAL]...")
+@click.option("--kind", "kinds", multiple=True, help="Only this kind; repeatable.")
+@click.option("--operation", "operations", multiple=True, type=click.Choice(_OPERATIONS))
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=1),
+    default=45.0,
+    show_default=True,
+    help="Seconds that an operation may take, and again after a restart.",
+)
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
+def explore(
+    rehearsals: tuple[str, ...],
+    kinds: tuple[str, ...],
+    operations: tuple[str, ...],
+    patience: float,
+    output: str,
+) -> None:
+    """Kills a manager at every call of every operation, restarts it, and checks what has to hold.
+
+    REHEARSAL is MODULE:CLASS; the AWS sample by default, on an embedded cluster of its own. Calls
+    are those to the API server, those of the actuator, and those that the actuator makes to the
+    outside. Each is killed before it is made, and after it took effect. Exit status 1 where
+    something does not hold.
+    """
+    wanted = Wanted(
+        kinds=frozenset(kinds),
+        operations=frozenset(Operation(name) for name in operations),
+        patience=patience,
+    )
+    logging.getLogger().addHandler(logging.NullHandler())  # progress and tables say it better
+    rehearsal = _together(rehearsals)
+    signal.signal(signal.SIGTERM, _interrupt)
+    with ExitStack() as stack:
+        quiet = output == "json"
+        watcher = Watcher() if quiet else stack.enter_context(Terminal())
+        tallies = []
+        for tally in explore_each(wanted, rehearsal, watcher):
+            tallies.append(tally)
+            watcher.say(f"{tally}: {tally.survived} of {tally.tried} kills survived")
+            for failure in tally.failures:
+                watcher.say(_say(tally, failure))
+    if quiet:
+        echo(json.dumps([_as_json(tally) for tally in tallies], indent=2), lines=True)
+    else:
+        _show(tallies)
+    if not tallies or not all(tally.holds for tally in tallies):
+        raise SystemExit(1)
+
+
+def _together(references: Sequence[str]) -> Together:
+    parts: list[Rehearsal] = []
+    for reference in references or _DEFAULT:
+        found = load(reference)
+        if not isinstance(found, type):
+            raise ConfigurationError(f"{reference} is no class; every process makes its own")
+        parts.append(found())
+    return Together(parts)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _say(tally: Tally, failure: Failure) -> str:
+    where = f"killed {failure.at}" if failure.at else "without a kill"
+    return f"{tally}, {where}: {'; '.join(failure.problems)}"
+
+
+def _as_json(tally: Tally) -> dict[str, Any]:
+    return {
+        "kind": tally.kind,
+        "operation": tally.operation.value,
+        "points": [str(point) for point in tally.points],
+        "tried": tally.tried,
+        "survived": tally.survived,
+        "missed": tally.missed,
+        "failures": [
+            {"at": failure.at, "problems": list(failure.problems)} for failure in tally.failures
+        ],
+    }
+
+
+def _show(tallies: Sequence[Tally]) -> None:
+    from rich.table import Table
+
+    from generic.tools.cli.screen import Screen, verdict
+
+    table = Table(title="Killed at every call, before and after it", title_justify="left")
+    for column in ("kind", "operation", "points", "tried", "survived", "not reached", ""):
+        table.add_column(column, overflow="fold", no_wrap=column in ("kind", "operation"))
+    for tally in tallies:
+        counts = (len(tally.points), tally.tried, tally.survived, tally.missed)
+        table.add_row(tally.kind, tally.operation.value, *map(str, counts), verdict(tally.holds))
+    Screen().print(table)

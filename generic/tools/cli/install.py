@@ -1,0 +1,53 @@
+"""`actuator rbac` and `actuator crds`: what to install, as YAML that kubectl applies."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from actuator.v1alpha1 import KINDS, Cluster
+from generic.kube.crds import crd
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.manager.rbac import manifests
+from generic.reconciler.orphans import Orphan
+from generic.tools.cli.load import load_kind, populate
+
+__all__ = ["crds", "rbac"]
+
+
+def _print(*manifests: object) -> None:
+    """JSON is YAML: one document each."""
+    for manifest in manifests:
+        click.echo(f"---\n{json.dumps(manifest, indent=2)}")
+
+
+@click.command()
+@click.argument("extension", default="extensions.aws:extension")
+@click.option("--type", "types", multiple=True, help="Type, where EXTENSION is an Actuator.")
+@click.option("--name", default="gardener-extension", show_default=True, help="Of the role.")
+@click.option("--service-account", default="", help="NAMESPACE/NAME to bind the role to.")
+@click.option("--leader-election/--no-leader-election", default=True, show_default=True)
+@click.option("--leader-election-namespace", default="default", help="Of the Lease, as for `run`.")
+@click.option("--heartbeat-namespace", default="", help="Of that Lease, as for `run`.")
+@click.option("--ignore-operation-annotation", is_flag=True, help="As for `run`.")
+def rbac(
+    extension: str, types: tuple[str, ...], name: str, service_account: str, **options: Any
+) -> None:
+    """Prints the roles that EXTENSION (MODULE:OBJECT) needs, and nothing more."""
+    namespace, slash, account = service_account.partition("/")
+    if service_account and not slash:
+        raise click.BadParameter("write NAMESPACE/NAME", param_hint="--service-account")
+    manager = Manager(Options(**options))
+    populate(manager, extension, types)
+    _print(*manifests(manager, name, account, namespace))
+
+
+@click.command()
+@click.argument("own", metavar="[MODULE:CLASS]", required=False)
+def crds(own: str | None) -> None:
+    """Prints the CustomResourceDefinitions of Gardener's kinds, or that of your own kind."""
+    classes = [*KINDS, Cluster, Orphan] if own is None else [load_kind(own)]
+    _print(*(crd(cls) for cls in classes))

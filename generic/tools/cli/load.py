@@ -1,0 +1,72 @@
+"""MODULE:OBJECT on the command line, turned into the object it names."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from actuator.errors import ConfigurationError
+from actuator.interface import Actuator
+from actuator.meta import Object
+from generic.manager.manager import Manager
+
+__all__ = ["load", "load_kind", "populate"]
+
+
+def load(reference: str) -> Any:
+    """The object. Raises ConfigurationError where there is none."""
+    module_name, colon, path = reference.partition(":")
+    if not colon or not module_name or not path:
+        raise ConfigurationError(
+            f"{reference!r}: write MODULE:OBJECT, like extensions.aws:extension"
+        )
+    here = str(Path.cwd())
+    if here not in sys.path:  # an author's module beside the command, as with python -m
+        sys.path.insert(0, here)
+    try:
+        found: Any = import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            f"{reference}: there is no module {error.name!r}; is it installed, or a file here?"
+        ) from error
+    except Exception as error:
+        raise ConfigurationError(
+            f"{reference}: importing {module_name} failed: {type(error).__name__}: {error}"
+        ) from error
+    for name in path.split("."):
+        try:
+            found = getattr(found, name)
+        except AttributeError:
+            raise ConfigurationError(f"{reference}: {module_name} has no {path!r}") from None
+    return found
+
+
+def load_kind(reference: str) -> type[Object]:
+    """The class of a kind that the reference names. Raises ConfigurationError."""
+    found = load(reference)
+    if not (isinstance(found, type) and issubclass(found, Object) and hasattr(found, "KIND")):
+        raise ConfigurationError(f"{reference} is no class of a kind: an Object with a KIND")
+    return found
+
+
+def populate(manager: Manager, reference: str, types: tuple[str, ...]) -> None:
+    """Adds what the reference names: a function that takes the manager, or an Actuator.
+
+    Raises ConfigurationError.
+    """
+    found = load(reference)
+    try:
+        if isinstance(found, type) and issubclass(found, Actuator):
+            found = found()
+        if isinstance(found, Actuator):
+            manager.add(found, type=types)
+        elif callable(found):
+            found(manager)
+        else:
+            raise TypeError(f"{type(found).__name__} is no actuator and no function of a manager")
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{reference}: {error}") from error
+    if not manager.registrations:
+        raise ConfigurationError(f"{reference}: it added no actuator to the manager")

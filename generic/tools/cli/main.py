@@ -1,0 +1,88 @@
+"""The command `actuator`: its subcommands, and how errors reach a user: one sentence each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from actuator.errors import ActuatorError, ApiError
+from generic.kube.printable import echo
+from generic.testing.envtest import EnvtestError
+
+__all__ = ["cli", "main"]
+
+_COMMANDS = {
+    "run": ("generic.tools.cli.run", "Runs an extension."),
+    "drill": ("generic.tools.cli.drill", "Rehearses a force deletion and judges it."),
+    "explore": (
+        "generic.tools.cli.explore",
+        "Kills a manager at every call, and judges what comes.",
+    ),
+    "explain": ("generic.tools.cli.explain", "Says why an object is stuck."),
+    "orphans": ("generic.tools.cli.orphans", "What force deletions left outside the seed."),
+    "drain": (
+        "generic.tools.cli.drain",
+        "Before uninstalling: is anything waiting for an extension?",
+    ),
+    "env": ("generic.tools.cli.env", "The embedded cluster by itself."),
+    "rbac": ("generic.tools.cli.install", "Prints the roles an extension needs."),
+    "crds": ("generic.tools.cli.install", "Prints the CustomResourceDefinitions of our kinds."),
+    "rules": ("generic.tools.cli.monitoring", "Prints recording rules and alerts for Prometheus."),
+    "dashboards": ("generic.tools.cli.monitoring", "Prints dashboards for Grafana."),
+    "image": ("generic.tools.cli.image", "Write the Dockerfile of an extension."),
+    "chart": ("generic.tools.cli.chart", "Writes the Helm chart and registration of an extension."),
+}
+
+
+class LazyGroup(click.Group):
+    """Loads a command's module when the command is used: `--help` stays quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order people need them."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, or None."""
+        if cmd_name not in _COMMANDS:
+            return None
+        from importlib import import_module
+
+        module = import_module(_COMMANDS[cmd_name][0])
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without loading any of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup)
+@click.version_option(package_name="gardener-actuator", message="%(version)s")
+def cli() -> None:
+    """Write, run and rehearse Gardener-style extensions."""
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Runs the command line; exits with 0, 1 (it failed) or 2 (it was called wrongly)."""
+    try:
+        from generic.testing.neighbours import check_neighbours
+
+        check_neighbours()
+        cli.main(args=None if args is None else list(args), standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.exceptions.Abort:
+        echo("interrupted", err=True)
+        sys.exit(130)
+    except ModuleNotFoundError as error:
+        if error.name != "rich":
+            raise
+        echo("Error: tables need the package rich: pip install rich, or use -o json", err=True)
+        sys.exit(1)
+    except (ActuatorError, ApiError, EnvtestError) as error:
+        echo(f"Error: {error}", err=True, lines=isinstance(error, EnvtestError))
+        sys.exit(1)

@@ -1,0 +1,225 @@
+"""`actuator orphans`: the record of what force deletions left outside the seed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from actuator.errors import ActuatorError, ApiError, ConfigurationError
+from actuator.interface import Client
+from generic.kube.client import connect
+from generic.kube.clock import SystemClock
+from generic.kube.printable import echo
+from generic.manager.flags import FLAGS
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.reconciler.orphans.facts import facts
+from generic.reconciler.orphans.kind import Orphan, OrphanState
+from generic.reconciler.orphans.ledger import close, find, read_orphans, short_names
+from generic.reconciler.orphans.served import Serving, serving
+from generic.reconciler.orphans.verification import Finding, verify
+from generic.tools.cli.load import populate
+
+__all__ = ["orphans"]
+
+_SHARED = ("kubeconfig", "context", "master")
+_VERSION = 1
+"""Of the JSON: it grows when something is taken away or means something else."""
+
+_Command = Callable[..., None]
+
+
+@click.group()
+def orphans() -> None:
+    """Shows, verifies and closes the record of what force deletions left outside the seed.
+
+    A NAME is that of an Orphan, in full or shortened as `list` shows it.
+    """
+
+
+def _on_a_seed(function: _Command) -> _Command:
+    """Adds the flags that say which seed; the function gets a client for it first."""
+
+    def with_client(**values: Any) -> None:
+        options = Options(**{name: values.pop(name) for name in _SHARED})
+        function(connect(options.kubeconfig, options.context, server=options.master), **values)
+
+    with_client.__name__, with_client.__doc__ = function.__name__, function.__doc__
+    flags = [flag for flag in FLAGS if flag.name in _SHARED]
+    with_client.__click_params__ = flags[::-1]  # type: ignore[attr-defined]
+    return with_client
+
+
+_output = click.option(
+    "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+
+
+@orphans.command("list")
+@click.option("--shoot", default="", metavar="NAMESPACE", help="Of this shoot alone.")
+@click.option("--kind", default="", help="Of objects of this kind alone, like Infrastructure.")
+@click.option("--type", "type_", default="", help="Of this resource type alone.")
+@click.option("--all", "closed_too", is_flag=True, help="Also what is closed or gone.")
+@_output
+@_on_a_seed
+def _list(client: Client, shoot: str, kind: str, type_: str, closed_too: bool, output: str) -> None:
+    """Lists what somebody still has to look after, oldest first: existing, or not verified."""
+
+    def is_wanted(orphan: Orphan) -> bool:
+        spec = orphan.spec
+        return (
+            shoot in ("", spec.shoot)
+            and kind.casefold() in ("", spec.object.kind.casefold())
+            and type_.casefold() in ("", spec.resource_type.casefold())
+            and (closed_too or orphan.is_open)
+        )
+
+    recorded = read_orphans(client)
+    found = [Finding(orphan=one) for one in recorded if is_wanted(one)]
+    if output == "json":
+        _print_json(orphans=[facts(one.orphan) for one in found])
+    elif found:
+        _print_table(found, recorded)
+    else:
+        what = "" if closed_too else "open "
+        echo(f"no {what}orphans to show, {len(recorded)} on record")
+
+
+@orphans.command("verify")
+@click.argument("extension", metavar="MODULE:OBJECT")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--type", "types", multiple=True, help="Type, where MODULE:OBJECT is an Actuator.")
+@click.option("--shoot", default="", metavar="NAMESPACE", help="Of this shoot alone.")
+@_output
+@_on_a_seed
+def _verify(
+    client: Client,
+    extension: str,
+    names: tuple[str, ...],
+    types: tuple[str, ...],
+    shoot: str,
+    output: str,
+) -> None:
+    """Asks an extension whether what it left behind still exists, and records the answers.
+
+    It looks at each open orphan of the extension, or at those of these names. Where nobody can
+    say, what was known before stays. What is closed stays closed.
+
+    It looks with your credentials, as its cloud's client finds them here (for AWS: environment
+    or profile). They have to be of the account that the shoot was in: in another one nothing is
+    found, and all looks gone. Where shoots have accounts of their own, give --shoot.
+
+    Exit status 0: nothing of it is left. Exit status 1: something still exists or could not be
+    verified, or none of the open orphans is of this extension.
+    """
+    manager = Manager()
+    populate(manager, extension, types)
+    added, recorded = manager.registrations, read_orphans(client)
+    of_shoot = [one for one in recorded if shoot in ("", one.spec.shoot)]
+    asked, problems = _named(of_shoot, names)
+    others: list[Orphan] = []
+    if not names:
+        asked, others = _of_extension(of_shoot, added)
+    found = list(verify(client, asked, added, SystemClock()))
+    if output == "json":
+        answers = [{**facts(one.orphan), "problem": one.problem} for one in found]
+        _print_json(orphans=answers, ofOthers=[one.metadata.name for one in others])
+    elif found:
+        _print_table(found, recorded)
+    elif not others and not problems:
+        echo("no open orphans")
+    _say(problems)
+    _judge(found, problems, others, extension)
+
+
+def _judge(
+    found: Sequence[Finding], problems: Sequence[str], others: Sequence[Orphan], extension: str
+) -> None:
+    """Raises ActuatorError where something is left, or where nothing was asked about any."""
+    if others:
+        echo(f"not asked about {len(others)} open orphans of other extensions", err=True)
+    left = sum(not one.is_settled for one in found) + len(problems)
+    if left:
+        total = len(found) + len(problems)
+        raise ActuatorError(f"{left} of {total} still exist or could not be verified")
+    if others and not found:
+        raise ActuatorError(
+            f"none of the open orphans is of {extension}; verify them with their own extension"
+        )
+
+
+@orphans.command("close")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--note", default="", help="Why, for people.")
+@click.option("--all-gone", is_flag=True, help="All of which `verify` found that they are gone.")
+@click.option("--even-if-exists", is_flag=True, help="Also what was seen to exist.")
+@_on_a_seed
+def _close(
+    client: Client, names: tuple[str, ...], note: str, all_gone: bool, even_if_exists: bool
+) -> None:
+    """Records that nobody has to look after these any more; the cloud is not touched.
+
+    What was seen to exist is closed only with --even-if-exists. Closing again changes nothing
+    but the note, if one is given. Exit status 1: some could not be closed; the others are.
+    """
+    if not names and not all_gone:
+        raise click.UsageError("write the NAMEs of orphans, or --all-gone")
+    recorded = read_orphans(client)
+    chosen, problems = _named(recorded, names)
+    if all_gone:
+        gone = [one for one in recorded if one.state is OrphanState.GONE]
+        chosen += [one for one in gone if one not in chosen]
+    asked, now = len(chosen) + len(problems), SystemClock().now()
+    for orphan in chosen:
+        what = f"{orphan.metadata.name}: {orphan.spec.resource}"
+        try:
+            changed = close(client, orphan, now, note=note, existing=even_if_exists)
+            echo(f"{what}: {'closed' if changed else 'closed already'}")
+        except (ActuatorError, ApiError) as error:
+            problems.append(str(error))
+    if not asked:
+        echo("no orphans are gone but not closed")
+    _say(problems)
+    if problems:
+        raise ActuatorError(f"{len(problems)} of {asked} not closed")
+
+
+def _of_extension(
+    recorded: Sequence[Orphan], added: Sequence[Serving]
+) -> tuple[list[Orphan], list[Orphan]]:
+    """The open ones of objects that these actuators served, and those of other extensions."""
+    still_open = [one for one in recorded if one.is_open]
+    own = [one for one in still_open if serving(added, one.spec.object)]
+    return own, [one for one in still_open if one not in own]
+
+
+def _named(recorded: Sequence[Orphan], names: Sequence[str]) -> tuple[list[Orphan], list[str]]:
+    """Those of these names, each once, and what is wrong with the other names."""
+    found: list[Orphan] = []
+    problems: list[str] = []
+    for name in dict.fromkeys(names):
+        try:
+            orphan = find(recorded, name)
+            found += [orphan] if orphan not in found else []
+        except ConfigurationError as error:
+            problems.append(error.message)
+    return found, problems
+
+
+def _say(problems: Sequence[str]) -> None:
+    for problem in problems:
+        echo(f"Error: {problem}", err=True)
+
+
+def _print_json(**lists: Sequence[Any]) -> None:
+    echo(json.dumps({"version": _VERSION, **lists}, indent=2), lines=True)
+
+
+def _print_table(found: Sequence[Finding], recorded: Sequence[Orphan]) -> None:
+    from generic.tools.cli import orphans_page as page
+    from generic.tools.cli.screen import Screen
+
+    Screen().print(page.table(found, short_names(recorded), SystemClock().now()))

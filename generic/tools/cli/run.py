@@ -1,0 +1,54 @@
+"""`actuator run`: an extension, against a seed or the embedded cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import click
+
+from actuator.v1alpha1 import KINDS, Cluster
+from generic.controller import logs
+from generic.manager.flags import FLAGS, PREFIX, ManagerCommand, from_values
+from generic.manager.manager import Manager
+from generic.reconciler.orphans import Orphan
+from generic.tools.cli.load import populate
+
+__all__ = ["run"]
+
+
+def _run(extension: str, types: tuple[str, ...], embedded: bool, **values: Any) -> None:
+    """Runs EXTENSION (MODULE:OBJECT): a function of a manager, or an Actuator, until SIGTERM."""
+    options = from_values(**values)
+    logs.configure(options.log_level, options.log_format)
+    manager = Manager(options)
+    populate(manager, extension, types)
+    if not embedded:
+        manager.run()
+    from generic.testing.envtest import Environment
+    from generic.testing.seed import install
+
+    with Environment(progress=lambda line: click.echo(line, err=True)) as environment:
+        own = [one.cls for one in manager.registrations if one.cls not in KINDS]
+        install(environment, [*KINDS, Cluster, Orphan, *own])
+        click.echo(f"export KUBECONFIG={environment.kubeconfig}", err=True)
+        manager.options = attrs.evolve(options, kubeconfig=environment.kubeconfig, context=None)
+        manager.run()
+
+
+run = ManagerCommand(
+    "run",
+    callback=_run,
+    help=_run.__doc__,
+    context_settings={"auto_envvar_prefix": PREFIX},
+    params=[
+        click.Argument(["extension"], default="extensions.aws:extension"),
+        click.Option(
+            ["--type", "types"],
+            multiple=True,
+            help="Type to serve, where EXTENSION is an Actuator.",
+        ),
+        click.Option(["--embedded"], is_flag=True, help="Start an embedded cluster and use that."),
+        *FLAGS,
+    ],
+)

@@ -1,0 +1,150 @@
+"""Disowning: our finalizer comes off, on explicit request, when what may be left is on record.
+
+Guarantees, for every object:
+- Its Orphans are in the API server, acknowledged, before our finalizer is off. What another seed
+  took over by migration leaves none.
+- Only our finalizer comes off; every patch tests the uid and the whole list (`finalizers`).
+- The guard on a Secret (`behaviours.secret_guard`) comes off before that of the object, and only
+  if no other object of the kind, whoever serves it, still needs the Secret.
+- What fails for one object is said of that object, and the others go on. All of it may be
+  repeated: what is done already is success.
+
+Assumption: the extension does not run (`lease`). While it does, it puts finalizers on again.
+Nothing is deleted and no actuator operation is called: `external_resources` is without I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from actuator.cluster import ClusterState, Verdict
+from actuator.errors import ActuatorError, ApiError, NotFound, Unavailable
+from actuator.interface import Client, Clock, ExternalResource, Resource
+from actuator.meta import Raw
+from generic.kube.finalizers import Stale, patch_tested, take_off
+from generic.kube.headers import as_dict
+from generic.reconciler.behaviours.secret_guard import GuardsSecret
+from generic.reconciler.operation import Nothing, Operation, choose_operation
+from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record, remaining
+from generic.tools.drain.survey import NOT_SERVED, Held, Survey, may
+
+__all__ = ["Release", "release"]
+
+_SECRETS = Resource("v1", "secrets")
+_ROUNDS = 5
+_MIGRATED = (Operation.LET_GO, Nothing.MIGRATED)
+
+
+@attrs.frozen(kw_only=True)
+class Release:
+    """What came of one object."""
+
+    held: Held
+    orphans: int = 0
+    """How many Orphans say what it may have left outside."""
+    held_by: Sequence[str] = ()
+    """Finalizers of others that are still on it."""
+    problem: str = ""
+    """Why our finalizer is still on it; "" where it is off."""
+
+
+def release(client: Client, found: Survey, clock: Clock) -> Iterator[Release]:
+    """Disowns what `survey` found, object by object. Raises Unavailable: try again later."""
+    needing = {one.header.uid: one for one in (*found.held, *found.neighbours)}
+    for held in found.held:
+        try:
+            done = _release(client, held, needing, clock)
+            del needing[held.header.uid]
+        except Unavailable:
+            raise
+        except (ActuatorError, ApiError) as error:
+            done = Release(held=held, problem=str(error))
+        yield done
+
+
+def _release(client: Client, held: Held, needing: dict[str, Held], clock: Clock) -> Release:
+    """Record, unguard, let go. Raises ActuatorError or ApiError."""
+    if not held.is_served:
+        raise ActuatorError(NOT_SERVED)
+    orphans = _record(client, held, clock)
+    if _guards_alone(held, needing):
+        _unguard(client, held)
+    with may("patch", held.resource):
+        rest = _take_off(client, held.resource, held.raw, held.finalizer)
+    return Release(held=held, orphans=orphans, held_by=rest)
+
+
+def _record(client: Client, held: Held, clock: Clock) -> int:
+    """How many Orphans are on record afterwards."""
+    kind, request = held.registration.kind, held.request
+    let_go = OrphanedFrom(
+        api_version=kind.api_version,
+        kind=kind.name,
+        namespace=request.namespace,
+        name=request.name,
+        uid=held.header.uid,
+        type=held.header.type,
+    )
+    state = "it was being deleted" if held.is_deleting else "it was alive"
+    message = f"disowned by `actuator drain --release`; {state}"
+    left = _left_outside(held)
+    for resource in left:
+        with may("create", ORPHANS):
+            record(client, let_go, resource, OrphanReason.DRAINED, message, clock.now())
+    return len(left)
+
+
+def _left_outside(held: Held) -> list[ExternalResource]:
+    """What may exist outside; unknown where the actuator cannot say."""
+    nowhere = Verdict(ClusterState.NOT_NEEDED)
+    if choose_operation(held.registration.kind, held.header, nowhere, forced=False) in _MIGRATED:
+        return []
+    one = held.registration
+    return remaining(one.actuator, one.cls, held.raw)
+
+
+def _guards_alone(held: Held, needing: dict[str, Held]) -> bool:
+    """Whether there is a guarded Secret that only this object needs."""
+    if not isinstance(held.registration.actuator, GuardsSecret) or held.header.secret is None:
+        return False
+    return not any(
+        other.header.secret == held.header.secret and other.finalizer == held.finalizer
+        for uid, other in needing.items()
+        if uid != held.header.uid
+    )
+
+
+def _unguard(client: Client, held: Held) -> None:
+    assert held.header.secret is not None
+    namespace, name = held.header.secret
+    try:
+        with may("get", _SECRETS):
+            secret = client.get(_SECRETS, name, namespace)
+    except NotFound:
+        return
+    with may("patch", _SECRETS):
+        _take_off(client, _SECRETS, secret, held.finalizer)
+
+
+def _take_off(client: Client, resource: Resource, raw: Raw, finalizer: str) -> Sequence[str]:
+    """Afterwards it is off, or the object gone; returns the finalizers of others that remain.
+
+    Raises ActuatorError where others change the object faster than we can, and ApiError.
+    """
+    for _ in range(_ROUNDS):
+        meta = as_dict(raw.get("metadata"))
+        finalizers: list[str] = meta.get("finalizers") or []
+        if finalizer not in finalizers:
+            return finalizers
+        patch = take_off([finalizer], meta["uid"], finalizers)
+        try:
+            patch_tested(client, resource, meta["name"], meta.get("namespace", ""), patch)
+        except NotFound:
+            return []
+        except Stale as stale:
+            raw = stale.fresh
+            continue
+        return [other for other in finalizers if other != finalizer]
+    raise ActuatorError(f"{resource} {meta['name']} keeps changing; try again")

@@ -1,0 +1,11 @@
+"""Explain: why an object is stuck, from the API server alone. Nothing in here writes anything.
+
+Read in this order: `facts` (what can be said), `gather` (one object, or a namespace), `standing` in
+its `surroundings` (with `decision`, `owners`, `blockers`), `forcing`, `removal`, `webhooks` and
+`records` (one part each), and `page` (for people; the only one that needs rich).
+"""
+
+from generic.tools.explain.facts import Explanation, Overview
+from generic.tools.explain.gather import explain, overview
+
+__all__ = ["Explanation", "Overview", "explain", "overview"]

@@ -1,0 +1,195 @@
+"""An explanation for people: a page for one object, a table for a namespace. Needs rich."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from actuator.v1alpha1 import KINDS
+from generic.tools.ages import age
+from generic.tools.explain.facts import (
+    Decision,
+    Deleting,
+    Explanation,
+    Forcing,
+    Overview,
+    Removal,
+    Standing,
+    Unread,
+)
+
+__all__ = ["page", "table"]
+
+_OBJECT_WIDTH = max(len(cls.KIND.name) for cls in KINDS)
+"""Characters: longer names are folded, names of kinds are not."""
+
+
+def page(explanation: Explanation) -> RenderableType:
+    """Everything about one object."""
+    standing = explanation.standing
+    parts = [
+        Text(f"{standing.subject}, {_what(standing)}", style="bold"),
+        _listed("What blocks it", standing.blockers, "nothing"),
+        _standing(standing),
+        _finalizers(standing),
+        _pairs("Force deletion", _forcing(standing.forcing)),
+        *_removal(explanation.removal),
+        *_others(explanation),
+        *_asides(explanation.notes, explanation.unread),
+    ]
+    return Group(*(line for part in parts for line in (part, Text())))
+
+
+def table(overview: Overview) -> RenderableType:
+    """How the objects of a namespace stand."""
+    head = f"Namespace {overview.namespace}"
+    if overview.deleting is not None:
+        head += f", being deleted for {_age(overview.deleting)}"
+    rows = _table("object", "operation", "last", "deleting", "blocked by")
+    rows.columns[0].width = _OBJECT_WIDTH
+    for standing in overview.objects:
+        subject, last = standing.subject, standing.last_operation
+        rows.add_row(
+            Text(f"{subject.kind}\n{subject.name}"),
+            Text(standing.decision.operation or "none"),
+            Text(f"{last.type}\n{last.state}" if last else "none"),
+            Text(_age(standing.deleting)),
+            Text("\n".join(standing.blockers)),
+        )
+    parts: list[RenderableType] = [Text(head, style="bold"), *map(Text, overview.remaining)]
+    parts.append(rows if overview.objects else Text("There are no extension objects in it."))
+    return Group(*parts, *_asides((), overview.unread))
+
+
+def _what(standing: Standing) -> str:
+    subject = standing.subject
+    type_ = f"type {subject.type}" if subject.type else "of no type"
+    return f"{type_}, uid {subject.uid}"
+
+
+def _standing(standing: Standing) -> RenderableType:
+    rows = [("would do now", _decision(standing.decision))]
+    if standing.deleting is not None:
+        rows.append(
+            ("being deleted", f"for {_age(standing.deleting)}, since {standing.deleting.timestamp}")
+        )
+    if last := standing.last_operation:
+        rows.append(("last operation", f"{last.type} {last.state}, {last.progress} %"))
+        rows.append(("last tried", last.last_update_time))
+        if standing.last_error is None:
+            rows.append(("it said", last.description))
+    if error := standing.last_error:
+        rows.append(("last error", error.description))
+        rows.append(("error codes", ", ".join(error.codes) or "none"))
+    if secret := standing.secret:
+        there = {True: "is there", False: "is missing", None: "may not be read"}[secret.exists]
+        rows.append(("Secret", f"{secret.namespace}/{secret.name} {there}"))
+    for condition in standing.conditions:
+        said = condition.message or condition.reason
+        rows.append((f"condition {condition.type}", f"{condition.status}: {said}"))
+    return _pairs("How it stands", rows)
+
+
+def _finalizers(standing: Standing) -> RenderableType:
+    if not standing.finalizers:
+        return Text("No finalizers.")
+    rows = _table("finalizer", "owner", title="Finalizers")
+    for held in standing.finalizers:
+        rows.add_row(Text(held.finalizer), Text(held.owner, style="green" if held.ours else ""))
+    return rows
+
+
+def _forcing(forcing: Forcing) -> Iterator[tuple[str, str]]:
+    if forcing.place:
+        yield "annotation on", forcing.place
+        yield "as written", "(none)" if forcing.value is None else repr(forcing.value)
+    yield "verdict", forcing.verdict
+    if forcing.allowed is not None:
+        yield (
+            "Gardener allows it",
+            "yes" if forcing.allowed else f"no: {forcing.not_allowed_because}",
+        )
+        yield "codes of the shoot", ", ".join(forcing.shoot_codes) or "none"
+    if forcing.own_codes and not forcing.allowed:
+        yield "codes here that would do", ", ".join(forcing.own_codes)
+
+
+def _removal(removal: Removal | None) -> Iterator[RenderableType]:
+    if removal is None:
+        return
+    if removal.own_way:
+        yield Text(
+            f"{removal.actuator} has a force_delete of its own: "
+            "it may do less, or more, than what it declares, which is this."
+        )
+    rows = _table("object", "comes off", "holds on", title="A force deletion would delete")
+    for one in removal.seed_objects:
+        name = f"{one.resource} {one.name}" + (" (deleting)" if one.deleting else "")
+        rows.add_row(Text(name), Text("\n".join(one.stripped)), Text("\n".join(one.holding)))
+    yield (
+        rows if removal.seed_objects else Text("A force deletion would delete nothing in the seed.")
+    )
+    yield _listed("It would leave outside", [str(one) for one in removal.left_outside], "nothing")
+
+
+def _others(explanation: Explanation) -> Iterator[RenderableType]:
+    if explanation.webhooks:
+        rows = _table("webhook", "configuration", "if it fails", "may refuse", title="Webhooks")
+        for hook in explanation.webhooks:
+            may = " and ".join(hook.patches) + (", on conditions" if hook.conditional else "")
+            where = f"{hook.configuration} ({'mutating' if hook.mutating else 'validating'})"
+            rows.add_row(Text(hook.name), Text(where), Text(hook.failure_policy), Text(may))
+        yield rows
+    if explanation.orphans:
+        rows = _table("orphan", "outside", "reason", "state", title="Left outside, on record")
+        for orphan in explanation.orphans:
+            rows.add_row(orphan.name, str(orphan.resource), orphan.reason, orphan.state)
+        yield rows
+    if explanation.warnings:
+        rows = _table("last", "times", "reason", "message", title="Warnings")
+        for event in explanation.warnings:
+            rows.add_row(event.last_seen, str(event.count), event.reason, event.message)
+        yield rows
+
+
+def _asides(notes: Sequence[str], unread: Sequence[Unread]) -> Iterator[RenderableType]:
+    lines = [*notes, *map(str, unread)]
+    if lines:
+        yield _listed("Notes", lines, "none")
+
+
+def _decision(decision: Decision) -> str:
+    operation = decision.operation or "nothing"
+    return f"{operation}{', but is blocked' if decision.blocked else ''}: {decision.why}"
+
+
+def _age(deleting: Deleting | None) -> str:
+    return "" if deleting is None else age(deleting.seconds)
+
+
+def _listed(title: str, lines: Sequence[str], none: str) -> Text:
+    text = Text(f"{title}:", style="bold")
+    if not lines:
+        return text.append(f" {none}", style="not bold")
+    return text.append("".join(f"\n  - {line}" for line in lines), style="not bold")
+
+
+def _pairs(title: str, rows: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> Table:
+    pairs = Table(
+        title=title, title_justify="left", title_style="bold", show_header=False, box=None
+    )
+    pairs.add_column(no_wrap=True)
+    pairs.add_column(overflow="fold")
+    for name, value in rows:
+        pairs.add_row(Text(name), Text(value))
+    return pairs
+
+
+def _table(*columns: str, title: str | None = None) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table

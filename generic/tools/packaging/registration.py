@@ -1,0 +1,245 @@
+"""The registration of an extension: the kinds it serves, and the chart to install.
+
+Pure. Either a ControllerRegistration with its ControllerDeployment for the garden, or one
+operator.gardener.cloud Extension from which gardener-operator derives both (Gardener
+documentation, "Registering Extension Controllers" and "Extension Resource"). `chart` makes the
+chart itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator
+from typing import Literal
+
+import attrs
+
+from actuator.errors import ConfigurationError
+from actuator.meta import GROUP, Kind, Raw
+from generic.manager.manager import Manager
+
+__all__ = [
+    "Deployment",
+    "Lifecycle",
+    "Traits",
+    "controller_registration",
+    "controller_resources",
+    "operator_extension",
+]
+
+Policy = Literal["OnDemand", "Always", "AlwaysExceptNoShoots"]
+Moment = Literal["BeforeKubeAPIServer", "AfterKubeAPIServer", "AfterWorker"]
+_SETTINGS = ("values", "injectGardenKubeconfig", "resources", "runtimeClusterValues", "admission")
+_OPERATOR_ONLY = (
+    "{}: an operator Extension has this, a ControllerRegistration has not; add --operator"
+)
+_TEMPLATE = re.compile(r"\{\{(.*?)\}\}")
+_REFERENCE = re.compile(r"\.resources\.([A-Za-z0-9]+)\.data\.[A-Za-z0-9]+")
+
+
+@attrs.frozen(kw_only=True)
+class Lifecycle:
+    """When gardenlet waits for an Extension, of its shoot's operations; None: Gardener's default.
+
+    Force deletion ignores it.
+    """
+
+    reconcile: Moment | None = None
+    delete: Literal["BeforeKubeAPIServer", "AfterKubeAPIServer"] | None = None
+    migrate: Literal["BeforeKubeAPIServer", "AfterKubeAPIServer"] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Traits:
+    """What Gardener asks about a kind and type beyond their names.
+
+    `secondary` are (kind, type) pairs of which another extension is the primary one: then only
+    conditions may be written. `continuous_endpoint_update` is for SelfHostedShootExposure, the
+    other fields are for Extension.
+    """
+
+    secondary: Collection[tuple[str, str]] = ()
+    reconcile_timeout: float | None = None
+    """Seconds that gardenlet waits for an Extension."""
+    lifecycle: Lifecycle = Lifecycle()
+    workerless_supported: bool = False
+    auto_enable: tuple[Literal["shoot", "seed"], ...] = ()
+    cluster_compatibility: tuple[Literal["shoot", "seed", "garden"], ...] = ()
+    continuous_endpoint_update: bool | None = None
+    """Whether gardenlet keeps the endpoints of a SelfHostedShootExposure up to date."""
+
+    @property
+    def extension_classes(self) -> tuple[str, ...]:
+        """The classes that installations in seeds have to serve; none: Gardener's default."""
+        return ("seed", "shoot") if "seed" in self.cluster_compatibility else ()
+
+
+@attrs.frozen(kw_only=True)
+class Deployment:
+    """What is installed: a packed chart (base64), or a reference to one in an OCI registry."""
+
+    raw_chart: str = ""
+    oci_reference: str = ""
+    policy: Policy | None = None
+    seed_selector: Raw | None = None
+    settings: Raw = attrs.field(factory=dict)
+    """More fields by Gardener's names: `values`, `injectGardenKubeconfig`, `resources`; in an
+    operator Extension also `runtimeClusterValues` and `admission`."""
+
+    @property
+    def helm(self) -> Raw:
+        """The chart as ControllerDeployments and operator Extensions name it."""
+        if self.oci_reference:
+            return {"ociRepository": {"ref": self.oci_reference}}
+        return {"rawChart": self.raw_chart}
+
+    def pick(self, *names: str) -> Raw:
+        """These of the settings that are set."""
+        return {name: self.settings[name] for name in names if name in self.settings}
+
+
+def controller_resources(manager: Manager, traits: Traits) -> list[Raw]:
+    """What the extension serves: one entry for each Gardener kind and type, in a stable order.
+
+    Where it only checks the health of a kind and type, another extension is the primary one.
+    Raises ConfigurationError for a secondary pair that is not served.
+    """
+    served = _pairs((one.kind, one.types) for one in manager.registrations)
+    checked = _pairs((one.checks.cls.KIND, one.checks.types) for one in manager.health_checks)
+    pairs = served | checked
+    unknown = sorted(set(traits.secondary) - pairs)
+    if unknown:
+        kind, type = unknown[0]
+        raise ConfigurationError(f"{kind}/{type} cannot be secondary: it is not served")
+    primary = served - set(traits.secondary)
+    return [_resource(pair, pair in primary, traits) for pair in sorted(pairs)]
+
+
+def controller_registration(name: str, resources: list[Raw], deployment: Deployment) -> list[Raw]:
+    """A ControllerDeployment, and the ControllerRegistration that refers to it.
+
+    Raises ConfigurationError where nothing is served, for seeds selected for a primary resource,
+    and for wrong settings.
+    """
+    _check(resources, deployment)
+    if any("garden" in resource.get("clusterCompatibility", ()) for resource in resources):
+        raise ConfigurationError(_OPERATOR_ONLY.format("clusterCompatibility: garden"))
+    for field in deployment.pick("runtimeClusterValues", "admission"):
+        raise ConfigurationError(_OPERATOR_ONLY.format(field))
+    return [
+        {
+            "apiVersion": "core.gardener.cloud/v1",
+            "kind": "ControllerDeployment",
+            "metadata": {"name": name},
+            "helm": deployment.helm | deployment.pick("values"),
+            **deployment.pick("injectGardenKubeconfig", "resources"),
+        },
+        {
+            "apiVersion": "core.gardener.cloud/v1beta1",
+            "kind": "ControllerRegistration",
+            "metadata": {"name": name},
+            "spec": {
+                "resources": resources,
+                "deployment": {"deploymentRefs": [{"name": name}], **_where(deployment)},
+            },
+        },
+    ]
+
+
+def operator_extension(name: str, resources: list[Raw], deployment: Deployment) -> Raw:
+    """The Extension for gardener-operator.
+
+    Raises ConfigurationError for seeds selected for a primary resource, for wrong settings, and
+    without an OCI reference.
+    """
+    _check(resources, deployment)
+    if not deployment.oci_reference:
+        raise ConfigurationError(
+            "an operator Extension takes its chart from an OCI registry; "
+            "push it there and give --oci-repository"
+        )
+    extension: Raw = {
+        "helm": deployment.helm,
+        **deployment.pick("values", "runtimeClusterValues", "injectGardenKubeconfig"),
+        **_where(deployment),
+    }
+    spec = {"extension": extension, **deployment.pick("admission", "resources")}
+    return {
+        "apiVersion": "operator.gardener.cloud/v1alpha1",
+        "kind": "Extension",
+        "metadata": {"name": name},
+        "spec": {"resources": resources, "deployment": spec},
+    }
+
+
+def _check(resources: list[Raw], deployment: Deployment) -> None:
+    if not resources:
+        raise ConfigurationError("no Gardener kind is served, so there is nothing to register")
+    primary = [resource for resource in resources if resource["primary"]]
+    if deployment.seed_selector is not None and primary:
+        served = f"{primary[0]['kind']}/{primary[0]['type']}"
+        raise ConfigurationError(
+            f"seeds can be selected only where everything served is secondary, and {served} is not"
+        )
+    _check_settings(deployment.settings)
+
+
+def _check_settings(settings: Raw) -> None:
+    for field in settings.keys() - set(_SETTINGS):
+        raise ConfigurationError(f"{field}: no such field; expected {', '.join(_SETTINGS)}")
+    entries = settings.get("resources", [])
+    declared = {
+        _resource_name(one) for one in (entries if isinstance(entries, list) else [entries])
+    }
+    for field in _SETTINGS:
+        for template in _TEMPLATE.findall(json.dumps(settings.get(field))):
+            found = _REFERENCE.fullmatch(template.strip())
+            if found is None or found[1] not in declared:
+                raise ConfigurationError(
+                    f"{field}: expected {{{{ .resources.NAME.data.KEY }}}} with a NAME of "
+                    f"resources[].name, got {{{{{template}}}}}"
+                )
+
+
+def _resource_name(entry: object) -> str:
+    match entry:
+        case {"name": str(name), "resourceRef": {"kind": "Secret" | "ConfigMap", "name": str()}}:
+            return name
+    raise ConfigurationError(
+        f"resources: expected a list of name and resourceRef to a Secret or ConfigMap, got {entry}"
+    )
+
+
+def _where(deployment: Deployment) -> Raw:
+    wanted = {"policy": deployment.policy, "seedSelector": deployment.seed_selector}
+    return {key: value for key, value in wanted.items() if value is not None}
+
+
+def _pairs(classes: Iterable[tuple[Kind, Iterable[str]]]) -> set[tuple[str, str]]:
+    """Kinds of Gardener's with their types, by name."""
+    return {(kind.name, type) for kind, types in classes if kind.group == GROUP for type in types}
+
+
+def _resource(pair: tuple[str, str], primary: bool, traits: Traits) -> Raw:
+    kind, type = pair
+    resource: Raw = {"kind": kind, "type": type, "primary": primary}
+    if kind == "Extension":
+        resource.update(_extension_fields(traits))
+    if kind == "SelfHostedShootExposure" and traits.continuous_endpoint_update is not None:
+        resource["continuousEndpointUpdate"] = traits.continuous_endpoint_update
+    return resource
+
+
+def _extension_fields(traits: Traits) -> Iterator[tuple[str, object]]:
+    if traits.reconcile_timeout is not None:
+        yield "reconcileTimeout", f"{traits.reconcile_timeout:g}s"
+    lifecycle = attrs.asdict(traits.lifecycle, filter=lambda _field, value: value is not None)
+    if lifecycle:
+        yield "lifecycle", lifecycle
+    if traits.workerless_supported:
+        yield "workerlessSupported", True
+    if traits.auto_enable:
+        yield "autoEnable", list(traits.auto_enable)
+    if traits.cluster_compatibility:
+        yield "clusterCompatibility", list(traits.cluster_compatibility)
