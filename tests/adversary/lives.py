@@ -125,7 +125,8 @@ class Lives:
                 self._client.delete(CLUSTERS, one.namespace)
 
     def _create(self, one: Input, key: _Key) -> None:
-        self._post(NAMESPACES, "", json.dumps({"metadata": {"name": one.namespace}}))
+        meta = {"name": one.namespace, "labels": {"gardener.cloud/role": "shoot"}}
+        self._post(NAMESPACES, "", json.dumps({"metadata": meta}))
         self._post(CLUSTERS, "", one.cluster)
         self._post(_SECRETS, one.namespace, one.secret)
         created = self._post(resource_of(one.kind), key[1], one.manifest)
