@@ -6,12 +6,11 @@ Source: gardener `pkg/apis/core/validation` (ValidateForceDeletion); Gardener do
 
 from __future__ import annotations
 
-from actuator.cluster import FORCE_DELETION, parse_bool
 from actuator.errors import ErrorCode
 from actuator.meta import Raw
 from generic.kube.headers import as_dict
 
-__all__ = ["FORCIBLE", "codes_of_shoot", "not_forcible_because", "taken_back"]
+__all__ = ["FORCIBLE", "codes_of_shoot", "not_forcible_because"]
 
 FORCIBLE = frozenset(code for code in ErrorCode if code.allows_force_deletion)
 """One of these codes has to stand in the shoot's last errors."""
@@ -31,13 +30,3 @@ def not_forcible_because(shoot: Raw) -> str | None:
     if FORCIBLE.isdisjoint(codes_of_shoot(shoot)):
         return f"none of the shoot's last errors has a code of {', '.join(sorted(FORCIBLE))}"
     return None
-
-
-def taken_back(before: Raw, after: Raw) -> bool:
-    """Whether somebody takes back a force deletion, which Gardener refuses."""
-    return _is_forced(before) and not _is_forced(after)
-
-
-def _is_forced(shoot: Raw) -> bool:
-    value = as_dict(as_dict(shoot.get("metadata")).get("annotations")).get(FORCE_DELETION)
-    return isinstance(value, str) and parse_bool(value) is True

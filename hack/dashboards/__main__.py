@@ -8,7 +8,7 @@ from pathlib import Path
 from hack.dashboards.controllers import CONTROLLERS
 from hack.dashboards.deletions import DELETIONS
 
-FOLDER = Path(__file__).parents[2] / "generic" / "monitoring" / "dashboards"
+FOLDER = Path(__file__).parents[2] / "generic" / "tools" / "monitoring" / "dashboards"
 
 
 def written() -> dict[str, str]:

@@ -24,7 +24,7 @@ from generic.library.machines import (
 from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.reconciler.eligibility import not_forcible_because, taken_back
+from generic.reconciler.eligibility import not_forcible_because
 from generic.testing.garden import (
     NAMESPACES,
     SHOOT,
@@ -424,17 +424,6 @@ def test_case_60_a_force_deletion_needs_a_deletion_and_a_code(deleting, codes, p
     shoot = {"metadata": meta, "status": {"lastErrors": [{"codes": codes}]}}
     answer = not_forcible_because(shoot)
     assert answer is None if problem is None else problem in answer
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "back"),
-    [("true", None, True), ("1", "false", True), ("1", "T", False), (None, "true", False)],
-)
-def test_case_60_a_force_deletion_cannot_be_taken_back(before, after, back):
-    def annotated(value):
-        return {"metadata": {"annotations": {} if value is None else {FORCE_DELETION: value}}}
-
-    assert taken_back(annotated(before), annotated(after)) is back
 
 
 def test_case_60_a_bastion_is_told_itself(admin, shoot, diary):

@@ -68,9 +68,9 @@ def cli() -> None:
 def main(args: Sequence[str] | None = None) -> None:
     """Runs the command line; exits with 0, 1 (it failed) or 2 (it was called wrongly)."""
     try:
-        from generic.testing.neighbours import check_neighbours
+        from generic.tools.package_conflicts import check_packages
 
-        check_neighbours()
+        check_packages()
         cli.main(args=None if args is None else list(args), standalone_mode=False)
     except click.ClickException as error:
         error.show()

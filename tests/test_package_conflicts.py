@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from generic.testing.neighbours import check_neighbours
+from generic.tools.package_conflicts import check_packages
 
 CHECK = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from actuator.errors import ConfigurationError
-from generic.testing import neighbours
+from generic.tools import package_conflicts
 sys.path.insert(0, sys.argv[2])
 try:
-    neighbours.check_neighbours()
+    package_conflicts.check_packages()
 except ConfigurationError as error:
     sys.exit(f"{type(error).__name__}: {error}")
 """
@@ -57,7 +57,7 @@ def test_all_that_are_there_are_named_at_once(tmp_path):
     assert "pip uninstall actuator extensions &&" in checked_beside(tmp_path).stderr
 
 
-def test_a_distribution_whose_name_only_contains_ours_is_no_neighbour(tmp_path):
+def test_a_distribution_whose_name_only_contains_ours_is_no_conflict(tmp_path):
     plant_distribution(tmp_path, "generic_tools")
     assert checked_beside(tmp_path).returncode == 0
 
@@ -69,15 +69,15 @@ def test_a_package_without_metadata_that_hides_ours_is_named(tmp_path, module):
     hiding.touch()
     beside = checked_beside(tmp_path)
     assert beside.returncode == 1
-    assert beside.stderr.startswith("NeighbourFound: the package extensions is not the one of")
+    assert beside.stderr.startswith("PackageConflict: the package extensions is not the one of")
     assert str(hiding) in beside.stderr
 
 
 def test_it_costs_a_few_milliseconds():
-    check_neighbours()
+    check_packages()
     taken = []
     for _ in range(5):
         started = time.perf_counter()
-        check_neighbours()
+        check_packages()
         taken.append(time.perf_counter() - started)
     assert min(taken) < 0.02
