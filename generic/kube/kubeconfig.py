@@ -2,8 +2,8 @@
 
 A kubeconfig that `inline_kubeconfig` accepts (one server, its CA and one inline credential) is
 used directly. The package `kubernetes` reads all others (several files, in-cluster accounts, exec
-plugins, tokens that expire). No other file imports it. It is imported on first use, since its 320
-modules take a third of a second. Requests are client.py's business.
+plugins, tokens that expire), and applies proxy variables. No other file imports it. It is imported
+on first use, since its 320 modules take a third of a second. Requests are client.py's business.
 
 TLS is always verified: a kubeconfig that says insecure-skip-tls-verify is refused, because the
 credentials would go to whoever answers. Credentials are sent to https:// servers only. An exec
@@ -23,12 +23,12 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.request import getproxies
 
 import attrs
 import urllib3
@@ -161,21 +161,28 @@ def find_access(
         raise ConfigurationError(f"{server!r} is no URL of an API server; write https://HOST:PORT")
 
     def load() -> _Loaded:
+        proxies = getproxies()  # whose many rules are the package's business
         if isinstance(kubeconfig, InlineKubeconfig):
-            return _direct("the kubeconfig", kubeconfig, server, connections)
+            if not proxies:
+                return _direct("the kubeconfig", kubeconfig, server, connections)
+
+            def write(configuration: Configuration, folder: str) -> None:
+                _load_inline(configuration, kubeconfig, Path(folder))
+
+            return _by_package("the kubeconfig", write, server, connections)
         if kubeconfig is None and context is None and _in_cluster():
             return _by_package("the pod's service account", _load_in_cluster, server, connections)
         path = _path(kubeconfig)
         files = path.split(os.pathsep)
-        try:
-            found = read_kubeconfig(Path(path).expanduser().read_bytes(), context)
-        except (ConfigurationError, OSError):  # the package reads more, and says what is wrong
+        if not proxies:
+            with suppress(ConfigurationError, OSError):  # the package reads more than this
+                found = read_kubeconfig(Path(path).expanduser().read_bytes(), context)
+                return _direct(f"kubeconfig {path}", found, server, connections, files)
 
-            def read(configuration: Configuration, folder: str) -> None:
-                _load_kubeconfig(configuration, path, context, folder)
+        def read(configuration: Configuration, folder: str) -> None:
+            _load_kubeconfig(configuration, path, context, folder)
 
-            return _by_package(f"kubeconfig {path}", read, server, connections, files)
-        return _direct(f"kubeconfig {path}", found, server, connections, files)
+        return _by_package(f"kubeconfig {path}", read, server, connections, files)
 
     return Access(load)
 
@@ -193,18 +200,12 @@ def _direct(
         ca, certificate, key = _write_credentials(kubeconfig, Path(folder))
         tls = _tls(source, ca, certificate, key)
     keep_alive = (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    settings: dict[str, Any] = {
-        "maxsize": connections,
-        "retries": False,
-        "ssl_context": tls,
-        "server_hostname": kubeconfig.tls_server_name or None,
-        "socket_options": [*HTTPConnection.default_socket_options, keep_alive],
-    }
-    proxy = None if proxy_bypass(urlsplit(url).hostname or "") else getproxies().get("https")
-    pools = (
-        urllib3.ProxyManager(proxy, proxy_ssl_context=tls, **settings)  # trusted as the server is
-        if proxy
-        else urllib3.PoolManager(**settings)
+    pools = urllib3.PoolManager(
+        maxsize=connections,
+        retries=False,
+        ssl_context=tls,
+        server_hostname=kubeconfig.tls_server_name or None,
+        socket_options=[*HTTPConnection.default_socket_options, keep_alive],
     )
     token = f"Bearer {kubeconfig.token}" if kubeconfig.token else None
     return _Loaded(url, pools, lambda: token, files)
@@ -296,6 +297,15 @@ def _load_in_cluster(configuration: Configuration, _folder: str) -> None:
     kube_config.load_incluster_config(  # type: ignore[no-untyped-call]
         client_configuration=configuration
     )
+
+
+def _load_inline(configuration: Configuration, kubeconfig: InlineKubeconfig, folder: Path) -> None:
+    configuration.host = kubeconfig.server
+    configuration.tls_server_name = kubeconfig.tls_server_name or None
+    files = _write_credentials(kubeconfig, folder)
+    configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file = files
+    if kubeconfig.token:
+        configuration.api_key["BearerToken"] = f"Bearer {kubeconfig.token}"
 
 
 def _write_credentials(

@@ -6,6 +6,7 @@ import logging
 import os
 import ssl
 import stat
+import subprocess
 import sys
 import tempfile
 import time
@@ -18,11 +19,13 @@ from builders import infrastructure
 from harness import eventually
 from kubernetes.config import incluster_config
 from proxy import kubeconfig
+from urllib3 import ProxyManager
 
 from actuator import Resource
 from actuator.errors import ConfigurationError, Unauthorized, Unavailable
 from generic.kube.client import connect
 from generic.kube.inline_kubeconfig import read_kubeconfig
+from generic.kube.kubeconfig import find_access
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.testing.envtest.certificates import Authority
@@ -506,6 +509,57 @@ def test_a_kubeconfig_that_names_another_server_later_does_not_move_the_client(
     kubeconfig(path, "https://another.example", environment.ca_file, token=token)
     assert works(client)
     assert "restart" in caplog.records[0].fields["error"]
+
+
+PROXY = "http://proxy.example:3128"
+
+
+@pytest.mark.parametrize(
+    ("server", "variables", "proxied"),
+    [
+        ("https://a.example:6443", {"https_proxy": PROXY}, True),
+        ("https://a.example:6443", {"all_proxy": PROXY}, True),
+        ("https://a.example:6443", {"https_proxy": PROXY, "no_proxy": "a.example"}, False),
+        ("https://a.example:6443", {"https_proxy": PROXY, "no_proxy": "a.example:6443"}, False),
+        ("https://a.example:6443", {"https_proxy": PROXY, "no_proxy": "localhost,*"}, False),
+        ("https://10.1.2.3:6443", {"https_proxy": PROXY, "no_proxy": "10.0.0.0/8"}, False),
+        ("https://[fd00::1]:6443", {"https_proxy": PROXY, "no_proxy": "fd00::/8"}, False),
+        ("https://a.example:6443", {}, False),
+    ],
+)
+@pytest.mark.parametrize("is_inline", [False, True])
+def test_proxies_are_used_as_the_official_package_uses_them(
+    server, variables, proxied, is_inline, environment, monkeypatch
+):
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    path = environment.user_kubeconfig("someone")
+    given = read_kubeconfig(path.read_bytes()) if is_inline else path
+    pool = find_access(given, None, 1, server).pool
+    assert isinstance(pool, ProxyManager) is proxied
+
+
+LOADED = """
+import sys
+from pathlib import Path
+from generic.kube.client import connect
+connect(Path(sys.argv[1]))
+print("kubernetes" in sys.modules)
+"""
+
+
+def test_an_inline_kubeconfig_needs_no_second_package(environment, tmp_path):
+    """Its import takes longer than all of ours."""
+
+    def loads(path):
+        command = [sys.executable, "-c", LOADED, str(path)]
+        return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+
+    assert loads(environment.kubeconfig) == "False"
+    assert loads(kubeconfig(tmp_path / "k", "http://127.0.0.1:1")) == "True"
 
 
 CREDENTIALS = {
