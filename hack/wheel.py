@@ -18,7 +18,10 @@ NEEDED = [
         f"generic/tools/packaging/image/{name}"
         for name in ("Dockerfile", "Dockerfile.dockerignore")
     ),
-    *(f"extensions/{name}/images.yaml" for name in ("azurecontrolplane", "local", "networkfilter")),
+    *(
+        f"extensions/{name}/images.yaml"
+        for name in ("aws", "azurecontrolplane", "local", "networkfilter")
+    ),
     *(
         f"generic/testing/envtest/assets/{module}/{name}"
         for module in ("etcd", "kubernetes")

@@ -36,6 +36,7 @@ from extensions.aws.address import ELASTIC_IP, Address
 from extensions.aws.config import control_plane_config
 from extensions.aws.credentials import READ_SECRETS
 from extensions.aws.status import ControlPlaneStatus, read_status, write_status
+from generic.library.imagevector import load_images
 
 __all__ = ["AwsControlPlane"]
 
@@ -68,6 +69,10 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
         ),
     )
 
+    def __init__(self, endpoint_url: str | None = None) -> None:
+        super().__init__(endpoint_url)
+        self._images = load_images(__file__)
+
     def reconcile(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
         """Afterwards the address and the seed objects exist, and the status has the address."""
         config = control_plane_config(obj)
@@ -75,7 +80,9 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
         configuration = seed.config_map(obj, config)
         seed.apply(ctx.client, seed.CONFIG_MAPS, configuration)
         secret = ctx.secret(obj.spec.secret_ref.name, obj.spec.secret_ref.namespace)
-        program = seed.cloud_controller_manager(cluster.replicas(1), configuration, secret)
+        versions = cluster.kubernetes_version, cluster.seed_kubernetes_version
+        image = self._images.find(seed.CLOUD_CONTROLLER_MANAGER, *versions).reference
+        program = seed.cloud_controller_manager(cluster.replicas(1), image, configuration, secret)
         seed.apply(ctx.client, seed.DEPLOYMENTS, program)
         seed.apply_binding(ctx.client, seed.binding(obj))
 

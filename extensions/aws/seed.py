@@ -19,6 +19,7 @@ from generic.library.controlplane import checksum_of
 __all__ = [
     "BINDINGS",
     "BINDING_FINALIZER",
+    "CLOUD_CONTROLLER_MANAGER",
     "CONFIG_MAPS",
     "DEPLOYMENTS",
     "SELECTOR",
@@ -31,6 +32,7 @@ __all__ = [
     "still_there",
 ]
 
+CLOUD_CONTROLLER_MANAGER = "cloud-controller-manager"
 CONFIG_MAPS = Resource("v1", "configmaps")
 DEPLOYMENTS = Resource("apps/v1", "deployments")
 BINDINGS = Resource("elbv2.k8s.aws/v1beta1", "targetgroupbindings")
@@ -61,15 +63,15 @@ def config_map(control_plane: ControlPlane, config: ControlPlaneConfig) -> Raw:
     }
 
 
-def cloud_controller_manager(replicas: int, configuration: Raw, secret: Raw) -> Raw:
+def cloud_controller_manager(replicas: int, image: str, configuration: Raw, secret: Raw) -> Raw:
     """A stand-in; its pods' annotations have the names that Gardener's AWS extension uses."""
-    name, config = "cloud-controller-manager", configuration["metadata"]
+    name, config = CLOUD_CONTROLLER_MANAGER, configuration["metadata"]
     labels = {"app": "kubernetes", "role": name}
     rolled_by = {
-        "checksum/secret-cloudprovider": checksum_of(secret["data"]),
+        "checksum/secret-cloudprovider": checksum_of(secret.get("data") or {}),
         f"checksum/configmap-{config['name']}": checksum_of(configuration["data"]),
     }
-    pod = {"containers": [{"name": name, "image": "registry.example.org/pause:3.10"}]}
+    pod = {"containers": [{"name": name, "image": image}]}
     template = {"metadata": {"labels": labels, "annotations": rolled_by}, "spec": pod}
     return {
         "apiVersion": DEPLOYMENTS.api_version,

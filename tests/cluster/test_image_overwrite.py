@@ -115,6 +115,10 @@ def test_the_overwritten_images_of_each_sample_reach_their_cluster(
     shoot = {"metadata": {"name": "s"}, "spec": {"kubernetes": {"version": "1.31.2"}}}
     seed_object = {"status": {"kubernetesVersion": "v1.29.4-gke.1"}}
     seed.update_cluster(cluster(namespace, shoot=shoot, seed=seed_object))
+    secret = {"name": "cloudprovider", "namespace": namespace}
+    admin.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": secret})
+    if "secretRef" in spec:
+        spec = {**spec, "secretRef": secret}
     with shoot_managers(admin, namespace) as shoots:
         start(make(tmp_path))
         extended = Extended(seed, shoots, cls)
