@@ -1,8 +1,8 @@
 """Decoding for deletions and migrations, which may need only a part of an object.
 
 A field of spec or status has a wrong type when, for example, a newer Gardener changed it. Such a
-field blocks only an operation that uses it. A default value in its place would be wrong: a deletion
-could miss what exists.
+field blocks only an operation that reads it. A default value in its place would be wrong: a
+deletion could miss what exists.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ T = TypeVar("T")
 
 
 def decode_tolerantly(cls: type[T], text: bytes) -> T:
-    """Like `decode_json`, but a field of spec or status with a wrong type raises when it is used.
+    """Like `decode_json`, but a field of spec or status with a wrong type raises when it is read.
 
-    Reading or setting it raises DecodeError; `encode` writes it back unchanged. Raises DecodeError
-    for other problems, and ValueError for text that is not JSON.
+    Reading it raises DecodeError; `encode` writes it back unchanged, unless it was set. Raises
+    DecodeError for other problems, and ValueError for text that is not JSON.
     """
     try:
         return decode_json(cls, text)
@@ -58,15 +58,25 @@ def _remove_wrong(cls: type, data: Any) -> dict[str, Raw]:
 @lru_cache(maxsize=256)
 def _hiding(cls: type, part: str, base: type, wrong: frozenset[str]) -> type:
     """A subclass of `base` in which these fields raise, and which attrs takes to lack them."""
+    if not wrong:
+        return base
 
-    def fail(obj: Any, *_: object) -> NoReturn:
+    def fail(obj: Any) -> NoReturn:
         try:
             decode(cls, {part: {name: obj.extra[name] for name in wrong}})
         except DecodeError as error:
             raise DecodeError(f"{error}; correct the field, or update the extension") from None
         raise DecodeError(f"wrong fields @ $.{part}")
 
+    def hide(name: str, wire: str) -> property:
+        def replace(obj: Any, value: object) -> None:
+            obj.extra = {key: kept for key, kept in obj.extra.items() if key != wire}
+            obj.__class__ = _hiding(cls, part, base, wrong - {wire})
+            setattr(obj, name, value)
+
+        return property(fail, replace)
+
     fields = attrs.fields(base)
-    hidden = {field.name: property(fail, fail) for field in fields if wire_name(field) in wrong}
+    hidden = {f.name: hide(f.name, wire_name(f)) for f in fields if wire_name(f) in wrong}
     shown = tuple(field for field in fields if field.name not in hidden)
     return type(base.__name__, (base,), {"__slots__": (), "__attrs_attrs__": shown, **hidden})

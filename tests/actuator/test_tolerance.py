@@ -50,9 +50,34 @@ def test_reading_a_wrong_field_raises_an_error_with_its_path_and_a_remedy():
         attrgetter("status.egress_cidrs")(wrong())
 
 
-def test_a_wrong_field_cannot_be_overwritten():
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        pytest.param(["192.0.2.1/32"], {"egressCIDRs": ["192.0.2.1/32"]}, id="another value"),
+        pytest.param([], {}, id="the default"),
+    ],
+)
+def test_setting_a_wrong_field_replaces_its_value(value, written):
+    found = wrong()
+    found.status.egress_cidrs = value
+    assert found.status.egress_cidrs == value
+    others = {"nodesCIDR": "10.0.0.0/8", "providerStatus": {"id": 1}}
+    assert encode(found)["status"] == encode(found.status) == {**others, **written}
+    with pytest.raises(DecodeError, match=r"\$\.spec\.region"):
+        attrgetter("spec.region")(found)
     with pytest.raises(DecodeError, match=r"(?i)egressCIDRs"):
-        wrong().status.egress_cidrs = []
+        attrgetter("status.egress_cidrs")(wrong())
+
+
+def test_setting_one_of_two_wrong_fields_leaves_the_other_wrong():
+    found = decode_tolerantly(Infrastructure, text(status={"providerStatus": 1, "state": "x"}))
+    found.status.provider_status = None
+    assert encode(found)["status"] == {"state": "x"}
+    with pytest.raises(DecodeError, match=r"\$\.status\.state"):
+        attrgetter("status.state")(found)
+    found.status.state = None
+    assert not encode(found).get("status")
+    assert type(found.status) is type(decode_json(Infrastructure, text()).status)
 
 
 def test_a_wrong_field_is_written_back_as_it_was_read():
