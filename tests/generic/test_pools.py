@@ -152,6 +152,20 @@ def test_zones_share_a_number_and_the_first_get_what_is_left():
 
 
 @pytest.mark.parametrize(
+    ("percentage", "index", "zones", "total", "share"),
+    [
+        ("15%", 0, 2, 3, "21%"),
+        ("30%", 1, 2, 3, "21%"),
+        ("30%", 3, 4, 6, "21%"),
+    ],
+)
+def test_a_share_of_a_percentage_is_rounded_as_gardeners_library_does(
+    percentage, index, zones, total, share
+):
+    assert share_of_zone(percentage, index, zones, total) == share
+
+
+@pytest.mark.parametrize(
     ("version", "found"),
     [
         ("1.31.0", "04863233bf6b9bb0"),

@@ -22,8 +22,8 @@ def share_of_zone(amount: int | str, index: int, zones: int, total: int) -> int 
         raise ValueError(f"expected a number or a percentage such as 25%, got {amount!r}")
     if total % zones == 0:
         return amount
-    weight = _share(total, index, zones) * zones / total
-    return f"{math.ceil(int(percentage[1]) * weight)}%"
+    ratio = 100.0 / (total / zones) * _share(total, index, zones)  # Go's order: the same rounding
+    return f"{math.ceil(ratio * int(percentage[1]) / 100.0)}%"
 
 
 def _share(amount: int, index: int, zones: int) -> int:
