@@ -403,7 +403,9 @@ class OnePool(GenericWorker):
     def machine_deployments(self, ctx, worker, cluster):
         [pool] = worker.spec.pools
         kind = {"provider": "test", "provider_spec": {"type": pool.machine_type}}
-        return [in_zone(worker, pool, 0, hash="0a1b2", secret_data={"userData": b"x"}, **kind)]
+        return [
+            in_zone(worker, pool, cluster, 0, hash="0a1b2", secret_data={"userData": b"x"}, **kind)
+        ]
 
 
 def test_machines_stay_and_a_machine_state_that_was_left_is_no_obstacle(admin, seed, start):
