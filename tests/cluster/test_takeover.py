@@ -185,6 +185,28 @@ def test_a_take_over_and_the_way_back_lose_no_finalizer_and_create_nothing_anew(
     assert shoots.taken == [], "nothing in the shoot was deleted in between"
 
 
+def test_a_part_without_a_hook_stays_until_the_deletion(cp, shoots, start):
+    """Go's library never deletes a part that has no chart; CRDs would go with all their objects."""
+
+    class WithoutCrds(Provider):
+        def shoot_crds(self, at):
+            return None
+
+    inside, before = cp.inside(), cp.managed(CRDS)["metadata"]
+    start(WithoutCrds())
+    cp.ask("reconcile")
+    eventually(cp.is_ready)
+    eventually(lambda: settled(cp))
+    after = cp.managed(CRDS)["metadata"]
+    assert (after["uid"], after.get("labels")) == (before["uid"], before.get("labels"))
+    assert "deletionTimestamp" not in after
+    assert (cp.inside(), shoots.taken) == (inside, [])
+    cp.delete()
+    eventually(cp.is_gone)
+    assert cp.client.list(MANAGED_RESOURCES, cp.namespace) == []
+    assert cp.inside() == set()
+
+
 def test_a_deletion_right_after_the_take_over_leaves_nothing(cp, start):
     start(Provider())
     cp.delete()

@@ -53,7 +53,7 @@ _SECRETS = Resource("v1", "secrets")
 
 
 class GenericControlPlane(Actuator[ControlPlane]):
-    """Derive, and return manifests. A part whose hook returns None is not there."""
+    """Derive, and return manifests. A part whose hook returns None goes, if we deployed it."""
 
     origin: ClassVar[str] = "actuator"
     """Our mark on ManagedResources: the extension's name ("provider-aws")."""
@@ -168,16 +168,17 @@ class GenericControlPlane(Actuator[ControlPlane]):
     def _deploy(self, at: Situation, part: Part, manifests: Manifests | None) -> Situation:
         """Deploys what the hook returned; returns the situation with the checksums of `config`."""
         at.ctx.check()
-        if manifests is None:
-            self._delete(at.ctx, at.control_plane, part)
+        where = (at.ctx.client, at.namespace, part.name)
+        if manifests is None:  # Go's library deletes no part that it has no chart for
+            managedresources.delete(*where, origin=self.origin, adopted=False)
             return at
         rendered = _rendered(manifests, at)
-        where = (at.ctx.client, at.namespace, part.name, rendered)
         if part.in_seed:
-            managedresources.deploy_for_seed(*where, origin=self.origin)
+            managedresources.deploy_for_seed(*where, rendered, origin=self.origin)
         else:
             managedresources.deploy_for_shoot(
                 *where,
+                rendered,
                 origin=self.origin,
                 force_overwrite_annotations=part.overwrite_annotations,
             )

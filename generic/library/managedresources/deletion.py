@@ -24,13 +24,16 @@ __all__ = ["check_deleted", "check_healthy", "delete", "is_deployed", "set_keep_
 _DELETION = timedelta(minutes=2)
 
 
-def delete(client: Client, namespace: str, name: str, *, origin: str = DEFAULT_ORIGIN) -> None:
+def delete(
+    client: Client, namespace: str, name: str, *, origin: str = DEFAULT_ORIGIN, adopted: bool = True
+) -> None:
     """Asks for the deletion: the Secrets first, which the resource manager's finalizer holds.
 
-    What is gone already, or foreign, is success. Raises ApiError.
+    What is gone already, or foreign, is success; without `adopted`, also what lacks our label.
+    Raises ApiError.
     """
     managed = find_ours(client, namespace, name, origin)
-    if managed is None:
+    if managed is None or not (adopted or is_ours(managed.metadata, origin)):
         return
     for reference in managed.spec.secret_refs:
         _delete_secret(client, managed, reference.name, origin)
