@@ -1,6 +1,7 @@
 """The generic ControlPlane: which parts are deployed, in which order they go, and what stays."""
 
 import base64
+import json
 import time
 from contextlib import suppress
 from hashlib import sha256
@@ -12,9 +13,11 @@ from harness import Seed, eventually
 from actuator import Resource
 from actuator.errors import NotFound
 from actuator.interface import Permission
+from actuator.tolerance import decode_tolerantly
 from actuator.v1alpha1 import ControlPlane
 from generic.library.charts import Chart
 from generic.library.controlplane import GenericControlPlane, checksum_of
+from generic.library.controlplane.actuator import _credentials
 from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.testing.seed import install
 
@@ -353,6 +356,45 @@ def test_missing_credentials_are_named_where_a_part_needs_their_checksum(cp, sta
     assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
     for words in (f"ControlPlane {cp.namespace}/cp", "'cloudprovider'", "spec.secretRef", "create"):
         assert words in error["description"]
+
+
+class Configured(Plain):
+    """Its configuration rolls with the credentials."""
+
+    def config(self, at):
+        return config_map(f"config-{at.checksum('cloudprovider')[:4]}")
+
+
+@pytest.mark.parametrize("operation", ["delete", "migrate"])
+def test_a_config_hook_gets_the_checksum_of_the_credentials_also_when_the_control_plane_goes(
+    cp, start, operation
+):
+    put_credentials(cp, "bar")
+    start(Configured())
+    create(cp)
+    if operation == "delete":
+        cp.delete()
+        eventually(cp.is_gone)
+    else:
+        cp.ask("migrate")
+        eventually(lambda: cp.last_operation() == ("Migrate", "Succeeded"))
+    assert not managed(cp)
+
+
+def test_missing_credentials_block_no_deletion_whose_config_hook_does_not_need_them(cp, start):
+    put_credentials(cp, "bar")
+    start(Full())
+    create(cp)
+    cp.client.delete(SECRETS, "cloudprovider", cp.namespace)
+    cp.delete()
+    eventually(cp.is_gone)
+
+
+@pytest.mark.parametrize("reference", [{"name": ""}, {}, "unreadable"])
+def test_without_a_name_of_the_credentials_no_request_is_sent(reference):
+    """A GET of an empty name is a LIST, which the role of an extension does not allow."""
+    obj = decode_tolerantly(ControlPlane, json.dumps({"spec": {"secretRef": reference}}).encode())
+    assert _credentials(None, obj) == ()
 
 
 def test_it_is_ready_only_once_the_webhooks_are_healthy(cp, start):

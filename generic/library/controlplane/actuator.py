@@ -21,7 +21,7 @@ from typing import ClassVar
 import attrs
 
 from actuator.cluster import Cluster
-from actuator.errors import NotFound
+from actuator.errors import DecodeError, NotFound
 from actuator.interface import Actuator, Context, Permission, Resource, Result
 from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
@@ -191,7 +191,8 @@ class GenericControlPlane(Actuator[ControlPlane]):
         namespace = obj.metadata.namespace
         if not managedresources.is_deployed(ctx.client, namespace, SEED.name, origin=self.origin):
             return
-        at = Situation(ctx=ctx, control_plane=obj, cluster=cluster)
+        checksums = checksums_of(_credentials(ctx, obj))
+        at = Situation(ctx=ctx, control_plane=obj, cluster=cluster, checksums=checksums)
         manifests = self.config(at)
         if manifests is not None:
             self._deploy(at, CONFIG, manifests)
@@ -239,8 +240,9 @@ def _rendered(manifests: Manifests, at: Situation) -> Sequence[Raw]:
 def _credentials(ctx: Context, obj: ControlPlane) -> Sequence[Raw]:
     """The Secret of spec.secretRef, if it exists: a shoot need not have a cloud."""
     try:
-        return [ctx.client.get(_SECRETS, obj.spec.secret_ref.name, obj.metadata.namespace)]
-    except NotFound:
+        name = obj.spec.secret_ref.name  # with an empty name a GET is a LIST
+        return [ctx.client.get(_SECRETS, name, obj.metadata.namespace)] if name else ()
+    except (NotFound, DecodeError):  # a deletion with an unreadable secretRef may not need it
         return ()
 
 
