@@ -271,15 +271,19 @@ def test_case_51_what_the_autoscaler_chose_stays_within_the_pools_bounds(
     assert replicas() == 3
 
 
+def hibernated(namespace):
+    asleep = cluster_manifest(namespace)
+    asleep["spec"]["shoot"]["spec"]["hibernation"] = {"enabled": True}
+    return asleep
+
+
 def test_case_51_a_hibernated_shoot_has_no_machines_and_wakes_up_at_the_minimum(
     workers, admin, start, controller, namespace
 ):
     created(workers, start, pool(minimum=2, maximum=5))
     awake = cluster_manifest(namespace)
-    asleep = cluster_manifest(namespace)
-    asleep["spec"]["shoot"]["spec"]["hibernation"] = {"enabled": True}
     controller.enabled = False
-    workers.update_cluster(asleep)
+    workers.update_cluster(hibernated(namespace))
     workers.ask("reconcile")
     eventually(lambda: force_deletion_labels(admin, namespace) == {"True"})
     controller.enabled = True
@@ -301,9 +305,7 @@ def test_a_pool_that_goes_while_the_shoot_hibernates_is_deleted_before_its_contr
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
     admin.create(DEPLOYMENTS, deployment)
     created(workers, start, pool(), pool("other", 1, 1))
-    asleep = cluster_manifest(namespace)
-    asleep["spec"]["shoot"]["spec"]["hibernation"] = {"enabled": True}
-    workers.update_cluster(asleep)
+    workers.update_cluster(hibernated(namespace))
     held = {"metadata": {"finalizers": [MCM_FINALIZER, "tests.example.com/held"]}}
     admin.patch(MACHINE_DEPLOYMENTS, f"{namespace}-other-z1", namespace, held)
     workers.patch({"spec": {"pools": [pool()]}})
@@ -735,6 +737,17 @@ def test_case_54_a_restored_worker_keeps_its_machines(
     assert workers.status()["state"] == state
 
 
+def test_case_54_a_hibernated_shoot_is_restored_without_state_and_makes_no_machine(
+    workers, admin, start, controller, namespace
+):
+    workers.update_cluster(hibernated(namespace))
+    restore(workers, start, None, pool(minimum=1, maximum=5))
+    is_done(workers)
+    [deployment] = admin.list(MACHINE_DEPLOYMENTS, namespace)
+    assert not deployment["spec"]["replicas"]
+    assert admin.list(MACHINES, namespace) == []
+
+
 def restore(workers, start, state, *pools):
     waiting = {"gardener.cloud/operation": "wait-for-state"}
     workers.create(manifest(workers.namespace, *pools, annotations=waiting))
@@ -771,7 +784,7 @@ def test_case_54_a_restoration_without_state_fails_and_makes_no_machine(
     error = eventually(lambda: workers.status().get("lastError"))
     assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
     assert f"Worker {namespace}/worker: status.state: expected the state" in error["description"]
-    assert "set it to {} to replace all machines" in error["description"]
+    assert "to replace all of them, set status.state to {}" in error["description"]
     assert admin.list(MACHINE_DEPLOYMENTS, namespace) == []
 
 

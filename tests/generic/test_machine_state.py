@@ -9,8 +9,10 @@ import pytest
 
 from actuator.codec import decode
 from actuator.errors import ConfigurationError
-from actuator.v1alpha1 import Worker
+from actuator.v1alpha1 import Cluster, Worker
 from generic.library.worker.state import machine_state
+
+AWAKE = Cluster()
 
 
 def worker(content):
@@ -22,7 +24,7 @@ def worker(content):
 def test_compressed_state_of_many_mebibytes_is_read():
     machines = [{"metadata": {"name": "m" * 1_000}} for _ in range(8_000)]
     state = {"machineDeployments": {"pool": {"replicas": 2, "machines": machines}}}
-    read = machine_state(worker(json.dumps(state).encode()))
+    read = machine_state(worker(json.dumps(state).encode()), AWAKE)
     assert read["pool"].machines == machines
 
 
@@ -31,7 +33,7 @@ def test_state_that_is_too_large_decompressed_is_refused_and_never_in_memory():
     tracemalloc.start()
     try:
         with pytest.raises(ConfigurationError) as caught:
-            machine_state(bomb)
+            machine_state(bomb, AWAKE)
         _kept, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -44,7 +46,7 @@ def test_state_that_is_too_large_decompressed_is_refused_and_never_in_memory():
 @pytest.mark.parametrize("content", [b"[]", b"{", b""])
 def test_state_that_is_no_object_is_an_error(content):
     with pytest.raises(ConfigurationError, match=r"Worker ns/worker: status\.state"):
-        machine_state(worker(content))
+        machine_state(worker(content), AWAKE)
 
 
 def without_state(pools, status):
@@ -54,14 +56,24 @@ def without_state(pools, status):
 
 def test_a_restoration_without_state_is_an_error_that_says_what_to_do():
     with pytest.raises(ConfigurationError) as caught:
-        machine_state(without_state([{"name": "pool"}], {}))
+        machine_state(without_state([{"name": "pool"}], {}), AWAKE)
     assert caught.value.message == (
         "Worker ns/worker: status.state: expected the state of the machines to restore, got none; "
-        "gardenlet copies it from the ShootState, so check that one, or set it to {} to replace "
-        "all machines"
+        "gardenlet copies it from the ShootState, so check that one; if the shoot had no machines "
+        "before the migration, or to replace all of them, set status.state to {}"
     )
 
 
-@pytest.mark.parametrize(("pools", "status"), [([], {}), ([{"name": "pool"}], {"state": {}})])
-def test_without_pools_or_with_an_empty_state_there_is_nothing_to_restore(pools, status):
-    assert machine_state(without_state(pools, status)) == {}
+@pytest.mark.parametrize(
+    ("pools", "status", "hibernation"),
+    [
+        pytest.param([], {}, False, id="no pools"),
+        pytest.param([{"name": "pool"}], {"state": {}}, False, id="an empty state"),
+        pytest.param([{"name": "pool"}], {}, True, id="a hibernated shoot"),
+    ],
+)
+def test_there_may_be_nothing_to_restore(pools, status, hibernation):
+    """gardenlet writes no state if the shoot was created hibernated."""
+    shoot = {"spec": {"hibernation": {"enabled": hibernation}}}
+    cluster = decode(Cluster, {"spec": {"shoot": shoot}})
+    assert machine_state(without_state(pools, status), cluster) == {}

@@ -166,7 +166,7 @@ def _restored(
     ctx: Context, worker: Worker, cluster: Cluster, groups: Sequence[MachineGroup]
 ) -> Mapping[str, int]:
     """Recreate the machine objects in status.state; the replicas of their deployments."""
-    namespace, states = worker.metadata.namespace, machine_state(worker)
+    namespace, states = worker.metadata.namespace, machine_state(worker, cluster)
     known = with_state(groups, states)
     apply_classes(ctx.client, namespace, known)
     recreate(ctx.client, namespace, (states[g.name] for g in known))

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
+from actuator.cluster import Cluster
 from actuator.codec import decode, decode_json
 from actuator.errors import AlreadyExists, ConfigurationError, DecodeError
 from actuator.interface import Client, Resource
@@ -45,17 +46,18 @@ class _MachineState:
     extra: Raw = attrs.field(factory=dict)
 
 
-def machine_state(worker: Worker) -> Mapping[str, DeploymentState]:
+def machine_state(worker: Worker, cluster: Cluster) -> Mapping[str, DeploymentState]:
     """The state of each machine deployment, by name.
 
-    Raises ConfigurationError where the Worker has pools and no state: to continue would replace
-    all machines (gardener, generic Worker actuator_restore.go). Also for an unreadable state.
+    Raises ConfigurationError for an unreadable state. Also for a missing one if there are pools and
+    no hibernation: continuing would replace all machines (gardener, Worker's actuator_restore.go).
     """
     where = f"Worker {worker.key}: status.state"
-    if worker.status.state is None and worker.spec.pools:
+    if worker.status.state is None and worker.spec.pools and not cluster.hibernation_enabled:
         raise ConfigurationError(
             f"{where}: expected the state of the machines to restore, got none; gardenlet copies "
-            f"it from the ShootState, so check that one, or {_REPLACE}"
+            "it from the ShootState, so check that one; if the shoot had no machines before the "
+            "migration, or to replace all of them, set status.state to {}"
         )
     try:
         state = worker.status.state or {}
