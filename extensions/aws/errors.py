@@ -98,7 +98,7 @@ _CODES: Mapping[ErrorCode, tuple[str, ...]] = {
     ),
 }
 
-_CODE = re.compile(r"\b([A-Z][A-Za-z]+(?:\.[A-Za-z]+)*):")
+_CODE = re.compile(r"\b([A-Z][A-Za-z0-9]+(?:\.[A-Za-z0-9]+)*):")
 """A code of AWS as its SDKs write it into the text of an error."""
 
 _NOT_THERE = frozenset({"NoSuchBucket", "NoSuchHostedZone", "NoSuchKey", "NoSuchTagSet"})

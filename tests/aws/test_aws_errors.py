@@ -96,6 +96,7 @@ SAID = {
         "ERR_INFRA_QUOTA_EXCEEDED",
     ],
     "machine-1: AuthFailure: no; machine-2: AuthFailure: no": ["ERR_INFRA_UNAUTHENTICATED"],
+    "EC2ThrottledException: Rate exceeded": ["ERR_INFRA_RATE_LIMITS_EXCEEDED"],
     "InvalidAMIID.NotFound: The image id does not exist": ["ERR_CONFIGURATION_PROBLEM"],
     "the words AuthFailure and Throttling without a colon": [],
     "waited for 500: nothing": [],
