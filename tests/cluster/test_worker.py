@@ -11,7 +11,7 @@ from builders import cluster as cluster_manifest
 from harness import eventually
 
 from actuator.codec import decode
-from actuator.errors import ErrorCode, NotFound
+from actuator.errors import ErrorCode, NotFound, TooManyRequests
 from actuator.interface import Resource
 from actuator.meta import parse_time
 from actuator.v1alpha1 import Cluster, Worker
@@ -426,6 +426,16 @@ def test_an_error_of_the_author_gets_the_codes_of_its_text(
     workers.create(manifest(namespace, pool()))
     eventually(lambda: codes(workers) == ["ERR_INFRA_UNAUTHENTICATED"])
     assert "bad key" in workers.status()["lastError"]["description"]
+
+
+def test_an_error_of_the_seeds_api_is_left_as_it_is():
+    class Throttled(Machines):
+        def pre_reconcile(self, ctx, worker, cluster):
+            raise TooManyRequests(429, "bad key", retry_after=7.0)
+
+    with pytest.raises(TooManyRequests) as caught:
+        Throttled().reconcile(None, None, None)
+    assert caught.value.retry_after == 7.0
 
 
 def test_case_52_a_failed_machine_that_somebody_preserves_is_no_error(
