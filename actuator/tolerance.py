@@ -17,15 +17,19 @@ from actuator.codec import decode, decode_json, read_json
 from actuator.errors import DecodeError
 from actuator.meta import Raw, wire_name
 
-__all__ = ["decode_tolerantly"]
+__all__ = ["WrongField", "decode_tolerantly"]
 
 T = TypeVar("T")
+
+
+class WrongField(DecodeError):
+    """A field of spec or status that has a wrong type was used."""
 
 
 def decode_tolerantly(cls: type[T], text: bytes) -> T:
     """Like `decode_json`, but a field of spec or status with a wrong type raises when it is read.
 
-    Reading it raises DecodeError; `encode` writes it back unchanged, unless it was set. Raises
+    Reading it raises WrongField; `encode` writes it back unchanged, unless it was set. Raises
     DecodeError for other problems, and ValueError for text that is not JSON.
     """
     try:
@@ -65,8 +69,8 @@ def _hiding(cls: type, part: str, base: type, wrong: frozenset[str]) -> type:
         try:
             decode(cls, {part: {name: obj.extra[name] for name in wrong}})
         except DecodeError as error:
-            raise DecodeError(f"{error}; correct the field, or update the extension") from None
-        raise DecodeError(f"wrong fields @ $.{part}")
+            raise WrongField(f"{error}; correct the field, or update the extension") from None
+        raise WrongField(f"wrong fields @ $.{part}")
 
     def hide(name: str, wire: str) -> property:
         def replace(obj: Any, value: object) -> None:

@@ -16,10 +16,10 @@ from collections.abc import Callable
 import attrs
 
 from actuator.cluster import Cluster
-from actuator.codec import decode_json
 from actuator.errors import ApiError, DecodeError, LeaseLost
 from actuator.interface import ExternalResource
 from actuator.meta import Object
+from actuator.tolerance import decode_tolerantly
 from generic.controller.controller import Again, Done, Failed, Outcome
 from generic.kube.errorinfo import describe
 from generic.kube.store import Entry, Event, Header, Request
@@ -100,15 +100,17 @@ class Bypasses:
         """Records, then cleans up. Raises WorkerReplaced."""
         vanished = self._vanished[request]
         try:
-            obj = decode_json(self.cls, vanished.raw)
+            obj = decode_tolerantly(self.cls, vanished.raw)
         except DecodeError:
             obj = None
         try:
             if vanished.orphans is None:
                 vanished.orphans = self._record(obj, report)
                 vanished.tries = 0
-            if obj is None or (entry is not None and entry.header.uid != vanished.uid):
-                report.log.warning("no late cleanup: nobody could say whose it is by now")
+            if obj is None:
+                report.log.warning("no late cleanup: the object cannot be read")
+            elif entry is not None and entry.header.uid != vanished.uid:
+                report.log.warning("no late cleanup: another object has the name now")
             else:
                 self._clean_up(request, vanished, obj, report)
         except LeaseLost:

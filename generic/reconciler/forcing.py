@@ -20,6 +20,7 @@ from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ApiError, DecodeError, LeaseLost, SetAside
 from actuator.interface import ExternalResource, SeedObjects
 from actuator.meta import Object
+from actuator.tolerance import WrongField
 from generic.controller.metrics import Outcome
 from generic.kube.errorinfo import describe
 from generic.kube.store import Request
@@ -85,11 +86,7 @@ class Forcing:
             reason = self._call(attempt, forced, report)
             left = self._left(attempt, forced, report)
         except DecodeError as error:  # nothing but its metadata is needed to strip and to record
-            self.failed(attempt, describe(error))
-            report.log.error(
-                "the object is force-deleted unread", extra={"fields": {"error": describe(error)}}
-            )
-            reason, left = OrphanReason.UNREADABLE, [UNKNOWN]
+            reason, left = self._unreadable(attempt, describe(error), report), [UNKNOWN]
         if reason is not OrphanReason.FORCED:
             left = [*(left or [UNKNOWN]), *self._strip(attempt, report)]
         self._record(left, reason, forced, report)
@@ -98,6 +95,13 @@ class Forcing:
     def failed(self, attempt: Attempt, error: str) -> None:
         """Keeps what stood in the way, for the record."""
         self.budgets.of(attempt.request, attempt.uid).last_error = error
+
+    def _unreadable(self, attempt: Attempt, error: str, report: Reporter) -> OrphanReason:
+        """Keep the error for the record: a repeated call would fail in the same way."""
+        self.failed(attempt, error)
+        text = "the object cannot be read: its force deletion ends without its actuator"
+        report.log.error(text, extra={"fields": {"error": error}})
+        return OrphanReason.UNREADABLE
 
     def _call(self, attempt: Attempt, forced: Forced, report: Reporter) -> OrphanReason:
         """The actuator's turn; says why what is left is left."""
@@ -113,7 +117,12 @@ class Forcing:
             report.log.error("too many calls hang: this force deletion goes without its actuator")
             return OrphanReason.HANGING
         cluster = self.clusters(attempt.request.namespace)
-        self.invoker.operate(call, attempt.request, obj, cluster, attempt.capture)
+        try:
+            self.invoker.operate(call, attempt.request, obj, cluster, attempt.capture)
+        except CallFailed as failure:
+            if not failure.error.is_a(WrongField):
+                raise
+            return self._unreadable(attempt, failure.error.text, report)
         return OrphanReason.FORCED
 
     def _left(self, attempt: Attempt, forced: Forced, report: Reporter) -> list[ExternalResource]:

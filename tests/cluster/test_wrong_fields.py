@@ -6,15 +6,19 @@ changed a type.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
 import builders
+import pytest
 from harness import FINALIZER, OPERATION, Script, eventually
 
+from actuator.errors import ActuatorError, DecodeError
+from actuator.interface import ExternalResource
 from actuator.v1alpha1 import Infrastructure
 from actuator.v1alpha1.infrastructure import InfrastructureSpec, InfrastructureStatus
-from generic.reconciler.orphans import ORPHANS, OrphanReason
+from generic.reconciler.orphans import ORPHANS, OrphanReason, remaining
 
 PROBLEM = ["ERR_CONFIGURATION_PROBLEM"]
 ERROR = "expected int, got str @ $.spec.region"
@@ -38,8 +42,29 @@ class Changed(Infrastructure):
     status: Status = attrs.field(factory=Status)
 
 
+@attrs.frozen(kw_only=True)
+class RequiredSpec(InfrastructureSpec):
+    zone: str
+
+
+@attrs.define(kw_only=True)
+class Required(Infrastructure):
+    """Cannot be read at all, since a field is missing."""
+
+    spec: RequiredSpec  # type: ignore[assignment]
+
+
 def uses_the_region(_ctx: object, obj: Any, _cluster: object) -> None:
     raise AssertionError(f"this is no number: {obj.spec.region}")
+
+
+class Outside(Script):
+    def external_resources(self, obj: Any) -> Iterator[ExternalResource]:
+        yield ExternalResource(type="vpc", id=obj.metadata.name)
+        yield ExternalResource(type="subnet", region=str(obj.spec.region))
+
+
+RECORDED_AS_UNREADABLE = [("unknown", OrphanReason.UNREADABLE), ("vpc", OrphanReason.UNREADABLE)]
 
 
 def create(seed: Any, **more: Any) -> None:
@@ -48,7 +73,9 @@ def create(seed: Any, **more: Any) -> None:
 
 def orphans(seed: Any) -> list[tuple[str, str]]:
     found = [one["spec"] for one in seed.client.list(ORPHANS)]
-    return [(o["resourceType"], o["reason"]) for o in found if o.get("shoot") == seed.namespace]
+    return sorted(
+        (o["resourceType"], o["reason"]) for o in found if o.get("shoot") == seed.namespace
+    )
 
 
 def test_reconcile_is_refused_with_the_path_of_a_wrong_field(seed, start):
@@ -98,14 +125,64 @@ def test_a_force_deletion_that_uses_no_wrong_field_leaves_nothing_to_record(seed
     assert orphans(seed) == []
 
 
-def test_a_force_deletion_that_uses_a_wrong_field_ends_within_its_budget(seed, start):
-    script = Script(Changed, force_delete=uses_the_region)
+def test_a_force_deletion_that_uses_a_wrong_field_ends_at_once_and_records_the_rest(seed, start):
+    """Before, the call was repeated until the budget ended, and without a budget for ever."""
+    script = Outside(Changed, force_delete=uses_the_region)
     create(seed, finalizers=[FINALIZER])
     seed.update_cluster(builders.cluster(seed.namespace, force="true"))
     seed.delete()
-    start(script, force_delete_budget=2.0)
+    start(script, force_delete_budget=None)
     eventually(seed.is_gone, 20)
-    assert orphans(seed) == [("unknown", OrphanReason.BUDGET)]
+    assert script.operations() == ["force_delete"]
+    assert orphans(seed) == RECORDED_AS_UNREADABLE
+
+
+def test_a_force_deletion_that_fails_to_read_another_object_is_repeated(seed, start):
+    def first_fails(*_: object) -> None:
+        if len(script.operations()) == 1:
+            raise DecodeError("a Secret")
+
+    script = Script(Changed, force_delete=first_fails)
+    create(seed, finalizers=[FINALIZER])
+    seed.update_cluster(builders.cluster(seed.namespace, force="true"))
+    seed.delete()
+    start(script)
+    eventually(seed.is_gone, 20)
+    assert script.operations() == ["force_delete"] * 2
+    assert orphans(seed) == []
+
+
+def test_commands_name_the_remaining_resources_up_to_the_use_of_a_wrong_field():
+    found = remaining(Outside(Changed), Changed, builders.infrastructure("a", "b"))
+    assert [one.type for one in found] == ["vpc", "unknown"]
+
+
+@pytest.mark.parametrize("cls", [Changed, Required])
+def test_after_a_removal_by_others_cleanup_needs_only_the_fields_that_it_uses(
+    seed, start, caplog, cls
+):
+    failing = [True]
+
+    def delete(*_: object) -> None:
+        if failing:
+            raise ActuatorError("the cloud refuses")
+
+    script = Outside(cls, delete=delete)
+    create(seed, finalizers=[FINALIZER])
+    manager = start(script)
+    seed.delete()
+    eventually(lambda: seed.last_operation() == ("Delete", "Error"))
+    failing.clear()
+    seed.patch({"metadata": {"finalizers": None}})
+    removed = "actuator_deletions_bypassed_total"
+    eventually(lambda: manager.metrics.total(removed, "kind")["Infrastructure"] == 1)
+    kinds = ["unknown"] if cls is Required else ["unknown", "vpc"]
+    assert orphans(seed) == [(kind, OrphanReason.BYPASSED) for kind in kinds]
+    if cls is Required:
+        unread = "no late cleanup: the object cannot be read"
+        eventually(lambda: unread in [one.message for one in caplog.records])
+    else:
+        eventually(lambda: script.operations().count("delete") > 1)
 
 
 def test_a_migration_keeps_a_wrong_field_of_the_status_as_it_is(seed, start):

@@ -11,10 +11,12 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from actuator.codec import decode_json, encode
+from actuator.codec import encode
 from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import Actuator, Client, ExternalResource, innermost
 from actuator.meta import Object, ObjectMeta, Raw, format_time
+from actuator.tolerance import decode_tolerantly
+from generic.kube.errorinfo import describe
 from generic.reconciler.orphans.kind import (
     KIND_LABEL,
     ORPHANS,
@@ -87,15 +89,20 @@ def mark_gone(client: Client, orphan: Orphan, now: datetime) -> None:
 def recordable(actuator: Actuator[Any], obj: object) -> tuple[list[ExternalResource], str]:
     """The external resources of `obj`, each fit for an Orphan, and what is wrong with the others.
 
-    In place of the others stands UNKNOWN. Raises what the actuator raises.
+    In place of the others, and of those that an error of the actuator hides, stands UNKNOWN.
     """
-    found = list(islice(actuator.external_resources(obj), _MAX_RESOURCES + 1))
+    found: list[object] = []
+    problem = ""
+    try:
+        found.extend(islice(actuator.external_resources(obj), _MAX_RESOURCES + 1))
+    except Exception as error:  # what was yielded before is kept
+        problem = describe(error)
     checked = [_usable(one) for one in found[:_MAX_RESOURCES]]
     usable = list({orphan_name("", one): one for one in checked if one is not None}.values())
-    if len(found) <= _MAX_RESOURCES and None not in checked:
+    if not problem and len(found) <= _MAX_RESOURCES and None not in checked:
         return usable, ""
     author = type(innermost(actuator)).__name__
-    return [*usable, UNKNOWN], (
+    return [*usable, UNKNOWN], problem or (
         f"{author}.external_resources yields what cannot be recorded; it has to "
         f"yield at most {_MAX_RESOURCES} ExternalResources, each with a type, with texts in all "
         f"fields and in the tags, and with at most {_MAX_TEXT} characters"
@@ -105,7 +112,7 @@ def recordable(actuator: Actuator[Any], obj: object) -> tuple[list[ExternalResou
 def remaining(actuator: Actuator[Any], cls: type[Object], obj: Raw) -> list[ExternalResource]:
     """What a force deletion would record of `obj`, for commands beside a manager."""
     try:
-        return recordable(actuator, decode_json(cls, json.dumps(obj).encode()))[0]
+        return recordable(actuator, decode_tolerantly(cls, json.dumps(obj).encode()))[0]
     except Exception:  # an author's code, or an object that cannot be read
         return [UNKNOWN]
 
