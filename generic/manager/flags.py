@@ -191,7 +191,7 @@ FLAGS: list[click.Parameter] = [
     _flag("gardener-version", "Version of the Gardener that this works for."),
     _flag(
         "self-hosted-shoot-cluster",
-        "Run inside the shoot that is served: do not watch machines where there is no machine API.",
+        "Run inside the shoot that is served, where the machine API may be absent.",
     ),
     _flag("heartbeat-namespace", "Namespace of the Lease that shows this extension alive."),
     _flag(

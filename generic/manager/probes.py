@@ -7,10 +7,13 @@ from collections.abc import Sequence
 
 import attrs
 
+from actuator.meta import ClusterNeed
 from generic.controller.controller import Controller
 from generic.controller.health import Check
+from generic.controller.watch import MACHINES
+from generic.kube.clusters import CLUSTERS
 from generic.kube.informer import ABSENT, Informer
-from generic.manager.options import Options
+from generic.manager.registry import Registry
 from generic.manager.runnables import Runner
 from generic.reconciler.orphans.probe import OrphanProbe
 
@@ -31,7 +34,7 @@ class Probes:
     runner: Runner
     orphans: OrphanProbe | None
     """None where nothing is ever let go of."""
-    options: Options
+    registry: Registry
     threads: list[threading.Thread] = attrs.field(factory=list)
 
     def alive(self) -> dict[str, Check]:
@@ -45,7 +48,7 @@ class Probes:
     def ready(self) -> dict[str, Check]:
         """Besides, every stream is alive and synced, and Orphans can be written.
 
-        A kind whose CRD is absent fails only if `--controllers` names a controller for it.
+        A kind whose CRD is absent fails only if `--controllers` names a controller that needs it.
         """
         more = {"kinds": self._missing_kinds, "streams": self._stale_stream}
         return {
@@ -66,8 +69,10 @@ class Probes:
 
     def remarks(self) -> list[str]:
         """The kinds that are not served for want of a CRD, and need not be."""
-        absent = (one for one in self.informers if one.absent and not self._demanded_by(one))
-        return [f"{one.name}: {ABSENT}" for one in absent]
+        absent = [one.name for one in self.informers if one.absent and not self._demanded_by(one)]
+        if self.registry.options.self_hosted_shoot_cluster:  # few of these have the machine API
+            absent = [name for name in absent if not name.endswith(MACHINES.resource.group)]
+        return [f"{name}: {ABSENT}" for name in absent]
 
     def _missing_kinds(self) -> str | None:
         missing = [
@@ -79,9 +84,12 @@ class Probes:
         return "; ".join([*missing, remedy]) if missing else None
 
     def _demanded_by(self, informer: Informer) -> list[str]:
-        """The controllers of the informer's kind that `--controllers` names."""
-        names = (one.name for one, _ in self.controllers if one.watches == informer.name)
-        return [name for name in names if self.options.is_named(name)]
+        """The controllers that `--controllers` names and that cannot work without the kind."""
+        names = [one.name for one, _ in self.controllers if one.watches == informer.name]
+        if informer.name == str(CLUSTERS):
+            kinds = self.registry.kinds
+            names += [name for name, kind in kinds if kind.cluster is ClusterNeed.REQUIRED]
+        return [name for name in names if self.registry.options.is_named(name)]
 
     def _stale_stream(self) -> str | None:
         for informer in self.informers:

@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from actuator.interface import Actuator, Client, Permission, Resource, kind_of, object_class
+from actuator.interface import Actuator, Client, Permission, kind_of, object_class
 from actuator.meta import Kind, Object
 from actuator.qualified import require_qualified
 from generic.controller.predicates import Predicate
@@ -135,13 +135,11 @@ class Registry:
             [one for one in self.runnables if one.name in names],
         )
 
-    def without_watches(self, resource: Resource) -> Registry:
-        """The same, but nothing watches `resource`."""
-        kept = [
-            attrs.evolve(one, watches=tuple(w for w in one.watches if w.resource != resource))
-            for one in self.registrations
-        ]
-        return attrs.evolve(self, registrations=kept)
+    @property
+    def kinds(self) -> list[tuple[str, Kind]]:
+        """The controllers' names with their kinds."""
+        kinds = [(one.name, one.kind) for one in self.registrations]
+        return kinds + [(one.name, one.checks.cls.KIND) for one in self.health_checks]
 
     @property
     def threads(self) -> int:

@@ -11,11 +11,9 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from actuator.errors import NotFound
 from actuator.interface import Client, Clock
 from generic.controller.health import HealthServer
 from generic.controller.metrics import Metrics, Stream
-from generic.controller.watch import MACHINES
 from generic.kube.client import HttpClient
 from generic.kube.store import ClusterHeader, Store
 from generic.kube.timers import Timers
@@ -53,7 +51,7 @@ class Running:
         intercept: Callable[[Client], Client],
         stop: threading.Event,
     ) -> None:
-        """Connect all parts, and start none of them. Raises ApiError in a self-hosted shoot."""
+        """Connect all parts, and start none of them."""
         self.aside = Aside()
         self.later = Timers("later", clock)
         self.lost = False
@@ -74,14 +72,12 @@ class Running:
             later=self.later,
             gate=self._gate,
         )
-        if options.self_hosted_shoot_cluster:
-            registry = _without_absent_machines(registry, connection)
         self.wiring = Wiring(shared, registry)
         metrics.show_streams(self._streams)
         self._runner = Runner(registry.runnables, client, stop)
         orphans = OrphanProbe(connection, clock) if registry.registrations else None
         wired = self.wiring
-        self.probes = Probes(wired.informers, wired.controllers, self._runner, orphans, options)
+        self.probes = Probes(wired.informers, wired.controllers, self._runner, orphans, registry)
         self._servers: list[HealthServer] = []
 
     def start(self) -> None:
@@ -174,20 +170,6 @@ class Running:
     def _gate(self) -> None:
         if self._elector is not None:
             self._elector.check()
-
-
-def _without_absent_machines(registry: Registry, client: HttpClient) -> Registry:
-    """Drop the watches on Machines where there is no machine API.
-
-    Of the self-hosted shoots, only those with managed infrastructure have it (Gardener,
-    `extensions/pkg/controller/worker/controller.go`).
-    """
-    try:
-        client.send("GET", f"/apis/{MACHINES.resource.api_version}")
-    except NotFound:
-        logger.info("machines are not watched: the machine API is absent")
-        return registry.without_watches(MACHINES.resource)
-    return registry
 
 
 def _run_thread(name: str, target: Callable[[], None]) -> threading.Thread:

@@ -132,9 +132,7 @@ class Wiring:
         """One for each resource."""
 
     def _make_informers(self, registry: Registry) -> Iterator[Informer]:
-        kinds = [one.kind for one in registry.registrations]
-        kinds += [one.checks.cls.KIND for one in registry.health_checks]
-        asked_for = any(kind.cluster is not ClusterNeed.NEVER for kind in kinds)
+        asked_for = any(kind.cluster is not ClusterNeed.NEVER for _, kind in registry.kinds)
         if asked_for or len(self._cluster_news.listeners) > 1:
             yield self._informer(self._s.connection, self._cluster_news)
         for watched in self.ours.values():

@@ -187,12 +187,31 @@ def test_an_absent_kind_fails_readiness_only_if_controllers_names_it(runtime, cl
     with running(*parts, **options, controllers=names) as manager:
         status, text = readyz(manager)
         assert status == 503
-        why = f"{kind}: {ABSENT}, and --controllers names containerruntime; install the CRD"
-        assert f"[-]kinds failed: {why}" in text
+        why = f"{ABSENT}, and --controllers names containerruntime"
+        both = f"{resource_of(Cluster.KIND)}: {why}; {kind}: {why}; install the CRD"
+        assert f"[-]kinds failed: {both}" in text
         assert f"[i]{kind}" not in text, "named once"
         lives(Seed(client, garden, DNSRecord), dns_record(garden, garden))
-        install(runtime.access, [ContainerRuntime])
+        install(runtime.access, [Cluster, ContainerRuntime])
         eventually(lambda: readyz(manager)[0] == 200)
+
+
+@pytest.mark.parametrize(
+    ("names", "needing"),
+    [((), ()), (("dnsrecord",), ()), (("dnsrecord", "infrastructure"), ("infrastructure",))],
+)
+def test_an_absent_cluster_crd_fails_readiness_if_a_named_kind_requires_clusters(
+    runtime, client, garden, names, needing
+):
+    install(runtime.access, [Infrastructure])
+    parts = (runtime, client, garden, Script(DNSRecord))
+    with running(*parts, second=Script(), controllers=names) as manager:
+        kind = str(resource_of(Cluster.KIND))
+        why = f"{kind}: {ABSENT}, and --controllers names {', '.join(needing)}; install the CRD"
+        assert not_ready(manager).get("kinds", "").startswith(why if needing else "")
+        assert ("kinds" in not_ready(manager)) == bool(needing)
+        install(runtime.access, [Cluster])
+        eventually(lambda: not_ready(manager) == {})
 
 
 @pytest.mark.parametrize("names", [(), ("dnsrecord", "network")])

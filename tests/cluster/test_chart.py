@@ -260,7 +260,7 @@ def test_gardener_loses_no_role_of_another_namespace(own_kind, write, namespace)
         (GARDENLET, [], (), ()),
         (GARDENLET, ["--cluster-compatibility", "shoot"], (), ()),
         (GARDENLET, ["--cluster-compatibility", "seed"], ("seed", "shoot"), ()),
-        (OPERATOR, [], ("garden",), ("note", "backupbucket", "heartbeat", "orphans")),
+        (OPERATOR, [], ("garden",), ("backupbucket", "heartbeat", "orphans")),
     ],
     ids=["shoot", "shoot-compatible", "seed", "garden"],
 )

@@ -14,7 +14,7 @@ from typing import Any
 
 from actuator import Actuator
 from actuator.interface import WrappedActuator
-from actuator.meta import GROUP, Raw
+from actuator.meta import ClusterNeed, Raw
 from generic.library.healthchecks import SHOOT_ACCESS
 from generic.manager.manager import Manager
 from generic.manager.options import Options
@@ -48,8 +48,6 @@ _RELEASE = "{{ .Release.Name | quote }}"
 _GRACE = 10
 """Seconds for a pod to end after its own shutdown timeout."""
 _NOBODY = 65532
-_IN_RUNTIME_CLUSTER = frozenset({"BackupBucket", "BackupEntry", "DNSRecord", "Extension"})
-"""The kinds of Gardener that gardener-operator brings to a garden runtime cluster."""
 _TO = "networking.gardener.cloud/to-"
 _IMAGES = "{{ $v := .Values.imageVectorOverwrite }}"
 IMAGES = _IMAGES + '{{ kindIs "string" $v | ternary $v (toYaml $v) | toJson }}'
@@ -149,12 +147,10 @@ def classes() -> str:
 
 
 def runtime_controllers(manager: Manager) -> list[str]:
-    """The controllers that can run in a garden runtime cluster: all but those of absent kinds."""
+    """The controllers that can run in a garden runtime cluster, where there are no Clusters."""
     kinds = [(one.name, one.kind) for one in manager.registrations]
     kinds += [(one.name, one.checks.cls.KIND) for one in manager.health_checks]
-    served = [
-        name for name, kind in kinds if kind.group != GROUP or kind.name in _IN_RUNTIME_CLUSTER
-    ]
+    served = [name for name, kind in kinds if kind.cluster is not ClusterNeed.REQUIRED]
     return [*served, *(one.name for one in manager.runnables)]
 
 
