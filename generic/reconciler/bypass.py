@@ -11,6 +11,7 @@ Assumption: this process knew the object. What vanished while nobody ran is not 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 
 import attrs
@@ -21,6 +22,7 @@ from actuator.interface import ExternalResource
 from actuator.meta import Object
 from actuator.tolerance import decode_tolerantly
 from generic.controller.controller import Again, Done, Failed, Outcome
+from generic.kube.clusters import REMEMBERED
 from generic.kube.errorinfo import describe
 from generic.kube.store import Entry, Event, Header, Request
 from generic.reconciler.forcing import left_outside
@@ -59,15 +61,21 @@ class Bypasses:
     clusters: Callable[[str], Cluster]
     is_forced: Callable[[Request, Header], bool]
     _vanished: dict[Request, _Vanished] = attrs.field(factory=dict)
-    _letting_go: dict[Request, str] = attrs.field(factory=dict)
+    _letting_go: OrderedDict[str, None] = attrs.field(factory=OrderedDict)  # uids
 
-    def letting_go(self, request: Request, uid: str) -> None:
-        """From now on we may be the ones who take the finalizer off."""
-        self._letting_go[request] = uid
+    def letting_go(self, uid: str) -> None:
+        """From now on we may remove the finalizer; the event may come after `let_go`."""
+        self._letting_go.pop(uid, None)
+        self._letting_go[uid] = None
+        if len(self._letting_go) > REMEMBERED:
+            self._letting_go.popitem(last=False)
+
+    def holding(self, uid: str) -> None:
+        """Our finalizer is on the object, also if a migration removed it before."""
+        self._letting_go.pop(uid, None)
 
     def let_go(self, request: Request) -> None:
         """We are done with the object: what went before that was in time."""
-        self._letting_go.pop(request, None)
         self._vanished.pop(request, None)
 
     def notice(self, event: Event[Header], last: bytes) -> bool:
@@ -82,7 +90,7 @@ class Bypasses:
 
     def keep(self, request: Request, header: Header, raw: bytes) -> bool:
         """Keeps an object that went away, unless it was us."""
-        if self._letting_go.get(request) == header.uid or not raw:
+        if header.uid in self._letting_go or not raw:
             return False
         known = self._vanished.get(request)
         if known is None or known.uid != header.uid:

@@ -240,6 +240,7 @@ class Reconciler:
         operation = attempt.operation
         if operation.guards:
             attempt.guard(self._cls)
+            self._bypasses.holding(attempt.uid)
         if self._m.processing_after is None and operation is not Operation.LET_GO:
             attempt.publish()
         deletion, result = self._call(attempt, report)
@@ -259,7 +260,7 @@ class Reconciler:
         forced = None  # asked now: the watch may tell of the end before the answer does
         if attempt.operation is Operation.FORCE_DELETE:
             forced = self.forcing.budgets.of(attempt.request, attempt.uid)
-        self._bypasses.letting_go(attempt.request, attempt.uid)
+        self._bypasses.letting_go(attempt.uid)
         attempt.release()
         self._bypasses.let_go(attempt.request)
         self._cleaned.pop(attempt.request, None)

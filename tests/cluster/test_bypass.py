@@ -1,11 +1,14 @@
 """Somebody takes our finalizer off while cleanup is unfinished: noticed, recorded, made up for."""
 
+import threading
+
 import pytest
 from builders import infrastructure
 from harness import FINALIZER, Script, eventually
 
 from actuator import ActuatorError, ExternalResource
 from actuator.codec import decode
+from generic.kube.store import Store
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 
 FOREIGN = "example.org/foreign"
@@ -144,6 +147,55 @@ def test_a_release_of_ours_is_no_bypass(seed, start):
     eventually(lambda: final(manager) == 5)
     assert bypassed(manager) == 0
     assert orphans(seed) == []
+
+
+@pytest.mark.parametrize("finalizers", [[], [FOREIGN]], ids=["deleted", "held by others"])
+def test_a_release_of_ours_is_no_bypass_if_its_event_overtakes_the_answer(
+    seed, start, monkeypatch, finalizers
+):
+    """The informer's thread has the event before the answer, and hands it on after the release."""
+    manager = start(Bucket())
+    observe, observe_deleted, written = Store.observe, Store.observe_deleted, Store.written
+    watched = threading.Event()
+
+    def released(obj):
+        meta = obj["metadata"]
+        is_ours = obj["kind"] == "Infrastructure" and meta["namespace"] == seed.namespace
+        return (
+            is_ours
+            and "deletionTimestamp" in meta
+            and FINALIZER not in (meta.get("finalizers") or [])
+        )
+
+    def after_the_release(event):
+        watched.set()
+        eventually(lambda: final(manager) == 1)
+        return event
+
+    def from_watch(real):
+        def take(store, obj, **more):
+            event = real(store, obj, **more)
+            deleted = real is observe_deleted
+            return after_the_release(event) if deleted or released(obj) else event
+
+        return take
+
+    def late_answer(store, obj):
+        if released(obj):
+            assert watched.wait(20)
+        return written(store, obj)
+
+    seed.create(infrastructure(seed.namespace, seed.namespace, finalizers=finalizers))
+    eventually(seed.is_ready)
+    monkeypatch.setattr(Store, "observe", from_watch(observe))
+    monkeypatch.setattr(Store, "observe_deleted", from_watch(observe_deleted))
+    monkeypatch.setattr(Store, "written", late_answer)
+    seed.delete()
+    eventually(lambda: final(manager) == 1)
+    strip(seed) if finalizers else None
+    eventually(seed.is_gone)
+    with pytest.raises(AssertionError):
+        eventually(lambda: bypassed(manager) or orphans(seed), seconds=2)
 
 
 def test_a_cleanup_that_was_just_finishing_is_a_deletion(seed, start, gate):
