@@ -7,7 +7,7 @@ in here is Azure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from actuator import Actuator
 from actuator.meta import Object, Raw
@@ -26,6 +26,7 @@ class AzureRehearsal(ShootRehearsal):
     """The shoots of the override sample."""
 
     title = "Control plane on Azure (without Azure)"
+    takes_over: Literal[True] = True
 
     def crds(self) -> Sequence[Raw]:
         """The remedy controller's kinds, and Gardener's ManagedResource."""

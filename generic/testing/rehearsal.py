@@ -30,6 +30,7 @@ __all__ = [
     "Shared",
     "ShootsOnly",
     "Spoiling",
+    "TakesOver",
     "Together",
 ]
 
@@ -175,6 +176,13 @@ class NeverMigrates(Protocol):
     """A Rehearsal of kinds that know no migration. Optional; by itself there is none to drill."""
 
     never_migrates: Literal[True]
+
+
+@runtime_checkable
+class TakesOver(Protocol):
+    """A Rehearsal with ManagedResources that Gardener's Go library deploys, too. Optional."""
+
+    takes_over: Literal[True]
 
 
 class Together:

@@ -94,6 +94,16 @@ def test_a_take_over_is_rehearsed_and_every_rule_holds(drill):
     assert "Taking over from a Go extension" in done.stdout
     names = {one["name"] for one in report["evidence"]["bystanders"]}
     assert {f"ManagedResource {name}" for name in GO_PARTS} <= names
+    text = report["evidence"]["scenario_text"]
+    assert text.startswith("After a take-over from a Go extension: ")
+
+
+def test_a_take_over_of_nothing_fails(drill):
+    done, report = drill("all_of_it:OneScenario", "--scenario", "take-over", "--shoots", "1")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert broken_rules(report) == {"I2"}
+    [problem] = [one for finding in report["findings"] for one in finding["problems"]]
+    assert problem.endswith("the rehearsal has none, so no take-over was rehearsed")
 
 
 def test_i2_fails_where_a_take_over_replaces_an_object(drill, monkeypatch):

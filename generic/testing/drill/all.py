@@ -15,7 +15,7 @@ from generic.testing.drill.judge import Finding
 from generic.testing.drill.migration.run import SCENARIO
 from generic.testing.drill.settings import Settings
 from generic.testing.drill.trouble import CALM, TROUBLES, Trouble
-from generic.testing.rehearsal import Shared, Together
+from generic.testing.rehearsal import Shared, TakesOver, Together
 
 __all__ = ["Held", "Round", "rounds"]
 
@@ -61,12 +61,13 @@ class Held:
 
 
 def rounds(rehearsal: Together) -> list[Round]:
-    """Each scenario with each trouble, a take-over, and a migration where something can migrate.
+    """Each scenario with each trouble; a take-over and a migration if the rehearsal supports them.
 
-    For that the outside has to be shared.
+    A migration needs a shared outside.
     """
     found = [Round(scenario, trouble) for scenario in rehearsal.scenarios for trouble in TROUBLES]
-    found.append(Round(takeover.SCENARIO, CALM))
+    if any(isinstance(part, TakesOver) for part in rehearsal.parts):
+        found.append(Round(takeover.SCENARIO, CALM))
     shared = all(isinstance(part, Shared) for part in rehearsal.parts)
     if shared and not rehearsal.never_migrates:
         found.append(Round(SCENARIO, CALM))

@@ -40,6 +40,8 @@ class TakeOver(Run):
         with self._former():
             self.set_up()
         self._take_over()
+        after = f"After a take-over from a Go extension: {self.evidence.scenario_text}"
+        self.evidence.scenario_text = after
         self.get_stuck()
         self.force()
 
@@ -61,9 +63,13 @@ class TakeOver(Run):
         """
         self._watcher.say("Taking over from a Go extension")
         before = self._managed()
-        for managed in before:
-            if managed["metadata"]["name"] in GO_LIBRARY:
-                _leave(self._world.admin, managed)
+        left = [one for one in before if one["metadata"]["name"] in GO_LIBRARY]
+        for managed in left:
+            _leave(self._world.admin, managed)
+        if not left:
+            problem = "the rehearsal has none, so no take-over was rehearsed"
+            none = Bystander(name="ManagedResources of the Go library", problem=problem)
+            self.evidence.bystanders.append(none)
         self.start_manager()
         for_each(self._shoots, self._reconcile)
         kept = {managed["metadata"]["uid"] for managed in self._managed()}
