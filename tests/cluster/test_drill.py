@@ -149,6 +149,17 @@ def test_a_break_that_nothing_showed_is_said(capsys, held):
         pytest.param(["--scenario", "rain"], "it has: credentials-revoked", id="scenario"),
         pytest.param(["--scenario", "rain"], "take-over, migration", id="every scenario"),
         pytest.param(
+            ["--path", "retry", "extensions.local:extension"],
+            "extensions.local:extension is not a rehearsal; write MODULE:CLASS, like",
+            id="an extension",
+        ),
+        pytest.param(
+            ["--scenario", "migration", "--break", "I5"],
+            "--break I5: scenario migration is judged by M1",
+            id="break of a force deletion",
+        ),
+        pytest.param(["--dice", "3"], "--dice is for scenario migration only", id="dice"),
+        pytest.param(
             ["--kubeconfig", "x", "--context", "y", "--scenario", "take-over"],
             "scenario take-over is for the embedded cluster only",
             id="take-over",

@@ -4,6 +4,7 @@ import pytest
 from reports import VPC, evidence, life
 from test_drill import LOCAL, broken_rules, drill  # noqa: F401
 
+from extensions.local.rehearsal import LocalRehearsal
 from generic.testing.drill.evidence import Bystander
 from generic.testing.drill.judge import PATH_RULES, UNJUDGED, judge
 from generic.testing.drill.page import page
@@ -57,6 +58,12 @@ def test_the_page_names_the_path_and_what_went_wrong():
     assert "create of s1: &lt;b&gt;" in text
 
 
+def test_without_a_scenario_the_rehearsals_first_is_used(drill):  # noqa: F811
+    done, report = drill(LOCAL, "--path", "delete", "--shoots", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert report["evidence"]["scenario"] == next(iter(LocalRehearsal().scenarios))
+
+
 def test_shoots_are_retried_and_the_report_names_the_path(drill, tmp_path):  # noqa: F811
     done, report = drill(
         LOCAL, "--path", "retry", "--scenario", "everything-fails", "--shoots", "1"
@@ -86,6 +93,11 @@ def test_a_rule_that_is_broken_on_purpose_fails_on_a_path_too(drill):  # noqa: F
     ("flags", "words"),
     [
         pytest.param(["--path", "nowhere"], "'nowhere' is not one of 'delete'", id="name"),
+        pytest.param(
+            ["--path", "migrate", "--break", "I3"],
+            "--break I3: path migrate is judged by path, seed, I1, I2, I4, report",
+            id="break",
+        ),
         pytest.param(["--path", "delete", "--all"], "--all has its own scenarios", id="all"),
         pytest.param(
             ["--path", "delete", "--kubeconfig", "x", "--context", "y"],

@@ -8,7 +8,7 @@ outside for each intent; a blocked object says why; one bad object never stops t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
@@ -17,7 +17,7 @@ from generic.controller.metrics import Outcome
 from generic.reconciler.orphans import UNKNOWN
 from generic.testing.drill.evidence import Evidence, Life
 
-__all__ = ["PATH_RULES", "RULES", "Finding", "covers", "judge"]
+__all__ = ["PATH_RULES", "RULES", "Finding", "covers", "judge", "rules_of"]
 
 _FINAL = [outcome.value for outcome in Outcome if outcome.final]
 
@@ -40,9 +40,15 @@ def judge(evidence: Evidence) -> list[Finding]:
     """All findings, in the order of the rules."""
     return [
         Finding(rule=rule, title=title, problems=tuple(check(evidence)))
-        for rule, (title, check) in (PATH_RULES if evidence.path else RULES).items()
-        if rule not in UNJUDGED.get(evidence.path.partition(":")[0], "")
+        for rule, (title, check) in rules_of(evidence.path).items()
     ]
+
+
+def rules_of(path: str) -> Mapping[str, tuple[str, Callable[[Evidence], Iterable[str]]]]:
+    """The rules that judge this path of gardenlet, or a force deletion for ""."""
+    unjudged = UNJUDGED.get(path.partition(":")[0], "")
+    rules = PATH_RULES if path else RULES
+    return {rule: value for rule, value in rules.items() if rule not in unjudged}
 
 
 def covers(recorded: ExternalResource, real: ExternalResource) -> bool:

@@ -7,20 +7,19 @@ import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 
 import attrs
 import click
 from attrs import AttrsInstance
 
-from actuator.errors import ActuatorError, ApiError
+from actuator.errors import ActuatorError, ApiError, ConfigurationError
 from generic.controller import logs
 from generic.kube.printable import echo
 from generic.testing.drill import judge as force_deletion
 from generic.testing.drill import page as force_deletion_page
 from generic.testing.drill.all import Held, Round, rounds
 from generic.testing.drill.breaks import BREAKS
-from generic.testing.drill.judge import Finding
+from generic.testing.drill.judge import Finding, rules_of
 from generic.testing.drill.migration import page as migration_page
 from generic.testing.drill.migration import rules as migration
 from generic.testing.drill.migration.breaks import EACH, MIGRATION_BREAKS
@@ -38,7 +37,7 @@ from generic.tools.cli.load import load
 from generic.tools.cli.rounds import show_rounds
 from generic.tools.cli.terminal import Terminal, show, show_findings
 
-__all__ = ["drill"]
+__all__ = ["drill", "together"]
 
 _SCENARIO = "credentials-revoked"
 _DEFAULT = ("extensions.aws.rehearsal:AwsRehearsal",)
@@ -47,7 +46,9 @@ _DEFAULT = ("extensions.aws.rehearsal:AwsRehearsal",)
 @click.command()
 @click.argument("rehearsals", nargs=-1, metavar="[REHEARSAL]...")
 @click.option("--shoots", type=click.IntRange(1, 200), default=10, show_default=True)
-@click.option("--scenario", help="What breaks outside.  [default: credentials-revoked]")
+@click.option(
+    "--scenario", help=f"What breaks outside.  [default: {_SCENARIO}, or the rehearsal's first]"
+)
 @click.option("--path", type=click.Choice([*PATHS]), help="Rehearse these flows of gardenlet.")
 @click.option("--all", "everything", is_flag=True, help="All scenarios, each with faults on top.")
 @click.option("--kubeconfig", type=click.Path(path_type=Path), help="A seed that is not ours.")
@@ -90,17 +91,26 @@ def drill(
     """
     if everything and (scenario or path or break_rule or kubeconfig or dice):
         raise click.UsageError("--all has its own scenarios and faults, on embedded clusters only")
-    scenario = scenario or _SCENARIO
+    rehearsal = together(rehearsals)
+    first = next(iter(rehearsal.scenarios), "")
+    scenario = scenario or (_SCENARIO if _SCENARIO in rehearsal.scenarios else first)
+    known = [*rehearsal.scenarios, *([] if path else [TAKE_OVER, SCENARIO])]
+    if not everything and scenario not in known:
+        told = f"it has: {', '.join(known)}"
+        raise click.UsageError(f"{rehearsal.title} has no scenario {scenario!r}; {told}")
+    if dice and scenario != SCENARIO:
+        raise click.UsageError("--dice is for scenario migration only")
     if (kubeconfig is None) != (context is None):
         raise click.UsageError("give --kubeconfig and --context together: which seed is it?")
     if kubeconfig and (break_rule or path or scenario in (SCENARIO, TAKE_OVER)):
         what = "--break" if break_rule else "--path" if path else f"scenario {scenario}"
         raise click.UsageError(f"{what} is for the embedded cluster only")
-    breaks = MIGRATION_BREAKS if scenario == SCENARIO else BREAKS
-    if break_rule and break_rule not in breaks:
-        raise click.UsageError(f"scenario {scenario} knows --break {', '.join(breaks)}")
+    judged = MIGRATION_BREAKS if scenario == SCENARIO else [*rules_of(path or ""), "report"]
+    if break_rule and break_rule not in judged:
+        what = f"path {path}" if path else f"scenario {scenario}"
+        raise click.UsageError(f"--break {break_rule}: {what} is judged by {', '.join(judged)}")
     _configure_logs(log_level)
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = Settings(
         shoots=shoots,
         scenario=scenario,
@@ -114,8 +124,6 @@ def drill(
     if everything:
         holds = _hold_all(settings, rehearsals, output)
     else:
-        rehearsal = _together(rehearsals)
-        _check_scenario(rehearsal, settings)
         findings = _hold(settings, rehearsal, output)
         _say_unnoticed(break_rule, findings)
         holds = all(finding.holds for finding in findings)
@@ -125,11 +133,11 @@ def drill(
 
 def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> bool:
     """Round after round, each with a rehearsal of its own; whether all held."""
-    found = rounds(_together(references))
+    found = rounds(together(references))
     held = []
     for number, one in enumerate(found, 1):
         echo(f"\n{number} of {len(found)}: {one.scenario}, {one.injected}", lines=True)
-        held.append(_hold_one(one, settings, _together(references), output / one.folder))
+        held.append(_hold_one(one, settings, together(references), output / one.folder))
     show_rounds(held, output)
     return not any(one.broken for one in held)
 
@@ -194,10 +202,6 @@ def _patience(scenario: str, break_rule: str | None) -> float:
     return 6.0 if break_rule else 90.0
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
 def _configure_logs(level: logs.Level | None) -> None:
     """Silent unless asked: progress and tables say it better."""
     if level is None:
@@ -206,17 +210,15 @@ def _configure_logs(level: logs.Level | None) -> None:
         logs.configure(level, "text")
 
 
-def _together(references: Sequence[str]) -> Together:
-    found = [load(reference) for reference in references or _DEFAULT]
-    return Together([one() if isinstance(one, type) else one for one in found])
-
-
-def _check_scenario(rehearsal: Together, settings: Settings) -> None:
-    known = [*rehearsal.scenarios, *([] if settings.path else [TAKE_OVER, SCENARIO])]
-    if settings.scenario not in known:
-        raise click.UsageError(
-            f"{rehearsal.title} has no scenario {settings.scenario!r}; it has: {', '.join(known)}"
-        )
+def together(references: Sequence[str]) -> Together:
+    """The rehearsals of these classes, as one. Raises ConfigurationError for anything else."""
+    found = [(reference, load(reference)) for reference in references or _DEFAULT]
+    for reference, cls in found:
+        if not (isinstance(cls, type) and hasattr(cls, "break_outside")):
+            raise ConfigurationError(
+                f"{reference} is not a rehearsal; write MODULE:CLASS, like {_DEFAULT[0]}"
+            )
+    return Together([cls() for _, cls in found])
 
 
 def _write_json(

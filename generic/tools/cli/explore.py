@@ -7,25 +7,21 @@ import logging
 import signal
 from collections.abc import Sequence
 from contextlib import ExitStack
-from types import FrameType
 from typing import Any
 
 import click
 
-from actuator.errors import ConfigurationError
 from generic.kube.printable import echo
 from generic.reconciler.operation import Operation
 from generic.testing.drill.settings import Watcher
 from generic.testing.explorer.points import Failure, Tally
 from generic.testing.explorer.run import Wanted
 from generic.testing.explorer.run import explore as explore_each
-from generic.testing.rehearsal import Rehearsal, Together
-from generic.tools.cli.load import load
+from generic.tools.cli.drill import together
 from generic.tools.cli.terminal import Terminal
 
 __all__ = ["explore"]
 
-_DEFAULT = ("extensions.aws.rehearsal:AwsRehearsal",)
 _OPERATIONS = [operation.value for operation in Operation if operation is not Operation.LET_GO]
 
 
@@ -61,8 +57,8 @@ def explore(
         patience=patience,
     )
     logging.getLogger().addHandler(logging.NullHandler())  # progress and tables say it better
-    rehearsal = _together(rehearsals)
-    signal.signal(signal.SIGTERM, _interrupt)
+    rehearsal = together(rehearsals)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ExitStack() as stack:
         quiet = output == "json"
         watcher = Watcher() if quiet else stack.enter_context(Terminal())
@@ -78,20 +74,6 @@ def explore(
         _show(tallies)
     if not tallies or not all(tally.holds for tally in tallies):
         raise SystemExit(1)
-
-
-def _together(references: Sequence[str]) -> Together:
-    parts: list[Rehearsal] = []
-    for reference in references or _DEFAULT:
-        found = load(reference)
-        if not isinstance(found, type):
-            raise ConfigurationError(f"{reference} is no class; every process makes its own")
-        parts.append(found())
-    return Together(parts)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _say(tally: Tally, failure: Failure) -> str:
