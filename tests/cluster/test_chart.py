@@ -647,9 +647,20 @@ def test_settings_that_gardener_would_refuse_are_refused_with_the_fields_path(
         write(*settings(text))
 
 
-@pytest.mark.parametrize("text", ["- a", "a: [", "\x00"])
-def test_a_settings_file_that_is_no_mapping_is_refused(write, settings, text):
-    with pytest.raises(click.BadParameter, match=r"deployment.yaml"):
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("- a", "expected a YAML mapping"),
+        ("a: [", "cannot be read"),
+        ("\x00", "cannot be read"),
+        ("values: {until: 2026-01-31}", "date is not JSON.*; write dates and other special values"),
+        ("values: {limit: .inf}", "write dates and other special values as quoted text"),
+    ],
+)
+def test_a_settings_file_that_is_no_mapping_of_plain_values_is_refused(
+    write, settings, text, words
+):
+    with pytest.raises(click.BadParameter, match=rf"deployment.yaml.*{words}"):
         write(*settings(text))
 
 

@@ -57,9 +57,13 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
         return {}
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        json.dumps(found, allow_nan=False)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise click.BadParameter(f"{path} cannot be read: {reason}") from error
+    except (TypeError, ValueError) as error:
+        remedy = "write dates and other special values as quoted text"
+        raise click.BadParameter(f"{path}: {error}; {remedy}") from error
     if not isinstance(found, dict):
         raise click.BadParameter(f"{path}: expected a YAML mapping")
     return found

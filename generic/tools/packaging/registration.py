@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Literal
 
 import attrs
@@ -30,7 +30,14 @@ __all__ = [
 
 Policy = Literal["OnDemand", "Always", "AlwaysExceptNoShoots"]
 Moment = Literal["BeforeKubeAPIServer", "AfterKubeAPIServer", "AfterWorker"]
-_SETTINGS = ("values", "injectGardenKubeconfig", "resources", "runtimeClusterValues", "admission")
+_RESOURCES = (list, "a list of name and resourceRef to a Secret or ConfigMap")
+_SETTINGS: Mapping[str, tuple[type, str]] = {
+    "values": (dict, "a mapping"),
+    "injectGardenKubeconfig": (bool, "true or false"),
+    "resources": _RESOURCES,
+    "runtimeClusterValues": (dict, "a mapping"),
+    "admission": (dict, "a mapping"),
+}
 _OPERATOR_ONLY = (
     "{}: an operator Extension has this, a ControllerRegistration has not; add --operator"
 )
@@ -188,12 +195,13 @@ def _check(resources: list[Raw], deployment: Deployment) -> None:
 def _check_settings(settings: Raw) -> None:
     for field in settings.keys() - set(_SETTINGS):
         raise ConfigurationError(f"{field}: no such field; expected {', '.join(_SETTINGS)}")
-    entries = settings.get("resources", [])
-    declared = {
-        _resource_name(one) for one in (entries if isinstance(entries, list) else [entries])
-    }
-    for field in _SETTINGS:
-        for template in _TEMPLATE.findall(json.dumps(settings.get(field))):
+    for field, value in settings.items():
+        expected, words = _SETTINGS[field]
+        if not isinstance(value, expected):
+            raise ConfigurationError(f"{field}: expected {words}, got {value!r}")
+    declared = {_resource_name(one) for one in settings.get("resources", [])}
+    for field, value in settings.items():
+        for template in _TEMPLATE.findall(json.dumps(value)):
             found = _REFERENCE.fullmatch(template.strip())
             if found is None or found[1] not in declared:
                 raise ConfigurationError(
@@ -206,9 +214,7 @@ def _resource_name(entry: object) -> str:
     match entry:
         case {"name": str(name), "resourceRef": {"kind": "Secret" | "ConfigMap", "name": str()}}:
             return name
-    raise ConfigurationError(
-        f"resources: expected a list of name and resourceRef to a Secret or ConfigMap, got {entry}"
-    )
+    raise ConfigurationError(f"resources: expected {_RESOURCES[1]}, got {entry}")
 
 
 def _where(deployment: Deployment) -> Raw:
