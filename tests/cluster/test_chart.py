@@ -31,6 +31,7 @@ from generic.reconciler.orphans import ORPHANS
 from generic.testing.garden import not_ready_because
 from generic.testing.seed import CRDS
 from generic.tools.cli.chart import chart
+from generic.tools.packaging.deployment import MALLOC
 from generic.tools.packaging.registration import (
     Deployment,
     Lifecycle,
@@ -162,11 +163,34 @@ def test_values_change_what_an_installation_may_change(admin, write, render):
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert deployment["spec"]["replicas"] == 2
     assert container["image"] == "registry.example.org:5000/mine@sha256:0123"
-    assert [one["name"] for one in container["env"]] == ["A", "IMAGEVECTOR_OVERWRITE"]
+    assert [one["name"] for one in container["env"]] == [
+        *MALLOC,
+        "A",
+        "IMAGEVECTOR_OVERWRITE",
+    ]
     options = flags.from_args(container["args"][1:])
     assert options.extension_classes == ("shoot", "seed")
     assert options.ignore_operation_annotation
     assert options.metrics_bind_address == ":9090"
+
+
+def test_an_installation_replaces_the_charts_environment_by_name(write, render):
+    env = [{"name": "MALLOC_ARENA_MAX", "value": "8"}]
+    objects = render(write(), env=env)
+    for kind in ("Deployment", "Job"):
+        (container,) = of_kind(objects, kind)["spec"]["template"]["spec"]["containers"]
+        rest = [{"name": name, "value": MALLOC[name]} for name in MALLOC if name != env[0]["name"]]
+        assert container["env"][:-1] == [*rest, *env]
+
+
+def test_values_without_quotes_and_null_values_are_rendered(admin, write, render):
+    image = {"repository": "mine", "tag": 20260131, "pullPolicy": "Always"}
+    objects = render(write(), image=image, env=None, networkLabels=None)
+    for obj in objects:
+        dry_run(admin, obj)
+    (container,) = of_kind(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "mine:20260131"
+    assert [one["name"] for one in container["env"]] == [*MALLOC, "IMAGEVECTOR_OVERWRITE"]
 
 
 KEPT = {"resources.gardener.cloud/keep-object": "true", "helm.sh/resource-policy": "keep"}
@@ -634,6 +658,10 @@ def test_an_operator_extension_has_the_runtime_clusters_values_and_the_admission
         ("value: {}", "value: no such field; expected values, injectGardenKubeconfig"),
         ("resources: [{name: a}]", "resources: expected a list of name and resourceRef"),
         ("resources: 5", "to a Secret or ConfigMap, got 5"),
+        ("values: abc", "values: expected a mapping, got 'abc'"),
+        ("admission: 3", "admission: expected a mapping, got 3"),
+        ("runtimeClusterValues: []", "runtimeClusterValues: expected a mapping"),
+        ("injectGardenKubeconfig: 'yes'", "injectGardenKubeconfig: expected true or false, got 'y"),
         (SETTINGS.replace("ConfigMap", "Pod"), "to a Secret or ConfigMap, got .*Pod"),
         ("values: {a: '{{ .resources.b.data.c }}'}", "with a NAME of resources"),
         (SETTINGS.replace("config.data", "other.data"), r"got \{\{ .resources.other.data.endpoint"),

@@ -152,7 +152,7 @@ def _values(chart: Chart, manager: Manager) -> Raw:
         "heartbeat": {"renewIntervalSeconds": 30},
         "drain": hook.VALUES,
         "networkLabels": deployment.networks(manager),
-        "env": [{"name": name, "value": value} for name, value in deployment.MALLOC.items()],
+        "env": [],
         "imageVectorOverwrite": {"images": []},
     }
 

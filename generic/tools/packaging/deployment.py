@@ -52,6 +52,14 @@ _TO = "networking.gardener.cloud/to-"
 _IMAGES = "{{ $v := .Values.imageVectorOverwrite }}"
 IMAGES = _IMAGES + '{{ kindIs "string" $v | ternary $v (toYaml $v) | toJson }}'
 """The text of the image vector that overwrites ours; the value is text or an object."""
+_ENV = (
+    "{{ $rest := dict " + " ".join(f'"{name}" "{value}"' for name, value in MALLOC.items()) + " }}"
+    "{{ range .Values.env }}{{ $rest = omit $rest .name }}{{ end }}{{ $env := list }}"
+    '{{ range $k, $v := $rest }}{{ $env = append $env (dict "name" $k "value" $v) }}{{ end }}'
+    '{{ $own := dict "name" "IMAGEVECTOR_OVERWRITE" "value" "/images/images_overwrite.yaml" }}'
+    "{{ toJson (append (concat $env (.Values.env | default list)) $own) }}"
+)
+"""MALLOC without the names that values.yaml sets, its entries, and the image vector."""
 _SHOOTS = "networking.resources.gardener.cloud/to-all-shoots-kube-apiserver-tcp-443"
 
 
@@ -96,17 +104,16 @@ def pod(account: str, only: Raw) -> Raw:
 
 def container(name: str, command: str, arguments: Sequence[str]) -> Raw:
     """A container of the extension's image that runs `actuator COMMAND` with these arguments."""
-    digest = 'ternary "@" ":" (hasPrefix "sha256:" .Values.image.tag)'
+    tag = '{{ $tag := toJson .Values.image.tag | trimAll `"` }}{{ .Values.image.repository }}'
+    image = '{{ ternary "@" ":" (hasPrefix "sha256:" $tag) }}{{ $tag }}'
     mounts = [("tmp", "/tmp"), ("images", "/images")]  # noqa: S108 - the pod's own
-    own = '"name" "IMAGEVECTOR_OVERWRITE" "value" "/images/images_overwrite.yaml"'
-    image = f"{{{{ .Values.image.repository }}}}{{{{ {digest} }}}}{{{{ .Values.image.tag }}}}"
     return {
         "name": name,
-        "image": image,
+        "image": f"{tag}{image}",
         "imagePullPolicy": "{{ .Values.image.pullPolicy }}",
         "command": ["actuator", command],
         "args": list(arguments),
-        "env": f"{{{{ toJson (append .Values.env (dict {own})) }}}}",
+        "env": _ENV,
         "resources": "{{ toJson .Values.resources }}",
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -176,7 +183,7 @@ def _pod_metadata(name: str) -> Raw:
     }
     own = {key: f'"{value}"' for key, value in reaches(name).items()} | {_INSTANCE: ".Release.Name"}
     pairs = " ".join(f'"{key}" {value}' for key, value in own.items())
-    merged = f"{{{{ toJson (merge (dict {pairs}) .Values.networkLabels) }}}}"
+    merged = f"{{{{ toJson (merge (dict {pairs}) (.Values.networkLabels | default dict)) }}}}"
     return {"annotations": scraped, "labels": merged}
 
 
