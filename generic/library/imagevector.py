@@ -6,6 +6,7 @@ are those of Masterminds/semver 3: commas or spaces mean "and", "||" means "or",
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from itertools import takewhile
@@ -50,6 +51,8 @@ class ImageSource:
             raise ValueError(f"image {self.name!r}: a field is empty; set name and the reference")
         if (self.ref is None) is (self.repository is None) or None not in (self.ref, self.tag):
             raise ValueError(f"image {self.name!r}: set either ref, or repository and tag")
+        if not set(self.architectures or ()) <= {"amd64", "arm64"}:
+            raise ValueError(f"image {self.name!r}: architectures: expected amd64 or arm64")
         _score(self, "0.0.0", "0.0.0", "")
 
     @property
@@ -64,7 +67,7 @@ class ImageSource:
 class ImageVector:
     """The entries of one or two files, which `origin` names for error messages."""
 
-    images: list[ImageSource] = attrs.field(factory=list)
+    images: list[ImageSource]
     origin: str = ""
 
     def find(
@@ -97,8 +100,11 @@ def load_images(module: str) -> ImageVector:
     overwrite = os.environ.get(_OVERWRITE)
     files = [Path(module).with_name("images.yaml"), *([Path(overwrite)] if overwrite else [])]
     merged: dict[tuple[object, ...], ImageSource] = {}
-    for new in (image for file in files for image in _read(file)):
+    for file, new in ((path, image) for path in files for image in _read(path)):
         key = (new.name, new.target_version, new.runtime_version, *(new.architectures or ()))
+        if file is not files[0] and key not in merged:
+            text = "image %r in %s replaces no entry of images.yaml; it is added"
+            logging.getLogger(__name__).warning(text, new.name, file)
         old = merged.get(key, new)
         given = attrs.asdict(new, filter=lambda _field, value: value is not None)
         other = {"ref": None} if new.ref is None else {"repository": None, "tag": None}
@@ -108,7 +114,8 @@ def load_images(module: str) -> ImageVector:
 
 def _read(path: Path) -> list[ImageSource]:
     try:
-        return decode(ImageVector, yaml.safe_load(path.read_text(encoding="utf-8")) or {}).images
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return decode(ImageVector, data or {"images": []}).images
     except (DecodeError, OSError, RecursionError, UnicodeError, yaml.YAMLError) as error:
         text = " ".join(str(error).split())
         raise ConfigurationError(f"{path} is not a valid image vector: {text}") from None

@@ -250,6 +250,13 @@ def test_an_overwrite_replaces_the_entry_with_the_same_name_versions_and_archite
     assert [one.reference for one in merged.images] == expected
 
 
+def test_an_overwrite_that_replaces_no_entry_is_logged(vector, caplog, tmp_path):
+    vector({"images": [A]}, {"images": [{"name": "a", "ref": "x"}, {"name": "b", "ref": "x"}]})
+    [text] = caplog.messages
+    overwrite = tmp_path / "overwrite.yaml"
+    assert text == f"image 'b' in {overwrite} replaces no entry of images.yaml; it is added"
+
+
 def test_the_version_of_the_program_stays_unless_the_overwrite_has_one(vector):
     new = {"name": "a", "repository": "new", "tag": "mirrored"}
     merged = vector({"images": [A]}, {"images": [new]})
@@ -283,6 +290,11 @@ WRONG = {
     "a number as tag": (B + "{name: b, repository: r, tag: 3.10}", "expected str, got float.*tag"),
     "a wrong range": (B + "{name: b, ref: r, targetVersion: new}", "'new'; write '>= 1.30, < 1"),
     "a wrong range of seeds": (B + "{name: b, ref: r, runtimeVersion: '>'}", "'>'; write"),
+    "another architecture": (
+        B + "{name: b, ref: r, architectures: [amd65]}",
+        "image 'b': architectures: expected amd64 or arm64",
+    ),
+    "no images": ("image: []", r"required field missing @ \$\.images"),
     "no list": ("images: 3", "expected a list, got int"),
     "no object": ("- a", "expected an object, got list"),
     "no YAML": ("images: [", "while parsing"),
