@@ -268,6 +268,21 @@ def test_a_dependency_with_another_hash_ends_the_build(build):
         build(wrong)
 
 
+def test_two_versions_of_a_wheel_end_the_build(work, bases, tmp_path):
+    source = tmp_path / "source"
+    (source / "mine").mkdir(parents=True)
+    (source / "mine" / "__init__.py").touch()
+    wheels = []
+    for version in ("9.0", "10.0"):
+        text = PROJECT.replace("1.0", version).replace('"gardener-actuator"', "")
+        (source / "pyproject.toml").write_text(text)
+        wheels.append(wheel(source, tmp_path / "wheels"))
+    context = project(tmp_path / "context", *wheels, requirements=of_lock("attrs"))
+    write(context, "extensions.aws:extension")
+    with pytest.raises(BuildError, match=r"Cannot install mine 10\.0.* and mine 9\.0"):
+        Builder(context, work / "two-versions", bases).build()
+
+
 def test_the_lock_of_images_has_the_versions_and_hashes_that_are_tested():
     entries = re.compile(r"^\S+==(?:.+\\\n)*.+\n", re.MULTILINE)
     tested = set(entries.findall((ROOT / "constraints.txt").read_text()))
