@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 from dockerfile import Builder, BuildError, Image
@@ -322,10 +323,24 @@ def test_the_base_images_are_arguments_and_new_enough(written):
     assert defaults["HELM"] == "no"
 
 
-def test_an_extension_that_cannot_be_imported_gets_no_dockerfile(tmp_path):
-    with pytest.raises(ConfigurationError, match="no_such_module"):
-        write(tmp_path, "no_such_module:extension")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["no_such_module:extension"], "no_such_module"),
+        (["json:dumps"], "json:dumps: Object of type Manager"),
+        (["extensions.aws:__doc__"], "str is no actuator and no function of a manager"),
+        (["extensions.aws:extension", "--extra", 'sec rets"'], "write the name of an extra"),
+    ],
+)
+def test_what_is_no_extension_and_no_extra_gets_no_dockerfile(arguments, words, tmp_path):
+    with pytest.raises((ConfigurationError, click.BadParameter), match=words):
+        write(tmp_path, *arguments)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_actuator_without_types_gets_a_dockerfile(tmp_path):
+    write(tmp_path, "extensions.networkfilter:NetworkFilter")
+    assert '"extensions.networkfilter:NetworkFilter"' in (tmp_path / "Dockerfile").read_text()
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
