@@ -59,7 +59,11 @@ def test_each_rule_has_a_break():
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        pytest.param(["--break", "I1"], "knows --break M1, M2", id="a break of another drill"),
+        pytest.param(
+            ["--break", "I1"],
+            "--break I1: scenario migration is judged by M1, M2",
+            id="a break of another drill",
+        ),
         pytest.param(
             ["--kubeconfig", "x", "--context", "y"], "embedded cluster only", id="not ours"
         ),
