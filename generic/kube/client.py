@@ -9,7 +9,6 @@ Addresses, TLS and credentials are kubeconfig.py's business, watching is informe
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from actuator.codec import read_json
 from actuator.errors import ApiError, Invalid, Unavailable, api_error
 from actuator.interface import Propagation, Resource
 from actuator.meta import Raw
+from generic.kube.encoding import escaped, go_json
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.kube.kubeconfig import Access, find_access
 
@@ -336,24 +336,18 @@ def _body(response: BaseHTTPResponse, path: str) -> bytes:
         raise _broken("GET", path, error) from error
 
 
-_ESCAPED_BY_GO = re.compile("[&<>\u2028\u2029]")
 _NOT_IN_YAML = re.compile("[\ufeff\ufffe\uffff\x7f-\x9f]")
 
 
-def _escape(found: re.Match[str]) -> str:
-    return f"\\u{ord(found.group()):04x}"
-
-
 def _as_go_writes(body: object, *, yaml: bool) -> bytes:
-    """JSON with the escapes of Go's encoding/json, and no others but what YAML needs, if it is.
+    """JSON as Go writes it, with the escapes that YAML needs, if it is read as YAML.
 
     The `test` of a JSON patch compares strings as they are encoded, not what they mean. Raises
-    ValueError or TypeError for what is not JSON, NaN and Infinity included.
+    ValueError or TypeError for what is not JSON.
     """
-    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    text = _ESCAPED_BY_GO.sub(_escape, text)
+    text = go_json(body)
     if yaml:
-        text = _NOT_IN_YAML.sub(_escape, text)
+        text = _NOT_IN_YAML.sub(escaped, text)
     return text.encode(errors="replace")  # a lone surrogate, which no UTF-8 can hold
 
 

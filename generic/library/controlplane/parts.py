@@ -7,7 +7,6 @@ parts (gardenlet, the webhooks of extensions) find what they expect.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -18,6 +17,7 @@ from actuator.errors import ConfigurationError
 from actuator.interface import Context
 from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
+from generic.kube.encoding import go_json
 from generic.library.charts import Chart
 from generic.library.secrets import Config, Issued
 
@@ -124,10 +124,7 @@ def checksum_of(data: Mapping[str, str]) -> str:
     Equal to that of Gardener's Go library (`ComputeChecksum` in `pkg/utils`): a take-over does
     not roll pods because of it.
     """
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
-    for character in "&<>\u2028\u2029":  # Go escapes them
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(go_json(data, sort_keys=True).encode()).hexdigest()
 
 
 def checksums_of(manifests: Iterable[Raw]) -> dict[str, str]:
