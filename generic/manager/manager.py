@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from actuator.cluster import Verdict
 from actuator.errors import ConfigurationError
 from actuator.interface import Actuator, Client, Clock, Permission
+from actuator.meta import Kind
 from generic.controller import logs
 from generic.controller.health import Check
 from generic.controller.metrics import Metrics
@@ -85,6 +86,11 @@ class Manager:
     def health_checks(self) -> Sequence[CheckRegistration]:
         """The health checks that were added."""
         return self._registry.health_checks
+
+    @property
+    def kinds(self) -> Sequence[tuple[str, Kind]]:
+        """The controllers' names with their kinds."""
+        return self._registry.kinds
 
     @property
     def runnables(self) -> Sequence[Runnable]:

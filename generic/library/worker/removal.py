@@ -81,14 +81,16 @@ def remove_all(ctx: Context, worker: Worker, groups: Callable[[], Sequence[Machi
     _wait_until_gone(ctx, look(ctx.client, namespace), own_secrets(ctx.client, namespace))
 
 
-def require_credentials(ctx: Context, worker: Worker, groups: Iterable[MachineGroup]) -> bool:
+def require_credentials(
+    ctx: Context, worker: Worker, groups: Iterable[MachineGroup]
+) -> bool | None:
     """Whether the machine-controller-manager has its finalizer on the Worker's own Secret.
 
-    False where no group uses the Secret. Raises ConfigurationError where a group uses it and it
+    None where no group uses the Secret. Raises ConfigurationError where a group uses it and it
     does not exist.
     """
     if not any(group.credentials == worker.spec.secret_ref for group in groups):
-        return False
+        return None
     held = _is_held(ctx, worker)
     if held is None:
         reference = worker.spec.secret_ref
@@ -118,14 +120,12 @@ def wait_until_released(ctx: Context, worker: Worker) -> None:
 
 
 def _wait_until_acquired(
-    ctx: Context, worker: Worker, groups: Sequence[MachineGroup], found: MachineObjects
+    ctx: Context, worker: Worker, groups: Iterable[MachineGroup], found: MachineObjects
 ) -> None:
     """The controller has to know the classes before they are deleted, or it loses machines."""
-    if not any(group.credentials == worker.spec.secret_ref for group in groups):
-        return
     if any(c.metadata.deletion_timestamp is not None for c in found.classes):
         return
-    if require_credentials(ctx, worker, groups):
+    if require_credentials(ctx, worker, groups) is not False:
         return
     if _seconds_since(ctx, worker.metadata) > WAIT.total_seconds():
         raise ActuatorError(

@@ -155,9 +155,7 @@ def classes() -> str:
 
 def runtime_controllers(manager: Manager) -> list[str]:
     """The controllers that can run in a garden runtime cluster, where there are no Clusters."""
-    kinds = [(one.name, one.kind) for one in manager.registrations]
-    kinds += [(one.name, one.checks.cls.KIND) for one in manager.health_checks]
-    served = [name for name, kind in kinds if kind.cluster is not ClusterNeed.REQUIRED]
+    served = [name for name, kind in manager.kinds if kind.cluster is not ClusterNeed.REQUIRED]
     return [*served, *(one.name for one in manager.runnables)]
 
 
