@@ -11,7 +11,14 @@ from builders import cluster as cluster_manifest
 from harness import eventually
 
 from actuator.codec import decode
-from actuator.errors import ErrorCode, NotFound, TooManyRequests
+from actuator.errors import (
+    DeadlineExceeded,
+    ErrorCode,
+    LeaseLost,
+    NotFound,
+    SetAside,
+    TooManyRequests,
+)
 from actuator.interface import Resource
 from actuator.meta import parse_time
 from actuator.v1alpha1 import Cluster, Worker
@@ -436,6 +443,16 @@ def test_an_error_of_the_seeds_api_is_left_as_it_is():
     with pytest.raises(TooManyRequests) as caught:
         Throttled().reconcile(None, None, None)
     assert caught.value.retry_after == 7.0
+
+
+@pytest.mark.parametrize("reason", [SetAside, LeaseLost, DeadlineExceeded])
+def test_a_call_that_has_to_stop_says_so_whatever_its_text_means(reason):
+    class Stopped(Machines):
+        def pre_reconcile(self, ctx, worker, cluster):
+            raise reason("bad key")
+
+    with pytest.raises(reason, match="bad key"):
+        Stopped().reconcile(None, None, None)
 
 
 def test_case_52_a_failed_machine_that_somebody_preserves_is_no_error(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from actuator.classification import with_codes
 from actuator.cluster import Cluster
-from actuator.errors import ApiError, ConfigurationError, ErrorCode
+from actuator.errors import ApiError, Cancelled, ConfigurationError, ErrorCode
 from actuator.interface import Actuator, Context
 from actuator.meta import format_time
 from actuator.v1alpha1 import Worker
@@ -115,12 +115,14 @@ class GenericWorker(Actuator[Worker]):
 
     @contextmanager
     def _coded(self) -> Iterator[None]:
-        """Add the author's codes to errors that carry none and are not those of the seed's API."""
+        """Add the author's codes to errors of the provider that carry none."""
         try:
             yield
+        except (ApiError, Cancelled):  # of the seed, with retry_after; or the call has to stop
+            raise
         except Exception as error:
             coded = with_codes(error, self.error_codes)
-            if coded is error or isinstance(error, ApiError):  # whose retry_after counts
+            if coded is error:
                 raise
             raise coded from error
 
