@@ -3,7 +3,8 @@
 Read environment.py first (what it is and guarantees), then servers.py (how it runs), binaries.py
 (where its programs come from) and pytest_plugin.py (the fixtures).
 
-The names are imported when they are first used: every run of pytest loads this package.
+The names are imported when they are first used: pytest_plugin.py loads this package in each run of
+a project that asks for the fixtures.
 """
 
 from importlib import import_module
