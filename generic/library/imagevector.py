@@ -28,7 +28,7 @@ _VERSION = rf"v?{_PART}(?:\.{_PART}){{0,2}}(?:-[\w.-]+)?(?:\+[\w.-]+)?"
 _COMPARISON = rf"(!=|>=|=>|<=|=<|~>|[=<>~^]?)\s*({_VERSION})"
 _COMPARISONS = re.compile(rf"\s*{_COMPARISON}(?:(?:\s+|\s*,\s*){_COMPARISON})*\s*")
 _HYPHEN = re.compile(rf"({_VERSION})\s+-\s+({_VERSION})")
-_CHECKED = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:[-+].*)?")
+_CHECKED = re.compile(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(?:[-+].*)?")
 
 
 @attrs.frozen(kw_only=True)
@@ -77,11 +77,15 @@ class ImageVector:
 
         `runtime` is by default `target`; "" is in every range. An exact version is better than a
         range, a range better than none, one architecture better than several, the first of equal
-        entries better than others. Raises ActuatorError if no entry fits, which Gardener retries.
+        entries better than others. Raises ActuatorError if no entry fits, which Gardener retries,
+        and ConfigurationError for what is not a version.
         """
         versions = target, target if runtime is None else runtime
         named = (image for image in self.images if image.name == name)
-        scored = [(_score(image, *versions, arch), image) for image in named]
+        try:
+            scored = [(_score(image, *versions, arch), image) for image in named]
+        except ValueError as error:  # the ranges were checked when the files were read
+            raise ConfigurationError(f"image {name!r}: {error}; correct it in the Shoot") from None
         score, best = max(scored, key=lambda one: one[0], default=(0, None))
         if not score or best is None:
             wanted = f"{name!r} for target and runtime version {versions} and architecture {arch}"
@@ -135,8 +139,10 @@ def _score(image: ImageSource, target: str, runtime: str, arch: str) -> int:
 def is_in_range(version: str, constraint: str) -> bool:
     """Return whether a version, without its suffix, is in a range. Raises ValueError."""
     found = _CHECKED.fullmatch(version)
+    if not found:
+        raise ValueError(f"expected a Kubernetes version such as 1.31.2, got {version[:64]!r}")
     alternatives = _HYPHEN.sub(r">=\1 <=\2", constraint).split("||")
-    if not found or not all(map(_COMPARISONS.fullmatch, alternatives)):
+    if not all(map(_COMPARISONS.fullmatch, alternatives)):
         raise ValueError(f"cannot compare {version!r} with {constraint!r}; write '>= 1.30, < 1.32'")
     point = (*(int(part or 0) for part in found.groups()), 1)
     terms = (re.findall(_COMPARISON, text) for text in alternatives)

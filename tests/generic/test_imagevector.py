@@ -78,6 +78,14 @@ def test_what_is_no_version_is_named():
         is_in_range("newest", ">= 1.30")
 
 
+@pytest.mark.parametrize("version", ["newest", "1.31.2.3", "9" * 5000])
+def test_a_version_that_is_none_is_a_configuration_problem(version):
+    vector = ImageVector([image("1", target_version=">= 1.30")], "images.yaml")
+    with pytest.raises(ConfigurationError, match=r"image 'a': expected a Kubernetes version") as no:
+        vector.find("a", version)
+    assert len(no.value.message) < 200
+
+
 def image(tag, **fields):
     return ImageSource(name="a", repository="r", tag=tag, **fields)
 
