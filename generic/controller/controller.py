@@ -73,7 +73,7 @@ class Controller:
     def __init__(
         self,
         name: str,
-        reconcile: Callable[[Request], Outcome],
+        reconcile: Callable[[Request, int], Outcome],
         predicate: Predicate,
         store: Store[Header],
         clock: Clock,
@@ -229,7 +229,7 @@ class Controller:
                 request = self.queue.get()
             except ShutDown:
                 return
-            if not self._take(request):
+            if not self._process(request):
                 return
 
     def _help(self) -> None:
@@ -240,37 +240,34 @@ class Controller:
                 if request is None:
                     self._helpers -= 1
                     return
-            if not self._take(request):
+            if not self._process(request):
                 return
 
-    def _take(self, request: Request) -> bool:
-        """Does the work of one request; False where this thread was replaced meanwhile."""
+    def _process(self, request: Request) -> bool:
+        """Do the work of one request; False where this thread was replaced meanwhile."""
         entry = self._store.get(request)
         with self._lock:
             here = threading.current_thread()
             self._busy[request] = _Busy(here, entry.header if entry else None)
-        try:
-            self._handle(request)
-        except WorkerReplaced:
-            self.look_at(request)  # a call that hung is back
-            return False
-        return True
-
-    def _handle(self, request: Request) -> None:
-        """One request; every way it can end is in here."""
         started = time.monotonic()
         self._metrics.active(1)
         outcome: Outcome = Failed()
         try:
-            outcome = self._reconcile(request)
+            outcome = self._reconcile(request, self.queue.failures(request))
         except WorkerReplaced:
-            raise
+            self.look_at(request)  # the abandoned call returned
+            return False
         except BaseException:  # a bug of ours: one object must not stop the others
             self._metrics.panicked()
             logger.exception("reconciling failed unexpectedly", extra=_fields(request))
         finally:
             self._metrics.active(-1)
-        self._metrics.reconciled(_result(outcome), time.monotonic() - started)
+        self._finish(request, outcome, time.monotonic() - started)
+        return True
+
+    def _finish(self, request: Request, outcome: Outcome, seconds: float) -> None:
+        """Put the request back into the queue as its outcome says."""
+        self._metrics.reconciled(_result(outcome), seconds)
         if not isinstance(outcome, Failed):
             self.queue.forget(request)
         self.put_back(request)

@@ -90,12 +90,6 @@ class WorkQueue(Generic[T]):
         with self._condition:
             self._add(key, urgent=urgent)
 
-    def prefer(self, key: T) -> None:
-        """Makes the key ready before all others, unless a worker has it just now."""
-        with self._condition:
-            if key not in self._active:
-                self._add(key, urgent=True)
-
     def add_after(self, key: T, seconds: float) -> None:
         """Makes the key ready in `seconds`, unless it is ready before."""
         if seconds <= 0:

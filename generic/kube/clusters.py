@@ -57,18 +57,28 @@ class Clusters:
         return old is None or old.verdict != new.verdict
 
     def verdict(self, kind: Kind, namespace: str) -> Verdict:
-        """What the namespace's Cluster says to an object of `kind`."""
+        """Return what is known of the namespace's Cluster for objects of `kind`; no requests."""
         if kind.cluster is ClusterNeed.NEVER:
             return _NOT_NEEDED
         entry = self._store.get(Request("", namespace))
-        verdict = entry.header.verdict if entry else Verdict()
-        if entry is None and not self._is_required(kind, namespace):
+        if entry is None and self._is_known_as_no_shoot(kind, namespace):
             return _NOT_NEEDED
+        verdict = entry.header.verdict if entry else Verdict()
         if namespace in self._forced and not verdict.forced:
             with suppress(KeyError):  # the informer's thread has just dropped it
                 self._forced.move_to_end(namespace)
             return attrs.evolve(verdict, forced=True)
         return verdict
+
+    def resolve(self, kind: Kind, namespace: str) -> Verdict:
+        """Return the verdict; of a namespace without a Cluster, ask whether it is a shoot's.
+
+        For workers: it may take a request.
+        """
+        known = kind.cluster in (ClusterNeed.NEVER, ClusterNeed.REQUIRED)
+        if not known and self._store.get(Request("", namespace)) is None:
+            self._look_up(kind, namespace)
+        return self.verdict(kind, namespace)
 
     def cluster(self, namespace: str) -> Cluster:
         """The Cluster; empty, but for its name, where there is none that can be read."""
@@ -80,24 +90,22 @@ class Clusters:
                 pass  # its verdict says so already
         return Cluster(metadata=ObjectMeta(name=namespace))
 
-    def _is_required(self, kind: Kind, namespace: str) -> bool:
-        if kind.cluster is ClusterNeed.REQUIRED:
-            return True
-        if self._is_known_as_no_shoot(namespace):
-            return False
+    def _look_up(self, kind: Kind, namespace: str) -> None:
+        if self._is_known_as_no_shoot(kind, namespace):
+            return
         try:
-            meta = self._client.get(_NAMESPACES, namespace)["metadata"]
+            labels = self._client.get(_NAMESPACES, namespace)["metadata"].get("labels") or {}
         except NotFound:
-            return False
+            labels = {}
         except ApiError:
-            return True  # nobody can say: then waiting for a Cluster is the safe answer
-        if (meta.get("labels") or {}).get("gardener.cloud/role") == "shoot":
-            return True
+            return  # unknown: waiting for a Cluster is the safe answer
+        if labels.get("gardener.cloud/role") == "shoot":
+            return
         if len(self._no_shoots) >= REMEMBERED:
             self._no_shoots.clear()  # each is asked for once more
         self._no_shoots[namespace] = time.monotonic()
-        return False
 
-    def _is_known_as_no_shoot(self, namespace: str) -> bool:
+    def _is_known_as_no_shoot(self, kind: Kind, namespace: str) -> bool:
         since = self._no_shoots.get(namespace)
-        return since is not None and time.monotonic() - since < _NO_SHOOT_SECONDS
+        fresh = since is not None and time.monotonic() - since < _NO_SHOOT_SECONDS
+        return fresh and kind.cluster is not ClusterNeed.REQUIRED

@@ -36,6 +36,7 @@ from generic.manager.registry import CheckRegistration, Registration, Registry, 
 from generic.manager.running import Running
 from generic.reconciler.escalation import Escalation
 from generic.reconciler.orphans.keeper import Keeper
+from generic.reconciler.reporter import Listener
 
 __all__ = ["Manager", "Registration"]
 
@@ -55,8 +56,13 @@ class Manager:
         *,
         clock: Clock | None = None,
         intercept: Callable[[Client], Client] | None = None,
+        listeners: Sequence[Listener] = (),
     ) -> None:
-        """`intercept` wraps the client of everything but informers and the lease: for faults."""
+        """Create a manager that serves nothing yet.
+
+        `intercept` wraps the client of everything but informers and the lease, for faults.
+        `listeners` receive the outcome of every pass over an object under deletion.
+        """
         self.options = settings or Options()
         self._clock: Clock = clock or SystemClock()
         self.metrics = Metrics(
@@ -64,6 +70,7 @@ class Manager:
         )
         self._registry = Registry(self.options)
         self._intercept = intercept or (lambda client: client)
+        self._listeners = listeners
         self._clusters: Store[ClusterHeader] = Store(CLUSTERS, cluster_header)
         self._stop = threading.Event()
         self._running: Running | None = None
@@ -198,6 +205,7 @@ class Manager:
             self._clock,
             self._intercept,
             self._stop,
+            self._listeners,
         )
         self._running.start()
 

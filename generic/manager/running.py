@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from actuator.interface import Client, Clock
@@ -24,8 +24,9 @@ from generic.manager.registry import Registry
 from generic.manager.runnables import Runner
 from generic.manager.serving import serve
 from generic.manager.wiring import Shared, Wiring
-from generic.reconciler.calls import Aside
+from generic.reconciler.calls import AbandonedCalls
 from generic.reconciler.orphans.probe import OrphanProbe
+from generic.reconciler.reporter import Listener
 
 __all__ = ["Running"]
 
@@ -50,10 +51,11 @@ class Running:
         clock: Clock,
         intercept: Callable[[Client], Client],
         stop: threading.Event,
+        listeners: Sequence[Listener] = (),
     ) -> None:
         """Connect all parts, and start none of them."""
-        self.aside = Aside()
-        self.later = Timers("later", clock)
+        self.abandoned = AbandonedCalls()
+        self.timers = Timers("later", clock)
         self.lost = False
         """Whether another process may lead by now."""
         self._options = options
@@ -68,9 +70,10 @@ class Running:
             options=options,
             metrics=metrics,
             clock=clock,
-            aside=self.aside,
-            later=self.later,
+            abandoned=self.abandoned,
+            timers=self.timers,
             gate=self._gate,
+            listeners=listeners,
         )
         self.wiring = Wiring(shared, registry)
         metrics.show_streams(self._streams)
@@ -105,7 +108,7 @@ class Running:
         patience = 0.0 if self.lost else self._options.shutdown_timeout  # another may lead by now
         end = time.monotonic() + patience
         finished = [c.join(max(0.0, end - time.monotonic())) for c in controllers]
-        self.later.stop()
+        self.timers.stop()
         if self._elector is not None and all(finished):
             self._elector.release()  # else it runs out, once what still runs is over for good
         for server in self._servers:
@@ -157,7 +160,7 @@ class Running:
         """Again and again, also while everything else hangs."""
         while not self._stop.wait(_SWEEP_SECONDS):
             try:
-                self.wiring.sweep()
+                self.wiring.tick()
             except Exception:
                 logger.exception("sweeping failed")
 

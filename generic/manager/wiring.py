@@ -8,7 +8,7 @@ in which order, is `manager`'s business.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -39,8 +39,10 @@ from generic.kube.writer import Writer
 from generic.library.healthchecks import HealthReconciler, wants_check
 from generic.manager.options import Options
 from generic.manager.registry import CheckRegistration, Registration, Registry
-from generic.reconciler.calls import Aside
-from generic.reconciler.reconciler import Machinery, Reconciler
+from generic.reconciler.calls import AbandonedCalls
+from generic.reconciler.reconciler import Dependencies, Reconciler
+from generic.reconciler.reporter import Listener, Sinks
+from generic.reconciler.watchdog import DeletionWatchdog
 
 __all__ = ["Shared", "Watched", "Wiring"]
 
@@ -59,32 +61,46 @@ class Shared:
     options: Options
     metrics: Metrics
     clock: Clock
-    aside: Aside
-    later: Timers
+    abandoned: AbandonedCalls
+    timers: Timers
     gate: Callable[[], None]
+    listeners: Sequence[Listener] = ()
 
 
 class Served(NamedTuple):
-    """A controller for the objects of a resource, and the reconciler behind it."""
+    """A controller for the objects of a resource, and the watchdog of its reconciler."""
 
     controller: Controller
-    reconciler: Reconciler
+    watchdog: DeletionWatchdog
 
     def on_event(self, event: Event[Header]) -> None:
-        """To the controller as a trigger, to the reconciler for what it means beyond that."""
+        """To the controller as a trigger, to the watchdog for what it means beyond that."""
         self.controller.on_event(event)
         header = event.old if event.new is None else event.new
         if not self.controller.started or header is None:
             return
-        if self.controller.serves(event.request, header) and self.reconciler.notice(event):
+        if self.controller.serves(event.request, header) and self.watchdog.observe(event):
             self.controller.queue.add(event.request, urgent=True)
+
+    def observe_forced(self, request: Request) -> None:
+        """Tell the watchdog that an object may be under forced deletion from now on."""
+        if self.watchdog.observe_forced(request):
+            self.controller.queue.add(request, urgent=True)
+
+    def tick(self) -> None:
+        """End what is overdue, whatever hangs."""
+        over, abandoned = self.watchdog.tick()
+        for request in over:
+            self.controller.hurry(request)
+        for request in abandoned:
+            self.controller.replace_worker(request)
 
     def terminating(self, store: Store[Header]) -> Iterator[Terminating]:
         """What of it is under deletion, as the store has it; nothing before the start."""
         for request, seen in store.headers() if self.controller.started else ():
             since = seen.deletion_timestamp
             if since is not None and self.controller.serves(request, seen):
-                state = self.reconciler.terminating(request, seen)
+                state = self.watchdog.terminating(request, seen)
                 moment = parse_time(since).timestamp()
                 yield Terminating(request.namespace, request.name, state, moment)
 
@@ -157,22 +173,26 @@ class Wiring:
             registration.name, registration.kind.name, registration.workers
         )
         slow = shared.options.processing_status == "slow"
-        machinery = Machinery(
+        sinks = Sinks(
+            events=self._events,
+            metrics=bound,
+            listeners=shared.listeners,
+            all_outcomes=shared.options.outcome_events == "all",
+        )
+        dependencies = Dependencies(
             client=shared.client,
             writer=self._writer(watched),
             clusters=self._clusters,
-            events=self._events,
-            metrics=bound,
+            sinks=sinks,
             clock=shared.clock,
-            aside=shared.aside,
-            later=shared.later,
+            abandoned=shared.abandoned,
+            timers=shared.timers,
             gate=shared.gate,
             processing_after=1.0 if slow else None,
             force_delete_budget=shared.options.force_delete_budget,
             escalations=registration.escalations,
-            all_outcomes=shared.options.outcome_events == "all",
         )
-        reconciler = Reconciler(registration.actuator, machinery)
+        reconciler = Reconciler(registration.actuator, dependencies)
         own = map(contained, registration.predicates)
         serves = all_of(self._is_ours(registration.types), *own)
         controller = Controller(
@@ -192,14 +212,10 @@ class Wiring:
             (str(group.resource) for group in registration.actuator.seed_objects),
             shared.options.force_delete_budget,
         )
-        served = Served(controller, reconciler)
+        served = Served(controller, reconciler.watchdog)
         shared.metrics.terminating.add(
             registration.name, registration.kind.name, partial(served.terminating, watched.store)
         )
-        reconciler.invoker.replace_worker = controller.replace_worker
-        reconciler.forcing.prefer = controller.queue.prefer
-        reconciler.forcing.hurry = controller.hurry
-        reconciler.failures = controller.queue.failures
         watched.controllers.append(served)
         self.controllers.append((controller, registration.workers))
         return controller
@@ -271,10 +287,11 @@ class Wiring:
         entry = watched.store.get(request)
         if entry is None:
             return
-        for controller, reconciler in watched.controllers:
+        for served in watched.controllers:
+            controller = served.controller
             if controller.started and controller.wants(request, entry.header):
                 controller.queue.add(request, urgent=True)
-                reconciler.notice_forced(request)
+                served.observe_forced(request)
 
     def _repeat(self, watched: Watched, request: Request, cluster_version: int) -> None:
         """Looks again at what was begun without a Cluster that had been written before.
@@ -282,8 +299,8 @@ class Wiring:
         Watches have no order among each other: what gardenlet asked for after it wrote the Cluster
         may have been done with the one of before.
         """
-        for controller, reconciler in watched.controllers:
-            if reconciler.began_after(request, cluster_version):
+        for controller, watchdog in watched.controllers:
+            if watchdog.began_after(request, cluster_version):
                 controller.look_at(request)
 
     def is_synced(self, controller: Controller) -> bool:
@@ -297,15 +314,15 @@ class Wiring:
     def begin(self, controller: Controller) -> None:
         """Forced deletions that were there before it have their budget from now on."""
         for watched in self.ours.values():
-            for served, reconciler in watched.controllers:
-                if served is not controller:
+            for served in watched.controllers:
+                if served.controller is not controller:
                     continue
                 for request, seen in watched.store.headers():
                     if seen.deletion_timestamp and controller.serves(request, seen):
-                        reconciler.notice_forced(request)
+                        served.observe_forced(request)
 
-    def sweep(self) -> None:
+    def tick(self) -> None:
         """What has to happen in time, whatever hangs."""
         for watched in self.ours.values():
-            for _, reconciler in watched.controllers:
-                reconciler.sweep()
+            for served in watched.controllers:
+                served.tick()

@@ -35,12 +35,13 @@ from generic.kube.errorinfo import describe, shorten
 from generic.kube.finalizers import Stale
 from generic.kube.headers import DELETION_BLOCKED
 from generic.kube.patches import escape, remove, test
-from generic.kube.store import Entry, Header, Request
+from generic.kube.store import Entry, Header
 from generic.kube.writer import Vanished, Writer
 from generic.reconciler import status
 from generic.reconciler.blocked import blocking
 from generic.reconciler.operation import Operation
 from generic.reconciler.status import Failure
+from generic.reconciler.track import Track
 
 __all__ = ["Attempt", "StatusUnwritable", "is_refused"]
 
@@ -51,7 +52,7 @@ _GERUNDS = {
     Operation.MIGRATE: "migrating",
     Operation.DELETE: "deleting",
     Operation.FORCE_DELETE: "force-deleting",
-    Operation.LET_GO: "letting go of",
+    Operation.RELEASE: "releasing",
 }
 
 
@@ -78,13 +79,14 @@ class Attempt:
     def __init__(
         self,
         kind: Kind,
-        request: Request,
+        track: Track,
         entry: Entry[Header],
         operation: Operation,
         writer: Writer,
         clock: Clock,
     ) -> None:
-        self.request = request
+        self.track = track
+        self.request = track.request
         self.operation = operation
         self.start = entry.header
         self._kind = kind

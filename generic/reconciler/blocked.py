@@ -14,11 +14,11 @@ from generic.kube.errorinfo import MAX_TEXT, shorten
 from generic.kube.headers import DELETION_BLOCKED
 from generic.reconciler.status import condition
 
-__all__ = ["blocking", "said"]
+__all__ = ["blocked_message", "blocking"]
 
 
-def said(text: str, tries: int, deleting_since: str | None, *, gives_up: bool) -> str:
-    """What the condition says, for people."""
+def blocked_message(text: str, tries: int, deleting_since: str | None, *, gives_up: bool) -> str:
+    """Return the message of the condition."""
     count = "once" if tries == 1 else f"{tries} times"
     then = "not tried any more before something changes" if gives_up else "tried again within 60 s"
     text = shorten(text, MAX_TEXT - 256)

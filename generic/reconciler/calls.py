@@ -1,9 +1,9 @@
-"""Calls: one Context for each call into an actuator, and what becomes of calls that hang.
+"""Calls: one Context for each call into an actuator.
 
 A thread cannot be killed. So a call that must end is first cancelled (`Context.check` and every
-request through its client raise), and if it has not returned after a grace period it is set
-aside: fenced for good, its worker replaced, its result dropped whenever it comes. Only so many
-may be set aside; a call that must not wait for that reserves its place before it begins.
+request through its client raise), and if it has not returned after a grace period it is
+abandoned: fenced for good, its worker replaced, its result dropped whenever it comes. The number
+of abandoned calls is limited; a call that must not wait for a place reserves it before it begins.
 """
 
 from __future__ import annotations
@@ -11,33 +11,45 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable
-from typing import TypeVar
-
-import attrs
+from typing import Protocol, TypeVar
 
 from actuator.errors import Cancelled, DeadlineExceeded, SetAside
 from actuator.interface import Client, Clock, SeedObjects
 from actuator.meta import Object, Raw
 from generic.kube.delegating import DelegatingClient
-from generic.kube.store import Request
+from generic.kube.headers import Request
 from generic.reconciler.operation import Operation
 
-__all__ = ["SET_ASIDE_AFTER", "Aside", "Call", "Calls", "Services"]
+__all__ = ["ABANDONED_AFTER", "AbandonedCalls", "Call", "Services"]
 
 T = TypeVar("T")
 
-SET_ASIDE_AFTER = 10.0
+ABANDONED_AFTER = 10.0
 """Seconds that a call whose time is over, or that was cancelled, has to return by itself."""
 
 
-@attrs.frozen
-class Services:
-    """What a Call passes on to the machinery; each takes effect outside the call."""
+class Services(Protocol):
+    """The means of one call; each takes effect outside the call."""
 
-    event: Callable[[str, str, bool], None]
-    save: Callable[[Object], None]
-    secret: Callable[[str, str], Raw]
-    delete_seed_objects: Callable[[Iterable[SeedObjects]], None]
+    @property
+    def client(self) -> Client:
+        """The client of the seed, without a fence."""
+
+    @property
+    def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        """A logger whose lines name the object."""
+
+    def event(self, reason: str, message: str, *, warning: bool) -> None:
+        """Record an event about the object."""
+
+    def save(self) -> None:
+        """Write what the actuator changed in the status of the object."""
+
+    def secret(self, call: Call, secret: Request) -> Raw:
+        """Read a Secret for the object."""
+
+    def delete_seed_objects(self, call: Call, groups: Iterable[SeedObjects]) -> None:
+        """Delete seed objects of the shoot, and strip declared finalizers."""
 
 
 class FencedClient(DelegatingClient):
@@ -58,30 +70,26 @@ class Call:
     def __init__(
         self,
         operation: Operation,
-        uid: str,
-        client: Client,
-        log: logging.LoggerAdapter[logging.Logger],
+        services: Services,
         clock: Clock,
-        seconds: float,
         gate: Callable[[], None],
+        seconds: float,
+        *,
+        grace: float | None = None,
     ) -> None:
+        """`gate` raises LeaseLost; `grace` as for `cancel`."""
         self.operation = operation
-        self.uid = uid
-        self.client: Client = FencedClient(client, self.check)
-        self.log = log
+        self.client: Client = FencedClient(services.client, self.check)
+        self.log = services.log
         self.clock = clock
         self.deadline = clock.monotonic() + seconds
-        self.limit = self.deadline + SET_ASIDE_AFTER
-        """When, on the monotonic clock, it is set aside if it has not returned."""
+        self.limit = self.deadline + (ABANDONED_AFTER if grace is None else grace)
+        """When, on the monotonic clock, it is abandoned if it has not returned."""
         self._gate = gate
-        self._services: Services | None = None
+        self._services = services
         self._lock = threading.Lock()
         self._cancelled: Cancelled | None = None
         self._over = False
-
-    def serve(self, services: Services) -> None:
-        """Connects the call with what it may do."""
-        self._services = services
 
     def check(self) -> None:
         """See Context."""
@@ -97,42 +105,41 @@ class Call:
 
     def event(self, reason: str, message: str, *, warning: bool = False) -> None:
         """See Context."""
-        self._served().event(reason, message, warning)
+        self.check()
+        self._services.event(reason, message, warning=warning)
 
-    def save(self, obj: Object) -> None:
+    def save(self, _obj: Object) -> None:
         """See Context."""
-        self._served().save(obj)
+        self.check()
+        self._services.save()
 
     def secret(self, name: str, namespace: str) -> Raw:
         """See Context."""
-        return self._served().secret(name, namespace)
+        self.check()
+        return self._services.secret(self, Request(namespace, name))
 
     def delete_seed_objects(self, groups: Iterable[SeedObjects]) -> None:
         """See Context."""
-        self._served().delete_seed_objects(groups)
-
-    def _served(self) -> Services:
         self.check()
-        assert self._services is not None, "a call is connected before an actuator sees it"
-        return self._services
+        self._services.delete_seed_objects(self, groups)
 
     def cancel(self, reason: str, *, grace: float | None = None) -> None:
-        """Asks the call to stop: every use of it raises SetAside.
+        """Ask the call to stop: every use of it raises SetAside.
 
-        It has `grace` seconds for that, SET_ASIDE_AFTER if None.
+        It has `grace` seconds to return, ABANDONED_AFTER if None.
         """
         if self._cancelled is None:
             self._cancelled = SetAside(reason)
-        seconds = SET_ASIDE_AFTER if grace is None else grace
+        seconds = ABANDONED_AFTER if grace is None else grace
         self.limit = min(self.limit, self.clock.monotonic() + seconds)
 
     @property
     def cancelled(self) -> bool:
-        """Whether it was asked to stop."""
+        """Whether the call was asked to stop."""
         return self._cancelled is not None
 
     def end(self) -> bool:
-        """Ends the call: for its worker, or for everybody else; False when it was over before."""
+        """End the call, returned or abandoned; False when it had ended before."""
         with self._lock:
             first, self._over = not self._over, True
             if self._cancelled is None:
@@ -140,20 +147,20 @@ class Call:
             return first
 
 
-class Aside:
-    """How many calls of all controllers hang, set aside; and who may still join them."""
+class AbandonedCalls:
+    """The abandoned calls of all controllers, and the places of calls that may join them."""
 
     def __init__(self, limit: int = 64) -> None:
         self._limit = limit
         self._lock = threading.Lock()
         self._places: set[Call] = set()
-        self._hanging: set[Call] = set()
+        self._abandoned: set[Call] = set()
 
     def __len__(self) -> int:
-        return len(self._hanging)
+        return len(self._abandoned)
 
     def reserve(self, call: Call) -> bool:
-        """Keeps a place for a call that may hang; False when there is none."""
+        """Keep a place for a call that may be abandoned; False when there is none."""
         with self._lock:
             if call not in self._places and len(self._places) >= self._limit:
                 return False
@@ -161,72 +168,11 @@ class Aside:
             return True
 
     def add(self, call: Call) -> None:
-        """The call hangs, in the place that was reserved for it."""
-        self._hanging.add(call)
+        """Count an abandoned call, in the place that was reserved for it."""
+        self._abandoned.add(call)
 
     def discard(self, call: Call) -> None:
-        """The call came back, if it ever hung; its place is free."""
+        """Free the place of a call that returned."""
         with self._lock:
             self._places.discard(call)
-            self._hanging.discard(call)
-
-
-class Calls:
-    """The calls of one controller, by object: those that run now, and those that hang."""
-
-    def __init__(self, aside: Aside) -> None:
-        self._aside = aside
-        self._lock = threading.Lock()
-        self._running: dict[Request, Call] = {}
-        self._hanging: dict[Request, set[Call]] = {}
-
-    def start(self, request: Request, call: Call) -> None:
-        """The call is about to be made."""
-        with self._lock:
-            self._running[request] = call
-
-    def start_reserved(self, request: Request, call: Call) -> bool:
-        """The same, for a call that can be set aside whatever else hangs; False: it cannot."""
-        if not self._aside.reserve(call):
-            return False
-        self.start(request, call)
-        return True
-
-    def finish(self, request: Request, call: Call) -> bool:
-        """The call came back; False when it had been set aside."""
-        self._aside.discard(call)
-        with self._lock:
-            if self._running.get(request) is call:
-                del self._running[request]
-            hanging = self._hanging.get(request, set())
-            hanging.discard(call)
-            if not hanging:
-                self._hanging.pop(request, None)
-        return call.end()
-
-    def running(self, request: Request) -> Call | None:
-        """The call that runs for the object, or None."""
-        return self._running.get(request)
-
-    def hangs(self, request: Request, uid: str) -> bool:
-        """Whether a call for that very object was set aside and has not come back."""
-        with self._lock:
-            return any(call.uid == uid for call in self._hanging.get(request, ()))
-
-    def overdue(self, now: float) -> list[tuple[Request, Call]]:
-        """The calls whose limit is over at `now`, on the monotonic clock."""
-        with self._lock:
-            return [(request, call) for request, call in self._running.items() if call.limit <= now]
-
-    def set_aside(self, request: Request, call: Call) -> bool:
-        """Gives up on the call; False when it came back before, or too many hang already."""
-        with self._lock:
-            if self._running.get(request) is not call or not self._aside.reserve(call):
-                return False
-            if not call.end():
-                self._aside.discard(call)
-                return False
-            del self._running[request]
-            self._hanging.setdefault(request, set()).add(call)
-            self._aside.add(call)
-            return True
+            self._abandoned.discard(call)

@@ -1,16 +1,17 @@
 """Invoker: calls one actuator, each time in a Context of its own, and never waits for ever.
 
 A call ends by returning, or it is cancelled (its time is over, a force deletion overtakes it) and,
-where it does not come back, set aside: its worker goes on with something else. What is called,
-and what becomes of the result, is not decided here.
+where it does not return, abandoned: its worker is replaced. Which operation is called, and what
+becomes of the result, is not decided here.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
@@ -28,9 +29,11 @@ from actuator.interface import (
     Actuator,
     Client,
     Clock,
+    ExternalResource,
     FieldProblem,
     Resource,
     Result,
+    SeedObjects,
     innermost,
     invalid,
 )
@@ -38,22 +41,21 @@ from actuator.meta import Kind, Raw
 from generic.controller import logs
 from generic.controller.controller import WorkerReplaced
 from generic.kube.errorinfo import ErrorInfo, read_error
-from generic.kube.store import Request
-from generic.reconciler.calls import Aside, Call, Calls, Services
+from generic.kube.headers import Request
+from generic.reconciler.calls import Call
 from generic.reconciler.force_delete import delete_seed_objects
-from generic.reconciler.known_secrets import KnownSecrets
+from generic.reconciler.known_secrets import SharedSecrets
 from generic.reconciler.operation import Operation
+from generic.reconciler.orphans import UNKNOWN, recordable
 from generic.reconciler.reporter import Reporter
+from generic.reconciler.track import Track, Tracks
 
 __all__ = ["CallFailed", "CallHangs", "Invoker", "WrongResult"]
 
-logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 _SECRETS = Resource("v1", "secrets")
-
-
 _MAX_PROBLEMS = 100
+_RESOURCES_SECONDS = 2.0
+"""Seconds that external_resources has: it makes no requests."""
 
 
 class CallFailed(Exception):
@@ -73,12 +75,12 @@ class WrongResult(ActuatorError):
 
 
 class CallHangs(ActuatorError):
-    """An earlier call for the same object was set aside and is still out."""
+    """An earlier call for the same object was abandoned and has not returned."""
 
 
-@attrs.define
+@attrs.frozen
 class Invoker:
-    """Calls one actuator; `replace_worker` frees an object, and a worker, of a call that hangs."""
+    """Calls one actuator. Every call belongs to the track of an object."""
 
     actuator: Actuator[Any]
     kind: Kind
@@ -86,96 +88,96 @@ class Invoker:
     clock: Clock
     gate: Callable[[], None]
     """Raises LeaseLost where this process no longer leads."""
-    aside: Aside
-    calls: Calls = attrs.field(init=False)
-    known: KnownSecrets = attrs.field(init=False, factory=KnownSecrets)
-    """What was read for objects; whoever lets go of one has it forgotten."""
-    replace_worker: Callable[[Request], None] = attrs.field(
-        init=False, default=lambda _request: None
-    )
-    timed: Callable[[str, float], None] = attrs.field(
-        init=False, default=lambda _operation, _seconds: None
-    )
-    """Told how many seconds each operation took, once its call is back."""
-
-    def __attrs_post_init__(self) -> None:
-        """Calls of this actuator, with places among those of all."""
-        self.calls = Calls(self.aside)
+    tracks: Tracks
+    timed: Callable[[str, float], None]
+    """Receives the name of each operation and the seconds of its call, when that returns."""
+    secrets: SharedSecrets = attrs.field(init=False, factory=SharedSecrets)
 
     def new_call(
         self,
         operation: Operation,
         report: Reporter,
-        save: Callable[[], None],
+        save: Callable[[], None] = lambda: None,
         seconds: float | None = None,
+        grace: float | None = None,
     ) -> Call:
-        """The Context for one call of at most `seconds`, by default those of the kind."""
-        call = Call(
-            operation,
-            report.uid,
-            self.client,
-            logs.bind(logging.getLogger(type(self.actuator).__module__), **report.log.fields),
-            self.clock,
-            self.kind.timeout if seconds is None else seconds,
-            self.gate,
-        )
-        namespace = report.request.namespace
-        call.serve(
-            Services(
-                event=lambda reason, text, warning: report.event(reason, text, warning=warning),
-                save=lambda _obj: save(),
-                secret=lambda name, namespace: self._secret(call, report, Request(namespace, name)),
-                delete_seed_objects=lambda groups: delete_seed_objects(
-                    call.client, namespace, groups, report.stripped, kind=self.kind.name
-                ),
-            )
-        )
-        return call
+        """Return the Context for one call of at most `seconds`, by default those of the kind."""
+        services = _Services(self, report, save)
+        limit = self.kind.timeout if seconds is None else seconds
+        return Call(operation, services, self.clock, self.gate, limit, grace=grace)
 
-    def operate(
+    def invoke(
         self,
         call: Call,
-        request: Request,
+        track: Track,
         obj: Any,
         cluster: Cluster,
         capture: Callable[[], None] = lambda: None,
     ) -> Result:
-        """Does the operation. Raises CallFailed, and WorkerReplaced where the call was set aside.
+        """Call the actuator; `call` has begun (`tracks`), so that it could be cancelled before.
 
-        The call has been started (`calls`), so that it could be cancelled before. `capture` reads
-        what the actuator left in `obj`, under the same time limit, where that will be written.
+        `capture` reads what the actuator left in `obj`, under the same time limit, where that
+        will be written. Raises CallFailed, and WorkerReplaced where the call was abandoned.
         """
-
-        def work() -> Result:
+        name = call.operation.value
+        with self._guarded(call, track, capture):
+            call.check()  # an actuator that makes no request must not begin without the lease
+            began = self.clock.monotonic()
             try:
-                result = self._operate(call, obj, cluster)
-            except BaseException:
-                capture()
-                raise
+                if call.operation.guards:
+                    self._validate(call, obj, cluster)
+                result = getattr(self.actuator, name)(call, obj, cluster)
+                checked = self._checked(call.operation, result)
+            finally:
+                self.timed(name, self.clock.monotonic() - began)
             if call.operation.reports:
                 capture()
-            return result
+        return checked
 
-        return self.run(call, request, work)
+    def external_resources(
+        self, report: Reporter, track: Track, obj: Any
+    ) -> list[ExternalResource]:
+        """Return what the actuator reports as remaining; unknown where it raises.
 
-    def run(self, call: Call, request: Request, work: Callable[[], T]) -> T:
-        """What `work` returns, a call that has been started. Raises as `operate` does."""
+        Raises WorkerReplaced where it does not return.
+        """
+        call = self.new_call(Operation.FORCE_DELETE, report, seconds=_RESOURCES_SECONDS, grace=0.0)
+        if not self.tracks.begin_reserved(track, call):
+            return [UNKNOWN]
+        try:
+            with self._guarded(call, track, lambda: None):
+                found, problem = recordable(self.actuator, obj)
+        except CallFailed as failed:
+            found, problem = [UNKNOWN], failed.error.text
+        if problem:
+            report.log.error("external_resources failed", extra={"fields": {"error": problem}})
+        return found
+
+    def refuse_while_one_hangs(self, track: Track) -> None:
+        """Raise CallFailed where a call for that object has not returned: never two at a time."""
+        if track.abandoned:
+            hangs = CallHangs(
+                "an earlier call of the actuator does not return; nothing is called for this "
+                "object before it does, or the extension is restarted, or deletion is forced"
+            )
+            raise CallFailed(read_error(hangs))
+
+    @contextmanager
+    def _guarded(self, call: Call, track: Track, capture: Callable[[], None]) -> Iterator[None]:
+        """Contain the author's code. Raises as `invoke` does."""
         failure: ErrorInfo | None = None
         try:
-            result = work()
+            yield
         except BaseException as error:  # SystemExit included: an actuator ends no process
+            capture()
             failure = self._read(call, error)  # in the call: it runs the error's own code
-        try:
-            if not self.calls.finish(request, call):
-                raise WorkerReplaced
-            if failure is not None:
-                raise CallFailed(failure)
-        finally:
-            del failure  # else this frame and the traceback in it keep each other in memory
-        return result
+        if not self.tracks.end(track, call):
+            raise WorkerReplaced from None
+        if failure is not None:
+            raise CallFailed(failure) from None
 
     def _read(self, call: Call, error: BaseException) -> ErrorInfo:
-        """What was raised; that the call has to stop is believed where it is so."""
+        """Return what was raised; an error that ends the call is believed if the call has ended."""
         info = read_error(error)
         if not info.is_a(SetAside, LeaseLost, DeadlineExceeded):
             return info
@@ -184,52 +186,6 @@ class Invoker:
         except Cancelled as reason:
             return read_error(reason)
         return attrs.evolve(info, cls=ActuatorError)
-
-    def refuse_while_one_hangs(self, request: Request, uid: str) -> None:
-        """Raises CallFailed where a call for that very object is still out: never two at a time."""
-        if self.calls.hangs(request, uid):
-            hangs = CallHangs(
-                "an earlier call of the actuator does not return; nothing is called for this "
-                "object before it does, or the extension is restarted, or deletion is forced"
-            )
-            raise CallFailed(read_error(hangs))
-
-    def set_overdue_aside(self) -> None:
-        """Gives up on every call that had to be back by now."""
-        for request, call in self.calls.overdue(self.clock.monotonic()):
-            if not call.cancelled:
-                call.cancel("the time for this operation is over", grace=0)
-            if self.calls.set_aside(request, call):
-                fields = {"kind": self.kind.name, "object": str(request)}
-                logger.warning("a call that hangs was set aside", extra={"fields": fields})
-                self.replace_worker(request)
-
-    def _secret(self, call: Call, report: Reporter, secret: Request) -> Raw:
-        """As the API server has it; of one that is gone, what a deletion may still need."""
-        try:
-            found = call.client.get(_SECRETS, secret.name, secret.namespace)
-        except NotFound:
-            deletes = call.operation.deletes
-            known = self.known.last(report.request, report.uid, secret) if deletes else None
-            if known is None:
-                raise
-            text = f"Secret {secret} is gone; the deletion goes on with what was last read of it"
-            report.once("SecretGone", text)
-            return known
-        call.check()  # nobody forgets any more what a call learns that is over
-        self.known.remember(report.request, report.uid, found)
-        return found
-
-    def _operate(self, call: Call, obj: Any, cluster: Cluster) -> Result:
-        call.check()  # an actuator that asks nobody must not begin without the lease either
-        began = self.clock.monotonic()
-        try:
-            if call.operation.guards:
-                self._validate(call, obj, cluster)
-            result = getattr(self.actuator, call.operation.value)(call, obj, cluster)
-            return self._checked(call.operation, result)
-        finally:
-            self.timed(call.operation.value, self.clock.monotonic() - began)
 
     def _validate(self, call: Call, obj: Any, cluster: Cluster) -> None:
         problems = list(islice(self.actuator.validate(call, obj, cluster), _MAX_PROBLEMS))
@@ -240,13 +196,13 @@ class Invoker:
             raise invalid(obj, problems)
 
     def _checked(self, operation: Operation, result: object) -> Result:
-        """The result. Raises WrongResult where it is none: a promise is no cleanup that is done."""
+        """Return the result. Raises WrongResult: a promise is no finished cleanup."""
         if result is None:
             return Result()
         if operation.guards and isinstance(result, Result):
             return Result(requeue_after=result.requeue_after)
         if isinstance(result, Coroutine):
-            result.close()  # else Python warns that nobody awaited it
+            result.close()  # else Python warns that it was never awaited
         wanted = "return None or a Result" if operation.guards else "return None"
         again = f"{wanted} when it is done, and raise RequeueAfter to be called again"
         raise WrongResult(f"{self.name}.{operation.value}", result, again)
@@ -255,3 +211,47 @@ class Invoker:
     def name(self) -> str:
         """The class of the author's actuator."""
         return type(innermost(self.actuator)).__name__
+
+
+@attrs.frozen
+class _Services:
+    """The means of the calls for one object. See `calls.Services`."""
+
+    _invoker: Invoker
+    _report: Reporter
+    save: Callable[[], None]
+
+    @property
+    def client(self) -> Client:
+        return self._invoker.client
+
+    @property
+    def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        logger = logging.getLogger(type(self._invoker.actuator).__module__)
+        return logs.bind(logger, **self._report.log.fields)
+
+    def event(self, reason: str, message: str, *, warning: bool) -> None:
+        self._report.event(reason, message, warning=warning)
+
+    def secret(self, call: Call, secret: Request) -> Raw:
+        """As the API server has it; for a deletion, a deleted one as it was last read."""
+        track = self._report.track
+        try:
+            found = call.client.get(_SECRETS, secret.name, secret.namespace)
+        except NotFound:
+            known = (track.secrets or {}).get(secret) if call.operation.deletes else None
+            if known is None:
+                raise
+            text = f"Secret {secret} is gone; the deletion goes on with what was last read of it"
+            self._report.once("SecretGone", text)
+            return known.read()
+        call.check()  # what a call learns after its end is not kept
+        meta = found["metadata"]
+        shared = self._invoker.secrets.share(found)
+        track.secrets = {**(track.secrets or {}), Request(meta["namespace"], meta["name"]): shared}
+        return found
+
+    def delete_seed_objects(self, call: Call, groups: Iterable[SeedObjects]) -> None:
+        namespace, stripped = self._report.request.namespace, self._report.stripped
+        kind = self._invoker.kind.name
+        delete_seed_objects(call.client, namespace, groups, stripped, kind=kind)

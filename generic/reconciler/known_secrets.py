@@ -1,10 +1,9 @@
-"""KnownSecrets: what this process read for an object, for when the Secret goes before the object.
+"""Secrets as last read, for deletions whose Secret is deleted before the object.
 
-Guarantees: it is kept in memory alone, never in a log, a repr or the API; content that several
-objects have in common is kept once; an object that is gone, or let go of, is forgotten
-(`forget`, by the reconciler). A restart forgets all.
-
-Reading, and when the last known one is good enough, is not decided here (`invoker`).
+Guarantees: a Secret is kept in memory alone, never in a log, a repr or the API; content that
+several objects have in common is kept once, and is freed with the last object that was read for.
+Which object knows which Secret is in its `track`; when the last known one is good enough is
+decided by the `invoker`.
 """
 
 from __future__ import annotations
@@ -17,65 +16,35 @@ from weakref import WeakValueDictionary
 import attrs
 
 from actuator.meta import Raw
-from generic.kube.headers import Request
 
-__all__ = ["KnownSecrets"]
+__all__ = ["SharedSecret", "SharedSecrets"]
 
 _BULK = "managedFields"
-"""What nobody who uses a Secret asks for."""
+"""Not needed by any reader of a Secret."""
 
 
 @attrs.frozen(repr=False, eq=False)
-class _Content:
-    """A Secret as JSON; shared, and gone with the last object that it was read for."""
+class SharedSecret:
+    """A Secret as JSON."""
 
-    raw: bytes
+    _raw: bytes
 
-
-@attrs.frozen(repr=False)
-class _Object:
-    """The Secrets of one object, by namespace and name."""
-
-    uid: str
-    secrets: dict[Request, _Content] = attrs.field(factory=dict)
+    def read(self) -> Raw:
+        """Return the Secret."""
+        found: Raw = json.loads(self._raw)
+        return found
 
 
-class KnownSecrets:
-    """The Secrets that were read for the objects of one controller. Safe from any thread."""
+class SharedSecrets:
+    """The contents that are in use; safe to use from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._objects: dict[Request, _Object] = {}
-        self._contents: WeakValueDictionary[bytes, _Content] = WeakValueDictionary()
+        self._contents: WeakValueDictionary[bytes, SharedSecret] = WeakValueDictionary()
 
-    def __len__(self) -> int:
-        return len(self._objects)
-
-    def remember(self, request: Request, uid: str, secret: Raw) -> None:
-        """Keeps a Secret that was read for the object of that uid, in place of an older state."""
+    def share(self, secret: Raw) -> SharedSecret:
+        """Return the kept copy of this content."""
         meta = {name: value for name, value in secret["metadata"].items() if name != _BULK}
         raw = json.dumps({**secret, "metadata": meta}, separators=(",", ":")).encode()
-        key = Request(meta["namespace"], meta["name"])
         with self._lock:
-            known = self._objects.get(request)
-            if known is None or known.uid != uid:
-                known = self._objects[request] = _Object(uid)
-            digest = hashlib.sha256(raw).digest()
-            known.secrets[key] = self._contents.setdefault(digest, _Content(raw))
-
-    def last(self, request: Request, uid: str, secret: Request) -> Raw | None:
-        """The Secret as last read for the object of that uid; None where it never was."""
-        with self._lock:
-            known = self._objects.get(request)
-            content = known.secrets.get(secret) if known and known.uid == uid else None
-        if content is None:
-            return None
-        found: Raw = json.loads(content.raw)
-        return found
-
-    def forget(self, request: Request, uid: str) -> None:
-        """The object of that uid needs no Secret any more."""
-        with self._lock:
-            known = self._objects.get(request)
-            if known is not None and known.uid == uid:
-                del self._objects[request]
+            return self._contents.setdefault(hashlib.sha256(raw).digest(), SharedSecret(raw))

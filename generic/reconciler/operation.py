@@ -38,8 +38,10 @@ class Operation(Enum):
     MIGRATE = "migrate"
     DELETE = "delete"
     FORCE_DELETE = "force_delete"
-    LET_GO = "let_go"
-    """Take the finalizer off without calling the actuator: another seed owns what is outside."""
+    RELEASE = "release"
+    """Remove the finalizer without calling the actuator: another seed owns the resources."""
+    LATE_CLEANUP = "late_cleanup"
+    """Record and clean up an object whose finalizer another party removed; it is deleted."""
 
     @property
     def guards(self) -> bool:
@@ -53,13 +55,18 @@ class Operation(Enum):
 
     @property
     def releases(self) -> bool:
-        """Whether our finalizer comes off after success."""
-        return not self.guards
+        """Whether our finalizer is removed after success."""
+        return not self.guards and self is not Operation.LATE_CLEANUP
 
     @property
     def deletes(self) -> bool:
         """Whether this ends the object's life with us, and counts as a deletion."""
         return self in (Operation.DELETE, Operation.FORCE_DELETE)
+
+    @property
+    def calls(self) -> bool:
+        """Whether it is one operation of an actuator, as metrics know them."""
+        return self not in (Operation.RELEASE, Operation.LATE_CLEANUP)
 
     def last_operation_type(self, header: Header) -> LastOperationType:
         """The type that lastOperation shows (v1beta1helper.ComputeOperationType)."""
@@ -75,7 +82,7 @@ _LAST_OPERATION_TYPES = {
     Operation.MIGRATE: LastOperationType.MIGRATE,
     Operation.DELETE: LastOperationType.DELETE,
     Operation.FORCE_DELETE: LastOperationType.DELETE,
-    Operation.LET_GO: LastOperationType.MIGRATE,
+    Operation.RELEASE: LastOperationType.MIGRATE,
 }
 
 
@@ -86,6 +93,12 @@ class Nothing(StrEnum):
     SHOOT_FAILED = "the shoot has failed"
     MIGRATED = "migrated to another seed"
     RELEASED = "deleting, and our finalizer is off"
+    DELETED = "the object is deleted"
+
+    @property
+    def waits(self) -> bool:
+        """Whether an object under deletion is left alone until its shoot changes."""
+        return self in (Nothing.WAITS_FOR_STATE, Nothing.SHOOT_FAILED)
 
 
 class Blocker(StrEnum):
@@ -147,21 +160,30 @@ def bad_force_value(kind: Kind, header: Header, cluster: Verdict) -> str | None:
 
 
 def choose_operation(
-    kind: Kind, header: Header, cluster: Verdict, *, forced: bool
+    kind: Kind, header: Header | None, cluster: Verdict, *, removed: bool = False
 ) -> Operation | Nothing | Blocked:
-    """The operation, or why there is none. `cluster` is ok where the kind needs none."""
+    """Return the operation, or why there is none.
+
+    `header` is None for a deleted object. `cluster` is ok where the kind needs none. `removed`
+    says that another party removed our finalizer from the last object of that name, before
+    cleanup was finished.
+    """
+    if removed:
+        return Operation.LATE_CLEANUP
+    if header is None:
+        return Nothing.DELETED
     deleting = header.deletion_timestamp is not None
     ours = kind.finalizer in header.finalizers
-    forced = forced and deleting
+    forced = deleting and is_forced(kind, header, cluster)
     requested = header.annotations.get(OPERATION) if kind.has_operation_annotation else None
     if forced and ours and requested in ("migrate", "wait-for-state"):
-        requested = None  # nobody waits for a shoot that must go
+        requested = None  # the shoot must go, whatever was asked for
     if requested == "wait-for-state":
         return Nothing.WAITS_FOR_STATE
     if cluster.failed and kind.skips_failed_shoot and not forced:
         return Nothing.SHOOT_FAILED
     chosen = _choose(kind, header, requested, deleting=deleting, ours=ours, forced=forced)
-    if isinstance(chosen, Nothing) or chosen in (Operation.LET_GO, Operation.FORCE_DELETE):
+    if isinstance(chosen, Nothing) or chosen in (Operation.RELEASE, Operation.FORCE_DELETE):
         return chosen
     blocker = _BLOCKERS.get(cluster.state)
     return chosen if blocker is None else Blocked(chosen, blocker)
@@ -176,7 +198,7 @@ def _choose(
         if requested == "migrate":
             return Operation.MIGRATE
         if last == LastOperationType.MIGRATE and header.succeeded and not restoring:
-            return Operation.LET_GO if deleting and ours else Nothing.MIGRATED
+            return Operation.RELEASE if deleting and ours else Nothing.MIGRATED
     if deleting:
         if not ours:
             return Nothing.RELEASED

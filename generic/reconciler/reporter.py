@@ -6,7 +6,7 @@ The status of the object itself is `attempt`'s business.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 
@@ -18,13 +18,21 @@ from generic.controller import logs
 from generic.controller.metrics import ControllerMetrics, Outcome, TryResult
 from generic.kube.errorinfo import ErrorInfo, describe
 from generic.kube.events import About, EventRecorder
-from generic.kube.store import Request
+from generic.kube.headers import Request
 from generic.reconciler.attempt import is_refused
 from generic.reconciler.force_delete import Stripped
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import OrphanedFrom
+from generic.reconciler.track import Track
 
-__all__ = ["STATUS_NOT_WRITTEN", "Reporter", "event_reason"]
+__all__ = [
+    "STATUS_NOT_WRITTEN",
+    "DeletionEnded",
+    "Listener",
+    "Reporter",
+    "Sinks",
+    "event_reason",
+]
 
 STATUS_NOT_WRITTEN = "StatusNotWritten"
 """Reason of the event about an object whose status the API server refuses."""
@@ -37,19 +45,51 @@ def event_reason(outcome: Outcome) -> str:
     return outcome.value.title().replace("_", "")
 
 
+@attrs.frozen(kw_only=True)
+class DeletionEnded:
+    """One pass over an object under deletion ended, as the API server acknowledged."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    outcome: Outcome
+
+
+Listener = Callable[[DeletionEnded], None]
+"""Receives every outcome of a deletion, in the worker's thread; it must not block or raise."""
+
+
+@attrs.frozen(kw_only=True)
+class Sinks:
+    """Where the reports of one controller go."""
+
+    events: EventRecorder
+    metrics: ControllerMetrics
+    listeners: Sequence[Listener] = ()
+    all_outcomes: bool = False
+    """Whether every outcome of a deletion becomes an event, not only exceptional ones."""
+
+
 @attrs.frozen
 class Reporter:
     """Reports on one object; made for each request, it knows what all lines have in common."""
 
     kind: Kind
-    request: Request
-    uid: str
-    events: EventRecorder
-    metrics: ControllerMetrics
+    track: Track
+    sinks: Sinks
     type: str = ""
     """The extension type, "aws"."""
-    all_outcomes: bool = False
-    """Whether every outcome of a deletion becomes an event, not only those out of the order."""
+
+    @property
+    def request(self) -> Request:
+        """The key of the object."""
+        return self.track.request
+
+    @property
+    def uid(self) -> str:
+        """The object's metadata.uid."""
+        return self.track.uid
 
     @property
     def log(self) -> logs.Log:
@@ -69,7 +109,7 @@ class Reporter:
 
     def event(self, reason: str, message: str, *, warning: bool = False) -> None:
         """An event, best effort."""
-        self.events.record(self.about, reason, message, warning=warning)
+        self.sinks.events.record(self.about, reason, message, warning=warning)
 
     def failed(self, operation: Operation, error: ErrorInfo, *, gives_up: bool = False) -> None:
         """An operation failed, and will be tried again unless this `gives_up`."""
@@ -77,48 +117,50 @@ class Reporter:
         fields = {"operation": operation.value, "error": text, "codes": error.codes}
         self.log.error("failed", extra={"fields": fields}, exc_info=error.unexpected)
         self.event(f"{operation.value.title().replace('_', '')}Error", text, warning=True)
-        if operation is not Operation.LET_GO:
-            self.metrics.tried(operation.value, TryResult.TERMINAL if gives_up else TryResult.ERROR)
-            self.metrics.erred(operation.value, error.codes)
+        if operation.calls:
+            self.sinks.metrics.tried(
+                operation.value, TryResult.TERMINAL if gives_up else TryResult.ERROR
+            )
+            self.sinks.metrics.erred(operation.value, error.codes)
         if gives_up:
-            self.metrics.deletion(Outcome.GAVE_UP)
+            self.deletion(Outcome.GAVE_UP)
             self.event(
                 "GaveUp", f"Not tried any more before something changes: {text}", warning=True
             )
         elif operation.deletes:
-            self.metrics.deletion(Outcome.FAILED)
+            self.deletion(Outcome.FAILED)
         if error.is_a(DeadlineExceeded):
-            self.metrics.timed_out()
+            self.sinks.metrics.timed_out()
         elif error.unexpected:
-            self.metrics.panicked()
+            self.sinks.metrics.panicked()
 
-    def done(self, operation: Operation) -> None:
+    def succeeded(self, operation: Operation) -> None:
         """An operation succeeded, and all that follows from it is written."""
         self.log.info("done", extra={"fields": {"operation": operation.value}})
-        if operation is not Operation.LET_GO:
-            self.metrics.tried(operation.value, TryResult.SUCCESS)
+        if operation.calls:
+            self.sinks.metrics.tried(operation.value, TryResult.SUCCESS)
 
-    def waits(self, operation: Operation) -> None:
+    def requeued(self, operation: Operation) -> None:
         """An operation asked to be called again."""
-        self.metrics.tried(operation.value, TryResult.PENDING)
+        self.sinks.metrics.tried(operation.value, TryResult.PENDING)
 
     def status_not_written(self, error: BaseException) -> None:
         """The status is not written; where the API server refuses it, an event names the rule."""
         text = describe(error)
         self.log.warning("the status could not be written", extra={"fields": {"error": text}})
         if is_refused(error):
-            self.metrics.status_not_written()
+            self.sinks.metrics.status_not_written()
             self.event(STATUS_NOT_WRITTEN, text, warning=True)
 
     def stripped(self, one: Stripped) -> None:
         """A finalizer of somebody else came off a seed object."""
-        self.metrics.stripped(one.resource)
+        self.sinks.metrics.stripped(one.resource)
         self.log.warning("finalizer stripped", extra={"fields": attrs.asdict(one)})
         text = f"Stripped {one.finalizer} from {one.resource} {one.name}"
         self.event("FinalizerStripped", text, warning=True)
 
     @property
-    def let_go(self) -> OrphanedFrom:
+    def orphaned_from(self) -> OrphanedFrom:
         """The object as Orphans refer to it."""
         return OrphanedFrom(
             api_version=self.kind.api_version,
@@ -132,38 +174,52 @@ class Reporter:
     def left_outside(self, resources: Sequence[ExternalResource]) -> None:
         """It is on record that these may remain."""
         for resource in resources:
-            self.metrics.orphaned(resource.type)
+            self.sinks.metrics.orphaned(resource.type)
             fields = {"resource": str(resource)}
             self.log.warning("left outside the seed", extra={"fields": fields})
         listed = "; ".join(map(str, resources))
         self.once("LeftOutside", f"{len(resources)} left, on record as Orphans: {listed}")
 
+    def deletion(self, outcome: Outcome) -> None:
+        """One pass over an object under deletion ended like this."""
+        self.sinks.metrics.deletion(outcome)
+        self._announce(outcome)
+
+    def _announce(self, outcome: Outcome) -> None:
+        namespace, name = self.request
+        ended = DeletionEnded(
+            kind=self.kind.name, namespace=namespace, name=name, uid=self.uid, outcome=outcome
+        )
+        for listen in self.sinks.listeners:
+            listen(ended)
+
     def ends(self, outcome: Outcome) -> None:
         """The deletion has come to its end, and our finalizer is about to come off."""
-        if self.all_outcomes:
+        if self.sinks.all_outcomes:
             text = f"The deletion ended as {outcome.value}"
             self.once(event_reason(outcome), text, warning=False)
 
     def released(self, outcome: Outcome, seconds: float, others: Sequence[str] = ()) -> None:
         """Our finalizer is off, so long after the deletionTimestamp; it waits for `others`."""
         if outcome.final:
-            self.metrics.released(outcome, seconds)
+            self.sinks.metrics.released(outcome, seconds)
+            self._announce(outcome)
         else:
-            self.metrics.deletion(outcome)
+            self.deletion(outcome)
         self.log.info("finalizer released", extra={"fields": {"outcome": outcome.value}})
         if others:
             text = f"Our finalizer is off; the object waits for {', '.join(others)}"
             self.event("WaitsForOthers", text)
 
-    def bypassed(self) -> None:
-        """Somebody else took our finalizer off while cleanup was unfinished."""
-        self.metrics.bypassed()
+    def removed_externally(self) -> None:
+        """Another party removed our finalizer while cleanup was unfinished."""
+        self.sinks.metrics.bypassed()
         self.log.error("our finalizer was taken off before cleanup was finished")
         self.once("Bypassed", "Somebody took our finalizer off before cleanup was finished")
 
     def once(self, reason: str, message: str, *, warning: bool = True) -> None:
         """An event that is there once for the object and this reason, restarts included."""
-        self.events.record_once(self.about, reason, message, warning=warning)
+        self.sinks.events.record_once(self.about, reason, message, warning=warning)
 
     def bad_force_value(self, value: str) -> None:
         """Somebody meant to force the deletion, and it does not count."""

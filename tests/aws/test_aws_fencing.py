@@ -30,7 +30,6 @@ from extensions.aws.cloud import Clouds
 from extensions.aws.credentials import Credentials
 from extensions.aws.policy import policy
 from extensions.aws.simulator import Account, Simulator
-from generic.kube.headers import Request
 from generic.manager.leaderelection import LEASES
 from generic.manager.options import Options
 
@@ -174,6 +173,6 @@ def test_a_manager_that_loses_the_lease_in_a_request_makes_no_other(
     seed.client.patch(LEASES, Options().leader_election_id, namespace, taken)
     eventually(lambda: manager._running.lost)
     cloud.go.set()
-    [(_, reconciler)] = manager._running.wiring.ours.popitem()[1].controllers
-    eventually(lambda: reconciler.invoker.calls.running(Request(namespace, seed.name)) is None)
+    [(_, watchdog)] = manager._running.wiring.ours.popitem()[1].controllers
+    eventually(lambda: all(track.call is None for track in watchdog.tracks.all()))
     assert cloud.arrived == 3

@@ -237,7 +237,7 @@ def test_while_an_orphan_cannot_be_written_nothing_goes_and_the_status_says_why(
 def test_a_call_that_ran_out_of_time_frees_its_worker_and_is_not_repeated_beside_itself(
     seed, start, gate, monkeypatch
 ):
-    monkeypatch.setattr("generic.reconciler.calls.SET_ASIDE_AFTER", 0.5)
+    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER", 0.5)
     calls = []
 
     def hang(ctx, obj, cluster):

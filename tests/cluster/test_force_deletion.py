@@ -115,7 +115,7 @@ def test_a_failed_shoot_is_skipped_unless_deletion_is_forced(seed, start, script
 def test_a_delete_that_hangs_is_set_aside_and_its_object_force_deleted(
     seed, start, script, gate, monkeypatch
 ):
-    monkeypatch.setattr("generic.reconciler.calls.SET_ASIDE_AFTER", 0.5)
+    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER", 0.5)
     contexts = []
 
     def hang(ctx, obj, cluster):
@@ -156,13 +156,13 @@ def test_a_delete_that_listens_is_not_set_aside(seed, start, script):
     eventually(lambda: "delete" in script.operations())
     seed.update_cluster(cluster(seed.namespace, force="true"))
     eventually(seed.is_gone)
-    assert len(manager._running.aside) == 0
+    assert len(manager._running.abandoned) == 0
 
 
 def test_forcing_in_the_moment_between_decision_and_call_still_ends_the_call(
     seed, start, script, gate, monkeypatch
 ):
-    monkeypatch.setattr("generic.reconciler.calls.SET_ASIDE_AFTER", 0.3)
+    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER", 0.3)
 
     def force_then_hang(ctx, obj, cluster_):
         seed.update_cluster(cluster(seed.namespace, force="true"))

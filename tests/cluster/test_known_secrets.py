@@ -9,8 +9,8 @@ from harness import FINALIZER, Script, eventually
 
 from actuator import ActuatorError, Permission, Resource
 from actuator.errors import NotFound
-from generic.kube.headers import DELETION_BLOCKED, Request
-from generic.reconciler.known_secrets import KnownSecrets
+from generic.kube.headers import DELETION_BLOCKED
+from generic.reconciler.known_secrets import SharedSecrets
 from generic.reconciler.orphans import ORPHANS
 
 SECRETS = Resource("v1", "secrets")
@@ -50,10 +50,10 @@ def reader(seed, namespace):
 
 
 def known(manager):
-    """What a manager knows; to be looked at from outside."""
+    """The Secrets that a manager remembers, by object."""
     (watched,) = manager._running.wiring.ours.values()
-    [(_, reconciler)] = watched.controllers
-    return reconciler.invoker.known
+    [(_, watchdog)] = watched.controllers
+    return [track.secrets for track in watchdog.tracks.all() if track.secrets]
 
 
 def create(seed):
@@ -210,7 +210,7 @@ def test_what_is_known_is_nowhere_to_be_read(seed, start, reader, caplog):
     manager = start(reader)
     create(seed)
     drop_secret(seed)
-    kept = repr(known(manager)) + repr(vars(known(manager)))
+    kept = repr(known(manager))
     seed.delete()
     eventually(seed.is_gone)
     assert len(reader.operations()) == 3
@@ -226,20 +226,13 @@ def test_what_is_known_is_nowhere_to_be_read(seed, start, reader, caplog):
 
 
 def test_content_that_objects_share_is_kept_once():
-    known = KnownSecrets()
-    requests = [Request("n", str(number)) for number in range(100)]
-    for request in requests:
-        known.remember(request, "uid", planted("n"))
-    known.remember(requests[0], "uid", planted("n", NEWER))
-    assert len(known._contents) == 2
-    for request in requests[1:]:
-        known.forget(request, "another uid")
+    shared = SharedSecrets()
+    kept = [shared.share(planted("n")) for _ in range(100)]
+    kept[0] = shared.share(planted("n", NEWER))
     gc.collect()
-    assert len(known._contents) == 2
-    for request in requests[1:]:
-        known.forget(request, "uid")
+    assert len(shared._contents) == 2
+    del kept[1:]
     gc.collect()
-    assert len(known._contents) == 1
-    last = known.last(requests[0], "uid", Request("n", "cloudprovider"))
-    assert last["data"] == {"key": NEWER}
-    assert known.last(requests[0], "another uid", Request("n", "cloudprovider")) is None
+    assert len(shared._contents) == 1
+    assert kept[0].read()["data"] == {"key": NEWER}
+    assert "planted" not in repr(kept)

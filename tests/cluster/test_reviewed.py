@@ -30,7 +30,7 @@ def create_control_plane(seed, name="infra"):
 def test_two_kinds_of_one_name_do_not_end_each_others_calls(
     seed, environment, admin, start, script, gate, monkeypatch
 ):
-    monkeypatch.setattr("generic.reconciler.calls.SET_ASIDE_AFTER", 0.5)
+    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER", 0.5)
     hung = []
     script.on["delete"] = hold(gate, hung)
     control = Script(ControlPlane)
@@ -123,7 +123,7 @@ def test_a_standby_that_takes_over_leaves_quiet_objects_alone(seed, environment,
 
 
 def test_a_call_that_was_set_aside_does_not_hold_up_the_end(seed, start, script, gate, monkeypatch):
-    monkeypatch.setattr("generic.reconciler.calls.SET_ASIDE_AFTER", 0.2)
+    monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER", 0.2)
     hung = []
     script.on["delete"] = hold(gate, hung)
     manager = start(script, max_concurrent_reconciles=2, shutdown_timeout=PATIENCE)

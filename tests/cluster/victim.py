@@ -16,7 +16,7 @@ from actuator import Actuator
 from actuator.v1alpha1 import Infrastructure
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.reconciler.reporter import Reporter
+from generic.reconciler.reporter import DeletionEnded
 
 WORKERS = int(sys.argv[4])
 FOLDER = Path(sys.argv[3])
@@ -67,26 +67,22 @@ class Victim(Actuator[Infrastructure]):
         note("force_delete", obj)
 
 
-def noted(released):
-    """Counts a final outcome, and notes so where a kill does not reach it."""
-
-    def release(report, outcome, *args):
-        released(report, outcome, *args)
+def note_counted(ended: DeletionEnded):
+    """Notes a final outcome, which is counted by now, where a kill does not reach it."""
+    if ended.outcome.final:
         with (FOLDER / "counted").open("a") as counted:
-            counted.write(f"{outcome.value} {report.about.name}\n")
-
-    return release
+            counted.write(f"{ended.outcome.value} {ended.name}\n")
 
 
 if __name__ == "__main__":
-    Reporter.released = noted(Reporter.released)
     manager = Manager(
         Options(
             kubeconfig=Path(sys.argv[1]),
             metrics_bind_address="0",
             health_bind_address="0",
             max_concurrent_reconciles=WORKERS,
-        )
+        ),
+        listeners=[note_counted],
     )
     manager.add(Victim(), type=sys.argv[2])
     manager.start()

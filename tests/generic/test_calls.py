@@ -9,18 +9,40 @@ from actuator.errors import DeadlineExceeded, LeaseLost, SetAside
 from generic.kube.clock import SystemClock
 from generic.kube.store import Request
 from generic.kube.timers import Timers
-from generic.reconciler.calls import Aside, Call, Calls, Services
+from generic.reconciler.calls import AbandonedCalls, Call
 from generic.reconciler.operation import Operation
+from generic.reconciler.track import Tracks
 
 REQUEST = Request("n", "o")
 CLOCK = SystemClock()
 
 
-def call(seconds=60.0, gate=lambda: None):
+class Nothing:
+    """Services that do nothing."""
+
+    client = object()
     log = logging.LoggerAdapter(logging.getLogger("test"))
-    made = Call(Operation.DELETE, "uid", object(), log, CLOCK, seconds, gate)
-    made.serve(Services(lambda *_: None, lambda _: None, lambda *_: {}, lambda _: None))
-    return made
+
+    def event(self, reason, message, *, warning):
+        pass
+
+    def save(self):
+        pass
+
+    def secret(self, call, secret):
+        return {}
+
+    def delete_seed_objects(self, call, groups):
+        pass
+
+
+def call(seconds=60.0, gate=lambda: None):
+    return Call(Operation.DELETE, Nothing(), CLOCK, gate, seconds)
+
+
+def tracks_of(limit=64):
+    abandoned = AbandonedCalls(limit)
+    return Tracks(abandoned, CLOCK, None), abandoned
 
 
 USES = [
@@ -62,68 +84,80 @@ def test_every_use_without_the_lease_raises(use):
 
 
 def test_a_call_ends_once_for_its_worker_or_for_everybody_else():
-    for first, second in (("finish", "set_aside"), ("set_aside", "finish")):
-        calls, made = Calls(Aside()), call()
-        calls.start(REQUEST, made)
-        assert getattr(calls, first)(REQUEST, made)
-        assert not getattr(calls, second)(REQUEST, made)
-        assert calls.running(REQUEST) is None
+    for first, second in (("end", "abandon"), ("abandon", "end")):
+        tracks, made = tracks_of()[0], call()
+        track = tracks.of(REQUEST, "uid")
+        tracks.begin(track, made)
+        assert getattr(tracks, first)(track, made)
+        assert not getattr(tracks, second)(track, made)
+        assert track.call is None
 
 
-def test_a_call_that_was_set_aside_does_not_end_the_one_after_it():
-    aside = Aside()
-    calls, hung, fresh = Calls(aside), call(), call()
-    calls.start(REQUEST, hung)
-    assert calls.set_aside(REQUEST, hung)
-    calls.start(REQUEST, fresh)
-    assert len(aside) == 1
-    assert not calls.finish(REQUEST, hung)
-    assert calls.running(REQUEST) is fresh
-    assert len(aside) == 0
-    assert calls.finish(REQUEST, fresh)
+def test_an_abandoned_call_does_not_end_the_one_after_it():
+    tracks, abandoned = tracks_of()
+    track, hung, fresh = tracks.of(REQUEST, "uid"), call(), call()
+    tracks.begin(track, hung)
+    assert tracks.abandon(track, hung)
+    tracks.begin(track, fresh)
+    assert len(abandoned) == 1
+    assert not tracks.end(track, hung)
+    assert track.call is fresh
+    assert len(abandoned) == 0
+    assert tracks.end(track, fresh)
 
 
-def test_a_call_that_hangs_is_known_by_the_object_it_was_for():
-    calls, hung = Calls(Aside()), call()
-    calls.start(REQUEST, hung)
-    assert not calls.hangs(REQUEST, "uid")
-    calls.set_aside(REQUEST, hung)
-    assert calls.hangs(REQUEST, "uid")
-    assert not calls.hangs(REQUEST, "another of the same name")
-    calls.finish(REQUEST, hung)
-    assert not calls.hangs(REQUEST, "uid")
+def test_only_so_many_calls_may_be_abandoned():
+    tracks, _ = tracks_of(limit=2)
+    made = [(tracks.of(Request("n", str(number)), "uid"), call()) for number in range(3)]
+    for track, one in made:
+        tracks.begin(track, one)
+    assert [tracks.abandon(*one) for one in made] == [True, True, False]
+    assert not tracks.begin_reserved(tracks.of(REQUEST, "uid"), call())
+    tracks.end(*made[0])
+    assert tracks.abandon(*made[2])
 
 
-def test_only_so_many_calls_may_hang():
-    aside = Aside(limit=2)
-    calls = Calls(aside)
-    made = [call(), call(), call()]
-    for number, one in enumerate(made):
-        calls.start(Request("n", str(number)), one)
-    done = [calls.set_aside(Request("n", str(number)), one) for number, one in enumerate(made)]
-    assert done == [True, True, False]
-    assert not calls.start_reserved(REQUEST, call())
-    calls.finish(Request("n", "0"), made[0])
-    assert calls.set_aside(Request("n", "2"), made[2])
-
-
-def test_who_reserved_a_place_can_be_set_aside_whatever_else_hangs():
-    calls, sure, other = Calls(Aside(limit=1)), call(), call()
-    assert calls.start_reserved(REQUEST, sure)
-    calls.start(Request("n", "other"), other)
-    assert not calls.set_aside(Request("n", "other"), other)
-    assert calls.set_aside(REQUEST, sure)
+def test_a_call_with_a_reserved_place_can_be_abandoned_whatever_else_hangs():
+    (tracks, _), sure, other = tracks_of(limit=1), call(), call()
+    mine, its = tracks.of(REQUEST, "uid"), tracks.of(Request("n", "other"), "uid")
+    assert tracks.begin_reserved(mine, sure)
+    tracks.begin(its, other)
+    assert not tracks.abandon(its, other)
+    assert tracks.abandon(mine, sure)
 
 
 def test_a_call_is_overdue_ten_seconds_after_its_time_or_sooner_if_cancelled():
-    calls, late, cancelled = Calls(Aside()), call(seconds=0), call()
-    calls.start(REQUEST, late)
-    calls.start(Request("n", "cancelled"), cancelled)
-    now = CLOCK.monotonic()
-    assert calls.overdue(now) == []
-    assert calls.overdue(now + 11) == [(REQUEST, late)]
+    late, cancelled, now = call(seconds=0), call(), CLOCK.monotonic()
+    assert now + 9 < late.limit < now + 11
     cancelled.cancel("enough", grace=0)
-    assert calls.overdue(now + 1) == [(Request("n", "cancelled"), cancelled)]
+    assert cancelled.limit < now + 1
+
+
+def test_a_track_lives_as_long_as_its_object_and_the_work_on_it():
+    tracks, hung = tracks_of()[0], call()
+    track = tracks.of(REQUEST, "uid")
+    tracks.settle(track)
+    assert tracks.of(REQUEST, "uid") is track
+    tracks.begin(track, hung)
+    assert tracks.abandon(track, hung)
+    track.deleted = True
+    tracks.settle(track)
+    assert tracks.named(REQUEST) == (track,)
+    assert tracks.of(REQUEST, "another of the same name") is not track
+    tracks.end(track, hung)
+    assert [one.uid for one in tracks.named(REQUEST)] == ["another of the same name"]
+
+
+def test_a_call_for_a_deleted_object_keeps_its_track_until_it_returns():
+    tracks, made = tracks_of()[0], call()
+    track = tracks.of(REQUEST, "uid")
+    track.deleted = True
+    tracks.settle(track)
+    assert len(tracks) == 0
+    tracks.begin(track, made)
+    assert tracks.all() == [track]
+    tracks.end(track, made)
+    assert len(tracks) == 0
 
 
 def test_who_uses_a_call_that_is_over_is_told_so():

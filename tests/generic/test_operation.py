@@ -61,7 +61,7 @@ def expected(kind: Kind, annotation, last, deleting, ours, forced, failed, state
     if kind.migratable and annotation == "migrate":
         operation = Operation.MIGRATE
     elif kind.migratable and migrated and annotation != "restore":
-        return Operation.LET_GO if deleting and ours else Nothing.MIGRATED
+        return Operation.RELEASE if deleting and ours else Nothing.MIGRATED
     elif deleting and not ours:
         return Nothing.RELEASED
     elif deleting:
@@ -87,7 +87,7 @@ def test_every_combination_is_decided_as_the_rules_say():
     for kind, annotation, last, deleting, ours, forced, failed, state in CASES:
         verdict = Verdict(state, forced=forced, failed=failed)
         seen = header(annotation, last, deleting, ours)
-        got = choose_operation(kind, seen, verdict, forced=forced)
+        got = choose_operation(kind, seen, verdict)
         want = expected(kind, annotation, last, deleting, ours, forced, failed, state)
         reason = f"{annotation=} {last=} {deleting=} {ours=} {forced=} {failed=} {state=}"
         assert got == want, reason
@@ -96,14 +96,20 @@ def test_every_combination_is_decided_as_the_rules_say():
 def test_no_operation_touches_the_outside_of_a_migrated_object():
     for annotation, deleting, ours, forced in product((None, "reconcile"), BOOLS, BOOLS, BOOLS):
         seen = header(annotation, ("Migrate", "Succeeded"), deleting, ours)
-        got = choose_operation(KIND, seen, Verdict(ClusterState.OK), forced=forced)
-        assert got in (Nothing.MIGRATED, Operation.LET_GO)
+        got = choose_operation(KIND, seen, Verdict(ClusterState.OK, forced=forced))
+        assert got in (Nothing.MIGRATED, Operation.RELEASE)
+
+
+def test_a_removed_finalizer_comes_before_all_else_and_a_deleted_object_needs_nothing():
+    assert choose_operation(KIND, None, Verdict()) is Nothing.DELETED
+    for seen in (None, header(), header("migrate", deleting=True)):
+        assert choose_operation(KIND, seen, Verdict(), removed=True) is Operation.LATE_CLEANUP
 
 
 def test_only_an_object_that_is_deleting_is_ever_deleted():
     for kind, annotation, last, deleting, ours, forced, failed, state in CASES:
         seen = header(annotation, last, deleting, ours)
-        got = choose_operation(kind, seen, Verdict(state, failed=failed), forced=forced)
+        got = choose_operation(kind, seen, Verdict(state, forced=forced, failed=failed))
         if isinstance(got, Operation) and got.deletes:
             assert deleting
             assert ours

@@ -12,8 +12,8 @@ from actuator.interface import resource_of
 from actuator.v1alpha1 import Cluster, Infrastructure, Network
 from generic.kube.client import connect
 from generic.kube.crds import crd
+from generic.reconciler.failure import DELETION_BACKOFF_CAP
 from generic.reconciler.orphans import Orphan
-from generic.reconciler.reconciler import DELETION_BACKOFF_CAP
 from generic.testing import faults
 from generic.testing.envtest import Environment
 from generic.testing.faults import Server

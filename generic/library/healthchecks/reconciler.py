@@ -71,7 +71,7 @@ class HealthReconciler:
         self._shoots = ShootClients(client)
         self._runs = Runs()
 
-    def reconcile(self, request: Request) -> Outcome:
+    def reconcile(self, request: Request, _failures: int = 0) -> Outcome:
         """Afterwards the conditions say what the checks say; raises nothing on purpose."""
         entry = self._writer.store.get(request)
         if entry is None or _rests(entry.header):
@@ -97,7 +97,7 @@ class HealthReconciler:
         obj: Any = decode_json(self._checks.cls, entry.raw)
         cluster = self._clusters.cluster(request.namespace)
         if (entry.header.class_ or "shoot") == "shoot":
-            if self._clusters.verdict(kind, request.namespace).state in _UNKNOWN_CLUSTERS:
+            if self._clusters.resolve(kind, request.namespace).state in _UNKNOWN_CLUSTERS:
                 why = f"Cluster {request.namespace} cannot be read"
                 return [aggregate.not_executed(type, why) for type in types]
             if cluster.hibernation_enabled:

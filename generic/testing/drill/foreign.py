@@ -22,6 +22,7 @@ from generic.library.machines import MACHINES
 from generic.manager.options import Options
 from generic.reconciler.force_delete import CONFIRM_DELETION
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
+from generic.reconciler.reporter import DeletionEnded
 from generic.testing.drill.names import Names
 from generic.testing.drill.world import World, manager_for, outside
 from generic.testing.garden import NAMESPACES, Garden
@@ -45,8 +46,9 @@ def foreign_world(
         actuators = rehearsal.actuators()
         admin = connect(kubeconfig, context, connections=40)
         options = Options(kubeconfig=kubeconfig, context=context, outcome_events="all")
-        manager = manager_for(actuators, [names.type], options)
-        world = World(names=names, admin=admin, manager=manager, actuators=actuators)
+        ended: list[DeletionEnded] = []
+        manager = manager_for(actuators, [names.type], options, None, ended.append)
+        world = World(names=names, admin=admin, manager=manager, actuators=actuators, ended=ended)
         _check_kinds(world, rehearsal)
         try:
             _refuse_where_others_react(world, rehearsal)

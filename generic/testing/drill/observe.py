@@ -5,7 +5,6 @@ It looks several times a second and only ever reads.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Iterable
@@ -23,25 +22,10 @@ from generic.testing.drill.bystanders import DISTURBANCE
 from generic.testing.drill.evidence import Life, Record, Strip
 from generic.testing.garden import SHOOT, error_of, not_ready_because
 
-__all__ = ["Observer", "OutcomeLog", "read_outcomes", "read_records", "read_strips"]
+__all__ = ["Observer", "read_outcomes", "read_records", "read_strips"]
 
 _EVENTS = Resource("v1", "events")
 _EVERY = 0.2
-
-
-class OutcomeLog(logging.Handler):
-    """Collects the final outcomes that the reconciler claims, by uid."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.INFO)
-        self.claimed: dict[str, list[str]] = {}
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Takes the lines that say an object was released."""
-        fields = getattr(record, "fields", {})
-        outcome, uid = fields.get("outcome"), fields.get("uid")
-        if uid and outcome in {o.value for o in Outcome if o.final}:
-            self.claimed.setdefault(str(uid), []).append(str(outcome))
 
 
 class Observer:

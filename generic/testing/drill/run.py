@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,6 @@ from generic.testing.drill.evidence import Evidence, Life
 from generic.testing.drill.foreign import foreign_world
 from generic.testing.drill.observe import (
     Observer,
-    OutcomeLog,
     read_outcomes,
     read_records,
     read_strips,
@@ -72,7 +70,6 @@ class Run:
         self._kinds = {kind.name: kind for kind in world.kinds}
         self._garden = Garden(world.admin)
         self._observer = Observer(world.admin, world.kinds, world.names.selector, settings.path)
-        self._outcomes = OutcomeLog()
         names = [f"s{number + 1}" for number in range(settings.shoots)]
         self._shoots = [world.names.shoot(name, rehearsal.region) for name in names]
         self._bad = world.names.shoot("bad", rehearsal.region)
@@ -90,17 +87,11 @@ class Run:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """While it is open, everything that happens is noted."""
-        logger = logging.getLogger("generic.reconciler.reporter")
-        level = logger.level
-        logger.addHandler(self._outcomes)
-        logger.setLevel(logging.INFO)
         self._observer.start()
         try:
             yield
         finally:
             self._observer.stop()
-            logger.removeHandler(self._outcomes)
-            logger.setLevel(level)
 
     @property
     def cause(self) -> str:
@@ -202,8 +193,9 @@ class Run:
         evidence.lives = list(self._observer.lives.values())
         places = {life.namespace or "default" for life in evidence.lives}
         told = [read_outcomes(world.admin, namespace) for namespace in places]
+        claimed = self._claimed()
         for life in evidence.lives:
-            life.outcomes = self._outcomes.claimed.get(life.uid, [])
+            life.outcomes = claimed.get(life.uid, [])
             life.said = [outcome for by_uid in told for outcome in by_uid.get(life.uid, [])]
         evidence.leftovers = list(leftovers(world, self._shoots))
         total = world.manager.metrics.total
@@ -219,8 +211,16 @@ class Run:
         """An object may be seen to be gone before the manager has said how."""
         released = {life.uid for life in self._lives() if life.released is not None}
         deadline = time.monotonic() + _LAST_WORD
-        while not released <= self._outcomes.claimed.keys() and time.monotonic() < deadline:
+        while not released <= self._claimed().keys() and time.monotonic() < deadline:
             time.sleep(0.1)
+
+    def _claimed(self) -> dict[str, list[str]]:
+        """Return the final outcomes that the manager reported, by uid."""
+        claimed: dict[str, list[str]] = {}
+        for ended in list(self._world.ended):
+            if ended.outcome.final:
+                claimed.setdefault(ended.uid, []).append(ended.outcome.value)
+        return claimed
 
     def _plan(self, shoot: Shoot) -> list[list[Raw]]:
         """What to create for a shoot; the first one carries somebody else's finalizer."""

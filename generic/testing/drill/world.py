@@ -17,6 +17,7 @@ from actuator.interface import Actuator, Client, object_class
 from actuator.meta import Kind
 from generic.manager.manager import Manager
 from generic.manager.options import Options
+from generic.reconciler.reporter import DeletionEnded, Listener
 from generic.testing.drill.names import Names, of_drills
 from generic.testing.drill.patient import PatientClient
 from generic.testing.drill.seeds import embedded_seed
@@ -35,6 +36,8 @@ class World:
     admin: Client
     manager: Manager
     actuators: Sequence[Actuator[Any]]
+    ended: Sequence[DeletionEnded] = ()
+    """Grows with every outcome that the manager reports."""
     trouble: Troublemaker = attrs.field(factory=Troublemaker)
 
     @property
@@ -72,7 +75,8 @@ def embedded_world(
         say("Starting the embedded cluster: etcd, kube-apiserver, kube-controller-manager")
         with embedded_seed(rehearsal, say) as seed:
             options = Options(force_delete_budget=trouble.budget, outcome_events="all")
-            manager = manager_for(actuators, [names.type], options, broken.client)
+            ended: list[DeletionEnded] = []
+            manager = manager_for(actuators, [names.type], options, broken.client, ended.append)
             mine = seed.admit(manager, names.type)  # never as administrator
             with between(trouble, seed.environment, mine, actuators) as (maker, way):
                 manager.options = attrs.evolve(manager.options, kubeconfig=way)
@@ -82,6 +86,7 @@ def embedded_world(
                         admin=PatientClient(seed.admin),
                         manager=manager,
                         actuators=actuators,
+                        ended=ended,
                         trouble=maker,
                     )
                 finally:
@@ -93,12 +98,13 @@ def manager_for(
     types: Sequence[str],
     options: Options,
     intercept: Callable[[Client], Client] | None = None,
+    *listeners: Listener,
 ) -> Manager:
     """A manager for objects of these extension types; it listens nowhere and stops soon."""
     quiet = attrs.evolve(
         options, metrics_bind_address="0", health_bind_address="0", shutdown_timeout=3.0
     )
-    manager = Manager(quiet, intercept=intercept)
+    manager = Manager(quiet, intercept=intercept, listeners=listeners)
     for actuator in actuators:
         if object_class(actuator).KIND.has_operation_annotation:
             manager.add(actuator, type=types)

@@ -22,7 +22,7 @@ from generic.tools.cli.terminal import Terminal
 
 __all__ = ["explore"]
 
-_OPERATIONS = [operation.value for operation in Operation if operation is not Operation.LET_GO]
+_OPERATIONS = [operation.value for operation in Operation if operation.calls]
 
 
 @click.command()

@@ -34,7 +34,7 @@ __all__ = ["Release", "release"]
 
 _SECRETS = Resource("v1", "secrets")
 _ROUNDS = 5
-_MIGRATED = (Operation.LET_GO, Nothing.MIGRATED)
+_MIGRATED = (Operation.RELEASE, Nothing.MIGRATED)
 
 
 @attrs.frozen(kw_only=True)
@@ -99,7 +99,7 @@ def _record(client: Client, held: Held, clock: Clock) -> int:
 def _left_outside(held: Held) -> list[ExternalResource]:
     """What may exist outside; unknown where the actuator cannot say."""
     nowhere = Verdict(ClusterState.NOT_NEEDED)
-    if choose_operation(held.registration.kind, held.header, nowhere, forced=False) in _MIGRATED:
+    if choose_operation(held.registration.kind, held.header, nowhere) in _MIGRATED:
         return []
     one = held.registration
     return remaining(one.actuator, one.cls, held.raw)

@@ -6,7 +6,7 @@ from actuator.cluster import Verdict
 from actuator.meta import Kind
 from generic.controller.predicates import default_predicate
 from generic.kube.store import Event, EventType, Header, Request
-from generic.reconciler.operation import Blocked, Nothing, Operation, choose_operation, is_forced
+from generic.reconciler.operation import Blocked, Nothing, Operation, choose_operation
 from generic.tools.explain.facts import Decision
 
 __all__ = ["decide"]
@@ -17,7 +17,7 @@ _WHY = {
     Operation.MIGRATE: "a migration is asked for, or has not succeeded yet",
     Operation.DELETE: "it is being deleted, our finalizer is on, and nothing forces the deletion",
     Operation.FORCE_DELETE: "it is being deleted, our finalizer is on, and the deletion is forced",
-    Operation.LET_GO: "another seed owns what is outside, so our finalizer comes off, no more",
+    Operation.RELEASE: "another seed owns what is outside, so our finalizer comes off, no more",
 }
 _UNASKED = "only when asked to: there is no operation annotation, and the last one succeeded"
 _UNKNOWN = "nobody can say without the Cluster, which could not be read"
@@ -27,8 +27,7 @@ def decide(kind: Kind, request: Request, header: Header, verdict: Verdict | None
     """The operation and the reason; `verdict` is None where the Cluster could not be read."""
     if verdict is None:
         return Decision(operation="", why=_UNKNOWN, blocked=True)
-    forced = is_forced(kind, header, verdict)
-    chosen = choose_operation(kind, header, verdict, forced=forced)
+    chosen = choose_operation(kind, header, verdict)
     match chosen:
         case Nothing():
             return Decision(operation="", why=chosen.value)

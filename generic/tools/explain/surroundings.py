@@ -36,7 +36,7 @@ class Surroundings:
         """What the Cluster says to objects of `kind`; None where it could not be read."""
         if not self._readable and kind.cluster is not ClusterNeed.NEVER:
             return None
-        return self._clusters.verdict(kind, self._namespace)
+        return self._clusters.resolve(kind, self._namespace)
 
     def namespace(self) -> Raw | None:
         """The Namespace; None where there is none, or none that can be read."""

@@ -1,0 +1,83 @@
+"""Failure: what an error means for an object and for its next attempt. Pure.
+
+`classify` is called once for each attempt that failed. Writing the status is `attempt`'s business,
+logs, events and metrics are `reporter`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import attrs
+
+from actuator.errors import LeaseLost, SetAside
+from actuator.meta import parse_time
+from generic.controller.controller import Again, Done, Failed, Outcome
+from generic.kube.errorinfo import ErrorInfo
+from generic.reconciler.blocked import blocked_message
+from generic.reconciler.escalation import Escalation, gives_up
+from generic.reconciler.operation import Operation
+from generic.reconciler.status import Failure
+
+__all__ = ["DELETION_BACKOFF_CAP", "FORCED_BACKOFF_CAP", "Waiting", "classify", "seconds_since"]
+
+DELETION_BACKOFF_CAP = 60.0
+"""Seconds at most between two attempts at a deletion."""
+FORCED_BACKOFF_CAP = 5.0
+"""The same for a forced deletion, however often others failed before: its budget is short."""
+
+
+@attrs.frozen
+class Waiting:
+    """The operation is not finished, and nothing went wrong."""
+
+    text: str
+
+
+def classify(
+    error: ErrorInfo,
+    operation: Operation,
+    attempts: int,
+    since: str | None,
+    now: datetime,
+    escalations: Sequence[Escalation] = (),
+) -> tuple[Failure | Waiting | None, Outcome]:
+    """Return what the status shows, None for nothing, and when to reconcile the object again.
+
+    `attempts` is the number of failures in a row, this one included; `since` the object's
+    deletionTimestamp.
+    """
+    if error.is_a(SetAside):
+        return None, Again(0)
+    if error.is_a(LeaseLost):
+        return None, Done()  # the new leader sees the object as it is
+    if error.waits:
+        return Waiting(error.text), Again(error.requeue_after or 0.0)
+    is_delete = operation is Operation.DELETE and since is not None
+    last = is_delete and gives_up(escalations, error.codes, seconds_since(since, now))
+    blocked = None
+    if operation.deletes:
+        blocked = error.blocked_reason, blocked_message(error.text, attempts, since, gives_up=last)
+    failure = Failure(
+        text=error.text, codes=error.codes, reason=error.reason, blocked=blocked, gives_up=last
+    )
+    return failure, _next(error, operation, gives_up=last)
+
+
+def _next(error: ErrorInfo, operation: Operation, *, gives_up: bool) -> Outcome:
+    cap = DELETION_BACKOFF_CAP if operation.deletes else None
+    if operation is Operation.FORCE_DELETE:
+        cap = FORCED_BACKOFF_CAP
+    if gives_up:
+        return Done()
+    if error.requeue_after is not None:
+        return Again(error.requeue_after)
+    if error.retry_after is not None:
+        return Again(min(max(error.retry_after, 1.0), cap or DELETION_BACKOFF_CAP))
+    return Failed(cap=cap)
+
+
+def seconds_since(timestamp: str | None, now: datetime) -> float:
+    """Return the seconds from an RFC 3339 timestamp to `now`; 0 without a timestamp."""
+    return 0.0 if timestamp is None else (now - parse_time(timestamp)).total_seconds()

@@ -1,0 +1,118 @@
+"""Late cleanup: another party removed our finalizer, and the object is deleted without cleanup.
+
+The removal is counted, reported, and recorded as Orphans, however many attempts that takes: the
+record is all that is left of the object. Then the missing cleanup is made up for, from the object
+as it was last known, with a limited number of attempts. Another object that has taken the name
+waits some minutes for the record, and is never touched by the cleanup: the external resources
+might be its own.
+
+Assumption: this process knew the object. Removals while no manager ran are not seen. That a
+finalizer was removed externally is noticed by `watchdog` and by `reconciler`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from actuator.cluster import Cluster
+from actuator.errors import ApiError, DecodeError, LeaseLost
+from actuator.meta import Object
+from actuator.tolerance import decode_tolerantly
+from generic.controller.controller import Again, Done, Failed, Outcome
+from generic.kube.errorinfo import describe
+from generic.kube.store import Entry, Header
+from generic.reconciler.invoker import CallFailed, Invoker
+from generic.reconciler.operation import Operation
+from generic.reconciler.orphans import UNKNOWN, Orphan, OrphanReason, mark_gone, record
+from generic.reconciler.reporter import Reporter
+from generic.reconciler.track import Removal, Track
+
+__all__ = ["LateCleanup"]
+
+_ATTEMPTS = 20
+"""With the queue's backoff, about six minutes."""
+_CAP = 60.0
+"""Seconds at most between two attempts."""
+_MESSAGE = "our finalizer was taken off before cleanup was finished"
+
+
+@attrs.frozen
+class LateCleanup:
+    """The late cleanups of one controller."""
+
+    invoker: Invoker
+    cls: type[Object]
+    clusters: Callable[[str], Cluster]
+
+    def run(self, track: Track, entry: Entry[Header] | None, report: Reporter) -> Outcome:
+        """Record, then clean up; `entry` is the object that has the name now.
+
+        Raises WorkerReplaced.
+        """
+        removal = track.removal
+        assert removal is not None, "the operation is chosen for tracks with a removal"
+        try:
+            obj = decode_tolerantly(self.cls, removal.raw)
+        except DecodeError:
+            obj = None
+        try:
+            if removal.orphans is None:
+                removal.orphans = self._record(track, obj, report)
+                removal.failures = 0
+            if obj is None:
+                report.log.warning("no late cleanup: the object cannot be read")
+            elif entry is not None and entry.header.uid != track.uid:
+                report.log.warning("no late cleanup: another object has the name now")
+            else:
+                self.invoker.refuse_while_one_hangs(track)
+                call = self.invoker.new_call(removal.operation, report)
+                self.invoker.tracks.begin(track, call)
+                self.invoker.invoke(call, track, obj, self.clusters(track.request.namespace))
+                self._finish(removal, report)
+        except LeaseLost:
+            return Done()
+        except (CallFailed, ApiError) as error:
+            if self._is_tried_again(removal, error, report, name_is_taken=entry is not None):
+                return Failed(cap=_CAP)
+        track.end_deletion()
+        track.releasing = True  # the DELETED event may arrive now, and is no second removal
+        return Done() if entry is None else Again(0)
+
+    def _record(self, track: Track, obj: object, report: Reporter) -> list[Orphan]:
+        """Count, report and record what may remain. Raises ApiError and WorkerReplaced."""
+        left = [UNKNOWN]
+        if obj is not None and not track.abandoned:
+            left = self.invoker.external_resources(report, track, obj) or left
+        client, now = self.invoker.client, self.invoker.clock.now()
+        orphans = [
+            record(client, report.orphaned_from, one, OrphanReason.BYPASSED, _MESSAGE, now)
+            for one in left
+        ]
+        report.removed_externally()
+        report.left_outside(left)
+        return orphans
+
+    def _finish(self, removal: Removal, report: Reporter) -> None:
+        """Report a cleanup; nothing remains after Delete. Raises ApiError."""
+        if removal.operation is Operation.DELETE:  # a forced one leaves resources by its nature
+            for orphan in removal.orphans or ():
+                mark_gone(self.invoker.client, orphan, self.invoker.clock.now())
+        report.once("CleanedUpLate", "What the bypassed finalizer guarded was cleaned up late")
+
+    def _is_tried_again(
+        self,
+        removal: Removal,
+        error: CallFailed | ApiError,
+        report: Reporter,
+        *,
+        name_is_taken: bool,
+    ) -> bool:
+        """Report a failed attempt. Recording goes on for ever, unless another object waits."""
+        is_recorded = removal.orphans is not None
+        what = "late cleanup failed" if is_recorded else "a bypass could not be recorded"
+        text = error.error.text if isinstance(error, CallFailed) else describe(error)
+        report.log.warning(what, extra={"fields": {"error": text}})
+        removal.failures += 1
+        return removal.failures < _ATTEMPTS or not (is_recorded or name_is_taken)

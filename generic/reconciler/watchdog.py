@@ -1,0 +1,148 @@
+"""DeletionWatchdog: what has to happen to deletions at once, whatever the workers are doing.
+
+It observes events and ticks: it starts the budgets of forced deletions and ends them, cancels
+calls in their way, abandons calls that do not return, and notices finalizers that another party
+removed. Apart from workers it is the only code that changes a Track. It never blocks: it makes no
+request, and what the controller has to do is returned.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import attrs
+
+from actuator.cluster import Verdict
+from actuator.interface import Clock
+from actuator.meta import ClusterNeed, Kind
+from generic.controller.metrics import TerminatingState
+from generic.kube.store import Event, Header, Request, Store
+from generic.reconciler.operation import Nothing, Operation, choose_operation, is_forced
+from generic.reconciler.track import Removal, Track, Tracks
+
+__all__ = ["DeletionWatchdog"]
+
+logger = logging.getLogger(__name__)
+
+
+@attrs.frozen
+class DeletionWatchdog:
+    """The watchdog of one controller."""
+
+    kind: Kind
+    store: Store[Header]
+    tracks: Tracks
+    verdict: Callable[[Kind, str], Verdict]
+    """Returns the verdict of a namespace's Cluster, without a request."""
+    clock: Clock
+
+    def observe(self, event: Event[Header]) -> bool:
+        """Look at an event when it arrives; return whether the object has to be enqueued urgently.
+
+        That is so where its deletion is forced from now on, and where another party removed our
+        finalizer.
+        """
+        old, new, forced = event.old, event.new, False
+        if new is not None and new.deletion_timestamp is not None:
+            forced = self.observe_forced(event.request)
+        removed = self._is_removed_externally(event)
+        if removed and old is not None:
+            entry = self.store.get(event.request)
+            last = event.last if entry is None else entry.raw
+            removed = self.keep_removed(self.tracks.of(event.request, old.uid), old, last)
+        if new is None and old is not None:
+            for track in self.tracks.named(event.request):
+                if track.uid == old.uid:
+                    track.deleted, track.budget = True, None
+                    self.tracks.settle(track)
+        return forced or removed
+
+    def _is_removed_externally(self, event: Event[Header]) -> bool:
+        """Whether our finalizer is off a deleting object, by the event alone."""
+        old, new, finalizer = event.old, event.new, self.kind.finalizer
+        if event.own or event.late or old is None or finalizer not in old.finalizers:
+            return False
+        if new is None:
+            return True
+        return finalizer not in new.finalizers and new.deletion_timestamp is not None
+
+    def keep_removed(self, track: Track, header: Header, raw: bytes) -> bool:
+        """Keep an object as it was last known for its late cleanup, unless we released it."""
+        if track.releasing or not raw:
+            return False
+        forced = is_forced(self.kind, header, self.verdict(self.kind, track.request.namespace))
+        operation = Operation.FORCE_DELETE if forced else Operation.DELETE
+        self.tracks.record_removal(track, Removal(raw, operation))
+        return True
+
+    def observe_forced(self, request: Request) -> bool:
+        """If the deletion is forced, start its budget and cancel a call in its way.
+
+        Return whether the budget started, so that the object has to be enqueued urgently.
+        """
+        entry = self.store.get(request)
+        if entry is None or entry.header.deletion_timestamp is None:
+            return False
+        if self._decide(request, entry.header) is not Operation.FORCE_DELETE:
+            return False
+        track = self.tracks.of(request, entry.header.uid)
+        is_new = track.budget is None
+        self.tracks.start_budget(track)
+        call = track.call
+        if call is not None and call.operation is not Operation.FORCE_DELETE and not call.cancelled:
+            call.cancel("deletion is forced now")
+        return is_new
+
+    def tick(self) -> tuple[list[Request], list[Request]]:
+        """End budgets and abandon overdue calls.
+
+        Return the objects whose budget is over, and those whose worker has to be replaced.
+        """
+        now, tracks = self.clock.monotonic(), self.tracks.all()
+        over = [track.request for track in tracks if _ends(track, now)]
+        return over, [track.request for track in tracks if self._abandons(track)]
+
+    def _abandons(self, track: Track) -> bool:
+        call = track.call
+        if call is None or call.limit > self.clock.monotonic():
+            return False
+        if not call.cancelled:
+            call.cancel("the time for this operation is over", grace=0)
+        if not self.tracks.abandon(track, call):
+            return False
+        fields = {"kind": self.kind.name, "object": str(track.request)}
+        logger.warning("a call that hangs was set aside", extra={"fields": fields})
+        return True
+
+    def began_after(self, request: Request, cluster_version: int) -> bool:
+        """Whether the object's last call began from a state newer than that of a Cluster."""
+        if self.kind.cluster is ClusterNeed.NEVER:
+            return False
+        return any(track.called_at > cluster_version for track in self.tracks.named(request))
+
+    def terminating(self, request: Request, header: Header) -> TerminatingState:
+        """Return the state of an object under deletion."""
+        if self.kind.finalizer not in header.finalizers:
+            return TerminatingState.FOREIGN_FINALIZER
+        if any(one.gave_up for one in self.tracks.named(request) if one.uid == header.uid):
+            return TerminatingState.GAVE_UP
+        if header.is_failing:
+            return TerminatingState.FAILING
+        decided = self._decide(request, header)
+        waits = isinstance(decided, Nothing) and decided.waits
+        return TerminatingState.SKIPPED if waits else TerminatingState.DELETING
+
+    def _decide(self, request: Request, header: Header) -> object:
+        return choose_operation(self.kind, header, self.verdict(self.kind, request.namespace))
+
+
+def _ends(track: Track, now: float) -> bool:
+    """Whether the budget has just ended; what still runs then is cancelled."""
+    budget, call = track.budget, track.call
+    if budget is None or budget.over or budget.until > now:
+        return False
+    budget.over = True
+    if call is not None:
+        call.cancel("the budget of this force deletion is over", grace=0)
+    return True
