@@ -102,7 +102,7 @@ class Reconciler:
         """
         entry = self._store.get(request)
         self._count_lost_releases(request, entry)
-        track = self._track(request, entry)
+        track = self._tracks.current(request, entry.header.uid if entry else None)
         if track is None:
             return Done()  # deleted, and its cleanup is finished
         track.gave_up = False
@@ -126,13 +126,6 @@ class Reconciler:
                 return self._handle(error, attempt, failures + 1, report)
         finally:
             self._tracks.settle(track)
-
-    def _track(self, request: Request, entry: Entry[Header] | None) -> Track | None:
-        """Return the object to work on: first a deleted one with an unfinished late cleanup."""
-        for track in self._tracks.named(request):
-            if track.removal is not None:
-                return track
-        return None if entry is None else self._tracks.of(request, entry.header.uid)
 
     def _choose(
         self, track: Track, entry: Entry[Header] | None, report: Reporter

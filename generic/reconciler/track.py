@@ -115,6 +115,16 @@ class Tracks:
         with self._lock:
             return self._find(request, uid) or self._add(Track(request, uid))
 
+    def current(self, request: Request, uid: str | None) -> Track | None:
+        """Return the object to work on; `uid` is that of the object that has the name now.
+
+        A deleted object whose late cleanup is unfinished comes first.
+        """
+        for track in self.named(request):
+            if track.removal is not None:
+                return track
+        return None if uid is None else self.of(request, uid)
+
     def named(self, request: Request) -> tuple[Track, ...]:
         """Return the tracks of all objects of that name: a deleted one may be unfinished."""
         return self._tracks.get(request, ())
