@@ -19,6 +19,10 @@ NEEDED = [
         for name in ("Dockerfile", "Dockerfile.dockerignore")
     ),
     *(
+        f"generic/testing/drill/templates/{name}.html"
+        for name in ("report", "parts", "timeline", "force-deletion", "migration")
+    ),
+    *(
         f"extensions/{name}/images.yaml"
         for name in ("aws", "azurecontrolplane", "local", "networkfilter")
     ),

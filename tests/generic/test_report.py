@@ -2,6 +2,7 @@
 
 import copy
 import json
+import sys
 from html.parser import HTMLParser
 
 import attrs
@@ -20,7 +21,7 @@ from generic.testing.drill.migration.page import page as migration_page
 from generic.testing.drill.migration.rules import judge as judge_migration
 from generic.testing.drill.page import page
 from generic.testing.drill.report import check_report, read_json, write_html, write_json
-from generic.testing.drill.timeline import rows, summed_up, svg
+from generic.testing.drill.timeline import rows, summed_up
 from generic.testing.drill.trouble import CALM
 from generic.tools.cli.rounds import show_rounds
 from generic.tools.cli.terminal import Terminal, show
@@ -236,16 +237,30 @@ def test_the_page_says_what_is_broken():
     assert "nobody" in text
 
 
+@pytest.mark.parametrize("flags", [[], ["--scenario", "migration"]], ids=str)
+def test_a_drill_without_jinja2_ends_before_it_begins(command, monkeypatch, tmp_path, flags):
+    for module in ("html", "page", "migration.page"):
+        monkeypatch.delitem(sys.modules, f"generic.testing.drill.{module}", raising=False)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    done = command(
+        "drill", "extensions.local.rehearsal:LocalRehearsal", *flags, "--output", tmp_path
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == (
+        "Error: reports need the package `jinja2`: pip install 'gardener-actuator[drill]'\n"
+    )
+
+
 def test_who_is_not_gone_has_a_bar_to_the_end_and_is_marked():
-    lives = summed_up([life(gone=None), life("ControlPlane", gone=20.0)])
-    drawn = svg(lives)
+    drawn = page(evidence(lives=[life(gone=None), life("ControlPlane", gone=20.0)]), [])
     assert "a Infrastructure: being force-deleted, 15.0 s" in drawn
     assert drawn.count(MARK) == 2, "one in the legend"
 
 
 def test_a_bar_says_stuck_only_where_the_status_said_so():
-    assert "stuck in deletion, " in svg([life()])
-    silent = svg([life(stuck=None)])
+    assert "stuck in deletion, " in page(evidence(lives=[life()]), [])
+    silent = page(evidence(lives=[life(stuck=None)]), [])
     assert "stuck in deletion, " not in silent
     assert "being deleted, 3.0 s" in silent
 

@@ -1,15 +1,14 @@
-"""The report of a force deletion as one page: verdict, rules, timeline, what is left."""
+"""The report of a force deletion as one page: verdict, rules, timeline, what remains outside."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from html import escape
 
 from actuator.interface import ExternalResource
 from generic.testing.drill import timeline
 from generic.testing.drill.evidence import Evidence
-from generic.testing.drill.html import document, rules, section, table
+from generic.testing.drill.html import render
 from generic.testing.drill.judge import Finding, covers
 from generic.testing.drill.timeline import short
 
@@ -17,23 +16,22 @@ __all__ = ["page"]
 
 
 def page(evidence: Evidence, findings: Sequence[Finding]) -> str:
-    """The whole page."""
-    passed = all(finding.holds for finding in findings)
-    left = ("Type", "Id", "Region", "Shoot", "Recorded for", "Still there")
-    sections = [
-        rules(findings),
-        section("Timeline", _timeline(evidence), wide=True),
-        section("Why they were stuck", table(("Objects", "Error", "Codes"), _why(evidence))),
-        section("Stripped in the seed", table(("Finalizer", "Times"), _strips(evidence))),
-        section("Left outside the seed", table(left, _left(evidence)), wide=True),
-        section("This run", table(("What", "Value"), _facts(evidence))),
-    ]
-    told = (_scenario(evidence), _verdict(evidence))
-    return document(evidence.path or "Force deletion", evidence.drill, *told, passed, sections)
-
-
-def _scenario(evidence: Evidence) -> str:
-    return f"{evidence.title}. Scenario {evidence.scenario}: {evidence.scenario_text}"
+    """Return the whole page."""
+    lives = timeline.summed_up(evidence.lives)
+    strips = Counter(strip.text.removeprefix("Stripped ") for strip in evidence.strips)
+    return render(
+        "force-deletion",
+        findings,
+        what=evidence.path or "Force deletion",
+        evidence=evidence,
+        verdict=_verdict(evidence),
+        timeline=timeline.drawn(lives),
+        moments=timeline.rows(lives),
+        reasons=_reasons(evidence),
+        strips=strips.most_common(),
+        left=_left(evidence),
+        facts=_facts(evidence),
+    )
 
 
 def _verdict(evidence: Evidence) -> str:
@@ -63,36 +61,24 @@ def _went(evidence: Evidence) -> str:
     return f"Once forced, all {len(gone)} objects were gone in {took:.1f} s."
 
 
-def _timeline(evidence: Evidence) -> str:
-    lives = timeline.summed_up(evidence.lives)
-    words = "<summary>As a table: when, in seconds, and how it ended</summary>"
-    cells = table(timeline.HEAD, timeline.rows(lives))
-    return f"{timeline.svg(lives)}<details>{words}{cells}</details>"
+def _reasons(evidence: Evidence) -> list[Sequence[str]]:
+    counts = Counter(
+        (life.kind, life.error, ", ".join(life.codes))
+        for life in evidence.rehearsed
+        if life.stuck is not None
+    )
+    return [(f"{n} {kind}", error, codes) for (kind, error, codes), n in counts.items()]
 
 
-def _why(evidence: Evidence) -> Iterator[Sequence[str]]:
-    reasons: defaultdict[tuple[str, str, str], int] = defaultdict(int)
-    for life in evidence.rehearsed:
-        if life.stuck is not None:
-            reasons[life.kind, life.error, ", ".join(life.codes)] += 1
-    for (kind, error, codes), count in reasons.items():
-        yield f"{count} {escape(kind)}", escape(error), escape(codes)
-
-
-def _strips(evidence: Evidence) -> Iterator[Sequence[str]]:
-    texts = Counter(strip.text.removeprefix("Stripped ") for strip in evidence.strips)
-    for text, count in texts.most_common():
-        yield escape(text), str(count)
-
-
-def _left(evidence: Evidence) -> Iterator[Sequence[str]]:
+def _left(evidence: Evidence) -> Iterator[Sequence[str | None]]:
+    """One row for each recorded resource, then for each that nobody recorded: without an owner."""
     for record in evidence.records:
         there = any(covers(record.resource, real) for real in evidence.outside_after)
-        cells = (*_cells(record.resource), short(record.shoot), record.owner)
-        yield *map(escape, cells), "yes" if there else "no"
+        owner = (short(record.shoot), record.owner)
+        yield *_cells(record.resource), *owner, "yes" if there else "no"
     for real in evidence.outside_after:
         if not any(covers(record.resource, real) for record in evidence.records):
-            yield *map(escape, _cells(real)), "", "<strong>nobody</strong>", "yes"
+            yield *_cells(real), "", None, "yes"
 
 
 def _cells(resource: ExternalResource) -> tuple[str, str, str]:
@@ -100,16 +86,14 @@ def _cells(resource: ExternalResource) -> tuple[str, str, str]:
     return resource.type, resource.id or f"tagged {tags}", resource.region
 
 
-def _facts(evidence: Evidence) -> Iterator[Sequence[str]]:
-    facts = {
+def _facts(evidence: Evidence) -> dict[str, str]:
+    return {
         "Drill": evidence.drill,
         "Started": evidence.started,
         "Took": f"{evidence.seconds:.1f} s",
         "Outcomes": _pairs({**evidence.counted, "bypassed": evidence.bypassed}),
         "The manager's requests": _pairs(evidence.requests),
     }
-    for name, value in facts.items():
-        yield escape(name), escape(value)
 
 
 def _pairs(numbers: dict[str, int]) -> str:

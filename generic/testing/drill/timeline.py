@@ -1,21 +1,19 @@
-"""The timeline of the drill's report: an SVG with a bar for each object, and the same in words.
+"""The timeline of the drill's report: a bar for each object, and the same in words.
 
-Who cannot tell the colours, or cannot see them, reads the table below the bars. `page` puts
-it into the report.
+Readers who cannot tell the colours apart, or cannot see them, read the table below the bars.
+`templates/timeline.html` draws the bars.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from html import escape
+from typing import Any
 
 from generic.testing.drill.evidence import Life
 
-__all__ = ["HEAD", "rows", "short", "summed_up", "svg"]
+__all__ = ["drawn", "rows", "seconds", "short", "summed_up"]
 
-HEAD = ("Object", "Created", "Ready", "Deleted", "Stuck", "Forced", "Gone", "Outcome")
-"""The titles of the columns of `rows`."""
 _MOMENTS = ("created", "ready", "deleted", "stuck", "forced", "gone")
 _PHASES = (
     ("making", "being created", "created"),
@@ -24,7 +22,6 @@ _PHASES = (
     ("stuck", "stuck in deletion", "stuck"),
     ("forced", "being force-deleted", "forced"),
 )
-_WIDTH, _ROW, _LABEL, _AXIS, _MARGIN = 960, 18, 190, 24, 24
 _MANY = 100
 
 
@@ -62,11 +59,10 @@ def _all(lives: Iterable[Life], name: str) -> list[float]:
 
 
 def rows(lives: Iterable[Life]) -> Iterator[Sequence[str]]:
-    """When what happened, in seconds, and how it ended; cells of HTML."""
+    """Yield the cells of a row for each: name, moments in seconds, and how it ended."""
     for life in lives:
-        moments = [getattr(life, name) for name in _MOMENTS]
-        times = ["-" if moment is None else f"{moment:.1f}" for moment in moments]
-        yield escape(_name(life)), *times, escape(_ended(life))
+        moments = [seconds(getattr(life, name)) for name in _MOMENTS]
+        yield _name(life), *moments, _ended(life)
 
 
 def _ended(life: Life) -> str:
@@ -74,51 +70,15 @@ def _ended(life: Life) -> str:
     return ", ".join(f"{n} {one}" if n > 1 else one for one, n in counts.items()) or "-"
 
 
-def svg(lives: Sequence[Life]) -> str:
-    """A legend, and a bar for each; who is not gone has a bar to the end, and an arrow."""
+def drawn(lives: Sequence[Life]) -> dict[str, Any]:
+    """Return what the template draws. Moments are in seconds; a bar is a name and its phases."""
     end = max([*(moment for name in _MOMENTS for moment in _all(lives, name)), 1.0])
-    scale = (_WIDTH - _LABEL - _MARGIN) / end
-    height = len(lives) * _ROW + _AXIS
-    legend = "".join(
-        f'<li><svg viewBox="0 0 14 12" aria-hidden="true"><rect class="{css}" width="14" '
-        f'height="12"/></svg> {text}</li>'
-        for css, text, _ in _PHASES
-    )
-    marks = "".join(_mark(second, scale, height) for second in _seconds(end))
-    bars = "".join(_bar(life, row, scale, end) for row, life in enumerate(lives))
-    return (
-        f'<ul class="legend">{legend}<li>&#9654; still there at the end</li></ul>'
-        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" '
-        f'aria-label="Timeline; the table below says the same">{marks}{bars}</svg>'
-    )
-
-
-def _seconds(end: float) -> Iterator[int]:
-    step = next(s for s in (1, 2, 5, 10, 30, 60, 300, 3600, 10**9) if end / s <= 12)
-    yield from range(0, int(end) + 1, step)
-
-
-def _mark(second: int, scale: float, height: int) -> str:
-    x = _LABEL + second * scale
-    return (
-        f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{height - _AXIS}"/>'
-        f'<text x="{x:.1f}" y="{height - 8}" text-anchor="middle">{second} s</text>'
-    )
-
-
-def _bar(life: Life, row: int, scale: float, end: float) -> str:
-    y, name = row * _ROW, escape(_name(life))
-    parts = [f'<text x="0" y="{y + 12}">{name}</text>']
-    for css, text, begin, until in _phases(life, end):
-        x, width = _LABEL + begin * scale, max((until - begin) * scale, 1.0)
-        parts.append(
-            f'<rect class="{css}" x="{x:.1f}" y="{y + 3}" width="{width:.1f}" '
-            f'height="{_ROW - 6}" rx="2">'
-            f"<title>{name}: {text}, {until - begin:.1f} s</title></rect>"
-        )
-    if life.gone is None:
-        parts.append(f'<text x="{_WIDTH - _MARGIN + 4}" y="{y + 13}">&#9654;</text>')
-    return "".join(parts)
+    return {
+        "legend": [(css, text) for css, text, _ in _PHASES],
+        "end": end,
+        "step": next(s for s in (1, 2, 5, 10, 30, 60, 300, 3600, 10**9) if end / s <= 12),
+        "bars": [(_name(life), _phases(life, end), life.gone is None) for life in lives],
+    }
 
 
 def _phases(life: Life, end: float) -> list[tuple[str, str, float, float]]:
@@ -138,5 +98,10 @@ def _name(life: Life) -> str:
 
 
 def short(technical_id: str) -> str:
-    """A shoot's own name."""
+    """Return a shoot's own name."""
     return technical_id.rpartition("--")[2] or technical_id
+
+
+def seconds(moment: float | None) -> str:
+    """Return the moment with one decimal, or a dash."""
+    return "-" if moment is None else f"{moment:.1f}"

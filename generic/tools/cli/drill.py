@@ -16,11 +16,9 @@ from actuator.errors import ActuatorError, ApiError, ConfigurationError
 from generic.controller import logs
 from generic.kube.printable import echo
 from generic.testing.drill import judge as force_deletion
-from generic.testing.drill import page as force_deletion_page
 from generic.testing.drill.all import Held, Round, rounds
 from generic.testing.drill.breaks import BREAKS
 from generic.testing.drill.judge import Finding, rules_of
-from generic.testing.drill.migration import page as migration_page
 from generic.testing.drill.migration import rules as migration
 from generic.testing.drill.migration.breaks import EACH, MIGRATION_BREAKS
 from generic.testing.drill.migration.run import SCENARIO, migrate
@@ -171,6 +169,8 @@ def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
 
 
 def _drill(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:
+    from generic.testing.drill.page import page  # needs jinja2, which nothing else does
+
     with Terminal() as terminal:
         course = TakeOver if settings.scenario == TAKE_OVER else PathRun if settings.path else Run
         evidence = hold(settings, rehearsal, terminal, course)
@@ -178,17 +178,19 @@ def _drill(settings: Settings, rehearsal: Together, output: Path) -> list[Findin
     if settings.broken.forgets_a_record:
         told = attrs.evolve(evidence, records=evidence.records[1:])
     findings = _write_json(output, evidence, told, force_deletion.judge(evidence))
-    write_html(output / "report.html", force_deletion_page.page(told, findings))
+    write_html(output / "report.html", page(told, findings))
     show(evidence, findings, output)
     return findings
 
 
 def _migrate(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:
+    from generic.testing.drill.migration.page import page, verdict
+
     with Terminal() as terminal:
         evidence = migrate(settings, rehearsal, terminal)
-        terminal.say(migration_page.verdict(evidence))
+        terminal.say(verdict(evidence))
     findings = _write_json(output, evidence, evidence, migration.judge(evidence))
-    write_html(output / "report.html", migration_page.page(evidence, findings))
+    write_html(output / "report.html", page(evidence, findings))
     show_findings(findings, output)
     return findings
 
