@@ -12,31 +12,30 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import attrs
 
-from generic.tools.monitoring import ALERTS, RECORDINGS, Alert, Group, Recording, rule_file
+from actuator.meta import Raw
+from generic.tools.monitoring import ALERTS, RECORDINGS, rule_file
 from hack.observe.cases import ALERTED, RECORDED, Recorded, Situation
 from hack.observe.programs import find_program
 
-Rule = Alert | Recording
-RULES: tuple[Rule, ...] = (*RECORDINGS, *ALERTS)
+RULES: Sequence[Raw] = (*RECORDINGS, *ALERTS)
 _GROUP = "actuator"
 _OURS = "and on (job) actuator_build_info"
 """What limits the metrics of controller-runtime and client-go to those of this framework."""
-_SECONDS = 120.0
+_SECONDS = 300.0
 
 
 def problems(
-    promtool: Path, rules: Sequence[Rule], folder: Path, about: Sequence[Rule] | None = None
+    promtool: Path, rules: Sequence[Raw], folder: Path, about: Sequence[Raw] | None = None
 ) -> str | None:
     """What promtool has to say against the rules; None where all hold.
 
     Each is tried in its own situations, or only those that it is `about`.
     """
     written = folder / "rules.json"  # JSON is YAML
-    written.write_text(json.dumps(rule_file([Group(_GROUP, rules)], "docs/runbooks")))
+    written.write_text(json.dumps(rule_file([{"name": _GROUP, "rules": rules}], "docs/runbooks")))
     cases = folder / "cases.json"
     cases.write_text(json.dumps(_cases(rules if about is None else about)))
     checked = ["check", "rules", "--lint=all", "--lint-fatal", str(written)]
@@ -53,13 +52,13 @@ def problems(
     return None
 
 
-def _cases(rules: Sequence[Rule]) -> dict[str, Any]:
+def _cases(rules: Sequence[Raw]) -> Raw:
     tests = []
     for rule in rules:
-        if isinstance(rule, Recording):
-            tests.append(_recorded(rule.name, RECORDED[rule.name]))
+        if "record" in rule:
+            tests.append(_recorded(rule["record"], RECORDED[rule["record"]]))
         else:
-            fires, quiet = ALERTED[rule.name]
+            fires, quiet = ALERTED[rule["alert"]]
             tests.append(_asked(rule, fires, fires=True))
             tests += [_asked(rule, one, fires=False) for one in quiet]
     return {
@@ -70,24 +69,20 @@ def _cases(rules: Sequence[Rule]) -> dict[str, Any]:
     }
 
 
-def _asked(alert: Alert, situation: Situation, *, fires: bool) -> dict[str, Any]:
-    shown = (
-        f'count by (alertname, severity) (ALERTS{{alertname="{alert.name}", alertstate="firing"}})'
-    )
-    labels = f'{{alertname="{alert.name}", severity="{alert.severity.value}"}}'
+def _asked(alert: Raw, situation: Situation, *, fires: bool) -> Raw:
+    name = alert["alert"]
+    shown = f'count by (alertname, severity) (ALERTS{{alertname="{name}", alertstate="firing"}})'
+    labels = f'{{alertname="{name}", severity="{alert["labels"]["severity"]}"}}'
     expected = [{"labels": labels, "value": 1}] if fires else []
-    name = f"{alert.name} {'fires' if fires else 'is quiet'}"
-    return _test(name, situation, shown, expected)
+    return _test(f"{name} {'fires' if fires else 'is quiet'}", situation, shown, expected)
 
 
-def _recorded(name: str, recorded: Recorded) -> dict[str, Any]:
+def _recorded(name: str, recorded: Recorded) -> Raw:
     expected = [{"labels": f"{{{recorded.labels}}}", "value": recorded.value}]
     return _test(name, Situation(recorded.series, 120), f"round({name}, 1e-6)", expected)
 
 
-def _test(
-    name: str, situation: Situation, expr: str, expected: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _test(name: str, situation: Situation, expr: str, expected: list[Raw]) -> Raw:
     series = [{"series": one, "values": values} for one, values in situation.series.items()]
     asked = {"expr": expr, "eval_time": f"{situation.minute}m", "exp_samples": expected}
     return {
@@ -103,9 +98,9 @@ class Mutant:
     """The rules with one of them broken, and what is broken about it."""
 
     text: str
-    rule: Rule
+    rule: Raw
     """As it should be."""
-    rules: Sequence[Rule]
+    rules: Sequence[Raw]
 
 
 def mutants() -> Iterator[Mutant]:
@@ -113,21 +108,28 @@ def mutants() -> Iterator[Mutant]:
     for number, rule in enumerate(RULES):
         for text, broken in _broken(rule):
             rules = (*RULES[:number], broken, *RULES[number + 1 :])
-            yield Mutant(f"{rule.name} {text}", rule, rules)
+            yield Mutant(f"{name_of(rule)} {text}", rule, rules)
 
 
-def _broken(rule: Rule) -> Iterator[tuple[str, Rule]]:
-    if isinstance(rule, Recording):
-        yield "is doubled", attrs.evolve(rule, expr=f"2 * ({rule.expr})")
+def name_of(rule: Raw) -> str:
+    """Return the name of an alert or of a recorded series."""
+    name: str = rule.get("alert") or rule["record"]
+    return name
+
+
+def _broken(rule: Raw) -> Iterator[tuple[str, Raw]]:
+    expr = rule["expr"]
+    if "record" in rule:
+        yield "is doubled", {**rule, "expr": f"2 * ({expr})"}
     else:
-        yield "never fires", attrs.evolve(rule, expr=f"({rule.expr}) and vector(1) > 1")
-        yield "fires late", attrs.evolve(rule, lasting="36h")
-        if rule.lasting:
-            yield "fires at once", attrs.evolve(rule, lasting="")
-        other = "info" if rule.severity.value != "info" else "warning"
-        yield "has another severity", attrs.evolve(rule, severity=type(rule.severity)(other))
-    if _OURS in rule.expr:
-        yield "is about strangers too", attrs.evolve(rule, expr=rule.expr.replace(_OURS, ""))
+        yield "never fires", {**rule, "expr": f"({expr}) and vector(1) > 1"}
+        yield "fires late", {**rule, "for": "36h"}
+        if "for" in rule:
+            yield "fires at once", {**rule, "for": "0s"}
+        other = "info" if rule["labels"]["severity"] != "info" else "warning"
+        yield "has another severity", {**rule, "labels": {"severity": other}}
+    if _OURS in expr:
+        yield "is about strangers too", {**rule, "expr": expr.replace(_OURS, "")}
 
 
 def unnoticed(promtool: Path) -> tuple[int, list[str]]:

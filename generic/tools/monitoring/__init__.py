@@ -1,47 +1,80 @@
-"""What Prometheus and Grafana are told of an extension: rules, alerts, dashboards; all of it data.
+"""Rules, alerts and dashboards of an extension, as data for Prometheus and Grafana.
 
-`generic.controller.metrics` defines the metrics. The rules and alerts are in `rules.yaml` beside
-this file; the dashboards are JSON in a folder there, written by `hack/dashboards`.
+`generic.controller.metrics` defines the metrics. `rules.yaml` is a rule file of Prometheus, but for
+the addresses of runbooks; the dashboards are JSON in a folder, written by `hack/dashboards`.
 """
 
+from collections.abc import Sequence
 from importlib.resources import files
 
 import yaml
 
-from generic.tools.monitoring.model import (
-    Alert,
-    Group,
-    Recording,
-    groups_of,
-    prometheus_rule,
-    rule_file,
-    service_monitor,
-)
+from actuator.meta import Raw
 
 __all__ = [
     "ALERTS",
     "GROUPS",
     "RECORDINGS",
-    "Alert",
-    "Group",
-    "Recording",
     "dashboard_files",
     "prometheus_rule",
     "rule_file",
     "service_monitor",
 ]
 
-GROUPS = groups_of(yaml.safe_load((files(__name__) / "rules.yaml").read_text()))
-RECORDINGS = [rule for group in GROUPS for rule in group.rules if isinstance(rule, Recording)]
-ALERTS = [rule for group in GROUPS for rule in group.rules if isinstance(rule, Alert)]
+_MONITORING = "monitoring.coreos.com/v1"
+
+GROUPS: Sequence[Raw] = yaml.safe_load((files(__name__) / "rules.yaml").read_text())["groups"]
+"""Groups of rules, as Prometheus reads them."""
+RECORDINGS: Sequence[Raw] = [rule for one in GROUPS for rule in one["rules"] if "record" in rule]
+ALERTS: Sequence[Raw] = [rule for one in GROUPS for rule in one["rules"] if "alert" in rule]
 
 
 def dashboard_files() -> dict[str, str]:
-    """Names of the dashboards, and the JSON of each."""
+    """Return the JSON of each dashboard by its name."""
     folder = files(__name__) / "dashboards"
     texts = {path.name: path.read_text() for path in folder.iterdir()}
     return {
         name.removesuffix(".json"): text
         for name, text in sorted(texts.items())
         if name.endswith(".json")
+    }
+
+
+def rule_file(groups: Sequence[Raw], runbooks: str) -> Raw:
+    """Return a rule file of Prometheus whose alerts name their runbooks, below `runbooks`."""
+    return {
+        "groups": [
+            {**group, "rules": [_with_runbook(rule, runbooks) for rule in group["rules"]]}
+            for group in groups
+        ]
+    }
+
+
+def _with_runbook(rule: Raw, runbooks: str) -> Raw:
+    if "alert" not in rule:
+        return rule
+    address = f"{runbooks.rstrip('/')}/{rule['alert'].lower()}.md"
+    return {**rule, "annotations": {**rule["annotations"], "runbook_url": address}}
+
+
+def prometheus_rule(groups: Sequence[Raw], runbooks: str, name: str, labels: Raw) -> Raw:
+    """Return the same as a PrometheusRule, for the Prometheus operator."""
+    spec = rule_file(groups, runbooks)
+    metadata = {"name": name, "labels": labels}
+    return {"apiVersion": _MONITORING, "kind": "PrometheusRule", "metadata": metadata, "spec": spec}
+
+
+def service_monitor(name: str, labels: Raw) -> Raw:
+    """Return a ServiceMonitor for the Service of the chart of the extension `name`.
+
+    It keeps all of our metrics: scrape configurations of Gardener's own keep fewer.
+    """
+    return {
+        "apiVersion": _MONITORING,
+        "kind": "ServiceMonitor",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "selector": {"matchLabels": {"app.kubernetes.io/name": name}},
+            "endpoints": [{"port": "metrics"}],
+        },
     }
