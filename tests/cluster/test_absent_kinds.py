@@ -44,7 +44,7 @@ ORPHAN_CRD = str(ORPHANS)
 def runtime():
     """A garden's runtime cluster: four kinds of Gardener's, and our Orphan."""
     with Environment() as environment:
-        install(environment.access, [BackupBucket, BackupEntry, DNSRecord, Extension, Orphan])
+        install(environment, [BackupBucket, BackupEntry, DNSRecord, Extension, Orphan])
         yield environment
 
 

@@ -55,7 +55,9 @@ from generic.manager.manager import Manager
 from generic.manager.rbac import grant
 from generic.reconciler.orphans import ORPHANS
 from generic.testing.drill.machines import MachineControllers
-from generic.testing.envtest import Environment, servers
+from generic.testing.envtest import Environment
+from generic.testing.envtest import environment as embedded
+from generic.testing.envtest.servers import Server
 from generic.testing.garden import (
     SHOOT,
     Flow,
@@ -122,10 +124,11 @@ def test_every_sample_that_is_an_extension_is_installed_here():
 @contextmanager
 def landscape(*classes: Any) -> Iterator[Environment]:
     """A cluster with these kinds and ManagedResources, and without any CRD of ours."""
-    original = servers.apiserver_command
+    original = embedded.apiserver_command
     with pytest.MonkeyPatch.context() as patch, Environment() as environment:
-        patch.setattr(servers, "apiserver_command", lambda *a: [*original(*a), PLUGIN])
-        environment.restart_apiserver()
+        patch.setattr(embedded, "apiserver_command", lambda *a: [*original(*a), PLUGIN])
+        environment.stop_apiserver()
+        environment.restart(Server.APISERVER)
         admin = connect(environment.kubeconfig)
         install_kinds(admin, [*classes, ManagedResource, *MACHINE_KINDS])
         with (

@@ -401,7 +401,7 @@ def granted(rules):
 def own():
     """An embedded cluster whose servers may be killed."""
     with Environment() as environment:
-        install(environment.access, [*KINDS, Cluster])
+        install(environment, [*KINDS, Cluster])
         yield environment
 
 
@@ -421,14 +421,14 @@ def test_a_manager_goes_on_after_a_server_was_killed(own, shoot, tmp_path, serve
     with managed(own, shoot.client, shoot.namespace, tmp_path) as (_, _manager):
         shoot.create(infrastructure(shoot.namespace, shoot.namespace, "kept"))
         eventually(lambda: shoot.is_ready("kept"))
-        faults.kill(own, server)
-        faults.kill(own, server)
+        own.kill(server)
+        own.kill(server)
         with pytest.raises(ApiError):
             connect(own.kubeconfig).within(2).create(
                 CONFIG_MAPS, config_map(shoot.namespace, "never")
             )
-        faults.restart(own, server)
-        faults.restart(own, server)
+        own.restart(server)
+        own.restart(server)
         assert shoot.is_ready("kept")
         lives(shoot, "after")
         shoot.delete("kept")
@@ -436,9 +436,9 @@ def test_a_manager_goes_on_after_a_server_was_killed(own, shoot, tmp_path, serve
 
 
 def test_the_api_server_is_restarted_with_the_etcd_it_needs(own, shoot):
-    faults.kill(own, Server.ETCD)
-    faults.kill(own, Server.APISERVER)
-    faults.restart(own, Server.APISERVER)
+    own.kill(Server.ETCD)
+    own.kill(Server.APISERVER)
+    own.restart(Server.APISERVER)
     assert connect(own.kubeconfig).get(CLUSTERS, shoot.namespace)
 
 

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from kubernetes import client, config
 
-from generic.testing.envtest import Access, Environment, EnvtestError, servers
+from generic.testing.envtest import Access, Environment, EnvtestError
+from generic.testing.envtest import environment as running
 from generic.testing.envtest.access import RequestFailed
+from generic.testing.envtest.servers import Server
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 COLLECTED = 180.0
@@ -23,7 +25,7 @@ START = """
 from generic.testing.envtest import Environment
 import os, sys, time
 with Environment(print) as environment:
-    print(environment.access.directory, flush=True)
+    print(environment.directory, flush=True)
     sys.stdin.read()
 """
 
@@ -71,7 +73,7 @@ def test_it_starts_within_a_minute_and_leaves_nothing(
     environment.start()
     try:
         assert time.monotonic() - started < 60  # a few seconds where nothing else runs
-        directory = environment.access.directory
+        directory = environment.directory
         assert len(processes_of(directory)) == 4  # etcd, two of Kubernetes, the reaper
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     finally:
@@ -85,27 +87,27 @@ def test_it_starts_within_a_minute_and_leaves_nothing(
 
 def test_two_at_once_know_nothing_of_each_other(own: Environment, environment: Access) -> None:
     assert own.url != environment.url
-    own.access.request("POST", CONFIG_MAPS, config_map("only-here"))
+    own.request("POST", CONFIG_MAPS, config_map("only-here"))
     assert not exists(environment, f"{CONFIG_MAPS}/only-here")
 
 
 @pytest.mark.parametrize("crash", [False, True], ids=["stopped", "killed"])
 def test_objects_and_address_outlive_the_api_server(own: Environment, crash: bool) -> None:
     name, url = f"kept-{crash}".lower(), own.url
-    own.access.request("POST", CONFIG_MAPS, config_map(name))
-    (own.kill_apiserver if crash else own.stop_apiserver)()
+    own.request("POST", CONFIG_MAPS, config_map(name))
+    own.kill(Server.APISERVER) if crash else own.stop_apiserver()
     with pytest.raises(OSError, match="refused"):
-        own.access.request("GET", "/readyz")
-    own.start_apiserver()
+        own.request("GET", "/readyz")
+    own.restart(Server.APISERVER)
     assert own.url == url
-    assert json.loads(own.access.request("GET", f"{CONFIG_MAPS}/{name}"))["data"] == {"a": "b"}
+    assert json.loads(own.request("GET", f"{CONFIG_MAPS}/{name}"))["data"] == {"a": "b"}
 
 
 def test_the_api_server_stops_soon_although_a_watch_is_open(
     own: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(servers, "STOP_SECONDS", 60.0)  # it is not killed before it is done
-    own.access.request("POST", CONFIG_MAPS, config_map("watched"))  # else the watch says nothing
+    monkeypatch.setattr(running, "STOP_SECONDS", 60.0)  # it is not killed before it is done
+    own.request("POST", CONFIG_MAPS, config_map("watched"))  # else the watch says nothing
     watch = ["curl", "-sN", "--cacert", str(own.ca_file), "-H", "@-"]
     with subprocess.Popen(
         [*watch, f"{own.url}{CONFIG_MAPS}?watch=1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -119,13 +121,13 @@ def test_the_api_server_stops_soon_although_a_watch_is_open(
         own.stop_apiserver()
         assert time.monotonic() - started < 30
         curl.wait(60)
-    own.start_apiserver()
+    own.restart(Server.APISERVER)
 
 
 def test_credentials_are_private_and_differ_from_run_to_run(
     own: Environment, environment: Access
 ) -> None:
-    secrets = [own.kubeconfig, own.access.ca_key_file, own.access.token_file]
+    secrets = [own.kubeconfig, own.ca_key_file, own.token_file]
     secrets += [own.user_kubeconfig("someone")]
     assert {stat.S_IMODE(path.stat().st_mode) for path in secrets} == {0o600}
     assert own.admin_token != environment.admin_token

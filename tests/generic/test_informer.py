@@ -17,6 +17,7 @@ from generic.kube.client import connect
 from generic.kube.informer import ABSENT, Informer
 from generic.kube.store import EventType, Store, header
 from generic.testing.envtest import Environment
+from generic.testing.envtest.servers import Server
 from generic.testing.seed import install_crds
 
 ADDED, MODIFIED, DELETED = EventType
@@ -530,7 +531,8 @@ def test_a_restarted_api_server_no_longer_knows_old_versions(own_cluster, tmp_pa
     admin.delete(maps, "goes", "default")
     for number in range(20):
         create(f"meanwhile-{number}")
-    own_cluster.restart_apiserver()
+    own_cluster.stop_apiserver()
+    own_cluster.restart(Server.APISERVER)
     proxy.cut()
     assert watching.hears("goes", ADDED, DELETED)
     assert watching.hears("meanwhile-19", ADDED)

@@ -14,6 +14,7 @@ from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.manager.leaderelection import LEASES, LeaderElector, Timing
 from generic.testing.envtest import Environment
+from generic.testing.envtest.servers import Server
 
 LEASE = "gardener-actuator"
 LONG = Timing(lease_duration=15, renew_deadline=10, retry_period=0.2)
@@ -325,7 +326,8 @@ def test_a_restart_of_the_api_server_costs_nobody_the_lead_but_a_long_absence_do
         patient = Candidate(client, "default", PATIENT)
         assert patient.started.wait(60)
         before = record(client, "default")["renewTime"]
-        environment.restart_apiserver()
+        environment.stop_apiserver()
+        environment.restart(Server.APISERVER)
         assert eventually(lambda: record(client, "default")["renewTime"] > before)
         assert patient.leads
         assert patient.lost == []
@@ -333,7 +335,7 @@ def test_a_restart_of_the_api_server_costs_nobody_the_lead_but_a_long_absence_do
 
         hasty = Candidate(client, "default", STEADY)
         assert hasty.started.wait(60)
-        environment.kill_apiserver()
+        environment.kill(Server.APISERVER)
         gone = time.monotonic()
         assert eventually(lambda: len(hasty.lost) == 1)
         assert hasty.lost[0] - gone <= STEADY.renew_deadline + LATER

@@ -14,7 +14,6 @@ from generic.kube.client import connect
 from generic.kube.crds import crd
 from generic.reconciler.failure import DELETION_BACKOFF_CAP
 from generic.reconciler.orphans import Orphan
-from generic.testing import faults
 from generic.testing.envtest import Environment
 from generic.testing.faults import Server
 from generic.testing.seed import CRDS, install, install_crds
@@ -28,7 +27,7 @@ NETWORK_CRD = f"{NETWORKS.plural}.{NETWORKS.group}"
 def own():
     """An embedded cluster in which nothing is safe."""
     with Environment() as environment:
-        install(environment.access, [Infrastructure, Network, Cluster, Orphan])
+        install(environment, [Infrastructure, Network, Cluster, Orphan])
         yield environment
 
 
@@ -87,13 +86,13 @@ def test_scenario_12_a_deletion_goes_on_when_the_api_server_is_back(own, shoot, 
     eventually(shoot.is_ready)
     shoot.delete()
     eventually(lambda: "delete" in script.operations())
-    faults.kill(own, Server.APISERVER)
+    own.kill(Server.APISERVER)
     try:
         gate.set()  # the actuator is done while nobody hears of it
         time.sleep(3)
         assert manager.check_health()["workers"]() is None
     finally:
-        faults.restart(own, Server.APISERVER)
+        own.restart(Server.APISERVER)
     eventually(shoot.is_gone, 2 * DELETION_BACKOFF_CAP)  # it may have failed for a while
     assert script.operations() == ["reconcile", "delete"]
     lives(shoot, "after")

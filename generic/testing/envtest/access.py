@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
-
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.library.programs.errors import EnvtestError
 
@@ -31,12 +29,21 @@ class RequestFailed(EnvtestError):
         self.status = status
 
 
-@frozen
 class Access:
     """The address of an embedded cluster and the credentials for it."""
 
-    url: str
-    directory: Path
+    def __init__(self, url: str, directory: Path) -> None:
+        self._where = url, directory
+
+    @property
+    def url(self) -> str:
+        """The API server's address."""
+        return self._where[0]
+
+    @property
+    def directory(self) -> Path:
+        """The folder of everything that is known of the cluster."""
+        return self._where[1]
 
     @property
     def kubeconfig(self) -> Path:

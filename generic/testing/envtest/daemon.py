@@ -52,7 +52,7 @@ def main() -> None:
     try:
         with Environment() as environment:
             state = State(directory)
-            state.write(os.getpid(), environment.access)
+            state.write(os.getpid(), environment)
             answer(None)
             wait(while_locked)
     except EnvtestError as error:

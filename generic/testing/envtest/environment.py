@@ -4,37 +4,76 @@ Real programs, no fake. What differs from a cluster of a cloud provider: one etc
 sync to disk, no nodes, no scheduler, of the controllers only garbage collection and namespace
 deletion, no admission by service account (nothing would make the accounts that pods need).
 
-Not here: how the processes are run (servers.py), where their programs come from (binaries.py).
+Not here: command lines and credentials (servers.py), where the programs come from (binaries.py).
 """
 
-from collections.abc import Sequence
+import http.client
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
+from attrs import field, frozen
+
 from generic.library.programs.cache import Progress
-from generic.library.programs.errors import EnvtestError
-from generic.testing.envtest.access import Access
-from generic.testing.envtest.binaries import find_binaries
-from generic.testing.envtest.servers import Servers
+from generic.library.programs.errors import EnvtestError, StartFailed
+from generic.library.programs.processes import Process, ProcessGroup, kill, stop
+from generic.testing.envtest.access import Access, RequestFailed
+from generic.testing.envtest.binaries import Binaries, find_binaries
+from generic.testing.envtest.servers import (
+    CONTROLLER_MANAGER,
+    ETCD_CLIENTS,
+    HOST,
+    Server,
+    apiserver_command,
+    controller_manager_command,
+    etcd_command,
+    reserve_port,
+    write_credentials,
+)
+
+ETCD_SECONDS = 20.0
+APISERVER_SECONDS = 60.0
+STOP_SECONDS = 5.0
+POLL_SECONDS = 0.05
+TAIL_LINES = 15
 
 
 def silent(_line: str) -> None:
     """Progress for those who don't want any."""
 
 
-class Environment:
+@frozen
+class _Running:
+    """What a started environment consists of.
+
+    The port stays reserved as long as the environment lives, also while the API server is down.
+    """
+
+    binaries: Binaries
+    group: ProcessGroup
+    port: socket.socket
+    processes: dict[str, Process] = field(factory=dict)
+
+
+class Environment(Access):
     """An embedded cluster, for use in a `with` statement or with `start()` and `stop()`.
 
     Guarantees: after `start()` the API server is ready; after `stop()`, or soon after this
     process is gone, no process and no directory of it is left. Any number may run at once.
 
     `start()` raises StartFailed, whose text has the end of the log and keeps the logs where it
-    says; BinariesNotFound; or another EnvtestError.
+    says; BinariesNotFound; or another EnvtestError. Where it does not run, all else raises
+    EnvtestError.
     """
 
     def __init__(self, progress: Progress = silent) -> None:
         self._progress = progress
-        self._running: Servers | None = None
+        self._running: _Running | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -43,89 +82,119 @@ class Environment:
     def __exit__(self, *_error: object) -> None:
         self.stop()
 
+    @property
+    def url(self) -> str:
+        """The API server's address."""
+        return f"https://{HOST}:{self._started.port.getsockname()[1]}"
+
+    @property
+    def directory(self) -> Path:
+        """The folder of everything that it needs; it goes with the environment."""
+        return self._started.group.directory
+
     def start(self) -> None:
         """Start the processes and wait for the API server; building the programs comes first."""
         if self._running is not None:
             raise EnvtestError("the environment is running already")
-        running = Servers(find_binaries(self._progress))
+        binaries = find_binaries(self._progress)
+        group = ProcessGroup(Path(tempfile.mkdtemp(prefix="actuator-envtest-")))
+        self._running = _Running(binaries, group, reserve_port())
         try:
-            running.start()
+            self.logs.mkdir()
+            self._run(Server.ETCD, etcd_command(binaries))
+            write_credentials(self)
+            self._await_etcd()
+            self.restart(Server.APISERVER)
+            kubeconfig = self.user_kubeconfig(f"system:{CONTROLLER_MANAGER}", ["system:masters"])
+            self._run(CONTROLLER_MANAGER, controller_manager_command(binaries, kubeconfig))
         except BaseException:
-            running.close()
+            self.stop()
             raise
-        self._running = running
 
     def stop(self) -> None:
-        """Stop everything and remove the directory. Calling it again does nothing."""
+        """Stop everything at once and remove the directory. Calling it again does nothing.
+
+        While etcd is down the API server ignores SIGTERM, and their data go anyway: so all are
+        killed.
+        """
         running, self._running = self._running, None
         if running is not None:
-            running.close()
+            for process in running.processes.values():
+                kill(process)
+            running.group.close()
+            running.port.close()
 
     def stop_apiserver(self) -> None:
         """Stop the API server in good order: it refuses new requests and ends the watches."""
-        self._started.stop_apiserver()
+        if self._is_running(Server.APISERVER):
+            stop(self._started.processes[Server.APISERVER], STOP_SECONDS)
 
-    def kill_apiserver(self) -> None:
-        """Kill the API server, as a crash would."""
-        self._started.kill_apiserver()
+    def kill(self, server: Server) -> None:
+        """End it at once, as a crash would. If it is down, do nothing."""
+        if self._is_running(server):
+            kill(self._started.processes[server])
 
-    def start_apiserver(self) -> None:
-        """Start the API server again, at the same address, and wait until it is ready."""
-        self._started.start_apiserver()
+    def restart(self, server: Server) -> None:
+        """Start it where it is down, and wait until the API server is of use; objects are kept.
 
-    def restart_apiserver(self) -> None:
-        """Stop the API server and start it again; all objects are kept."""
-        self.stop_apiserver()
-        self.start_apiserver()
-
-    def is_running(self, program: str) -> bool:
-        """Whether the process of `etcd`, `kube-apiserver`, or the controller manager is there."""
-        return self._started.is_running(program)
-
-    def kill_etcd(self) -> None:
-        """Kill etcd, as a crash would; the API server runs on without its storage."""
-        self._started.kill_etcd()
-
-    def start_etcd(self) -> None:
-        """Start etcd again with all it had stored, and wait until the API server is ready."""
-        self._started.start_etcd()
-
-    @property
-    def access(self) -> Access:
-        """How to reach the environment; of use to other processes too."""
-        return self._started.access
+        The API server cannot start without etcd, so etcd is started first where it is down. What
+        runs is left alone. Raises StartFailed.
+        """
+        running = self._started
+        if not self._is_running(Server.ETCD):
+            clients = self.directory / ETCD_CLIENTS
+            clients.unlink(missing_ok=True)  # what was killed left it
+            self._run(Server.ETCD, etcd_command(running.binaries))
+            self._await_etcd()
+        if server is Server.APISERVER and not self._is_running(server):
+            port = running.port.getsockname()[1]
+            self._run(server, apiserver_command(running.binaries, port))
+        if self._is_running(Server.APISERVER):
+            self._await(Server.APISERVER, APISERVER_SECONDS, self._is_ready)
 
     @property
-    def url(self) -> str:
-        """The API server's address."""
-        return self.access.url
-
-    @property
-    def kubeconfig(self) -> Path:
-        """The kubeconfig of the administrator (group system:masters), mode 0600."""
-        return self.access.kubeconfig
-
-    @property
-    def ca_file(self) -> Path:
-        """The certificate authority of the API server, PEM."""
-        return self.access.ca_file
-
-    @property
-    def admin_token(self) -> str:
-        """The bearer token of the administrator."""
-        return self.access.admin_token
-
-    @property
-    def logs(self) -> Path:
-        """The folder of the processes' logs; it goes with the environment."""
-        return self.access.logs
-
-    def user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
-        """Write a new kubeconfig for any user name; see `Access.user_kubeconfig`."""
-        return self.access.user_kubeconfig(user, groups)
-
-    @property
-    def _started(self) -> Servers:
+    def _started(self) -> _Running:
         if self._running is None:
             raise EnvtestError("the environment is not running")
         return self._running
+
+    def _is_running(self, name: str) -> bool:
+        process = self._started.processes.get(name)
+        return process is not None and process.poll() is None
+
+    def _run(self, name: str, command: list[str]) -> None:
+        environ = {"HOME": str(self.directory), "PATH": os.defpath}
+        with self._log(name).open("ab") as log:
+            self._started.processes[name] = self._started.group.start(command, log, environ)
+
+    def _await_etcd(self) -> None:
+        self._await(Server.ETCD, ETCD_SECONDS, (self.directory / ETCD_CLIENTS).is_socket)
+
+    def _await(self, name: str, seconds: float, ready: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + seconds
+        while not ready():
+            status = self._started.processes[name].poll()
+            if status is not None:
+                raise self._failure(name, f"ended with status {status}")
+            if time.monotonic() > deadline:
+                raise self._failure(name, f"was not ready within {seconds:.0f} s")
+            time.sleep(POLL_SECONDS)
+
+    def _is_ready(self) -> bool:
+        try:
+            self.request("GET", "/readyz")
+        except (OSError, RequestFailed, http.client.HTTPException):
+            return False
+        return True
+
+    def _failure(self, name: str, what: str) -> StartFailed:
+        """Copy the logs to a folder that outlives the environment, and name it."""
+        kept = Path(f"{self.directory}-logs")
+        shutil.copytree(self.logs, kept, dirs_exist_ok=True)
+        tail = self._log(name).read_text(errors="replace").splitlines()[-TAIL_LINES:]
+        return StartFailed(
+            "\n".join([f"{name} {what}; logs are in {kept}; the last lines:", *tail])
+        )
+
+    def _log(self, name: str) -> Path:
+        return self.logs / f"{name}.log"

@@ -86,7 +86,7 @@ def environment(request: pytest.FixtureRequest) -> "Iterator[Access]":
             if shared is None:
                 terminal = request.config.pluginmanager.get_plugin("terminalreporter")
                 progress = terminal.write_line if terminal else silent
-                access = stack.enter_context(Environment(progress)).access
+                access: Access = stack.enter_context(Environment(progress))
             else:
                 directory = Path(shared)
                 access = up(directory, silent, while_locked=session_lock(directory)).access

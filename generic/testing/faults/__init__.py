@@ -4,6 +4,7 @@ For drills, tests, and anyone who wants to see what an extension does when thing
 fault is data, and so is a scenario of many (script.py); all are undone when they are over.
 """
 
+from generic.testing.envtest.servers import Server
 from generic.testing.faults.actuators import ActuatorFault, FaultyActuator, Mischief
 from generic.testing.faults.permission import Revocation, Revoked
 from generic.testing.faults.play import Stage, play
@@ -11,7 +12,6 @@ from generic.testing.faults.proxy import FaultProxy
 from generic.testing.faults.requests import Call, Effect, Fault
 from generic.testing.faults.rules import Injection
 from generic.testing.faults.script import Script, Step, random_script
-from generic.testing.faults.servers import Server, kill, restart
 
 __all__ = [
     "ActuatorFault",
@@ -28,8 +28,6 @@ __all__ = [
     "Server",
     "Stage",
     "Step",
-    "kill",
     "play",
     "random_script",
-    "restart",
 ]

@@ -13,11 +13,11 @@ import attrs
 from actuator.errors import ActuatorError, ConfigurationError, TooManyRequests, Unavailable
 from generic.kube.client import HttpClient
 from generic.testing.envtest.environment import Environment
+from generic.testing.envtest.servers import Server
 from generic.testing.faults.actuators import FaultyActuator
 from generic.testing.faults.permission import Revocation
 from generic.testing.faults.proxy import FaultProxy
 from generic.testing.faults.script import Script, Step
-from generic.testing.faults.servers import Server, kill, restart
 
 __all__ = ["Stage", "play"]
 
@@ -186,8 +186,8 @@ def _take(revocation: Revocation) -> _Undo:
 
 
 def _kill(environment: Environment, server: Server) -> _Undo:
-    kill(environment, server)
-    return partial(restart, environment, server)
+    environment.kill(server)
+    return partial(environment.restart, server)
 
 
 def _refuse(proxy: FaultProxy) -> _Undo:

@@ -15,10 +15,10 @@ import attrs
 
 from actuator.codec import decode_strictly, encode
 from actuator.errors import ConfigurationError, DecodeError, ErrorCode
+from generic.testing.envtest.servers import Server
 from generic.testing.faults.actuators import OPERATIONS, ActuatorFault, Mischief
 from generic.testing.faults.permission import Revoked
 from generic.testing.faults.requests import Effect, Fault
-from generic.testing.faults.servers import Server
 
 __all__ = ["VOCABULARY", "Script", "Step", "random_script"]
 
