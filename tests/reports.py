@@ -2,7 +2,9 @@
 
 from actuator.interface import ExternalResource
 from generic.testing.drill.evidence import Bystander, Evidence, Life, Record, Strip
-from generic.testing.drill.migration.evidence import Arrival, Call, Kill, MigrationEvidence, Move
+from generic.testing.drill.kills.calls import ActuatorCall
+from generic.testing.drill.kills.processes import Death
+from generic.testing.drill.migration.evidence import Arrival, MigrationEvidence, Move
 
 VPC = ExternalResource(type="VPC", id="vpc-1", tags={"shoot/shoot--a": "1"}, region="eu-1")
 
@@ -42,7 +44,7 @@ def move(**more):
 
 def call(seed, operation, at, **more):
     facts = {"kind": "Infrastructure", "shoot": "shoot--a", "name": "n", "state": "abc"}
-    return Call(seed=seed, operation=operation, at=at, **(facts | more))
+    return ActuatorCall(seed=seed, operation=operation, at=at, **(facts | more))
 
 
 def migration(**more):
@@ -55,7 +57,7 @@ def migration(**more):
             call("destination", "restore", 2.5),
             call("destination", "delete", 3.5),
         ],
-        "kills": [Kill(seed="source", phase=phase, at=1.5) for phase in ("migrate", "restore")],
+        "kills": [Death(seed="source", phase=phase, at=1.5) for phase in ("migrate", "restore")],
         "arrivals": [Arrival(shoot="shoot--a", what="<state>", sent="abc", came="abc")],
         "staying": ["Bastion"],
         "outside_before": [VPC],

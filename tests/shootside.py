@@ -15,7 +15,7 @@ from generic.kube.crds import crd
 from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
 from generic.testing.drill.shoots import ShootManager, Shoots
-from generic.testing.looking import looking
+from generic.testing.polling import polling
 from generic.testing.seed import install_crds
 
 __all__ = ["Extended", "shoot_managers"]
@@ -26,7 +26,7 @@ def shoot_managers(admin: Client, namespace: str) -> Iterator[Shoots]:
     """The shoots, with a resource manager for the one of this namespace."""
     install_crds(admin, [crd(ManagedResource)])
     found = Shoots()
-    with looking(ShootManager(OneShoot(admin, namespace), found).look, "shoot-manager"):
+    with polling(ShootManager(OneShoot(admin, namespace), found).poll, "shoot-manager"):
         yield found
 
 

@@ -25,7 +25,7 @@ from extensions.aws.infrastructure import AwsInfrastructure
 from extensions.aws.observing import observe
 from extensions.aws.policy import policy
 from extensions.aws.simulator import Account, Simulator
-from generic.testing.rehearsal import RehearsedShoot
+from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
 __all__ = ["AwsRehearsal", "World"]
 
@@ -50,7 +50,7 @@ class _Break:
     mend: Callable[[World, str], None]
 
 
-class AwsRehearsal:
+class AwsRehearsal(Rehearsal):
     """The outside world of the AWS sample: network and control plane."""
 
     title = "AWS (simulated by moto, IAM enforced)"

@@ -7,7 +7,7 @@ in here is Azure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from actuator import Actuator
 from actuator.meta import Object, Raw
@@ -16,7 +16,7 @@ from extensions.azurecontrolplane.actuator import AzureControlPlane
 from extensions.azurecontrolplane.remedies import PublicIPAddress, VirtualMachine
 from generic.kube.crds import crd
 from generic.library.managedresources import ManagedResource
-from generic.testing.drill.inside import ShootRehearsal, extension_object
+from generic.testing.drill.shoots import ShootRehearsal, extension_object
 from generic.testing.rehearsal import RehearsedShoot
 
 __all__ = ["AzureRehearsal"]
@@ -26,7 +26,7 @@ class AzureRehearsal(ShootRehearsal):
     """The shoots of the override sample."""
 
     title = "Control plane on Azure (without Azure)"
-    takes_over: Literal[True] = True
+    takes_over = True
 
     def crds(self) -> Sequence[Raw]:
         """The remedy controller's kinds, and Gardener's ManagedResource."""

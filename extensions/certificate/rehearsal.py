@@ -17,7 +17,7 @@ from extensions.certificate.config import API_VERSION
 from extensions.certificate.issuers import Issuer
 from generic.kube.crds import crd
 from generic.library.managedresources import ManagedResource
-from generic.testing.drill.inside import ShootRehearsal, extension_object
+from generic.testing.drill.shoots import ShootRehearsal, extension_object
 from generic.testing.rehearsal import RehearsedShoot
 
 __all__ = ["CertificateRehearsal"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from actuator import Actuator, ExternalResource
 from actuator.meta import Raw
@@ -21,7 +21,7 @@ from extensions.externaldatabase.observing import ObservedTraffic
 from extensions.externaldatabase.server import Traffic
 from extensions.externaldatabase.servers import CA
 from generic.testing.envtest.environment import silent
-from generic.testing.rehearsal import RehearsedShoot
+from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
 __all__ = ["DatabaseRehearsal"]
 
@@ -30,12 +30,12 @@ _CA = "ca.crt"
 _HOSTILE = 'x"; DROP DATABASE `postgres`; --'
 
 
-class DatabaseRehearsal:
+class DatabaseRehearsal(Rehearsal):
     """The outside world of the ExternalDatabase sample."""
 
     title = "Databases (a PostgreSQL and a MariaDB)"
     region = "local"
-    never_migrates: Literal[True] = True
+    never_migrates = True
 
     def __init__(self) -> None:
         self._ground: Ground | None = None

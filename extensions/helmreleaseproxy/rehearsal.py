@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from actuator import Actuator, ConfigurationError, ExternalResource
 from actuator.errors import NotFound
@@ -40,7 +40,7 @@ from extensions.helmreleaseproxy.targets import TargetId
 from generic.kube.crds import crd
 from generic.library.charts import find_helm
 from generic.testing.drill.names import LABEL
-from generic.testing.rehearsal import RehearsedShoot
+from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
 __all__ = ["HelmReleaseProxyRehearsal"]
 
@@ -48,12 +48,12 @@ _NAME = "cluster"
 _ALONE = "alone"
 
 
-class HelmReleaseProxyRehearsal:
+class HelmReleaseProxyRehearsal(Rehearsal):
     """The outside world of the sample."""
 
     title = "Helm releases (in a second embedded cluster)"
     region = "eu-1"
-    never_migrates: Literal[True] = True
+    never_migrates = True
     makes: Mapping[str, Sequence[str]] = {HelmChartProxy.KIND.name: [HelmReleaseProxy.KIND.name]}
     scenarios: Mapping[str, str] = {
         "everything-fails": "Nothing listens any more where the Targets' API servers were.",
@@ -87,7 +87,7 @@ class HelmReleaseProxyRehearsal:
         """Both hear of each helm."""
         self._helm = lambda path: ObservedHelm(path, before, after)
 
-    def neighbours(self, seed: Client) -> Sequence[Callable[[], None]]:
+    def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
         """Nobody; but somebody deletes Targets there."""
         self._seed = seed
         return []

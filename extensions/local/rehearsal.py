@@ -34,12 +34,12 @@ from extensions.local.outside import POLICY, Outside, Policy
 from extensions.local.share import LocalExtension
 from generic.kube.crds import crd
 from generic.library.managedresources import ManagedResource
-from generic.testing.rehearsal import RehearsedShoot
+from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
 __all__ = ["LocalRehearsal"]
 
 
-class LocalRehearsal:
+class LocalRehearsal(Rehearsal):
     """The outside world of the local sample."""
 
     title = "Local (a folder instead of a cloud)"

@@ -12,7 +12,7 @@ from extensions.networkfilter.actuator import NetworkFilter
 from extensions.networkfilter.config import API_VERSION
 from generic.kube.crds import crd
 from generic.library.managedresources import ManagedResource
-from generic.testing.drill.inside import ShootRehearsal, extension_object
+from generic.testing.drill.shoots import ShootRehearsal, extension_object
 from generic.testing.rehearsal import RehearsedShoot
 
 __all__ = ["NetworkFilterRehearsal"]

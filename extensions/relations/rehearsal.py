@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 
@@ -20,14 +20,14 @@ from extensions.relations.kinds import Entry, Mirror, Team
 from extensions.relations.owned import Teams
 from extensions.relations.register import REGION, Register
 from extensions.relations.watched import Mirrors
-from generic.testing.rehearsal import RehearsedShoot
+from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
 __all__ = ["RelationsRehearsal"]
 
 _DATA: Raw = {"data": {"motto": "Rehearsed"}}
 
 
-class RelationsRehearsal:
+class RelationsRehearsal(Rehearsal):
     """The outside world of the relations sample."""
 
     title = "Relations (owned, watched, external)"
@@ -37,7 +37,7 @@ class RelationsRehearsal:
         "deletion-denied": "The register denies deletions: no entry can be removed.",
     }
 
-    never_migrates: Literal[True] = True
+    never_migrates = True
 
     def __init__(self) -> None:
         self._directory: Path | None = None

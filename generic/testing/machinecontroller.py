@@ -19,8 +19,8 @@ from contextlib import suppress
 from typing import Any
 
 from actuator.codec import decode, encode
-from actuator.errors import AlreadyExists, NotFound
-from actuator.interface import Client, Resource
+from actuator.errors import AlreadyExists, ApiError, NotFound
+from actuator.interface import Client, Resource, resource_of
 from actuator.meta import ObjectMeta, OwnerReference, Raw
 from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
 from generic.library.machines import (
@@ -34,7 +34,7 @@ from generic.library.machines import (
     MCM_FINALIZER,
 )
 
-__all__ = ["SELECTED", "MachineController"]
+__all__ = ["SELECTED", "MachineController", "MachineControllers"]
 
 SELECTED = "node.machine.sapcloud.io/selected-for-update"
 """Label of a machine that the user selects for its update in place."""
@@ -45,35 +45,35 @@ _KINDS = {cls.KIND.plural: cls.KIND.name for cls in MACHINE_KINDS}
 
 
 class MachineController:
-    """Serves the machine objects of one namespace, look by look (`generic.testing.looking`).
+    """Serves the machine objects of one namespace, one round of work at each `poll`.
 
     `client` needs an administrator's rights. While `enabled` is False it does nothing at all,
-    like one that is scaled down. What fails is tried again at the next look.
+    like one that is scaled down. What fails is tried again in the next round.
     """
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client = client
         self._namespace = namespace
         self._enabled = True
-        self._one_look = threading.Lock()
+        self._one_round = threading.Lock()
 
     @property
     def enabled(self) -> bool:
-        """Whether it does anything; setting it waits for the look that is going on."""
+        """Whether it does anything; setting it waits for the round that is going on."""
         return self._enabled
 
     @enabled.setter
     def enabled(self, enabled: bool) -> None:
-        with self._one_look:
+        with self._one_round:
             self._enabled = enabled
 
-    def look(self) -> None:
-        """One look at everything. Raises ApiError."""
-        with self._one_look:
+    def poll(self) -> None:
+        """One round of work. Raises ApiError."""
+        with self._one_round:
             if self._enabled:
-                self._look()
+                self._serve_all()
 
-    def _look(self) -> None:
+    def _serve_all(self) -> None:
         for machine in self._list(MACHINES):
             self._serve_machine(machine)
         for one in self._list(MACHINE_SETS):
@@ -242,6 +242,34 @@ class MachineController:
             with suppress(NotFound):
                 where = (resource, _name(obj), self._namespace)
                 self._client.patch(*where, {"status": status}, subresource="status")
+
+
+class MachineControllers:
+    """One for each namespace that has machine objects, all of them in one round.
+
+    Many shoots would need many threads otherwise, each of them asking all the time.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._controllers: dict[str, MachineController] = {}
+        self._left: set[str] = set()  # polled once more: to release the last Secrets
+
+    def poll(self) -> None:
+        """One round of work. Raises ApiError."""
+        kinds = [resource_of(cls.KIND) for cls in MACHINE_KINDS]
+        found = {obj["metadata"]["namespace"] for one in kinds for obj in self._client.list(one)}
+        left = {namespace for namespace in found | self._left if not self._served(namespace)}
+        self._left = found | left
+
+    def _served(self, namespace: str) -> bool:
+        if namespace not in self._controllers:
+            self._controllers[namespace] = MachineController(self._client, namespace)
+        try:
+            self._controllers[namespace].poll()
+        except (ApiError, Stale):
+            return False
+        return True
 
 
 def _name(obj: Raw) -> str:

@@ -1,17 +1,18 @@
 """What an extension offers so that a drill can rehearse it: its outside world, on demand.
 
-An extension puts a class of this shape into its own folder; `actuator drill MODULE:REHEARSAL`
-loads it by name, so nothing in here, nor in the drill, knows a cloud. Several can be drilled
-together (`Together`), so that a shoot has the kinds of all of them.
+An extension puts a class derived from `Rehearsal` into its own folder; `actuator drill
+MODULE:REHEARSAL` loads it by name, so nothing in here, nor in the drill, knows a cloud. Several
+can be drilled together (`CombinedRehearsal`), so that a shoot has the kinds of all of them.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any
 
 import attrs
 
@@ -19,20 +20,7 @@ from actuator.errors import ConfigurationError
 from actuator.interface import Actuator, Client, ExternalResource, object_class
 from actuator.meta import Raw
 
-__all__ = [
-    "Inhabited",
-    "Making",
-    "Mendable",
-    "NeverMigrates",
-    "Observed",
-    "Rehearsal",
-    "RehearsedShoot",
-    "Shared",
-    "ShootsOnly",
-    "Spoiling",
-    "TakesOver",
-    "Together",
-]
+__all__ = ["CombinedRehearsal", "Rehearsal", "RehearsedShoot"]
 
 
 @attrs.frozen(kw_only=True)
@@ -49,8 +37,12 @@ class RehearsedShoot:
     labels: dict[str, str]
 
 
-class Rehearsal(Protocol):
-    """The outside world of an extension: started, broken by scenario, read, stopped."""
+class Rehearsal(ABC):
+    """The outside world of an extension: started, broken by scenario, read, stopped.
+
+    Methods that are not abstract are optional: their defaults fit an extension that does not need
+    them.
+    """
 
     title: str
     """What is rehearsed, for people: "AWS (simulated by moto)"."""
@@ -61,131 +53,105 @@ class Rehearsal(Protocol):
     scenarios: Mapping[str, str]
     """Name of each scenario, and one sentence on what it breaks."""
 
+    makes: Mapping[str, Sequence[str]] = {}
+    """Kinds whose actuator makes objects of other kinds, and which kinds these are.
+
+    Made objects carry the labels of the object they are made for, and have it as their controller.
+    Where the one kind is explored, the others' actuators work too.
+    """
+
+    shoots_only: bool = False
+    """Whether the outside is the shoots themselves.
+
+    A shoot outlives no force deletion, so no Orphan is expected but for an unknown resource (of a
+    call that never came back), and objects need no state that another seed takes over.
+    """
+
+    never_migrates: bool = False
+    """Whether its kinds know no migration; by itself there is none to drill."""
+
+    takes_over: bool = False
+    """Whether it has ManagedResources that Gardener's Go library deploys, too."""
+
+    @abstractmethod
     def start(self, directory: Path) -> None:
         """Starts the outside world; it may keep files in `directory`."""
 
+    @abstractmethod
     def stop(self) -> None:
         """Stops it; safe to call twice, and without start."""
 
+    @abstractmethod
     def crds(self) -> Sequence[Raw]:
         """CustomResourceDefinitions of others that the extension needs in a seed."""
 
+    @abstractmethod
     def actuators(self) -> Sequence[Actuator[Any]]:
         """The extension's actuators, set up for this outside world."""
 
+    @abstractmethod
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
         """What gardenlet would create for the shoot: Secrets and the like, extension objects.
 
         In any order: the drill creates the kinds in gardenlet's.
         """
 
+    @abstractmethod
     def break_outside(self, scenario: str) -> None:
         """Brings the scenario about. Raises KeyError for a name not in `scenarios`."""
 
+    @abstractmethod
     def left_outside(self) -> Sequence[ExternalResource]:
         """All that exists outside now, ids and tags included, read as administrator."""
 
+    def mend_outside(self) -> None:  # noqa: B027 - optional
+        """Everything works again; what exists stays. Safe without a break before.
 
-@runtime_checkable
-class Mendable(Protocol):
-    """A Rehearsal that can undo its break. Optional.
-
-    Needed where it has kinds that force deletion leaves out (BackupBucket, BackupEntry): those
-    are deleted normally afterwards, once the outside works again.
-    """
-
-    def mend_outside(self) -> None:
-        """Everything works again; what exists stays. Safe without a break before."""
-
-
-@runtime_checkable
-class Shared(Protocol):
-    """A Rehearsal whose outside world other processes can use. Optional; `migration` needs it.
-
-    There the managers are processes of their own, so that they can be killed. One process calls
-    `start`, reads and stops; the others call `attach` in place of `start`, then `crds` and
-    `actuators`, and nothing else.
-    """
+        Needed where it has kinds that force deletion leaves out (BackupBucket, BackupEntry): those
+        are deleted normally afterwards, once the outside works again.
+        """
 
     def share(self) -> Mapping[str, str]:
         """What another process needs to use the same outside: addresses, paths.
 
-        It travels as JSON over a pipe; never put a real cloud's secret into it.
+        Scenario `migration` and `actuator explore` need it: there the managers are processes of
+        their own, so that they can be killed. One process calls `start`, reads and stops; the
+        others call `attach` in place of `start`, then `crds` and `actuators`, and nothing else. It
+        travels as JSON over a pipe; never put a real cloud's secret into it.
         """
+        raise ConfigurationError(
+            f"the outside of {self.title} cannot be shared with other processes; "
+            "give its rehearsal the methods share and attach"
+        )
 
-    def attach(self, shared: Mapping[str, str]) -> None:
+    def attach(self, shared: Mapping[str, str]) -> None:  # noqa: B027 - optional
         """Uses the outside that another process started; `shared` is what `share` said there."""
 
-
-@runtime_checkable
-class Observed(Protocol):
-    """A Rehearsal that can tell of each request of its actuators to the outside. Optional.
-
-    `actuator explore` kills a process before and after each of them.
-    """
-
-    def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
+    def observe(  # noqa: B027 - optional
+        self, before: Callable[[str], None], after: Callable[[str], None]
+    ) -> None:
         """From now on both hear of each request in this process, in the thread that makes it.
 
         Called before `actuators`. `before` hears before it is sent, `after` when it took effect
-        or failed; both are told what it does, in the same words for each shoot.
+        or failed; both are told what it does, in the same words for each shoot. `actuator explore`
+        kills a process before and after each of them.
+        """
+
+    def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
+        """Simulated controllers of others for an embedded seed, each as one round of its work.
+
+        A drill repeats each round (`generic.testing.polling`); `seed` has all rights.
+        """
+        return ()
+
+    def spoil(self, manifest: Raw) -> None:  # noqa: B027 - optional
+        """Changes an object without providerConfig so that no extension can accept it.
+
+        Where there is a providerConfig, the drill has put nonsense there already.
         """
 
 
-@runtime_checkable
-class Inhabited(Protocol):
-    """A Rehearsal that plays controllers of others, in each embedded seed. Optional."""
-
-    def neighbours(self, seed: Client) -> Sequence[Callable[[], None]]:
-        """One look of each of them (`generic.testing.looking`); `seed` has all rights."""
-
-
-@runtime_checkable
-class Making(Protocol):
-    """A Rehearsal in which one kind's actuator makes objects of others. Optional.
-
-    `makes` says of which kinds. Made objects carry the labels of the one they are made for, and
-    have it as their controller. Where the one kind is explored, the others' actuators work too.
-    """
-
-    makes: Mapping[str, Sequence[str]]
-
-
-@runtime_checkable
-class Spoiling(Protocol):
-    """A Rehearsal with kinds that have no providerConfig which could be nonsense. Optional."""
-
-    def spoil(self, manifest: Raw) -> None:
-        """Changes an object of these kinds so that no extension can accept it."""
-
-
-@runtime_checkable
-class ShootsOnly(Protocol):
-    """A Rehearsal whose outside is the shoots themselves. Optional.
-
-    A shoot outlives no force deletion, so nothing may be put on record but what nobody can say
-    (a call that never came back); and nothing in it has to be found again, so objects need no
-    state that another seed takes over.
-    """
-
-    shoots_only: Literal[True]
-
-
-@runtime_checkable
-class NeverMigrates(Protocol):
-    """A Rehearsal of kinds that know no migration. Optional; by itself there is none to drill."""
-
-    never_migrates: Literal[True]
-
-
-@runtime_checkable
-class TakesOver(Protocol):
-    """A Rehearsal with ManagedResources that Gardener's Go library deploys, too. Optional."""
-
-    takes_over: Literal[True]
-
-
-class Together:
+class CombinedRehearsal:
     """Several rehearsals as one: shoots have the kinds of all of them.
 
     Raises ConfigurationError where two bring the same kind.
@@ -200,6 +166,10 @@ class Together:
             for name in parts[0].scenarios
             if all(name in part.scenarios for part in parts)
         }
+        self.makes = {kind: made for part in parts for kind, made in part.makes.items()}
+        self.shoots_only = all(part.shoots_only for part in parts)
+        self.never_migrates = all(part.never_migrates for part in parts)
+        self.takes_over = any(part.takes_over for part in parts)
 
     @property
     def references(self) -> list[str]:
@@ -207,31 +177,9 @@ class Together:
         return [f"{type(part).__module__}:{type(part).__qualname__}" for part in self.parts]
 
     @property
-    def shoots_only(self) -> bool:
-        """Whether each has nothing outside but the shoots; see `ShootsOnly`."""
-        return all(isinstance(part, ShootsOnly) for part in self.parts)
-
-    @property
-    def makes(self) -> Mapping[str, Sequence[str]]:
-        """Which kinds are made by the actuator of which; see `Making`."""
-        return {
-            kind: made
-            for part in self.parts
-            if isinstance(part, Making)
-            for kind, made in part.makes.items()
-        }
-
-    def spoil(self, manifest: Raw) -> None:
-        """Makes an object one that no extension can accept; see `Spoiling`."""
-        manifest["spec"]["providerConfig"] = {"kind": "Nonsense", "nonsense": True}
-        for part in self.parts:
-            if isinstance(part, Spoiling):
-                part.spoil(manifest)
-
-    @property
-    def never_migrates(self) -> bool:
-        """Whether no kind of any knows migration; see `NeverMigrates`."""
-        return all(isinstance(part, NeverMigrates) for part in self.parts)
+    def is_shared(self) -> bool:
+        """Whether other processes can use the outside of each."""
+        return all(type(part).share is not Rehearsal.share for part in self.parts)
 
     def start(self, directory: Path) -> None:
         """Starts each, with a directory of its own."""
@@ -267,10 +215,15 @@ class Together:
         """Those of each."""
         return [manifest for part in self.parts for manifest in part.manifests(shoot)]
 
-    def neighbours(self, seed: Client) -> Sequence[Callable[[], None]]:
-        """Those of each; see `Inhabited`."""
-        inhabited = (part for part in self.parts if isinstance(part, Inhabited))
-        return [look for part in inhabited for look in part.neighbours(seed)]
+    def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
+        """Those of each."""
+        return [poll for part in self.parts for poll in part.other_controllers(seed)]
+
+    def spoil(self, manifest: Raw) -> None:
+        """Makes an object one that no extension can accept."""
+        manifest["spec"]["providerConfig"] = {"kind": "Nonsense", "nonsense": True}
+        for part in self.parts:
+            part.spoil(manifest)
 
     def break_outside(self, scenario: str) -> None:
         """Breaks each. Raises KeyError for a name not in `scenarios`."""
@@ -282,34 +235,20 @@ class Together:
         return [resource for part in self.parts for resource in part.left_outside()]
 
     def mend_outside(self) -> None:
-        """Undoes the break in each that can; see `Mendable`."""
+        """Undoes the break in each that can."""
         for part in self.parts:
-            if isinstance(part, Mendable):
-                part.mend_outside()
+            part.mend_outside()
 
     def share(self) -> list[Mapping[str, str]]:
-        """What another process needs, part by part.
-
-        Raises ConfigurationError for a part that cannot be shared.
-        """
-        return [_shared(part).share() for part in self.parts]
+        """What another process needs. Raises ConfigurationError where a part cannot be shared."""
+        return [part.share() for part in self.parts]
 
     def attach(self, shared: Sequence[Mapping[str, str]]) -> None:
-        """Uses the outsides that another process started; see `Shared`."""
+        """Uses the outsides that another process started."""
         for part, what in zip(self.parts, shared, strict=True):
-            _shared(part).attach(what)
+            part.attach(what)
 
     def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
-        """Hears of the requests to each outside that can be heard; see `Observed`."""
+        """Hears of the requests to each outside."""
         for part in self.parts:
-            if isinstance(part, Observed):
-                part.observe(before, after)
-
-
-def _shared(part: Rehearsal) -> Shared:
-    if isinstance(part, Shared):
-        return part
-    raise ConfigurationError(
-        f"the outside of {part.title} cannot be shared with other processes; "
-        "give its rehearsal the methods share and attach"
-    )
+            part.observe(before, after)

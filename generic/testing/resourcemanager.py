@@ -33,9 +33,9 @@ _MANAGER = "gardener-resource-manager"
 
 
 class ResourceManager:
-    """Serves one class of ManagedResources, look by look (`generic.testing.looking`).
+    """Serves one class of ManagedResources, one round of work at each `poll`.
 
-    `client` needs an administrator's rights. What fails is tried again at the next look, and is
+    `client` needs an administrator's rights. What fails is tried again in the next round, and is
     said in the condition ResourcesApplied.
     """
 
@@ -45,12 +45,12 @@ class ResourceManager:
         self._finalizer = f"{SHOOT_FINALIZER}-{class_}" if class_ else SHOOT_FINALIZER
         self._clock = SystemClock()
 
-    def look(self) -> None:
-        """One look at all ManagedResources of the class. Raises ApiError."""
+    def poll(self) -> None:
+        """One round of work on all ManagedResources of the class. Raises ApiError."""
         for mr in self._client.list(MANAGED_RESOURCES):
             if (mr["spec"].get("class") or "") != self._class:
                 continue
-            with suppress(NotFound, Stale):  # looked at again, if it is still there
+            with suppress(NotFound, Stale):  # served in the next round, if it is still there
                 self._serve(mr)
 
     def _serve(self, mr: Raw) -> None:

@@ -13,9 +13,9 @@ from actuator.interface import Actuator, ExternalResource, object_class
 from extensions.aws.full_rehearsal import AwsFullRehearsal
 from extensions.aws.seed import BINDINGS
 from generic.testing.garden import SHOOT, Flow, Garden, Shoot
-from generic.testing.looking import looking
 from generic.testing.machinecontroller import MachineController
-from generic.testing.rehearsal import Mendable, Rehearsal, RehearsedShoot, Shared
+from generic.testing.polling import polling
+from generic.testing.rehearsal import CombinedRehearsal, Rehearsal, RehearsedShoot
 from generic.testing.seed import install_crds
 
 NEVER_FORCED = {"BackupBucket", "BackupEntry"}
@@ -52,7 +52,7 @@ def flow(rehearsal, environment, admin, namespace, garden, shoot) -> Iterator[Fl
         for actuator in actuators:
             stack.enter_context(running(environment, admin, namespace, actuator))
         controller = MachineController(admin, shoot.technical_id)
-        stack.enter_context(looking(controller.look, "machine-controller"))
+        stack.enter_context(polling(controller.poll, "machine-controller"))
         made = Flow(garden, shoot, [kind_of(one) for one in actuators], patience=180)
         made.create(rehearsal.manifests(rehearsed(shoot, namespace)))
         yield made
@@ -89,8 +89,7 @@ def ids(resources: list[ExternalResource]) -> list[tuple[str, str]]:
 
 def test_it_is_what_the_drill_wants():
     rehearsal: Rehearsal = AwsFullRehearsal()
-    assert isinstance(rehearsal, Mendable)
-    assert isinstance(rehearsal, Shared)
+    assert CombinedRehearsal([rehearsal]).is_shared
     assert "everything-fails" in rehearsal.scenarios
     rehearsal.mend_outside()
     rehearsal.stop()

@@ -28,7 +28,7 @@ from generic.library.managedresources import SHOOT_FINALIZER
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.testing.drill.shoots import Shoots
-from generic.testing.looking import looking
+from generic.testing.polling import polling
 from generic.testing.resourcemanager import ResourceManager
 from generic.testing.seed import install_crds
 
@@ -48,7 +48,7 @@ def shoots(admin, namespace) -> Iterator[Shoots]:
     install_crds(admin, [crd(PublicIPAddress), crd(VirtualMachine)])
     with (
         shoot_managers(admin, namespace) as found,
-        looking(ResourceManager(OneShoot(admin, namespace)).look, "resource-manager"),
+        polling(ResourceManager(OneShoot(admin, namespace)).poll, "resource-manager"),
     ):
         yield found
 

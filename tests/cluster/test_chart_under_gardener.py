@@ -54,7 +54,6 @@ from generic.library.managedresources import ManagedResource
 from generic.manager.manager import Manager
 from generic.manager.rbac import grant
 from generic.reconciler.orphans import ORPHANS
-from generic.testing.drill.machines import MachineControllers
 from generic.testing.envtest import Environment
 from generic.testing.envtest import environment as embedded
 from generic.testing.envtest.servers import Server
@@ -66,8 +65,9 @@ from generic.testing.garden import (
     not_ready_because,
     resource_of_manifest,
 )
-from generic.testing.looking import looking
-from generic.testing.rehearsal import Inhabited, RehearsedShoot
+from generic.testing.machinecontroller import MachineControllers
+from generic.testing.polling import polling
+from generic.testing.rehearsal import RehearsedShoot
 from generic.testing.resourcemanager import ResourceManager
 from generic.testing.seed import CRDS, install_crds, install_kinds
 from generic.tools.cli.chart import chart
@@ -132,8 +132,8 @@ def landscape(*classes: Any) -> Iterator[Environment]:
         admin = connect(environment.kubeconfig)
         install_kinds(admin, [*classes, ManagedResource, *MACHINE_KINDS])
         with (
-            looking(ResourceManager(admin).look, "resource-manager"),
-            looking(MachineControllers(admin).look, "machine-controllers"),
+            polling(ResourceManager(admin).poll, "resource-manager"),
+            polling(MachineControllers(admin).poll, "machine-controllers"),
         ):
             yield environment
 
@@ -211,9 +211,8 @@ def put_up(tmp_path, monkeypatch) -> Iterator[Callable[..., Installed]]:
             stack.callback(forget, admin, objects)
             install(admin, objects)
             install_crds(admin, rehearsal.crds())
-            if isinstance(rehearsal, Inhabited):
-                for look in rehearsal.neighbours(admin):
-                    stack.enter_context(looking(look, "neighbour"))
+            for poll in rehearsal.other_controllers(admin):
+                stack.enter_context(polling(poll, "other-controller"))
             manager = Manager(OPTIONS)
             populate(manager, f"extensions.{name}:extension", ())
             stack.enter_context(running(environment, objects, tmp_path / "log"))
@@ -249,7 +248,7 @@ def delete(found: Installed, shoot: Shoot) -> None:
     """The life of a shoot that is deleted while everyone does their part."""
     flow = Flow(Garden(found.admin), shoot, found.kinds, patience=PATIENCE)
     flow.create(found.manifests(shoot))
-    with looking(partial(found.third_parties, shoot.technical_id), "third-parties"):
+    with polling(partial(found.third_parties, shoot.technical_id), "third-parties"):
         flow.delete()
 
 
@@ -300,7 +299,7 @@ def test_a_chart_gets_ready_and_serves_class_garden_where_no_other_kind_exists(
         manifest["spec"]["class"] = "garden"
         garden.deploy(manifest)
         eventually(lambda one=manifest: not_ready_because(there(found, one)) is None)
-    with looking(partial(found.third_parties, shoot.technical_id), "third-parties"):
+    with polling(partial(found.third_parties, shoot.technical_id), "third-parties"):
         for manifest in reversed(served):
             kind = next(cls.KIND for cls in IN_GARDEN if cls.KIND.name == manifest["kind"])
             meta = manifest["metadata"]

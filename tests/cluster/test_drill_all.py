@@ -8,7 +8,7 @@ from extensions.azurecontrolplane.rehearsal import AzureRehearsal
 from extensions.local.rehearsal import LocalRehearsal
 from generic.testing.drill.all import rounds
 from generic.testing.drill.trouble import TROUBLES
-from generic.testing.rehearsal import Together
+from generic.testing.rehearsal import CombinedRehearsal
 
 REHEARSAL = "all_of_it:OneScenario"
 
@@ -57,7 +57,7 @@ def test_a_round_that_cannot_be_held_fails_all_and_keeps_no_other(drill_all):
 def test_the_rounds_are_all_scenarios_with_all_troubles_and_what_the_rehearsal_supports(
     rehearsal, more
 ):
-    together = Together([rehearsal()])
+    together = CombinedRehearsal([rehearsal()])
     found = [(one.scenario, one.trouble.name) for one in rounds(together)]
     pairs = {(name, trouble.name) for name in together.scenarios for trouble in TROUBLES}
     assert set(found) == {*pairs, *((name, "calm") for name in more)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from generic.testing.drill.migration.breaks import EACH, MIGRATION_BREAKS
+from generic.testing.drill.breaks import EACH, MIGRATION_BREAKS
 from generic.testing.drill.migration.rules import RULES
 
 pytestmark = pytest.mark.long

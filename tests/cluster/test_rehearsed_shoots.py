@@ -24,7 +24,7 @@ from generic.testing.drill.judge import judge
 from generic.testing.drill.migration import rules
 from generic.testing.drill.migration.evidence import MigrationEvidence
 from generic.testing.drill.shoots import Shoots, Thing
-from generic.testing.rehearsal import Together
+from generic.testing.rehearsal import CombinedRehearsal
 
 A = Thing("ConfigMap", "kube-system/a")
 MANIFEST = {
@@ -120,9 +120,9 @@ def test_shoots_are_told_apart_and_fail_as_they_are_told():
 
 def test_together_is_only_in_shoots_where_each_part_is(tmp_path):
     inside = NetworkFilterRehearsal()
-    assert Together([inside]).shoots_only
-    assert not Together([inside, LocalRehearsal()]).shoots_only
-    assert Together([LocalRehearsal()]).neighbours(None) == []
+    assert CombinedRehearsal([inside]).shoots_only
+    assert not CombinedRehearsal([inside, LocalRehearsal()]).shoots_only
+    assert CombinedRehearsal([LocalRehearsal()]).other_controllers(None) == []
 
 
 @pytest.mark.parametrize("shoots_only", [True, False])

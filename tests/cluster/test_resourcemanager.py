@@ -11,7 +11,7 @@ from shootside import OneShoot
 from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import Resource
 from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
-from generic.testing.looking import looking
+from generic.testing.polling import polling
 from generic.testing.resourcemanager import ResourceManager
 from generic.testing.seed import install_kinds
 
@@ -89,7 +89,7 @@ class Managed:
 def managed(admin, namespace):
     install_kinds(admin, [ManagedResource])
     found = Managed(admin, namespace)
-    with looking(found.manager.look, "resource-manager"):
+    with polling(found.manager.poll, "resource-manager"):
         yield found
 
 
@@ -133,8 +133,8 @@ def test_nothing_is_written_while_nothing_changes(managed):
         lambda: managed.get() if len(managed.get()["status"]["resources"]) == 2 else None
     )
     assert told["metadata"]["resourceVersion"] != version
-    managed.manager.look()
-    managed.manager.look()
+    managed.manager.poll()
+    managed.manager.poll()
     assert managed.get() == told
 
 
@@ -199,7 +199,7 @@ def test_what_cannot_be_applied_is_said(managed, text, words):
 
 def test_another_class_and_what_is_to_be_ignored_are_left_alone(managed):
     managed.create(**{"class": None})
-    managed.manager.look()
+    managed.manager.poll()
     assert "finalizers" not in managed.get()["metadata"]
     managed.patch(
         {
@@ -207,6 +207,6 @@ def test_another_class_and_what_is_to_be_ignored_are_left_alone(managed):
             "metadata": {"annotations": {"resources.gardener.cloud/ignore": "true"}},
         }
     )
-    managed.manager.look()
+    managed.manager.poll()
     assert "finalizers" not in managed.get()["metadata"]
     assert managed.there() == set()

@@ -24,8 +24,8 @@ from generic.library.worker import GenericWorker, in_zone
 from generic.manager.heartbeat import LEASE_NAME, Heartbeat
 from generic.manager.leaderelection import LEASES, LeaderElector, Timing
 from generic.testing.drill.shoots import ShootManager, Shoots
-from generic.testing.looking import looking
 from generic.testing.machinecontroller import MachineController
+from generic.testing.polling import polling
 from generic.testing.resourcemanager import ResourceManager
 from generic.testing.seed import install, install_crds
 
@@ -85,8 +85,8 @@ def shoots(admin, environment, namespace):
     found = Watched()
     mine = OneShoot(admin, namespace)
     with (
-        looking(ShootManager(mine, found).look, "shoot-manager"),
-        looking(ResourceManager(mine).look, "resource-manager"),
+        polling(ShootManager(mine, found).poll, "shoot-manager"),
+        polling(ResourceManager(mine).poll, "resource-manager"),
     ):
         yield found
 
@@ -450,7 +450,7 @@ def test_machines_stay_and_a_machine_state_that_was_left_is_no_obstacle(admin, s
     state = {"machineDeployments": {"gone": {"replicas": 3}}}
     meta = {"name": "worker", "namespace": worker.namespace}
     finalizer = "extensions.gardener.cloud/worker"
-    with looking(MachineController(admin, worker.namespace).look, "machines", every=0.1):
+    with polling(MachineController(admin, worker.namespace).poll, "machines", every=0.1):
         former = start(OnePool())
         ready_object(admin, "Worker", "workers", finalizer, meta, spec, state=state)
         worker.ask("reconcile")

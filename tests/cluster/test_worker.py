@@ -35,8 +35,8 @@ from generic.library.worker import GenericWorker, in_zone, pool_hash
 from generic.library.worker.availability import is_stuck
 from generic.library.worker.objects import look
 from generic.library.worker.poolhash import in_place_hash
-from generic.testing.looking import looking
 from generic.testing.machinecontroller import SELECTED, MachineController
+from generic.testing.polling import polling
 from generic.testing.seed import install_crds
 
 SECRETS = Resource("v1", "secrets")
@@ -143,7 +143,7 @@ def workers(machine_kinds, seed, monkeypatch):
 @pytest.fixture
 def controller(workers, admin, namespace):
     controller = MachineController(admin, namespace)
-    with looking(controller.look, "machine-controller", every=0.1):
+    with polling(controller.poll, "machine-controller", every=0.1):
         yield controller
 
 

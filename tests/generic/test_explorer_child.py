@@ -6,9 +6,9 @@ import json
 import subprocess
 import sys
 
-from generic.testing.explorer.child import STOP
+from generic.testing.drill.kills.child import STOP
 
-ZYGOTE = [sys.executable, "-m", "generic.testing.explorer.child"]
+ZYGOTE = [sys.executable, "-m", "generic.testing.drill.kills.child"]
 TASK = json.dumps({"kubeconfig": "", "rehearsals": []}).encode() + b"\n"
 
 

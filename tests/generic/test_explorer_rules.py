@@ -6,9 +6,16 @@ import pytest
 
 from actuator.interface import ExternalResource
 from generic.reconciler.operation import Operation
-from generic.testing.explorer.counting import Reaper, read_calls
-from generic.testing.explorer.judge import Case, Sight, judge_death, judge_end, unfinished_because
-from generic.testing.explorer.points import Failure, Point, Tally, points_of
+from generic.testing.drill.kills.calls import Point, Reaper, points_of, read_lines
+from generic.testing.explorer.judge import (
+    Case,
+    Failure,
+    Sight,
+    Tally,
+    judge_death,
+    judge_end,
+    unfinished_because,
+)
 
 OURS, WITNESS = "extensions.gardener.cloud/infrastructure", "example.com/witness"
 OTHER = ExternalResource(type="IP", id="ip-1", tags={"shoot": "a"})
@@ -146,9 +153,9 @@ def test_what_was_never_tried_does_not_hold():
 
 def test_calls_are_noted_before_they_are_made_also_where_they_fail(tmp_path):
     reaper = Reaper(tmp_path / "calls", None)
-    assert read_calls(tmp_path / "calls") == []
+    assert read_lines(tmp_path / "calls") == []
     with reaper.around("get"):
-        assert read_calls(tmp_path / "calls") == ["get"]
+        assert read_lines(tmp_path / "calls") == ["get"]
     with pytest.raises(ValueError, match="no"), reaper.around("create"):
         raise ValueError("no")
-    assert read_calls(tmp_path / "calls") == ["get", "create"]
+    assert read_lines(tmp_path / "calls") == ["get", "create"]

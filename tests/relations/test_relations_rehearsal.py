@@ -13,7 +13,7 @@ from extensions.relations.rehearsal import RelationsRehearsal
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.testing.drill.all import rounds
-from generic.testing.rehearsal import Mendable, Observed, Rehearsal, Shared, Together
+from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
 
 ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 REHEARSAL = "extensions.relations.rehearsal:RelationsRehearsal"
@@ -42,9 +42,9 @@ def test_the_sample_serves_every_kind_with_a_register_of_the_operators_choice(
 def test_it_is_what_drill_and_explorer_want(rehearsal):
     wanted: Rehearsal = rehearsal
     assert set(wanted.scenarios) == {"everything-fails", "deletion-denied"}
-    assert isinstance(wanted, Shared)
-    assert isinstance(wanted, Mendable)
-    assert isinstance(wanted, Observed)
+    assert CombinedRehearsal([wanted]).is_shared
+    assert type(wanted).mend_outside is not Rehearsal.mend_outside
+    assert type(wanted).observe is not Rehearsal.observe
     with pytest.raises(KeyError):
         rehearsal.break_outside("meteorite")
     rehearsal.stop()
@@ -52,7 +52,9 @@ def test_it_is_what_drill_and_explorer_want(rehearsal):
 
 
 def test_what_never_migrates_has_no_migration_among_its_rounds():
-    assert "migration" not in {one.scenario for one in rounds(Together([RelationsRehearsal()]))}
+    assert "migration" not in {
+        one.scenario for one in rounds(CombinedRehearsal([RelationsRehearsal()]))
+    }
 
 
 @pytest.mark.parametrize("scenario", RelationsRehearsal.scenarios)

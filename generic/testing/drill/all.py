@@ -15,7 +15,7 @@ from generic.testing.drill.judge import Finding
 from generic.testing.drill.migration.run import SCENARIO
 from generic.testing.drill.settings import Settings
 from generic.testing.drill.trouble import CALM, TROUBLES, Trouble
-from generic.testing.rehearsal import Shared, TakesOver, Together
+from generic.testing.rehearsal import CombinedRehearsal
 
 __all__ = ["Held", "Round", "rounds"]
 
@@ -60,15 +60,14 @@ class Held:
         return [self.problem, *told] if self.problem else told
 
 
-def rounds(rehearsal: Together) -> list[Round]:
+def rounds(rehearsal: CombinedRehearsal) -> list[Round]:
     """Each scenario with each trouble; a take-over and a migration if the rehearsal supports them.
 
     A migration needs a shared outside.
     """
     found = [Round(scenario, trouble) for scenario in rehearsal.scenarios for trouble in TROUBLES]
-    if any(isinstance(part, TakesOver) for part in rehearsal.parts):
+    if rehearsal.takes_over:
         found.append(Round(takeover.SCENARIO, CALM))
-    shared = all(isinstance(part, Shared) for part in rehearsal.parts)
-    if shared and not rehearsal.never_migrates:
+    if rehearsal.is_shared and not rehearsal.never_migrates:
         found.append(Round(SCENARIO, CALM))
     return found

@@ -1,7 +1,8 @@
 """`--break RULE`: ways to break each invariant, so that its check is seen to fail.
 
 Wrappers around the client or an actuator, put in by the drill alone; the product has no branch
-for any of them. Each says what a buggy extension or framework would do.
+for any of them. Each says what a buggy extension or framework would do. In a migration `--break
+each` has all of them in one drill: the first shoot suffers from the first, and so on.
 """
 
 from __future__ import annotations
@@ -10,17 +11,28 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
 from actuator.codec import decode, encode
-from actuator.interface import Actuator, Client, ExternalResource, Resource, WrappedActuator
+from actuator.errors import ActuatorError
+from actuator.interface import (
+    Actuator,
+    Client,
+    ExternalResource,
+    Resource,
+    Result,
+    WrappedActuator,
+)
 from actuator.meta import Object, Raw
+from generic.kube.delegating import DelegatingClient
 
-__all__ = ["BREAKS", "FINALIZERS", "Break", "RewritingClient", "make_twin"]
+__all__ = ["BREAKS", "EACH", "MIGRATION_BREAKS", "Break"]
 
-FINALIZERS = "/metadata/finalizers"
+EACH = "each"
+_FINALIZERS = "/metadata/finalizers"
+T = TypeVar("T")
 
 
 @attrs.frozen(kw_only=True)
@@ -28,7 +40,7 @@ class Break:
     """What is wrapped; `text` says what is wrong then."""
 
     text: str
-    client: Callable[[Client], Any] = lambda client: client
+    client: Callable[[Client], Client] = lambda client: client
     actuator: Callable[[Actuator[Any]], Actuator[Any]] = lambda actuator: actuator
     forgets_a_record: bool = False
 
@@ -61,11 +73,11 @@ class _MakesTwo(WrappedActuator):
     def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
         """See Actuator."""
         result = self.inner.reconcile(ctx, obj, cluster)
-        make_twin(self.inner, ctx, obj, cluster)
+        _make_twin(self.inner, ctx, obj, cluster)
         return result
 
 
-def make_twin(inner: Actuator[Any], ctx: Any, obj: Any, cluster: Any) -> None:
+def _make_twin(inner: Actuator[Any], ctx: Any, obj: Any, cluster: Any) -> None:
     """Makes everything of an object a second time, as if it belonged to another shoot."""
     raw = {k: v for k, v in encode(obj).items() if k != "status"}
     twin: Any = decode(type(obj), raw)
@@ -106,15 +118,12 @@ class _OneAtATime(WrappedActuator):
         return result
 
 
-class RewritingClient:
+class _RewritingClient(DelegatingClient):
     """A client that sends other patches than it was asked to; None: none, but says it did."""
 
     def __init__(self, inner: Client, rewrite: Callable[[Raw], Raw | None]) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._rewrite = rewrite
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
 
     def patch(
         self, resource: Resource, name: str, namespace: str, patch: Any, *, subresource: str = ""
@@ -130,8 +139,8 @@ class RewritingClient:
 
 def _wiping_finalizers(op: Raw) -> Raw | None:
     """Takes everybody's finalizer off together with ours, as Go's library does on migrate."""
-    if op["op"] == "replace" and op["path"] == FINALIZERS:
-        return {"op": "remove", "path": FINALIZERS}
+    if op["op"] == "replace" and op["path"] == _FINALIZERS:
+        return {"op": "remove", "path": _FINALIZERS}
     return op
 
 
@@ -146,14 +155,122 @@ BREAKS: dict[str, Break] = {
     "I1": Break(text="what is left outside is not recorded", actuator=_Silent),
     "I2": Break(
         text="foreign finalizers are wiped",
-        client=partial(RewritingClient, rewrite=_wiping_finalizers),
+        client=partial(_RewritingClient, rewrite=_wiping_finalizers),
     ),
     "I3": Break(text="objects go without an outcome", actuator=_TakesOwnFinalizer),
     "I4": Break(text="everything is made twice", actuator=_MakesTwo),
     "I5": Break(
         text="errors are not written into the status",
-        client=partial(RewritingClient, rewrite=_hiding_errors),
+        client=partial(_RewritingClient, rewrite=_hiding_errors),
     ),
     "I6": Break(text="one bad object blocks the others", actuator=_OneAtATime),
     "report": Break(text="the report leaves out a record", forgets_a_record=True),
+}
+
+
+class _NeverRestores(WrappedActuator):
+    """Does not know how to go on from somebody else's state."""
+
+    def restore(self, ctx: Any, obj: Any, cluster: Any, /) -> Result | None:
+        """See Actuator."""
+        raise ActuatorError("cannot restore")
+
+
+class _MakesTwoOnRestore(WrappedActuator):
+    """Makes everything anew in the destination."""
+
+    def restore(self, ctx: Any, obj: Any, cluster: Any, /) -> Result | None:
+        """See Actuator."""
+        result = self.inner.restore(ctx, obj, cluster)
+        _make_twin(self.inner, ctx, obj, cluster)
+        return result
+
+
+class _DeletesOnMigrate(WrappedActuator):
+    """Takes migration for a deletion."""
+
+    def migrate(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
+        """See Actuator."""
+        self.inner.migrate(ctx, obj, cluster)
+        self.inner.delete(ctx, obj, cluster)
+
+
+class _ForgetsState(WrappedActuator):
+    """Restores as if nothing were known."""
+
+    def restore(self, ctx: Any, obj: Any, cluster: Any, /) -> Result | None:
+        """See Actuator."""
+        obj.status.state = None
+        return self.inner.restore(ctx, obj, cluster)
+
+
+class _DeletesNothing(WrappedActuator):
+    """Says that everything is gone."""
+
+    def delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
+        """See Actuator."""
+
+
+def _keeping_finalizers(op: Raw) -> Raw | None:
+    """Never lets go of an object."""
+    return None if op["op"] in ("replace", "remove") and op["path"] == _FINALIZERS else op
+
+
+class _EachItsOwn(WrappedActuator):
+    """Has another bug for each shoot."""
+
+    def __init__(self, inner: Actuator[Any]) -> None:
+        super().__init__(inner)
+        self._buggy = [one.actuator(inner) for one in _SINGLE.values()]
+
+    def _around(
+        self, operation: str, work: Callable[..., T], ctx: Any, obj: Any, cluster: Any
+    ) -> T:
+        result: T = getattr(self._of(obj), operation)(ctx, obj, cluster)
+        return result
+
+    def _of(self, obj: Any) -> Actuator[Any]:
+        number = _number(obj.metadata.namespace)
+        return self.inner if number is None else self._buggy[number]
+
+
+class _EachItsOwnClient(DelegatingClient):
+    """A client that is another one for the objects of each shoot."""
+
+    def __init__(self, inner: Client) -> None:
+        super().__init__(inner)
+        self._clients = [one.client(inner) for one in _SINGLE.values()]
+
+    def patch(
+        self, resource: Resource, name: str, namespace: str, patch: Any, *, subresource: str = ""
+    ) -> Raw:
+        """See Client."""
+        number = _number(namespace)
+        client = self._inner if number is None else self._clients[number]
+        return client.patch(resource, name, namespace, patch, subresource=subresource)
+
+
+def _number(namespace: str) -> int | None:
+    """Which of the breaks a shoot suffers from; None for what belongs to no shoot."""
+    last = namespace.rpartition("--s")[2]
+    return (int(last) - 1) % len(_SINGLE) if last.isdecimal() else None
+
+
+_SINGLE: dict[str, Break] = {
+    "M1": Break(text="no extension can restore", actuator=_NeverRestores),
+    "M2": Break(text="restore makes everything anew", actuator=_MakesTwoOnRestore),
+    "M3": Break(text="the source deletes what it hands over", actuator=_DeletesOnMigrate),
+    "M4": Break(text="state gets lost", actuator=_ForgetsState),
+    "M5": Break(
+        text="finalizers stay on", client=partial(_RewritingClient, rewrite=_keeping_finalizers)
+    ),
+    "M6": Break(text="deletion deletes nothing", actuator=_DeletesNothing),
+}
+MIGRATION_BREAKS: dict[str, Break] = {
+    **_SINGLE,
+    EACH: Break(
+        text="one shoot after the other, each in another way",
+        actuator=_EachItsOwn,
+        client=_EachItsOwnClient,
+    ),
 }

@@ -26,7 +26,7 @@ from generic.reconciler.reporter import DeletionEnded
 from generic.testing.drill.names import Names
 from generic.testing.drill.world import World, manager_for, outside
 from generic.testing.garden import NAMESPACES, Garden
-from generic.testing.rehearsal import ShootsOnly, Together
+from generic.testing.rehearsal import CombinedRehearsal
 from generic.testing.seed import CRDS
 
 __all__ = ["foreign_world"]
@@ -37,7 +37,7 @@ _PROBE_SECONDS = 3.0
 
 @contextmanager
 def foreign_world(
-    rehearsal: Together, kubeconfig: Path, context: str | None, say: Callable[[str], None]
+    rehearsal: CombinedRehearsal, kubeconfig: Path, context: str | None, say: Callable[[str], None]
 ) -> Iterator[World]:
     """A world with a manager that is about to start. Raises ActuatorError or ApiError."""
     _refuse_who_needs_company(rehearsal)
@@ -60,7 +60,7 @@ def foreign_world(
                 _clean_up(world)
 
 
-def _refuse_who_needs_company(rehearsal: Together) -> None:
+def _refuse_who_needs_company(rehearsal: CombinedRehearsal) -> None:
     """Raises ActuatorError where a drill would have to play controllers that each shoot has.
 
     On its own cluster it plays them; on others' nobody serves the drill's shoots.
@@ -68,7 +68,7 @@ def _refuse_who_needs_company(rehearsal: Together) -> None:
     missing = []
     if any(crd["metadata"]["name"] == str(MACHINES) for crd in rehearsal.crds()):
         missing.append("machine-controller-manager")
-    if any(isinstance(part, ShootsOnly) for part in rehearsal.parts):
+    if any(part.shoots_only for part in rehearsal.parts):
         missing.append("resource manager")
     if missing:
         raise ActuatorError(
@@ -77,7 +77,7 @@ def _refuse_who_needs_company(rehearsal: Together) -> None:
         )
 
 
-def _check_kinds(world: World, rehearsal: Together) -> None:
+def _check_kinds(world: World, rehearsal: CombinedRehearsal) -> None:
     """Raises ActuatorError where the seed lacks a CRD: a drill installs none on others' seeds."""
     wanted = [f"{kind.plural}.{kind.group}" for kind in [Cluster.KIND, Orphan.KIND, *world.kinds]]
     wanted += [crd["metadata"]["name"] for crd in rehearsal.crds()]
@@ -91,7 +91,7 @@ def _check_kinds(world: World, rehearsal: Together) -> None:
             ) from None
 
 
-def _refuse_where_others_react(world: World, rehearsal: Together) -> None:
+def _refuse_where_others_react(world: World, rehearsal: CombinedRehearsal) -> None:
     """Raises ActuatorError where somebody touches an object of our type."""
     shoot = world.names.shoot("probe", rehearsal.region)
     garden = Garden(world.admin)

@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from actuator.errors import ActuatorError
 from actuator.meta import Raw
-from generic.testing.drill.crowd import for_each
 from generic.testing.drill.evidence import Bystander
-from generic.testing.drill.owners import Owners
 from generic.testing.drill.run import Run
+from generic.testing.drill.seeds import other_owners
 from generic.testing.garden import Flow, Shoot, ShootState
-from generic.testing.looking import looking
+from generic.testing.polling import parallel
 
 __all__ = ["PATHS", "STEPS", "PathRun"]
 
@@ -58,9 +57,8 @@ class PathRun(Run):
         self.start_manager()
         neighbour = self._world.names.shoot("neighbour", self._rehearsal.region)
         namespaces = [shoot.technical_id for shoot in (*self._shoots, neighbour)]
-        owners = Owners(self._world.admin, self._world.actuators, namespaces)
         states: dict[str, ShootState] = {}
-        with looking(owners.look, "owners"):
+        with other_owners(self._world.admin, self._world.actuators, namespaces):
             self._take("create", [neighbour], states)
             for step in self.evidence.path.partition(": ")[2].split():
                 self._take(step, self._shoots, states)
@@ -77,9 +75,9 @@ class PathRun(Run):
             case "mend":
                 self._rehearsal.mend_outside()
             case "fail":
-                for_each(shoots, lambda shoot: self._garden.sync(shoot, "", "Failed"))
+                parallel(shoots, lambda shoot: self._garden.sync(shoot, "", "Failed"))
             case _:
-                for_each(shoots, lambda shoot: self._try(step, shoot, states))
+                parallel(shoots, lambda shoot: self._try(step, shoot, states))
         if step == "create":
             self.evidence.outside_before = list(self._rehearsal.left_outside())
 

@@ -10,22 +10,21 @@ from actuator.interface import resource_of
 from actuator.meta import Kind, Raw, format_time
 from generic.kube.clock import SystemClock
 from generic.testing.drill import bystanders
-from generic.testing.drill.crowd import for_each
 from generic.testing.drill.evidence import Evidence, Life
 from generic.testing.drill.foreign import foreign_world
+from generic.testing.drill.inventory import clear, leftovers, plan, spoiled
 from generic.testing.drill.observe import (
     Observer,
     read_outcomes,
     read_records,
     read_strips,
 )
-from generic.testing.drill.plan import plan, spoiled
 from generic.testing.drill.settings import Settings, Watcher
-from generic.testing.drill.stock import clear, leftovers
 from generic.testing.drill.world import World, embedded_world
 from generic.testing.garden import Garden, Shoot
 from generic.testing.garden.order import AFTERWARDS, DELETION, FORCED, in_stages
-from generic.testing.rehearsal import Together
+from generic.testing.polling import parallel
+from generic.testing.rehearsal import CombinedRehearsal
 
 __all__ = ["Run", "drill"]
 
@@ -35,7 +34,7 @@ _LAST_WORD = 5.0
 
 
 def drill(
-    settings: Settings, rehearsal: Together, watcher: Watcher, of: type[Run] | None = None
+    settings: Settings, rehearsal: CombinedRehearsal, watcher: Watcher, of: type[Run] | None = None
 ) -> Evidence:
     """Rehearses a force deletion and returns what was seen. Cleans up whatever happens.
 
@@ -61,7 +60,7 @@ class Run:
     """The steps of one drill, and what they share."""
 
     def __init__(
-        self, settings: Settings, rehearsal: Together, watcher: Watcher, world: World
+        self, settings: Settings, rehearsal: CombinedRehearsal, watcher: Watcher, world: World
     ) -> None:
         self._settings = settings
         self._rehearsal = rehearsal
@@ -115,10 +114,10 @@ class Run:
         """Shoots that work, each with somebody else's things inside, and one that never will."""
         self._watcher.say(f"Creating {len(self._shoots)} shoots, and one that cannot work")
         plans = {shoot.technical_id: self._plan(shoot) for shoot in self._shoots}
-        for_each([*self._shoots, self._bad], self._garden.create_namespace)
+        parallel([*self._shoots, self._bad], self._garden.create_namespace)
         spoil = self._rehearsal.spoil
         self._deploy(spoiled(self._plan(self._bad), self._world.kinds, spoil), bad=True)
-        for_each(
+        parallel(
             self._shoots, lambda s: bystanders.place(self._world.admin, s.technical_id, s.labels)
         )
         for step in range(max(map(len, plans.values()))):
@@ -126,7 +125,7 @@ class Run:
             def deploy(shoot: Shoot, step: int = step) -> None:
                 self._deploy(plans[shoot.technical_id][step])
 
-            for_each(self._shoots, deploy)
+            parallel(self._shoots, deploy)
             self._wait("ready", self._lives(), lambda life: life.ready is not None)
         self.evidence.outside_before = list(self._rehearsal.left_outside())
 
@@ -139,7 +138,7 @@ class Run:
         self._watcher.say(self.evidence.scenario_text)
         self._rehearsal.break_outside(self.cause)
         self._world.trouble.begin()
-        for_each([*self._shoots, self._bad], self._garden.mark_deleted)
+        parallel([*self._shoots, self._bad], self._garden.mark_deleted)
         for stage in in_stages(DELETION, self._world.kinds):
             names = ", ".join(kind.name for kind in stage)
             self._watcher.say(f"Deleting the shoots: their {names} objects first")
@@ -172,7 +171,7 @@ class Run:
         everything = list(self._observer.lives.values())
         before, *at_once = [self._of_stage(stage, everything) for stage in FORCED]
         self._force(before)
-        for_each([*self._shoots, self._bad], self._garden.force)
+        parallel([*self._shoots, self._bad], self._garden.force)
         forced = [life for stage in at_once for life in stage]
         self._force(forced)
         for shoot in self._shoots:
@@ -246,7 +245,7 @@ class Run:
             life.deleted = life.deleted or life.forced or self._observer.now()
             self._garden.delete(self._kinds[life.kind], life.namespace, life.name, force=force)
 
-        for_each(lives, delete)
+        parallel(lives, delete)
 
     def _force(self, lives: Sequence[Life]) -> None:
         """Those that are left go, and do not need the outside for it."""

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import attrs
 
 from actuator.cluster import Cluster
-from actuator.interface import object_class
+from actuator.errors import ApiError, NotFound
+from actuator.interface import Actuator, Client, SeedObjects, object_class
 from generic.kube.client import HttpClient, connect
+from generic.kube.finalizers import Stale, patch_tested, take_off
 from generic.library.machines import MACHINES
 from generic.library.managedresources import MANAGED_RESOURCES
 from generic.manager.manager import Manager
 from generic.manager.rbac import grant
 from generic.reconciler.orphans import Orphan
-from generic.testing.drill.machines import MachineControllers
 from generic.testing.envtest import Environment
-from generic.testing.looking import looking
-from generic.testing.rehearsal import Together
+from generic.testing.machinecontroller import MachineControllers
+from generic.testing.polling import polling
+from generic.testing.rehearsal import CombinedRehearsal
 from generic.testing.resourcemanager import ResourceManager
 from generic.testing.seed import install_crds, install_kinds
 
-__all__ = ["EmbeddedSeed", "embedded_seed"]
+__all__ = ["EmbeddedSeed", "embedded_seed", "other_owners"]
 
 
 @attrs.frozen
@@ -40,11 +43,13 @@ class EmbeddedSeed:
 
 
 @contextmanager
-def embedded_seed(rehearsal: Together, say: Callable[[str], None]) -> Iterator[EmbeddedSeed]:
+def embedded_seed(
+    rehearsal: CombinedRehearsal, say: Callable[[str], None]
+) -> Iterator[EmbeddedSeed]:
     """A running seed with all kinds.
 
-    Where there are ManagedResources, or machine objects, somebody serves them; whom the
-    rehearsal plays beside its actuators is at work too.
+    Where there are ManagedResources, or machine objects, simulated controllers serve them; those
+    of the rehearsal are at work too.
     """
     with ExitStack() as stack:
         environment = stack.enter_context(Environment(progress=say))
@@ -53,10 +58,46 @@ def embedded_seed(rehearsal: Together, say: Callable[[str], None]) -> Iterator[E
         crds = rehearsal.crds()
         install_crds(admin, crds)
         served = {crd["metadata"]["name"] for crd in crds}
+        polls = list(rehearsal.other_controllers(admin))
         if str(MANAGED_RESOURCES) in served:
-            stack.enter_context(looking(ResourceManager(admin).look, "resource-manager"))
+            polls.append(ResourceManager(admin).poll)
         if str(MACHINES) in served:
-            stack.enter_context(looking(MachineControllers(admin).look, "machine-controllers"))
-        for look in rehearsal.neighbours(admin):
-            stack.enter_context(looking(look, "neighbour"))
+            polls.append(MachineControllers(admin).poll)
+        for poll in polls:
+            stack.enter_context(polling(poll, "other-controller"))
         yield EmbeddedSeed(environment, admin)
+
+
+def other_owners(
+    client: Client, actuators: Sequence[Actuator[Any]], namespaces: Sequence[str]
+) -> AbstractContextManager[None]:
+    """While open, plays the controllers whose finalizers are on an extension's seed objects.
+
+    They release at once the objects that are being deleted: only finalizers that an actuator
+    declares in `seed_objects`, only objects in these namespaces. Machine objects have a simulated
+    controller of their own. `client` needs all rights.
+    """
+    groups = [
+        group
+        for actuator in actuators
+        for group in actuator.seed_objects
+        if group.finalizers and group.namespaced and group.resource.group != MACHINES.group
+    ]
+
+    def poll() -> None:
+        for group in groups:
+            with suppress(ApiError):  # the next group may do better
+                _release_deleted(client, group, frozenset(namespaces))
+
+    return polling(poll, "owners")
+
+
+def _release_deleted(client: Client, group: SeedObjects, namespaces: frozenset[str]) -> None:
+    for obj in client.list(group.resource, label_selector=group.label_selector):
+        meta = obj["metadata"]
+        held = set(group.finalizers) & set(meta.get("finalizers") or [])
+        deleting = meta.get("deletionTimestamp") is not None
+        if held and deleting and meta.get("namespace") in namespaces:
+            patch = take_off(held, meta["uid"], meta["finalizers"])
+            with suppress(NotFound, Stale):
+                patch_tested(client, group.resource, meta["name"], meta["namespace"], patch)

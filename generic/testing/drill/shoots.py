@@ -1,7 +1,7 @@
 """Shoots that nobody runs: what is in them, what goes wrong with them, and who brings it there.
 
-For rehearsals of extensions that have nothing outside but the shoots. `ShootManager` plays the
-resource managers of all shoots of a seed; what they would bring into a shoot is noted in `Shoots`,
+`ShootRehearsal` is for extensions that have nothing outside but the shoots. `ShootManager` plays
+the resource managers of all shoots of a seed; what they would bring into a shoot is in `Shoots`,
 which several seeds share, since a shoot that moves keeps what it has. Nothing here is an API
 server: what an object says is not looked at.
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import attrs
 
@@ -17,12 +19,13 @@ from actuator.cluster import Cluster
 from actuator.codec import decode
 from actuator.errors import Forbidden, Unavailable
 from actuator.interface import Client, ExternalResource
-from actuator.meta import Raw
+from actuator.meta import Object, Raw
 from generic.kube.clusters import CLUSTERS
 from generic.library.managedresources import ManagedResource, is_healthy
+from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 from generic.testing.resourcemanager import ResourceManager
 
-__all__ = ["ShootManager", "Shoots", "Thing"]
+__all__ = ["ShootManager", "ShootRehearsal", "Shoots", "Thing", "extension_object"]
 
 
 @attrs.frozen
@@ -93,7 +96,7 @@ class Shoots:
 
 
 class ShootManager(ResourceManager):
-    """The resource managers of all shoots of one seed, look by look (`generic.testing.looking`).
+    """The resource managers of all shoots of one seed, one round of work at each `poll`.
 
     A shoot whose force deletion is confirmed counts as taken down: gardenlet does that, whatever
     is in it, and nobody gets to it any more.
@@ -102,15 +105,15 @@ class ShootManager(ResourceManager):
     def __init__(self, client: Client, shoots: Shoots) -> None:
         super().__init__(client, class_="")
         self._shoots = shoots
-        self._looking = threading.Lock()
+        self._one_round = threading.Lock()
 
-    def look(self) -> None:
-        """One look at all Clusters, then at all ManagedResources. Raises ApiError."""
-        with self._looking:
+    def poll(self) -> None:
+        """One round of work on all Clusters, then on all ManagedResources. Raises ApiError."""
+        with self._one_round:
             for raw in self._client.list(CLUSTERS):
                 if decode(Cluster, raw).needs_force_deletion:
                     self._shoots.destroy(raw["metadata"]["name"])
-            super().look()
+            super().poll()
 
     def _serve(self, mr: Raw) -> None:
         """What is there stays: nobody else is in the shoots who could change it."""
@@ -125,6 +128,72 @@ class ShootManager(ResourceManager):
     def _take(self, mr: Raw, ref: Raw) -> bool:
         self._shoots.take(_shoot(mr), _thing(ref["kind"], ref["name"], ref.get("namespace")))
         return True
+
+
+class ShootRehearsal(Rehearsal):
+    """A rehearsal of an extension that has nothing outside but the shoots.
+
+    Derive from it, and say what the extension's title, CRDs (ManagedResource has to be one of
+    them), actuators and manifests are. What breaks is the shoots: their API servers, or deletions
+    in them. What is left outside is what is in them.
+    """
+
+    region = "eu-1"
+    scenarios = {
+        "everything-fails": "No API server of a shoot answers any more.",
+        "deletion-denied": "A webhook in each shoot denies deletions.",
+    }
+    shoots_only = True
+
+    def __init__(self) -> None:
+        self._shoots = Shoots()
+        self._polls: list[Callable[[], None]] = []
+
+    def start(self, directory: Path) -> None:
+        """Nothing runs but in the seeds."""
+
+    def stop(self) -> None:
+        """Safe to call twice, and without start."""
+
+    def share(self) -> Mapping[str, str]:
+        """Managers reach the shoots through their seed alone."""
+        return {}
+
+    def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
+        """The resource managers of the seed's shoots."""
+        self._polls.append(ShootManager(seed, self._shoots).poll)
+        return self._polls[-1:]
+
+    def break_outside(self, scenario: str) -> None:
+        """Brings the scenario about. Raises KeyError for a name not in `scenarios`."""
+        breaks = {
+            "everything-fails": self._shoots.take_away,
+            "deletion-denied": self._shoots.protect,
+        }
+        breaks[scenario]()
+
+    def mend_outside(self) -> None:
+        """Everything works again; what exists stays."""
+        self._shoots.mend()
+
+    def left_outside(self) -> Sequence[ExternalResource]:
+        """What is in the shoots, once what was asked for until now has been done there.
+
+        Raises ApiError where a seed cannot be read.
+        """
+        for poll in self._polls:
+            poll()
+        return self._shoots.contents()
+
+
+def extension_object(cls: type[Object], shoot: RehearsedShoot, name: str, spec: Raw) -> Raw:
+    """The manifest of an extension object for a rehearsed shoot."""
+    return {
+        "apiVersion": cls.KIND.api_version,
+        "kind": cls.KIND.name,
+        "metadata": {"name": name, "namespace": shoot.technical_id, "labels": shoot.labels},
+        "spec": {"type": shoot.type, **spec},
+    }
 
 
 def _shoot(mr: Raw) -> str:

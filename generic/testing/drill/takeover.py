@@ -15,11 +15,11 @@ from actuator.interface import Client, Resource
 from actuator.meta import Raw
 from generic.kube.patches import add, remove
 from generic.library.managedresources import GARBAGE_COLLECTABLE, GO_LIBRARY, MANAGED_RESOURCES
-from generic.testing.drill.crowd import for_each
 from generic.testing.drill.evidence import Bystander
 from generic.testing.drill.run import Run
 from generic.testing.drill.world import manager_for
 from generic.testing.garden import Flow, Shoot
+from generic.testing.polling import parallel
 
 __all__ = ["SCENARIO", "TakeOver"]
 
@@ -71,7 +71,7 @@ class TakeOver(Run):
             none = Bystander(name="ManagedResources of the Go library", problem=problem)
             self.evidence.bystanders.append(none)
         self.start_manager()
-        for_each(self._shoots, self._reconcile)
+        parallel(self._shoots, self._reconcile)
         kept = {managed["metadata"]["uid"] for managed in self._managed()}
         for meta in (managed["metadata"] for managed in before):
             lost = None if meta["uid"] in kept else "deleted or replaced by the take-over"

@@ -23,7 +23,7 @@ from generic.testing.drill.patient import PatientClient
 from generic.testing.drill.seeds import embedded_seed
 from generic.testing.drill.settings import Settings
 from generic.testing.drill.trouble import Troublemaker, between, faulty
-from generic.testing.rehearsal import Together
+from generic.testing.rehearsal import CombinedRehearsal
 
 __all__ = ["World", "embedded_world", "kinds_of", "manager_for", "outside"]
 
@@ -53,7 +53,7 @@ def kinds_of(actuators: Sequence[Actuator[Any]]) -> list[Kind]:
 
 
 @contextmanager
-def outside(rehearsal: Together, say: Callable[[str], None]) -> Iterator[None]:
+def outside(rehearsal: CombinedRehearsal, say: Callable[[str], None]) -> Iterator[None]:
     """The outside of a rehearsal, running."""
     with tempfile.TemporaryDirectory(prefix="drill-") as directory:
         try:
@@ -66,7 +66,7 @@ def outside(rehearsal: Together, say: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def embedded_world(
-    rehearsal: Together, settings: Settings, say: Callable[[str], None]
+    rehearsal: CombinedRehearsal, settings: Settings, say: Callable[[str], None]
 ) -> Iterator[World]:
     """A world with a manager that is about to start. Raises ActuatorError or ApiError."""
     names, broken, trouble = Names(), settings.broken, settings.trouble

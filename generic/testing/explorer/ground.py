@@ -23,7 +23,7 @@ from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import embedded_seed
 from generic.testing.drill.world import kinds_of, manager_for, outside
 from generic.testing.garden import Garden
-from generic.testing.rehearsal import Together
+from generic.testing.rehearsal import CombinedRehearsal
 
 __all__ = ["Ground", "open_ground"]
 
@@ -34,7 +34,7 @@ _SYNC_SECONDS = 60.0
 class Ground:
     """Where everything is tried. `patience`: seconds that an operation may take, killed or not."""
 
-    rehearsal: Together
+    rehearsal: CombinedRehearsal
     garden: Garden
     actuators: Sequence[Actuator[Any]]
     kubeconfig: Path
@@ -88,7 +88,7 @@ class Ground:
 
 @contextmanager
 def open_ground(
-    rehearsal: Together, folder: Path, patience: float, say: Callable[[str], None]
+    rehearsal: CombinedRehearsal, folder: Path, patience: float, say: Callable[[str], None]
 ) -> Iterator[Ground]:
     """Seed and outside, running; managers under the generated Role, never as administrator.
 

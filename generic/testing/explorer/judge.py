@@ -1,4 +1,4 @@
-"""The judge: what has to hold where a process died, and in the end; pure.
+"""The judge: what has to hold where a process died, and in the end, and what came of it; pure.
 
 Of a kill only two moments are looked at: right after it, and after another process had its time.
 """
@@ -14,9 +14,19 @@ from actuator.interface import ExternalResource
 from actuator.meta import Raw
 from generic.reconciler.operation import Operation
 from generic.testing.drill.judge import covers
+from generic.testing.drill.kills.calls import Point
 from generic.testing.garden import error_of, not_migrated_because, not_ready_because
 
-__all__ = ["Case", "Sight", "judge_death", "judge_end", "unfinished_because", "without"]
+__all__ = [
+    "Case",
+    "Failure",
+    "Sight",
+    "Tally",
+    "judge_death",
+    "judge_end",
+    "unfinished_because",
+    "without",
+]
 
 _STAYS = frozenset({Operation.MIGRATE, Operation.RESTORE})
 """Operations that make nothing outside, and remove nothing."""
@@ -46,6 +56,43 @@ class Sight:
     outside: Sequence[ExternalResource]
     records: Sequence[ExternalResource] = ()
     """What was put on record as left outside."""
+
+
+@attrs.frozen(kw_only=True)
+class Failure:
+    """What did not hold after a kill; without any kill where `at` is empty."""
+
+    at: str
+    problems: Sequence[str]
+
+
+@attrs.frozen(kw_only=True)
+class Tally:
+    """One operation of one kind: its points, and how many kills it survived.
+
+    `missed` counts kills whose point was not reached: calls that depend on time, of which there
+    are not always equally many.
+    """
+
+    kind: str
+    operation: Operation
+    points: Sequence[Point] = ()
+    tried: int = 0
+    missed: int = 0
+    failures: Sequence[Failure] = ()
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.operation.value}"
+
+    @property
+    def survived(self) -> int:
+        """The kills after which everything held."""
+        return self.tried - sum(bool(failure.at) for failure in self.failures)
+
+    @property
+    def holds(self) -> bool:
+        """Whether something was tried, and all of it survived."""
+        return self.tried > 0 and not self.failures
 
 
 def unfinished_because(operation: Operation, finalizer: str, obj: Raw) -> str | None:

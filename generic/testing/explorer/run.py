@@ -16,16 +16,23 @@ from actuator.interface import ExternalResource
 from actuator.meta import Kind
 from generic.reconciler.operation import Operation
 from generic.testing.drill.bystanders import WITNESS
+from generic.testing.drill.kills.calls import Kill, Side, points_of, read_lines
+from generic.testing.drill.kills.child import Order, Task
+from generic.testing.drill.kills.processes import End, Workers, workers
 from generic.testing.drill.observe import read_records
 from generic.testing.drill.settings import Watcher
-from generic.testing.explorer.child import Order, Task
-from generic.testing.explorer.counting import read_calls
 from generic.testing.explorer.ground import Ground, open_ground
-from generic.testing.explorer.judge import Case, Sight, judge_death, judge_end, without
-from generic.testing.explorer.lanes import End, Lanes, lanes
-from generic.testing.explorer.points import Failure, Kill, Side, Tally, points_of
+from generic.testing.explorer.judge import (
+    Case,
+    Failure,
+    Sight,
+    Tally,
+    judge_death,
+    judge_end,
+    without,
+)
 from generic.testing.explorer.trials import Stage, Trial, operations_of
-from generic.testing.rehearsal import Together
+from generic.testing.rehearsal import CombinedRehearsal
 
 __all__ = ["Wanted", "explore"]
 
@@ -63,7 +70,7 @@ class Wanted:
         return found
 
 
-def explore(wanted: Wanted, rehearsal: Together, watcher: Watcher) -> Iterator[Tally]:
+def explore(wanted: Wanted, rehearsal: CombinedRehearsal, watcher: Watcher) -> Iterator[Tally]:
     """Each operation of each kind, as soon as it is explored.
 
     Raises ActuatorError or ApiError where that could not be done at all.
@@ -73,7 +80,7 @@ def explore(wanted: Wanted, rehearsal: Together, watcher: Watcher) -> Iterator[T
         open_ground(rehearsal, Path(directory), wanted.patience, watcher.say) as ground,
     ):
         task = Task(kubeconfig=str(ground.kubeconfig), rehearsals=rehearsal.references)
-        with lanes(task, ground.folder, _AT_ONCE) as free:
+        with workers(task, ground.folder, _AT_ONCE) as free:
             for kind, operation in wanted.of(ground.kinds):
                 ground.renew()
                 stage = Stage(ground, kind, operation)
@@ -97,7 +104,7 @@ class _Death:
 class _Exploration:
     """One operation of one kind."""
 
-    def __init__(self, ground: Ground, stage: Stage, free: Lanes, watcher: Watcher) -> None:
+    def __init__(self, ground: Ground, stage: Stage, free: Workers, watcher: Watcher) -> None:
         self._ground = ground
         self._stage = stage
         self._free = free
@@ -115,7 +122,7 @@ class _Exploration:
 
     def _explored(self) -> Tally:
         [counted] = self._tried([None])
-        points = points_of(read_calls(self._calls(counted.trial)))
+        points = points_of(read_lines(self._calls(counted.trial)))
         tally = attrs.evolve(self._tally, points=points)
         if counted.problems:  # broken without any kill
             return attrs.evolve(tally, failures=[counted.failure])

@@ -18,16 +18,15 @@ from actuator.meta import ForceSource, Kind, Raw
 from generic.kube.finalizers import patch_tested, take_off
 from generic.reconciler.operation import Operation
 from generic.testing.drill.bystanders import WITNESS
-from generic.testing.drill.crowd import for_each
 from generic.testing.drill.names import Names
-from generic.testing.drill.owners import Owners
+from generic.testing.drill.seeds import other_owners
 from generic.testing.explorer.ground import Ground
 from generic.testing.explorer.judge import unfinished_because
 from generic.testing.garden import Flow, Shoot
 from generic.testing.garden.cleanup import OWN
 from generic.testing.garden.order import CREATION, in_stages
 from generic.testing.garden.state import collect, put_back
-from generic.testing.looking import looking
+from generic.testing.polling import parallel
 
 __all__ = ["Stage", "Trial", "operations_of"]
 
@@ -72,14 +71,14 @@ class Stage:
         trials = [self._new_trial() for _ in range(count)]
         types = [trial.names.type for trial in trials]
         with self.owners(trials), self._ground.serving(types):
-            for_each(trials, self._create_needed)
+            parallel(trials, self._create_needed)
             self._look_outside(trials, lambda trial, found: setattr(trial, "others", found))
             if self.operation is not Operation.RECONCILE:
-                for_each(trials, self._create)
+                parallel(trials, self._create)
             self._look_outside(trials, lambda trial, found: setattr(trial, "before", found))
             if self.operation is Operation.RESTORE:
-                for_each(trials, self._move)
-        for_each(trials, self._ask)
+                parallel(trials, self._move)
+        parallel(trials, self._ask)
         return trials
 
     def owners(self, trials: Sequence[Trial]) -> AbstractContextManager[object]:
@@ -87,8 +86,7 @@ class Stage:
         if self.operation is Operation.FORCE_DELETE:
             return nullcontext()
         namespaces = [trial.shoot.technical_id for trial in trials]
-        owners = Owners(self._garden.client, self._ground.actuators, namespaces)
-        return looking(owners.look, "owners")
+        return other_owners(self._garden.client, self._ground.actuators, namespaces)
 
     def objects(self, trial: Trial) -> list[Raw]:
         """What is tried in it, as it is now."""

@@ -17,10 +17,9 @@ from generic.controller import logs
 from generic.kube.printable import echo
 from generic.testing.drill import judge as force_deletion
 from generic.testing.drill.all import Held, Round, rounds
-from generic.testing.drill.breaks import BREAKS
+from generic.testing.drill.breaks import BREAKS, EACH, MIGRATION_BREAKS
 from generic.testing.drill.judge import Finding, rules_of
 from generic.testing.drill.migration import rules as migration
-from generic.testing.drill.migration.breaks import EACH, MIGRATION_BREAKS
 from generic.testing.drill.migration.run import SCENARIO, migrate
 from generic.testing.drill.paths import PATHS, PathRun
 from generic.testing.drill.report import check_report, write_html, write_json
@@ -30,7 +29,7 @@ from generic.testing.drill.settings import Settings
 from generic.testing.drill.takeover import SCENARIO as TAKE_OVER
 from generic.testing.drill.takeover import TakeOver
 from generic.testing.envtest import EnvtestError
-from generic.testing.rehearsal import Together
+from generic.testing.rehearsal import CombinedRehearsal
 from generic.tools.cli.load import load
 from generic.tools.cli.rounds import show_rounds
 from generic.tools.cli.terminal import Terminal, show, show_findings
@@ -140,7 +139,7 @@ def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> bo
     return not any(one.broken for one in held)
 
 
-def _hold_one(one: Round, settings: Settings, rehearsal: Together, output: Path) -> Held:
+def _hold_one(one: Round, settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> Held:
     """What cannot be held does not keep the others."""
     began = time.monotonic()
     patience = _patience(one.scenario, None)
@@ -154,7 +153,7 @@ def _hold_one(one: Round, settings: Settings, rehearsal: Together, output: Path)
     return Held(round=one, findings=findings, problem=problem, seconds=time.monotonic() - began)
 
 
-def _hold(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:
+def _hold(settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> list[Finding]:
     return (_migrate if settings.scenario == SCENARIO else _drill)(settings, rehearsal, output)
 
 
@@ -168,7 +167,7 @@ def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
         )
 
 
-def _drill(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:
+def _drill(settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> list[Finding]:
     from generic.testing.drill.page import page  # needs jinja2, which nothing else does
 
     with Terminal() as terminal:
@@ -183,7 +182,7 @@ def _drill(settings: Settings, rehearsal: Together, output: Path) -> list[Findin
     return findings
 
 
-def _migrate(settings: Settings, rehearsal: Together, output: Path) -> list[Finding]:
+def _migrate(settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> list[Finding]:
     from generic.testing.drill.migration.page import page, verdict
 
     with Terminal() as terminal:
@@ -212,7 +211,7 @@ def _configure_logs(level: logs.Level | None) -> None:
         logs.configure(level, "text")
 
 
-def together(references: Sequence[str]) -> Together:
+def together(references: Sequence[str]) -> CombinedRehearsal:
     """The rehearsals of these classes, as one. Raises ConfigurationError for anything else."""
     found = [(reference, load(reference)) for reference in references or _DEFAULT]
     for reference, cls in found:
@@ -220,7 +219,7 @@ def together(references: Sequence[str]) -> Together:
             raise ConfigurationError(
                 f"{reference} is not a rehearsal; write MODULE:CLASS, like {_DEFAULT[0]}"
             )
-    return Together([cls() for _, cls in found])
+    return CombinedRehearsal([cls() for _, cls in found])
 
 
 def _write_json(

@@ -14,7 +14,7 @@ import click
 from generic.kube.printable import echo
 from generic.reconciler.operation import Operation
 from generic.testing.drill.settings import Watcher
-from generic.testing.explorer.points import Failure, Tally
+from generic.testing.explorer.judge import Failure, Tally
 from generic.testing.explorer.run import Wanted
 from generic.testing.explorer.run import explore as explore_each
 from generic.tools.cli.drill import together

@@ -5,8 +5,10 @@ from __future__ import annotations
 import attrs
 
 from actuator.interface import ExternalResource
+from generic.testing.drill.kills.calls import ActuatorCall
+from generic.testing.drill.kills.processes import Death
 
-__all__ = ["Arrival", "Call", "Kill", "MigrationEvidence", "Move"]
+__all__ = ["Arrival", "MigrationEvidence", "Move"]
 
 
 @attrs.define(kw_only=True)
@@ -21,29 +23,6 @@ class Move:
     gone: float | None = None
     problem: str = ""
     """What gardenlet waited for in vain."""
-
-
-@attrs.frozen(kw_only=True)
-class Call:
-    """A manager called an actuator; noted by its process before anything else happened."""
-
-    seed: str
-    operation: str
-    kind: str
-    shoot: str
-    name: str
-    at: float
-    state: str = ""
-    """Digest of status.state as the actuator got it; "" where there was none."""
-
-
-@attrs.frozen(kw_only=True)
-class Kill:
-    """SIGKILL for a seed's manager."""
-
-    seed: str
-    phase: str
-    at: float
 
 
 @attrs.frozen(kw_only=True)
@@ -71,8 +50,8 @@ class MigrationEvidence:
     dice: int = 0
     """The number that decided when to kill; the same number kills alike."""
     moves: list[Move] = attrs.field(factory=list)
-    calls: list[Call] = attrs.field(factory=list)
-    kills: list[Kill] = attrs.field(factory=list)
+    calls: list[ActuatorCall] = attrs.field(factory=list)
+    kills: list[Death] = attrs.field(factory=list)
     arrivals: list[Arrival] = attrs.field(factory=list)
     staying: list[str] = attrs.field(factory=list)
     """Kinds that do not move."""

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from actuator.interface import ExternalResource
 from generic.testing.drill.judge import Finding
-from generic.testing.drill.migration.evidence import Call, MigrationEvidence
+from generic.testing.drill.kills.calls import ActuatorCall
+from generic.testing.drill.migration.evidence import MigrationEvidence
 
 __all__ = ["DESTINATION", "PHASES", "RULES", "SOURCE", "judge"]
 
@@ -86,7 +87,7 @@ def _say(thing: tuple[str, str], count: int) -> str:
     return text if count == 1 else f"{text} ({count} times)"
 
 
-def _text(call: Call) -> str:
+def _text(call: ActuatorCall) -> str:
     return f"{call.operation} of {call.kind} {call.shoot}/{call.name}"
 
 

@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from actuator.errors import ActuatorError
 from actuator.meta import Raw, format_time
 from generic.kube.clock import SystemClock
-from generic.testing.drill.crowd import for_each
+from generic.testing.drill.kills.calls import read_calls
 from generic.testing.drill.migration.evidence import MigrationEvidence, Move
-from generic.testing.drill.migration.recorder import read_calls
 from generic.testing.drill.migration.rules import PHASES
 from generic.testing.drill.migration.sides import Sides, arrivals, open_sides
 from generic.testing.drill.names import Names
 from generic.testing.drill.settings import Settings, Watcher
 from generic.testing.garden import Shoot, ShootState
 from generic.testing.garden.order import HANDED_ON, STAYS
-from generic.testing.rehearsal import Together
+from generic.testing.polling import parallel
+from generic.testing.rehearsal import CombinedRehearsal
 
 __all__ = ["SCENARIO", "SCENARIO_TEXT", "migrate"]
 
@@ -27,7 +27,9 @@ SCENARIO = "migration"
 SCENARIO_TEXT = "Shoots move to another seed, and the managers of both are killed meanwhile."
 
 
-def migrate(settings: Settings, rehearsal: Together, watcher: Watcher) -> MigrationEvidence:
+def migrate(
+    settings: Settings, rehearsal: CombinedRehearsal, watcher: Watcher
+) -> MigrationEvidence:
     """Moves shoots from one embedded seed to another and returns what was seen.
 
     Raises ActuatorError or ApiError where the drill could not be held at all: also where the
@@ -50,7 +52,7 @@ class _Run:
     def __init__(
         self,
         settings: Settings,
-        rehearsal: Together,
+        rehearsal: CombinedRehearsal,
         watcher: Watcher,
         names: Names,
         shoots: Sequence[Shoot],
@@ -137,7 +139,7 @@ class _Run:
         evidence = self._evidence
         evidence.outside_after = list(self._rehearsal.left_outside())
         evidence.calls = read_calls(self._sides.calls, self._sides.began)
-        evidence.kills = self._sides.kills
+        evidence.kills = self._sides.deaths
         for shoot in self._shoots:
             evidence.left_in_destination += self._sides.destination.left(shoot)
         evidence.seconds = time.monotonic() - self._sides.began
@@ -167,4 +169,4 @@ class _Run:
             self._watcher.count(what, len(done), len(self._shoots))
 
         self._watcher.count(what, 0, len(self._shoots))
-        for_each(going, try_it)
+        parallel(going, try_it)

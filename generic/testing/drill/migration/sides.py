@@ -15,20 +15,18 @@ from actuator.errors import NotFound
 from actuator.interface import Client
 from actuator.meta import Kind, Raw
 from generic.manager.options import Options
-from generic.testing.drill.migration.child import Task
-from generic.testing.drill.migration.evidence import Arrival, Call, Kill
-from generic.testing.drill.migration.recorder import digest
+from generic.testing.drill.kills.calls import ActuatorCall, digest
+from generic.testing.drill.kills.child import Order, Task
+from generic.testing.drill.kills.processes import Death, Victim
+from generic.testing.drill.migration.evidence import Arrival
 from generic.testing.drill.migration.rules import DESTINATION, SOURCE
-from generic.testing.drill.migration.victim import Victim
 from generic.testing.drill.names import Names
-from generic.testing.drill.owners import Owners
-from generic.testing.drill.seeds import embedded_seed
+from generic.testing.drill.seeds import embedded_seed, other_owners
 from generic.testing.drill.settings import Settings
 from generic.testing.drill.world import kinds_of, manager_for, outside
 from generic.testing.garden import Flow, Garden, Shoot, ShootState, resource_of_manifest
 from generic.testing.garden.order import STAYS
-from generic.testing.looking import looking
-from generic.testing.rehearsal import Together
+from generic.testing.rehearsal import CombinedRehearsal
 
 __all__ = ["Side", "Sides", "arrivals", "open_sides"]
 
@@ -71,10 +69,10 @@ class Sides:
         return self.source.kinds
 
     @property
-    def kills(self) -> list[Kill]:
+    def deaths(self) -> list[Death]:
         """All so far, in order."""
-        kills = [*self.source.victim.kills, *self.destination.victim.kills]
-        return sorted(kills, key=lambda kill: kill.at)
+        deaths = [*self.source.victim.deaths, *self.destination.victim.deaths]
+        return sorted(deaths, key=lambda death: death.at)
 
     def now(self) -> float:
         """Seconds since the drill began."""
@@ -93,7 +91,7 @@ class Sides:
 @contextmanager
 def open_sides(
     settings: Settings,
-    rehearsal: Together,
+    rehearsal: CombinedRehearsal,
     names: Names,
     shoots: Sequence[Shoot],
     say: Callable[[str], None],
@@ -103,18 +101,15 @@ def open_sides(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="migration-")))
         stack.enter_context(outside(rehearsal, say))
-        task = Task(
-            drill=names.id,
-            seed="",
-            kubeconfig="",
-            calls=str(folder / "calls"),
-            rehearsals=rehearsal.references,
+        order = Order(
+            type=names.type,
             shared=rehearsal.share(),
+            calls=str(folder / "calls"),
             break_rule=settings.break_rule or "",
         )
         source, destination = (
             stack.enter_context(
-                _side(attrs.evolve(task, seed=seed), settings, rehearsal, shoots, began, say)
+                _side(attrs.evolve(order, seed=seed), settings, rehearsal, shoots, began, say)
             )
             for seed in (SOURCE, DESTINATION)
         )
@@ -123,26 +118,24 @@ def open_sides(
 
 @contextmanager
 def _side(
-    task: Task,
+    order: Order,
     settings: Settings,
-    rehearsal: Together,
+    rehearsal: CombinedRehearsal,
     shoots: Sequence[Shoot],
     began: float,
     say: Callable[[str], None],
 ) -> Iterator[Side]:
     """A seed with a manager in a process of its own, under its generated Role."""
-    say(f"Starting the {task.seed}: an embedded cluster, and a manager in a process of its own")
+    say(f"Starting the {order.seed}: an embedded cluster, and a manager in a process of its own")
     actuators = rehearsal.actuators()
     namespaces = [shoot.technical_id for shoot in shoots]
     with ExitStack() as stack:
         seed = stack.enter_context(embedded_seed(rehearsal, say))
-        owners = Owners(seed.admin, actuators, namespaces)
-        stack.enter_context(looking(owners.look, "owners"))
-        manager = manager_for(actuators, [Names(task.drill).type], Options())
-        user = seed.admit(manager, f"drill-{task.drill}")
-        log = Path(task.calls).with_name(f"{task.seed}.log")
-        task = attrs.evolve(task, kubeconfig=str(user))
-        victim = Victim(task, log, lambda: time.monotonic() - began)
+        stack.enter_context(other_owners(seed.admin, actuators, namespaces))
+        user = seed.admit(manager_for(actuators, [order.type], Options()), order.type)
+        task = Task(kubeconfig=str(user), rehearsals=rehearsal.references)
+        log = Path(order.calls).with_name(f"{order.seed}.log")
+        victim = Victim(task, order, log, lambda: time.monotonic() - began)
         stack.callback(victim.close)
         yield Side(
             garden=Garden(seed.admin),
@@ -153,10 +146,10 @@ def _side(
 
 
 def arrivals(
-    client: Client, shoot: Shoot, state: ShootState, calls: Sequence[Call]
+    client: Client, shoot: Shoot, state: ShootState, calls: Sequence[ActuatorCall]
 ) -> Iterator[Arrival]:
     """What the shoot took along, and how the destination and its actuators saw it first."""
-    first: dict[tuple[str, str], Call] = {}
+    first: dict[tuple[str, str], ActuatorCall] = {}
     for call in calls:
         if (call.seed, call.operation, call.shoot) == (DESTINATION, "restore", shoot.technical_id):
             first.setdefault((call.kind, call.name), call)

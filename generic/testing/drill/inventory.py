@@ -1,0 +1,67 @@
+"""What a drill creates for each shoot, in gardenlet's stages, and what is left of it at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from actuator.errors import ActuatorError, ConfigurationError
+from actuator.meta import Kind, Raw
+from generic.testing.drill.world import World
+from generic.testing.garden import Flow, Garden, Shoot
+from generic.testing.garden.order import AFTERWARDS, CREATION, in_stages
+from generic.testing.polling import parallel
+
+__all__ = ["clear", "leftovers", "plan", "spoiled"]
+
+
+def plan(manifests: Sequence[Raw], kinds: Iterable[Kind]) -> list[list[Raw]]:
+    """Secrets and the like first, then the extension objects, stage by stage."""
+    served = list(kinds)
+    names = {kind.name for kind in served}
+    stages = [
+        [manifest for manifest in manifests if manifest["kind"] in {kind.name for kind in stage}]
+        for stage in in_stages(CREATION, served)
+    ]
+    others = [manifest for manifest in manifests if manifest["kind"] not in names]
+    found = [stage for stage in stages if stage]
+    if not found:
+        raise ConfigurationError("a shoot of this rehearsal has no extension object")
+    return [others + found[0], *found[1:]]
+
+
+def spoiled(
+    stages: Sequence[Sequence[Raw]], kinds: Iterable[Kind], spoil: Callable[[Raw], None]
+) -> list[Raw]:
+    """One object that `spoil` made one that no extension can accept, and what it needs."""
+    names = {kind.name for kind in kinds}
+    late = frozenset().union(*AFTERWARDS)
+    everything = [manifest for stage in stages for manifest in stage]
+    bad = next(m for m in everything if m["kind"] in names - late)
+    spoil(bad)
+    return [*(m for m in everything if m["kind"] not in names), bad]
+
+
+def leftovers(world: World, shoots: Sequence[Shoot]) -> Iterator[str]:
+    """Seed objects of the extension that are still there. Raises ApiError."""
+    for actuator in world.actuators:
+        for group in actuator.seed_objects:
+            for shoot in shoots:
+                where = shoot.technical_id if group.namespaced else ""
+                for obj in world.admin.list(
+                    group.resource, where, label_selector=group.label_selector
+                ):
+                    yield f"{group.resource} {where}/{obj['metadata']['name']} is still there"
+
+
+def clear(world: World, shoots: Sequence[Shoot], *, patience: float) -> list[str]:
+    """Gardenlet removes what is left of the shoots; returns what it waited for in vain."""
+    garden, problems = Garden(world.admin), []
+
+    def clear_one(shoot: Shoot) -> None:
+        try:
+            Flow(garden, shoot, world.kinds, patience=patience).clear()
+        except ActuatorError as error:
+            problems.append(str(error))
+
+    parallel(shoots, clear_one)
+    return problems

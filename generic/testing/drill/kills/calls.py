@@ -1,0 +1,239 @@
+"""The calls that a manager makes, recorded before they are made, and the one at which it dies.
+
+Each call is one write to the end of a file, so that lines of several processes do not mix, and
+none is lost when its process is killed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+import attrs
+import cattrs
+
+from actuator.interface import (
+    Actuator,
+    Client,
+    ExternalResource,
+    FieldProblem,
+    Resource,
+    WrappedActuator,
+)
+from generic.testing.garden import SHOOT
+
+__all__ = [
+    "ActuatorCall",
+    "CountingActuator",
+    "CountingClient",
+    "Kill",
+    "Point",
+    "Reaper",
+    "RecordingActuator",
+    "Side",
+    "digest",
+    "points_of",
+    "read_calls",
+    "read_lines",
+]
+
+T = TypeVar("T")
+
+
+class Side(StrEnum):
+    """Of a call: `before` it is made, `after` it took effect and nobody heard the answer."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+@attrs.frozen
+class Point:
+    """The call `text`, made for the `number`-th time in an operation, from 1."""
+
+    text: str
+    number: int
+
+    def __str__(self) -> str:
+        return self.text if self.number == 1 else f"{self.text} (no. {self.number})"
+
+
+@attrs.frozen
+class Kill:
+    """A moment to die at."""
+
+    point: Point
+    side: Side
+
+    def __str__(self) -> str:
+        return f"{self.side.value} {self.point}"
+
+
+def points_of(calls: Iterable[str]) -> list[Point]:
+    """The points of calls, as they followed each other."""
+    seen: Counter[str] = Counter()
+    points = []
+    for text in calls:
+        seen[text] += 1
+        points.append(Point(text, seen[text]))
+    return points
+
+
+class Reaper:
+    """Records each call in a file, and ends this process at `kill`, by SIGKILL."""
+
+    def __init__(self, path: Path, kill: Kill | None) -> None:
+        self._path = path
+        self._kill = kill
+        self._lock = threading.Lock()
+        self._seen: dict[Side, Counter[str]] = {side: Counter() for side in Side}
+
+    def before(self, text: str) -> None:
+        """A call is about to be made."""
+        _append(self._path, text)
+        self._come(Side.BEFORE, text)
+
+    def after(self, text: str) -> None:
+        """A call took effect, or failed; its caller has not heard yet."""
+        self._come(Side.AFTER, text)
+
+    @contextmanager
+    def around(self, text: str) -> Iterator[None]:
+        """A call is made in here."""
+        self.before(text)
+        try:
+            yield
+        finally:
+            self.after(text)
+
+    def _come(self, side: Side, text: str) -> None:
+        with self._lock:
+            self._seen[side][text] += 1
+            here = Kill(Point(text, self._seen[side][text]), side)
+        if here == self._kill:
+            os.kill(os.getpid(), signal.SIGKILL)
+            threading.Event().wait()  # no thread does a step more
+
+
+class CountingClient:
+    """A client whose every request to the API server goes through a Reaper."""
+
+    def __init__(self, inner: Client, reaper: Reaper) -> None:
+        self._inner = inner
+        self._reaper = reaper
+
+    def __getattr__(self, name: str) -> Any:
+        def request(resource: Resource, *args: Any, **kwargs: Any) -> Any:
+            with self._reaper.around(_text(name, resource, args, kwargs)):
+                return getattr(self._inner, name)(resource, *args, **kwargs)
+
+        return request
+
+
+class CountingActuator(WrappedActuator):
+    """An actuator whose every call goes through a Reaper."""
+
+    def __init__(self, inner: Actuator[Any], reaper: Reaper) -> None:
+        super().__init__(inner)
+        self._reaper = reaper
+
+    def _around(
+        self, operation: str, work: Callable[..., T], ctx: Any, obj: Any, cluster: Any
+    ) -> T:
+        with self._reaper.around(f"actuator: {operation}"):
+            return work(ctx, obj, cluster)
+
+    def validate(self, ctx: Any, obj: Any, cluster: Any, /) -> Iterable[FieldProblem]:
+        """See Actuator."""
+        with self._reaper.around("actuator: validate"):
+            return list(self.inner.validate(ctx, obj, cluster))
+
+    def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
+        """See Actuator."""
+        with self._reaper.around("actuator: external_resources"):
+            return list(self.inner.external_resources(obj))
+
+
+@attrs.frozen(kw_only=True)
+class ActuatorCall:
+    """A manager called an actuator; `at` in seconds of the monotonic clock, or since a start."""
+
+    seed: str
+    operation: str
+    kind: str
+    shoot: str
+    name: str
+    at: float
+    state: str = ""
+    """Digest of status.state as the actuator got it; "" where there was none."""
+
+
+class RecordingActuator(WrappedActuator):
+    """Records each operation as an ActuatorCall, then does what the inner one does."""
+
+    def __init__(self, inner: Actuator[Any], seed: str, path: Path) -> None:
+        super().__init__(inner)
+        self._seed = seed
+        self._path = path
+
+    def _around(
+        self, operation: str, work: Callable[..., T], ctx: Any, obj: Any, cluster: Any
+    ) -> T:
+        call = ActuatorCall(
+            seed=self._seed,
+            operation=operation,
+            kind=obj.KIND.name,
+            shoot=obj.metadata.labels.get(SHOOT, ""),
+            name=obj.metadata.name,
+            at=time.monotonic(),
+            state=digest(obj.status.state),
+        )
+        _append(self._path, json.dumps(attrs.asdict(call)))
+        return work(ctx, obj, cluster)
+
+
+def read_lines(path: Path) -> list[str]:
+    """What was recorded, in order."""
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def read_calls(path: Path, began: float) -> list[ActuatorCall]:
+    """The operations that were recorded, in order; `at` in seconds since `began`."""
+    calls = [cattrs.structure(json.loads(line), ActuatorCall) for line in read_lines(path)]
+    return [attrs.evolve(call, at=call.at - began) for call in calls]
+
+
+def digest(value: object) -> str:
+    """A few letters that are the same for the same JSON; "" for nothing."""
+    if value is None:
+        return ""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _append(path: Path, line: str) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(file, f"{line}\n".encode())
+    finally:
+        os.close(file)
+
+
+def _text(verb: str, resource: Resource, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """What is asked for, without names: "API: patch infrastructures /metadata/finalizers"."""
+    subresource = f"/{kwargs['subresource']}" if kwargs.get("subresource") else ""
+    text = f"API: {verb} {resource.plural}{subresource}"
+    patch = args[2] if verb == "patch" and len(args) > 2 else None
+    if subresource or not isinstance(patch, list):
+        return text
+    paths = dict.fromkeys(step["path"] for step in patch if step["op"] != "test")
+    return " ".join([text, *paths])

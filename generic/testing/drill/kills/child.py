@@ -1,0 +1,126 @@
+"""Zygote: a process that has everything loaded and forks a manager for each order it reads.
+
+    python -m generic.testing.drill.kills.child
+
+The task is one line of JSON on standard input, each order another one. Each child answers
+its process ID, and WORKING once its caches are filled; then the zygote answers how it ended, a
+line each. A child ends where it is killed, by SIGALRM when its time is over, or at the line STOP.
+There are no threads before a fork, so that is safe.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import BinaryIO, NoReturn
+
+import attrs
+import cattrs
+
+from actuator.interface import object_class
+from generic.manager.options import Options
+from generic.testing.drill.breaks import MIGRATION_BREAKS, Break
+from generic.testing.drill.kills.calls import (
+    CountingActuator,
+    CountingClient,
+    Kill,
+    Reaper,
+    RecordingActuator,
+)
+from generic.testing.drill.world import manager_for
+from generic.testing.rehearsal import CombinedRehearsal
+
+__all__ = ["STOP", "WORKING", "Order", "Task"]
+
+STOP = b"stop\n"
+WORKING = "working"
+_SYNC_SECONDS = 60.0
+
+
+@attrs.frozen(kw_only=True)
+class Task:
+    """What all children have in common: `rehearsals` as MODULE:CLASS, paths as text."""
+
+    kubeconfig: str
+    rehearsals: list[str]
+
+
+@attrs.frozen(kw_only=True)
+class Order:
+    """One child: a manager for one extension type that records its calls in the file `calls`.
+
+    `shared` leads to the outside. With a `seed` the actuators' operations are recorded as those of
+    that seed; without one all calls are, also those to the API server and to the outside.
+    """
+
+    type: str
+    shared: list[Mapping[str, str]]
+    calls: str
+    seed: str = ""
+    break_rule: str = ""
+    kinds: Sequence[str] = ()
+    """Those that it serves; all where none is named."""
+    seconds: int = 0
+    """After which it ends; 0: never."""
+    kill: Kill | None = None
+
+
+def main() -> None:
+    """Forks until standard input ends."""
+    lines = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - as long as the process lives
+    task = cattrs.structure(json.loads(lines.readline()), Task)
+    parts = [resolve_name(reference) for reference in task.rehearsals]
+    while line := lines.readline():
+        if STOP.endswith(line):
+            continue  # for a child that had ended by itself, or was killed while it read
+        order = cattrs.structure(json.loads(line), Order)
+        pid = os.fork()
+        if pid == 0:
+            _work(task, order, CombinedRehearsal([part() for part in parts]), lines)
+        _, status = os.waitpid(pid, 0)
+        _answer(os.waitstatus_to_exitcode(status))
+
+
+def _work(task: Task, order: Order, rehearsal: CombinedRehearsal, lines: BinaryIO) -> NoReturn:
+    """A manager in a process of its own, until a line comes, or the end of all lines."""
+    _answer(os.getpid())
+    signal.alarm(order.seconds)
+    reaper, calls = Reaper(Path(order.calls), order.kill), Path(order.calls)
+    broken = MIGRATION_BREAKS[order.break_rule] if order.break_rule else Break(text="")
+    rehearsal.attach(order.shared)
+    if not order.seed:
+        rehearsal.observe(reaper.before, reaper.after)
+    actuators = [
+        broken.actuator(RecordingActuator(one, order.seed, calls))
+        if order.seed
+        else CountingActuator(one, reaper)
+        for one in rehearsal.actuators()
+        if not order.kinds or object_class(one).KIND.name in order.kinds
+    ]
+    manager = manager_for(
+        actuators,
+        [order.type],
+        Options(
+            kubeconfig=Path(task.kubeconfig), outcome_events="all" if order.seed else "unusual"
+        ),
+        broken.client if order.seed else lambda client: CountingClient(client, reaper),
+    )
+    manager.start()
+    if not manager.wait_synced(_SYNC_SECONDS):
+        sys.exit(f"not synced within {_SYNC_SECONDS:.0f} s")
+    _answer(WORKING)
+    lines.readline()
+    os._exit(0)
+
+
+def _answer(what: object) -> None:
+    os.write(1, f"{what}\n".encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,226 @@
+"""Processes that run managers: started, killed at random moments, awaited."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from enum import IntEnum
+from pathlib import Path
+from queue import SimpleQueue
+from typing import IO
+
+import attrs
+import cattrs
+
+from actuator.errors import ActuatorError
+from generic.testing.drill.kills.child import STOP, WORKING, Order, Task
+
+__all__ = ["Death", "End", "Victim", "Workers", "workers"]
+
+_POLL = 0.15
+_GRACE = 60.0
+"""Seconds for a process to start and to answer, beyond the time of an order."""
+_END_SECONDS = 5.0
+_KILLS = 3
+_SOONEST, _LATEST = 0.05, 1.5
+"""Seconds between the moment a manager works and its end."""
+
+
+class End(IntEnum):
+    """How the process of an order ended; the value is its exit code."""
+
+    KILLED = -9
+    LATE = -14
+    STOPPED = 0
+
+
+class _Zygote:
+    """The running `child` program. Its standard error is added to the file `log`."""
+
+    def __init__(self, task: Task, log: Path) -> None:
+        self._log = log
+        with log.open("a") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "generic.testing.drill.kills.child"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                bufsize=0,  # a line that is read ahead would be missed by `select`
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        self.send(task)
+
+    def send(self, message: Task | Order | bytes) -> None:
+        """Writes a line. Raises ActuatorError where the process is gone."""
+        if not isinstance(message, bytes):
+            message = f"{json.dumps(cattrs.unstructure(message))}\n".encode()
+        try:
+            self._stdin.write(message)
+        except BrokenPipeError:
+            raise self.error("it is gone") from None
+
+    def answers(self, seconds: float) -> bool:
+        """Whether there is something to read within that time: a line, or the end."""
+        return bool(select.select([self._stdout], [], [], seconds)[0])
+
+    def receive(self) -> str:
+        """The next line; "" at the end of its output."""
+        return self._stdout.readline().decode().strip()
+
+    def close(self) -> None:
+        """Ends its input, and with that a child at work; kills it where it does not end."""
+        for pipe in (self._stdin, self._stdout):
+            with suppress(BrokenPipeError):
+                pipe.close()
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def error(self, what: str) -> ActuatorError:
+        """What went wrong, and the last line of its log."""
+        lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return ActuatorError(": ".join([f"a manager that is to be killed: {what}", *lines[-1:]]))
+
+    @property
+    def _stdin(self) -> IO[bytes]:
+        assert self._process.stdin is not None, "it is a pipe"
+        return self._process.stdin
+
+    @property
+    def _stdout(self) -> IO[bytes]:
+        assert self._process.stdout is not None, "it is a pipe"
+        return self._process.stdout
+
+
+class Workers:
+    """Some zygotes, each used by one thread at a time."""
+
+    def __init__(self, free: SimpleQueue[_Zygote], count: int) -> None:
+        self._free = free
+        self.count = count
+
+    def run(self, order: Order, through: Callable[[], bool]) -> End:
+        """Runs a manager until it dies, or until `through` said twice in a row that all is done.
+
+        Raises ActuatorError where its process ends in another way.
+        """
+        zygote = self._free.get()
+        try:
+            return _run(zygote, order, through)
+        finally:
+            self._free.put(zygote)
+
+
+@contextmanager
+def workers(task: Task, folder: Path, count: int) -> Iterator[Workers]:
+    """So many workers, with logs in `folder`."""
+    free: SimpleQueue[_Zygote] = SimpleQueue()
+    with ExitStack() as stack:
+        for number in range(count):
+            zygote = _Zygote(task, folder / f"worker-{number}.log")
+            free.put(stack.enter_context(closing(zygote)))
+        yield Workers(free, count)
+
+
+def _run(zygote: _Zygote, order: Order, through: Callable[[], bool]) -> End:
+    zygote.send(order)
+    zygote.receive()  # its process ID
+    deadline = time.monotonic() + order.seconds + _GRACE
+    said = 0
+    while True:
+        if zygote.answers(_POLL):
+            answer = zygote.receive()
+            if answer != WORKING:
+                break
+        said = said + 1 if through() else 0
+        if said == 2:  # whatever comes after the last patch, events say, has its turn
+            zygote.send(STOP)
+        if time.monotonic() > deadline:
+            raise zygote.error("it does not answer")
+    try:
+        return End(int(answer))
+    except ValueError:
+        raise zygote.error(f"exit code {answer or 'unknown'}") from None
+
+
+@attrs.frozen(kw_only=True)
+class Death:
+    """SIGKILL for a seed's manager; `at` in seconds since the drill began."""
+
+    seed: str
+    phase: str
+    at: float
+
+
+class Victim:
+    """The manager of one seed; it runs until `close`, and is started again after each kill.
+
+    `now` is the clock of its deaths, `log` gets its standard error. Raises ActuatorError where it
+    does not start.
+    """
+
+    def __init__(self, task: Task, order: Order, log: Path, now: Callable[[], float]) -> None:
+        self.deaths: list[Death] = []
+        self._order = order
+        self._now = now
+        self._zygote = _Zygote(task, log)
+        self._pid = 0
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Ends it."""
+        self._zygote.close()
+
+    @contextmanager
+    def endangered(self, phase: str, dice: random.Random) -> Iterator[None]:
+        """In here it is killed a few times, and started again each time; at the end it works."""
+        done = threading.Event()
+        moments = [dice.uniform(_SOONEST, _LATEST) for _ in range(_KILLS)]
+        failed: list[Exception] = []
+
+        def kill_again_and_again() -> None:
+            try:
+                for number, moment in enumerate(moments):
+                    if done.wait(moment) and number > 0:
+                        return
+                    self._kill(phase)
+            except Exception as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=kill_again_and_again, name="killer", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+        if failed:
+            raise failed[0]
+
+    def _kill(self, phase: str) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+        self._zygote.receive()  # how it ended: nothing of it is left
+        self.deaths.append(Death(seed=self._order.seed, phase=phase, at=self._now()))
+        self._start()
+
+    def _start(self) -> None:
+        self._zygote.send(self._order)
+        pid, said = self._zygote.receive(), self._zygote.receive()
+        if said != WORKING:
+            raise self._zygote.error(f"that of the {self._order.seed} did not start")
+        self._pid = int(pid)
