@@ -15,8 +15,13 @@ PACKAGES = {"actuator", "generic", "extensions"}
 NEEDED = [
     *(f"{package}/py.typed" for package in sorted(PACKAGES)),
     *(
-        f"generic/tools/packaging/image/{name}"
-        for name in ("Dockerfile", "Dockerfile.dockerignore")
+        f"generic/tools/packaging/{name}"
+        for name in (
+            "files/values.yaml",
+            "files/templates/_helpers.tpl",
+            "image/Dockerfile",
+            "image/Dockerfile.dockerignore",
+        )
     ),
     *(
         f"generic/testing/drill/templates/{name}.html"

@@ -25,7 +25,7 @@ from generic.testing.drill.seeds import EmbeddedSeed
 from generic.testing.envtest import Environment
 from generic.testing.faults import FaultProxy, Script, Stage, play, random_script
 from generic.testing.seed import install_kinds
-from generic.tools.packaging.deployment import MALLOC
+from generic.tools.packaging.chart import MALLOC
 from hack.soak.figures import Sampler
 from hack.soak.judge import Seen, outcomes_in, unexplained
 from hack.soak.lives import Crowd, Ending

@@ -31,7 +31,7 @@ from generic.reconciler.orphans import ORPHANS
 from generic.testing.garden import not_ready_because
 from generic.testing.seed import CRDS
 from generic.tools.cli.chart import chart
-from generic.tools.packaging.deployment import MALLOC
+from generic.tools.packaging.chart import MALLOC
 from generic.tools.packaging.registration import (
     Deployment,
     Lifecycle,

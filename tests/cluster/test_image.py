@@ -18,6 +18,7 @@ import pytest
 import yaml
 from dockerfile import Builder, BuildError, Image
 from harness import PATIENCE, eventually
+from landscape import GARDENLET, rendered
 from shootside import Extended, shoot_managers
 
 from actuator.errors import ConfigurationError
@@ -27,8 +28,8 @@ from extensions.networkfilter.actuator import MANAGED_NAME
 from generic.library.charts import find_helm
 from generic.library.charts.helm import helm_module
 from generic.library.programs.golang import find_go
+from generic.tools.cli.chart import chart
 from generic.tools.cli.image import image as image_command
-from generic.tools.packaging import deployment
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65532
@@ -299,8 +300,11 @@ def written(tmp_path) -> str:
     return (tmp_path / "Dockerfile").read_text()
 
 
-def test_the_image_has_the_user_and_the_program_that_the_chart_expects(written):
-    pod = deployment.pod("mine", deployment.container("mine", "run", []))
+def test_the_image_has_the_user_and_the_program_that_the_chart_expects(written, tmp_path):
+    arguments = ["extensions.aws:extension", "--output", str(tmp_path), "--name", "mine"]
+    chart.main(arguments, standalone_mode=False)
+    objects = rendered(tmp_path / "mine", "default", GARDENLET)
+    [pod] = [one["spec"]["template"]["spec"] for one in objects if one["kind"] == "Deployment"]
     security = pod["securityContext"]
     assert f"\nUSER {security['runAsUser']}:{security['runAsGroup']}\n" in written
     program, _ = pod["containers"][0]["command"]

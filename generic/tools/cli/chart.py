@@ -13,7 +13,7 @@ import yaml
 from actuator.errors import ConfigurationError
 from generic.manager.manager import Manager
 from generic.tools.cli.load import populate
-from generic.tools.packaging.chart import OPTIONS, Chart, chart_files
+from generic.tools.packaging.chart import OPTIONS, Chart, chart_files, packed, yaml_text
 from generic.tools.packaging.registration import (
     Deployment,
     Lifecycle,
@@ -23,7 +23,6 @@ from generic.tools.packaging.registration import (
     controller_resources,
     operator_extension,
 )
-from generic.tools.packaging.text import packed, plain_text
 
 __all__ = ["chart", "write"]
 
@@ -143,10 +142,10 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
     registration = {}
     if given["operator"]:
         document = operator_extension(chosen, resources, deployment)
-        registration["extension.yaml"] = plain_text(document)
+        registration["extension.yaml"] = yaml_text(document)
     elif resources:
         registered = controller_registration(chosen, resources, deployment)
-        registration["controllerregistration.yaml"] = plain_text(*registered)
+        registration["controllerregistration.yaml"] = yaml_text(*registered)
     else:
         click.echo("no Gardener kind is served: there is a chart, and no registration", err=True)
     written = {f"{chosen}/{file}": text for file, text in files.items()}

@@ -1,39 +1,62 @@
-"""The Helm chart that installs an extension: its files, as text, made from a Manager.
+"""The Helm chart that installs an extension: its files, as text, made for a Manager.
 
-Pure; writing them is the command's business, the Deployment that of `deployment`, what happens
-before an installation is removed that of `hook`. Manifests are
-data, with Go templates only where an installation must be able to differ; all of those values
-stand in values.yaml. What gardenlet and gardener-operator inject (`.gardener`) is used where it
-is there, and never needed. Nothing in a chart is secret.
+Pure; writing them is the command's business. Most files are templates in the folder `files`, where
+an installation may differ by values.yaml; `@NAME@` and the like are filled in here. Roles and
+CustomResourceDefinitions are generated. What gardenlet and gardener-operator inject (`.gardener`)
+is used where it is there, and never needed. Nothing in a chart is secret.
 
-Sources: Gardener documentation, "Network Policies In Seeds" and "High Availability of Deployed
-Components"; Kubernetes documentation, "Specifying a Disruption Budget".
+Sources: Gardener documentation, "Network Policies In Seeds", "High Availability of Deployed
+Components" and "Heartbeat Controller"; Kubernetes documentation, "Pod Security Standards"
+(restricted), "Configure Liveness, Readiness and Startup Probes" and "Specifying a Disruption
+Budget".
 """
 
 from __future__ import annotations
 
+import base64
+import gzip
+import io
+import json
 import re
-from collections.abc import Iterator
+import tarfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import attrs
+import yaml
 
+from actuator import Actuator
 from actuator.errors import ConfigurationError
-from actuator.meta import Raw
+from actuator.interface import innermost
+from actuator.meta import GROUP, ClusterNeed, Object, Raw
+from generic.kube.crds import crd
+from generic.library.healthchecks import SHOOT_ACCESS
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import manifests
-from generic.tools.packaging import deployment, hook
-from generic.tools.packaging.definitions import DEFAULT, definition_templates
-from generic.tools.packaging.text import switched, yaml_text
+from generic.reconciler.orphans import Orphan
 
-__all__ = ["OPTIONS", "Chart", "chart_files"]
+__all__ = ["MALLOC", "OPTIONS", "Chart", "chart_files", "packed", "yaml_text"]
 
+MALLOC = {
+    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_MMAP_THRESHOLD_": "65536",
+    "MALLOC_TRIM_THRESHOLD_": "65536",
+}
+"""Environment that makes glibc return freed memory to the kernel (glibc manual, "Memory Allocation
+Tunables"). By default each thread has an arena, and blocks up to 32 MiB fragment the heap."""
+
+_FILES = Path(__file__).with_name("files")
+_GRACE = 10
+"""Seconds for a pod to end after its own shutdown timeout."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 _NUMBER = "(0|[1-9][0-9]*)"
 _VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 _NAMESPACE = "{{ .Release.Namespace }}"
-_SCRAPE = "networking.resources.gardener.cloud/from-all-seed-scrape-targets-allowed-ports"
+_TO = "networking.gardener.cloud/to-"
+_TO_SHOOTS = "networking.resources.gardener.cloud/to-all-shoots-kube-apiserver-tcp-443"
+_KEPT = {"resources.gardener.cloud/keep-object": "true", "helm.sh/resource-policy": "keep"}
 OPTIONS = Options(
     leader_election=True,
     leader_election_namespace=_NAMESPACE,
@@ -79,82 +102,38 @@ def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
 
     `manager` has `OPTIONS`.
     """
-    pods = deployment.spec(chart.name, chart.extension, chart.types, manager.options)
-    images = {"images_overwrite.yaml": deployment.IMAGES}
-    single = {
-        "deployment": _manifest(chart, "apps/v1", "Deployment", spec=pods),
-        "service": _service(chart),
-        "serviceaccount": _manifest(chart, "v1", "ServiceAccount"),
-        "poddisruptionbudget": _disruption_budget(chart),
-        "configmap": _manifest(chart, "v1", "ConfigMap", data=images),
+    given = _placeholders(manager, chart)
+    filled = {
+        path.relative_to(_FILES).as_posix(): _fill(path.read_text(encoding="utf-8"), given)
+        for path in sorted(_FILES.rglob("*.*"))
     }
-    files = {f"templates/{name}.yaml": yaml_text(manifest) for name, manifest in single.items()}
-    return {
-        "Chart.yaml": yaml_text(_about(chart)),
-        "values.yaml": yaml_text(_values(chart, manager)),
-        **files,
-        **dict(definition_templates(manager)),
-        **dict(_roles(manager, chart)),
-        "templates/drain.yaml": switched("drain.enabled", yaml_text(_drain(chart))),
-    }
+    return {**filled, **dict(_definitions(manager)), **dict(_roles(manager, chart))}
 
 
-def _roles(manager: Manager, chart: Chart) -> Iterator[tuple[str, str]]:
-    """One template for each Role and binding.
-
-    Gardener keeps one object of a kind and name per template, whatever their namespaces are
-    (`pkg/chartrenderer`, `AsSecretData`).
-    """
-    # One chart may be installed twice in a cluster, and what has no namespace must not collide.
-    need = (manager, f"{chart.name}-{_NAMESPACE}", chart.name, _NAMESPACE)
-    both = zip(manifests(*need), manifests(*need, watch_all=False), strict=True)
-    for number, (more, less) in enumerate(both):
-        text = switched("ignoreOperationAnnotation", yaml_text(more), yaml_text(less))
-        yield f"templates/rbac-{number}.yaml", text
-
-
-def _about(chart: Chart) -> Raw:
-    return {
-        "apiVersion": "v2",
-        "name": chart.name,
-        "description": f"The Gardener extension {chart.name}",
-        "type": "application",
-        "version": chart.version,
-        "appVersion": chart.version,
-    }
-
-
-def _values(chart: Chart, manager: Manager) -> Raw:
-    """What an installation can change, with its defaults."""
+def _placeholders(manager: Manager, chart: Chart) -> dict[str, str]:
     repository, tag = _split_image(chart.image)
-    image = {"repository": repository, "tag": tag or chart.version, "pullPolicy": "IfNotPresent"}
-    return {
-        "replicas": 1,
-        "image": image,
-        "resources": {
-            "requests": {"cpu": "50m", "memory": "128Mi"},
-            "limits": {"memory": "1Gi"},
-        },
-        "priorityClassName": "gardener-system-900",
-        "logLevel": "info",
-        "logFormat": "json",
-        "metricsPort": 8080,
-        "healthPort": 8081,
-        "maxConcurrentReconciles": 5,
-        "ignoreOperationAnnotation": False,
-        "controllers": [],
-        "extensionClasses": list(chart.extension_classes),
-        "runtimeCluster": {
-            "controllers": deployment.runtime_controllers(manager),
-            "extensionClasses": ["garden"],
-        },
-        "crds": DEFAULT,
-        "heartbeat": {"renewIntervalSeconds": 30},
-        "drain": hook.VALUES,
-        "networkLabels": deployment.networks(manager),
-        "env": [],
-        "imageVectorOverwrite": {"images": []},
+    arguments = [chart.extension, *(f"--type={type}" for type in chart.types)]
+    lists = {
+        "REPOSITORY": repository,
+        "TAG": tag or chart.version,
+        "CLASSES": chart.extension_classes,
+        "RUNTIME_CONTROLLERS": _runtime_controllers(manager),
+        "NETWORK_LABELS": _networks(manager),
     }
+    return {
+        "NAME": chart.name,
+        "VERSION": chart.version,
+        "GRACE": str(int(manager.options.shutdown_timeout) + _GRACE),
+        "MALLOC": " ".join(f'"{name}" "{value}"' for name, value in MALLOC.items()),
+        "ARGUMENTS": f"\n{' ' * 8}".join(f"- {json.dumps(one)}" for one in arguments),
+        **{name: json.dumps(value) for name, value in lists.items()},
+    }
+
+
+def _fill(text: str, given: Mapping[str, str]) -> str:
+    for name, value in given.items():
+        text = text.replace(f"@{name}@", value)
+    return text
 
 
 def _split_image(image: str) -> tuple[str, str]:
@@ -167,44 +146,89 @@ def _split_image(image: str) -> tuple[str, str]:
     return f"{host}{slash}{name}", tag
 
 
-def _manifest(
-    chart: Chart, api_version: str, kind: str, *, annotations: Raw | None = None, **parts: Any
-) -> Raw:
-    metadata: Raw = {
-        "name": chart.name,
-        "namespace": _NAMESPACE,
-        "labels": {**deployment.labels(chart.name), deployment.HIGH_AVAILABILITY: "controller"},
+def _runtime_controllers(manager: Manager) -> list[str]:
+    """The controllers that can run in a garden runtime cluster, where there are no Clusters."""
+    served = [name for name, kind in manager.kinds if kind.cluster is not ClusterNeed.REQUIRED]
+    return [*served, *(one.name for one in manager.runnables)]
+
+
+def _networks(manager: Manager) -> dict[str, str]:
+    """Labels that let the pods reach what this extension needs beside DNS and its API server.
+
+    Networks outside the cluster, if an actuator declares external resources; the API servers of
+    shoots, if a health check declares SHOOT_ACCESS.
+    """
+    classes = [type(innermost(one.actuator)) for one in manager.registrations]
+    outside = any(cls.external_resources is not Actuator.external_resources for cls in classes)
+    shoots = any(SHOOT_ACCESS in one.checks.permissions for one in manager.health_checks)
+    needs = {
+        f"{_TO}public-networks": outside,
+        f"{_TO}private-networks": outside,
+        _TO_SHOOTS: shoots,
     }
-    if annotations:
-        metadata["annotations"] = annotations
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **parts}
+    return {label: "allowed" for label, needed in needs.items() if needed}
 
 
-def _service(chart: Chart) -> Raw:
-    """Where the seed's Prometheus scrapes; its annotation opens the network policies for that."""
-    port = {"name": "metrics", "port": "{{ .Values.metricsPort }}", "protocol": "TCP"}
-    ports = '[{"protocol":"TCP","port":{{ .Values.metricsPort }}}]'
-    return _manifest(
-        chart,
-        "v1",
-        "Service",
-        annotations={_SCRAPE: ports},
-        spec={"type": "ClusterIP", "selector": deployment.labels(chart.name), "ports": [port]},
-    )
+def _definitions(manager: Manager) -> Iterator[tuple[str, str]]:
+    """CustomResourceDefinitions: Orphan's, and those of the author's own kinds.
+
+    Gardener brings its own kinds. gardenlet and gardener-operator render `templates/` only, and
+    without a cluster (Gardener, `pkg/chartrenderer`). Every definition is kept when the chart is
+    removed, because its objects would be deleted with it; gardener-resource-manager reads one
+    annotation, Helm the other.
+
+    All extensions share the definition of Orphan, and Helm refuses an object that another release
+    owns. So a template looks up the owner, as the value `crds` says. Under Gardener `lookup` finds
+    nothing, and the definition is always part of the ManagedResource.
+    """
+    classes: list[type[Object]] = [Orphan]
+    classes += (one.cls for one in manager.registrations)
+    classes += (one.checks.cls for one in manager.health_checks)
+    for cls in dict.fromkeys(one for one in classes if one.KIND.group != GROUP):
+        manifest = crd(cls)
+        manifest["metadata"]["annotations"] = _KEPT
+        name = manifest["metadata"]["name"]
+        condition = f'include "actuator.installsDefinition" (dict "root" $ "name" "{name}")'
+        literal = yaml_text(manifest).replace("{{", '{{ "{{" }}')  # Helm finds no template in it
+        yield f"templates/crd-{name}.yaml", f"{{{{- if {condition} }}}}\n{literal}{{{{- end }}}}\n"
 
 
-def _drain(chart: Chart) -> Raw:
-    """What keeps an installation from being removed under objects that need it."""
-    spec = hook.spec(chart.name, chart.extension, chart.types)
-    job = _manifest(chart, "batch/v1", "Job", annotations=hook.ANNOTATIONS, spec=spec)
-    job["metadata"]["name"] = hook.name(chart.name)
-    return job
+def _roles(manager: Manager, chart: Chart) -> Iterator[tuple[str, str]]:
+    """One template for each Role and binding.
+
+    Gardener keeps one object of a kind and name per template, whatever their namespaces are
+    (`pkg/chartrenderer`, `AsSecretData`).
+    """
+    # One chart may be installed twice in a cluster, and what has no namespace must not collide.
+    need = (manager, f"{chart.name}-{_NAMESPACE}", chart.name, _NAMESPACE)
+    both = zip(manifests(*need), manifests(*need, watch_all=False), strict=True)
+    for number, (more, less) in enumerate(both):
+        text, otherwise = yaml_text(more), yaml_text(less)
+        if text != otherwise:
+            condition = "{{- if .Values.ignoreOperationAnnotation }}"
+            text = f"{condition}\n{text}{{{{- else }}}}\n{otherwise}{{{{- end }}}}\n"
+        yield f"templates/rbac-{number}.yaml", text
 
 
-def _disruption_budget(chart: Chart) -> Raw:
-    spec = {
-        "maxUnavailable": 1,
-        "selector": {"matchLabels": deployment.labels(chart.name)},
-        "unhealthyPodEvictionPolicy": "AlwaysAllow",
-    }
-    return _manifest(chart, "policy/v1", "PodDisruptionBudget", spec=spec)
+class _Dumper(yaml.SafeDumper):
+    """Writes what occurs twice twice, and not as an alias."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def yaml_text(*documents: Raw) -> str:
+    """The documents as YAML."""
+    return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=10_000)
+
+
+def packed(folder: str, files: Mapping[str, str]) -> str:
+    """A chart as a ControllerDeployment carries it: tar, gzip, base64; the same every time."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for path, text in files.items():
+            content = text.encode()
+            entry = tarfile.TarInfo(f"{folder}/{path}")
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    return base64.b64encode(gzip.compress(archive.getvalue(), mtime=0)).decode("ascii")
