@@ -13,6 +13,7 @@ from actuator.interface import ExternalResource
 from actuator.meta import Condition, ForceSource, Kind, LastError, LastOperation, format_time
 from actuator.v1alpha1 import BackupEntry, Bastion, Extension, Infrastructure
 from generic.kube.headers import Request, header
+from generic.tools.cli.explain_page import page, table
 from generic.tools.cli.screen import Screen
 from generic.tools.explain.blockers import blockers
 from generic.tools.explain.decision import decide
@@ -34,7 +35,6 @@ from generic.tools.explain.facts import (
 )
 from generic.tools.explain.forcing import forcing
 from generic.tools.explain.owners import as_found, held
-from generic.tools.explain.page import page, table
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 OWN = Kind(name="Tenant", plural="tenants", finalizer="t", force_from=ForceSource.OBJECT)

@@ -23,8 +23,7 @@ from generic.testing.drill.page import page
 from generic.testing.drill.report import check_report, read_json, write_html, write_json
 from generic.testing.drill.timeline import rows, summed_up
 from generic.testing.drill.trouble import CALM
-from generic.tools.cli.rounds import show_rounds
-from generic.tools.cli.terminal import Terminal, show
+from generic.tools.cli.terminal import Terminal, show, show_rounds
 
 MARK = "&#9654;"
 

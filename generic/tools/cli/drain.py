@@ -19,7 +19,6 @@ from generic.kube.printable import echo
 from generic.manager.flags import FLAGS
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.tools.ages import since
 from generic.tools.cli.load import populate
 from generic.tools.drain import Survey, check_nobody_leads, release, survey, wait
 from generic.tools.drain.rows import Row, State, rows_of_held, rows_of_released
@@ -130,32 +129,22 @@ def _print_json(rows: Sequence[Row], missing: Sequence[str]) -> None:
 
 
 def _print_table(rows: Sequence[Row], missing: Sequence[str]) -> None:
-    from rich.table import Table
-
-    from generic.tools.cli.screen import Screen
+    from generic.tools.cli.screen import Screen, new_table, since
 
     if missing:
         echo(f"not installed here: {', '.join(missing)}", err=True)
     if not rows:
         echo("nothing carries a finalizer of this extension")
         return
-    table = Table()
-    for column in ("namespace", "kind", "name", "state", "age", "last error", "note"):
-        table.add_column(column, overflow="fold")
+    now = SystemClock().now()
+    table = new_table("namespace", "kind", "name", "state", "age", "last error", "note")
     for row in rows:
-        cells = (row.namespace, row.kind, row.name, _state(row), _since(row.created_at))
+        state: str = row.state
+        if row.state is State.DELETING and row.deleted_at:
+            state = f"{row.state} for {since(row.deleted_at, now)}"
+        cells = (row.namespace, row.kind, row.name, state, since(row.created_at, now))
         table.add_row(*cells, row.last_error[:_SHOWN], row.note)
     Screen(width=None if sys.stdout.isatty() else _WIDTH).print(table)
-
-
-def _state(row: Row) -> str:
-    if row.state is State.DELETING and row.deleted_at:
-        return f"{row.state} for {_since(row.deleted_at)}"
-    return row.state
-
-
-def _since(timestamp: str) -> str:
-    return since(timestamp, SystemClock().now())
 
 
 def _way_out(held: Sequence[Row], disowned: bool) -> str:

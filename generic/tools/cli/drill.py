@@ -12,7 +12,7 @@ import attrs
 import click
 from attrs import AttrsInstance
 
-from actuator.errors import ActuatorError, ApiError, ConfigurationError
+from actuator.errors import ActuatorError, ApiError
 from generic.controller import logs
 from generic.kube.printable import echo
 from generic.testing.drill import judge as force_deletion
@@ -30,14 +30,11 @@ from generic.testing.drill.takeover import SCENARIO as TAKE_OVER
 from generic.testing.drill.takeover import TakeOver
 from generic.testing.envtest import EnvtestError
 from generic.testing.rehearsal import CombinedRehearsal
-from generic.tools.cli.load import load
-from generic.tools.cli.rounds import show_rounds
-from generic.tools.cli.terminal import Terminal, show, show_findings
+from generic.tools.cli.load import load_rehearsals
 
-__all__ = ["drill", "together"]
+__all__ = ["drill"]
 
 _SCENARIO = "credentials-revoked"
-_DEFAULT = ("extensions.aws.rehearsal:AwsRehearsal",)
 
 
 @click.command()
@@ -88,7 +85,7 @@ def drill(
     """
     if everything and (scenario or path or break_rule or kubeconfig or dice):
         raise click.UsageError("--all has its own scenarios and faults, on embedded clusters only")
-    rehearsal = together(rehearsals)
+    rehearsal = load_rehearsals(rehearsals)
     first = next(iter(rehearsal.scenarios), "")
     scenario = scenario or (_SCENARIO if _SCENARIO in rehearsal.scenarios else first)
     known = [*rehearsal.scenarios, *([] if path else [TAKE_OVER, SCENARIO])]
@@ -130,11 +127,13 @@ def drill(
 
 def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> bool:
     """Round after round, each with a rehearsal of its own; whether all held."""
-    found = rounds(together(references))
+    from generic.tools.cli.terminal import show_rounds
+
+    found = rounds(load_rehearsals(references))
     held = []
     for number, one in enumerate(found, 1):
         echo(f"\n{number} of {len(found)}: {one.scenario}, {one.injected}", lines=True)
-        held.append(_hold_one(one, settings, together(references), output / one.folder))
+        held.append(_hold_one(one, settings, load_rehearsals(references), output / one.folder))
     show_rounds(held, output)
     return not any(one.broken for one in held)
 
@@ -169,6 +168,7 @@ def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
 
 def _drill(settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> list[Finding]:
     from generic.testing.drill.page import page  # needs jinja2, which nothing else does
+    from generic.tools.cli.terminal import Terminal, show
 
     with Terminal() as terminal:
         course = TakeOver if settings.scenario == TAKE_OVER else PathRun if settings.path else Run
@@ -184,6 +184,7 @@ def _drill(settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> li
 
 def _migrate(settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> list[Finding]:
     from generic.testing.drill.migration.page import page, verdict
+    from generic.tools.cli.terminal import Terminal, show_findings
 
     with Terminal() as terminal:
         evidence = migrate(settings, rehearsal, terminal)
@@ -209,17 +210,6 @@ def _configure_logs(level: logs.Level | None) -> None:
         logging.getLogger().addHandler(logging.NullHandler())
     else:
         logs.configure(level, "text")
-
-
-def together(references: Sequence[str]) -> CombinedRehearsal:
-    """The rehearsals of these classes, as one. Raises ConfigurationError for anything else."""
-    found = [(reference, load(reference)) for reference in references or _DEFAULT]
-    for reference, cls in found:
-        if not (isinstance(cls, type) and hasattr(cls, "break_outside")):
-            raise ConfigurationError(
-                f"{reference} is not a rehearsal; write MODULE:CLASS, like {_DEFAULT[0]}"
-            )
-    return CombinedRehearsal([cls() for _, cls in found])
 
 
 def _write_json(

@@ -107,8 +107,8 @@ def _show(found: Explanation | Overview, output: str) -> None:
     if output == "json":
         echo(json.dumps({"version": _VERSION, **attrs.asdict(found)}, indent=2), lines=True)
         return
+    from generic.tools.cli import explain_page as page
     from generic.tools.cli.screen import Screen
-    from generic.tools.explain import page
 
     shown = page.page(found) if isinstance(found, Explanation) else page.table(found)
     Screen().print(shown)

@@ -6,9 +6,10 @@ import json
 import logging
 import signal
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
+import attrs
 import click
 
 from generic.kube.printable import echo
@@ -17,8 +18,7 @@ from generic.testing.drill.settings import Watcher
 from generic.testing.explorer.judge import Failure, Tally
 from generic.testing.explorer.run import Wanted
 from generic.testing.explorer.run import explore as explore_each
-from generic.tools.cli.drill import together
-from generic.tools.cli.terminal import Terminal
+from generic.tools.cli.load import load_rehearsals
 
 __all__ = ["explore"]
 
@@ -57,11 +57,11 @@ def explore(
         patience=patience,
     )
     logging.getLogger().addHandler(logging.NullHandler())  # progress and tables say it better
-    rehearsal = together(rehearsals)
+    rehearsal = load_rehearsals(rehearsals)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    quiet = output == "json"
     with ExitStack() as stack:
-        quiet = output == "json"
-        watcher = Watcher() if quiet else stack.enter_context(Terminal())
+        watcher = Watcher() if quiet else stack.enter_context(_terminal())
         tallies = []
         for tally in explore_each(wanted, rehearsal, watcher):
             tallies.append(tally)
@@ -81,28 +81,29 @@ def _say(tally: Tally, failure: Failure) -> str:
     return f"{tally}, {where}: {'; '.join(failure.problems)}"
 
 
+def _terminal() -> AbstractContextManager[Watcher]:
+    from generic.tools.cli.terminal import Terminal
+
+    return Terminal()
+
+
 def _as_json(tally: Tally) -> dict[str, Any]:
+    counts = {name: getattr(tally, name) for name in ("tried", "survived", "missed")}
     return {
         "kind": tally.kind,
         "operation": tally.operation.value,
         "points": [str(point) for point in tally.points],
-        "tried": tally.tried,
-        "survived": tally.survived,
-        "missed": tally.missed,
-        "failures": [
-            {"at": failure.at, "problems": list(failure.problems)} for failure in tally.failures
-        ],
+        **counts,
+        "failures": [attrs.asdict(failure) for failure in tally.failures],
     }
 
 
 def _show(tallies: Sequence[Tally]) -> None:
-    from rich.table import Table
+    from generic.tools.cli.screen import Screen, new_table, verdict
 
-    from generic.tools.cli.screen import Screen, verdict
-
-    table = Table(title="Killed at every call, before and after it", title_justify="left")
-    for column in ("kind", "operation", "points", "tried", "survived", "not reached", ""):
-        table.add_column(column, overflow="fold", no_wrap=column in ("kind", "operation"))
+    columns = ("kind", "operation", "points", "tried", "survived", "not reached", "")
+    title = "Killed at every call, before and after it"
+    table = new_table(*columns, title=title, whole=columns[:2])
     for tally in tallies:
         counts = (len(tally.points), tally.tried, tally.survived, tally.missed)
         table.add_row(tally.kind, tally.operation.value, *map(str, counts), verdict(tally.holds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ from actuator.errors import ConfigurationError
 from actuator.interface import Actuator
 from actuator.meta import Object
 from generic.manager.manager import Manager
+from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
 
-__all__ = ["load", "load_kind", "populate"]
+__all__ = ["load", "load_kind", "load_rehearsals", "populate"]
+
+_REHEARSALS = ("extensions.aws.rehearsal:AwsRehearsal",)
 
 
 def load(reference: str) -> Any:
@@ -49,6 +53,17 @@ def load_kind(reference: str) -> type[Object]:
     if not (isinstance(found, type) and issubclass(found, Object) and hasattr(found, "KIND")):
         raise ConfigurationError(f"{reference} is no class of a kind: an Object with a KIND")
     return found
+
+
+def load_rehearsals(references: Sequence[str]) -> CombinedRehearsal:
+    """The rehearsals of these classes, as one. Raises ConfigurationError for anything else."""
+    found = [(reference, load(reference)) for reference in references or _REHEARSALS]
+    for reference, cls in found:
+        if not (isinstance(cls, type) and issubclass(cls, Rehearsal)):
+            raise ConfigurationError(
+                f"{reference} is not a rehearsal; write MODULE:CLASS, like {_REHEARSALS[0]}"
+            )
+    return CombinedRehearsal([cls() for _, cls in found])
 
 
 def populate(manager: Manager, reference: str, types: tuple[str, ...]) -> None:

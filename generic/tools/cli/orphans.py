@@ -29,6 +29,8 @@ _SHARED = ("kubeconfig", "context", "master")
 _VERSION = 1
 """Of the JSON: it grows when something is taken away or means something else."""
 
+_STYLES = {OrphanState.EXISTS: "red", OrphanState.GONE: "green", OrphanState.CLOSED: "dim"}
+
 _Command = Callable[..., None]
 
 
@@ -219,7 +221,28 @@ def _print_json(**lists: Sequence[Any]) -> None:
 
 
 def _print_table(found: Sequence[Finding], recorded: Sequence[Orphan]) -> None:
-    from generic.tools.cli import orphans_page as page
-    from generic.tools.cli.screen import Screen
+    """One row for each, two facts to a cell, so that it fits into 80 columns."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
 
-    Screen().print(page.table(found, short_names(recorded), SystemClock().now()))
+    from generic.tools.cli.screen import Screen, since
+
+    names, now = short_names(recorded), SystemClock().now()
+    rows = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in ("name\nage", "resource type\nid or tags", "shoot\nregion", "state\nreason"):
+        rows.add_column(column, overflow="fold", no_wrap=column.startswith("state"))
+    for finding in found:
+        orphan, spec = finding.orphan, finding.orphan.spec
+        name = f"{names[orphan.metadata.name]}\n{since(spec.recorded_at, now)}"
+        state = Text(orphan.state.value, style=_STYLES.get(orphan.state, ""))
+        state.append(f"\n{spec.reason}", style="default")
+        rows.add_row(name, _what(finding), f"{spec.shoot}\n{spec.region}", state)
+    Screen().print(rows)
+
+
+def _what(finding: Finding) -> str:
+    spec = finding.orphan.spec
+    tags = ", ".join(f"{key}={value}" for key, value in sorted(spec.tags.items()))
+    lines = [spec.resource_type, spec.id or tags or "of unknown id"]
+    return "\n".join([*lines, f"! {finding.problem}"] if finding.problem else lines)

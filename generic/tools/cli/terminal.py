@@ -1,40 +1,38 @@
-"""What a drill shows on a terminal: progress while it runs, and tables at the end."""
+"""What drills show on a terminal: progress while they run, and tables at the end. Needs rich."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from generic.testing.drill.all import Held
 from generic.testing.drill.evidence import Evidence, Life
 from generic.testing.drill.judge import Finding
 from generic.testing.drill.settings import Watcher
+from generic.tools.cli.screen import Screen, new_table, verdict
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-__all__ = ["Terminal", "show", "show_findings"]
+__all__ = ["Terminal", "show", "show_findings", "show_rounds", "show_rules"]
 
 
 class Terminal(Watcher):
     """Shows progress while a drill runs."""
 
     def __init__(self) -> None:
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-        )
-
-        from generic.tools.cli.screen import Screen
-
         self.console = Screen()
         columns = (TextColumn("{task.description:>10}"), BarColumn(), MofNCompleteColumn())
         self._progress = Progress(*columns, TimeElapsedColumn(), console=self.console)
-        self._tasks: dict[tuple[str, int], int] = {}
+        self._tasks: dict[tuple[str, int], TaskID] = {}
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -52,29 +50,29 @@ class Terminal(Watcher):
         key = (what, total)
         if key not in self._tasks:
             self._tasks[key] = self._progress.add_task(what, total=total)
-        self._progress.update(self._tasks[key], completed=done)  # type: ignore[arg-type]
+        self._progress.update(self._tasks[key], completed=done)
 
     def stuck(self, lives: Sequence[Life]) -> None:
         """See Watcher."""
-        table = _table("Stuck in deletion, and why", "shoots", "kind", "error", "codes")
+        columns, title = ("shoots", "kind", "error", "codes"), "Stuck in deletion, and why"
+        table = new_table(*columns, title=title, whole=("kind", "codes"))
         reasons: dict[tuple[str, str, str], list[str]] = {}
         for life in lives:
             reason = (life.kind, life.error, "\n".join(life.codes))
-            reasons.setdefault(reason, []).append(_short(life.shoot))
+            reasons.setdefault(reason, []).append(life.shoot.rpartition("--")[2])
         for (kind, error, codes), shoots in reasons.items():
-            table.add_row(", ".join(sorted(shoots, key=_natural)), kind, error, codes)
+            names = sorted(shoots, key=lambda name: (len(name), name))  # s2 before s10
+            table.add_row(", ".join(names), kind, error, codes)
         self.console.print(table)
 
 
 def show(evidence: Evidence, findings: Sequence[Finding], output: Path) -> None:
     """Prints what came of a force deletion."""
-    from generic.tools.cli.screen import Screen
-
     console = Screen()
     stripped = Counter(strip.text.partition(" from ")[0] for strip in evidence.strips)
     for text, count in stripped.items():
         console.print(f"{text}: {count} times")
-    left = _table("Left outside, on record", "type", "left", "recorded")
+    left = new_table("type", "left", "recorded", title="Left outside, on record")
     types = Counter(resource.type for resource in evidence.outside_after)
     recorded = Counter(r.resource.type for r in evidence.records if r.resource.id)
     for name in sorted(types | recorded):
@@ -85,31 +83,28 @@ def show(evidence: Evidence, findings: Sequence[Finding], output: Path) -> None:
 
 def show_findings(findings: Sequence[Finding], output: Path) -> None:
     """Prints what had to hold, whether it did, and where the reports are."""
-    from generic.tools.cli.screen import Screen, verdict
+    show_rules(findings)
+    Screen().print(f"{output / 'report.html'}  {output / 'report.json'}")
 
-    console = Screen()
-    rules = _table("Invariants", "rule", "what has to hold", "")
+
+def show_rules(findings: Sequence[Finding], shown: int = 1) -> None:
+    """Prints what had to hold, and whether it did; of each rule at most so many problems."""
+    rules = new_table("rule", "what has to hold", "", title="Invariants", whole=("rule",))
     for finding in findings:
-        count = len(finding.problems) - 1
-        why = "".join(finding.problems[:1]) + (f" (and {count} more)" if count > 0 else "")
+        more = len(finding.problems) - shown
+        why = "\n".join(finding.problems[:shown]) + (f" (and {more} more)" if more > 0 else "")
         rules.add_row(finding.rule, finding.title, verdict(finding.holds, why))
-    console.print(rules)
-    console.print(f"{output / 'report.html'}  {output / 'report.json'}")
+    Screen().print(rules)
 
 
-def _table(title: str, *columns: str) -> Table:
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left")
-    for column in columns:
-        table.add_column(column, overflow="fold", no_wrap=column in ("rule", "kind", "codes"))
-    return table
-
-
-def _short(technical_id: str) -> str:
-    return technical_id.rpartition("--")[2]
-
-
-def _natural(name: str) -> tuple[int, str]:
-    """s2 before s10."""
-    return len(name), name
+def show_rounds(held: Sequence[Held], output: Path) -> None:
+    """Prints a line for each round of `actuator drill --all`, and where the reports are."""
+    table = new_table("scenario", "injected", "verdict", title="All rounds")
+    table.add_column("seconds", justify="right")
+    for one in held:
+        answer = verdict(not one.broken, "; ".join(one.broken))
+        table.add_row(one.round.scenario, one.round.injected, answer, f"{one.seconds:.1f}")
+    console = Screen()
+    console.print(table)
+    holding = sum(not one.broken for one in held)
+    console.print(f"{holding} of {len(held)} hold; reports are in {output}")

@@ -2,7 +2,7 @@
 
 Read in this order: `facts` (what can be said), `gather` (one object, or a namespace), `standing` in
 its `surroundings` (with `decision`, `owners`, `blockers`), `forcing`, `removal`, `webhooks` and
-`records` (one part each), and `page` (for people; the only one that needs rich).
+`records` (one part each). `generic.tools.cli.explain_page` shows it to people.
 """
 
 from generic.tools.explain.facts import Explanation, Overview

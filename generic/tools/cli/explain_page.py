@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from actuator.v1alpha1 import KINDS
-from generic.tools.ages import age
+from generic.tools.cli.screen import age, new_table
 from generic.tools.explain.facts import (
     Decision,
     Deleting,
@@ -48,7 +48,7 @@ def table(overview: Overview) -> RenderableType:
     head = f"Namespace {overview.namespace}"
     if overview.deleting is not None:
         head += f", being deleted for {_age(overview.deleting)}"
-    rows = _table("object", "operation", "last", "deleting", "blocked by")
+    rows = new_table("object", "operation", "last", "deleting", "blocked by")
     rows.columns[0].width = _OBJECT_WIDTH
     for standing in overview.objects:
         subject, last = standing.subject, standing.last_operation
@@ -96,7 +96,7 @@ def _standing(standing: Standing) -> RenderableType:
 def _finalizers(standing: Standing) -> RenderableType:
     if not standing.finalizers:
         return Text("No finalizers.")
-    rows = _table("finalizer", "owner", title="Finalizers")
+    rows = new_table("finalizer", "owner", title="Finalizers")
     for held in standing.finalizers:
         rows.add_row(Text(held.finalizer), Text(held.owner, style="green" if held.ours else ""))
     return rows
@@ -125,7 +125,7 @@ def _removal(removal: Removal | None) -> Iterator[RenderableType]:
             f"{removal.actuator} has a force_delete of its own: "
             "it may do less, or more, than what it declares, which is this."
         )
-    rows = _table("object", "comes off", "holds on", title="A force deletion would delete")
+    rows = new_table("object", "comes off", "holds on", title="A force deletion would delete")
     for one in removal.seed_objects:
         name = f"{one.resource} {one.name}" + (" (deleting)" if one.deleting else "")
         rows.add_row(Text(name), Text("\n".join(one.stripped)), Text("\n".join(one.holding)))
@@ -137,19 +137,19 @@ def _removal(removal: Removal | None) -> Iterator[RenderableType]:
 
 def _others(explanation: Explanation) -> Iterator[RenderableType]:
     if explanation.webhooks:
-        rows = _table("webhook", "configuration", "if it fails", "may refuse", title="Webhooks")
+        rows = new_table("webhook", "configuration", "if it fails", "may refuse", title="Webhooks")
         for hook in explanation.webhooks:
             may = " and ".join(hook.patches) + (", on conditions" if hook.conditional else "")
             where = f"{hook.configuration} ({'mutating' if hook.mutating else 'validating'})"
             rows.add_row(Text(hook.name), Text(where), Text(hook.failure_policy), Text(may))
         yield rows
     if explanation.orphans:
-        rows = _table("orphan", "outside", "reason", "state", title="Left outside, on record")
+        rows = new_table("orphan", "outside", "reason", "state", title="Left outside, on record")
         for orphan in explanation.orphans:
             rows.add_row(orphan.name, str(orphan.resource), orphan.reason, orphan.state)
         yield rows
     if explanation.warnings:
-        rows = _table("last", "times", "reason", "message", title="Warnings")
+        rows = new_table("last", "times", "reason", "message", title="Warnings")
         for event in explanation.warnings:
             rows.add_row(event.last_seen, str(event.count), event.reason, event.message)
         yield rows
@@ -186,10 +186,3 @@ def _pairs(title: str, rows: Iterator[tuple[str, str]] | Sequence[tuple[str, str
     for name, value in rows:
         pairs.add_row(Text(name), Text(value))
     return pairs
-
-
-def _table(*columns: str, title: str | None = None) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
