@@ -16,11 +16,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
 from generic.testing.drill.judge import Finding
+from generic.tools.cli.screen import Screen, new_table
+from generic.tools.cli.terminal import show_rules
 from hack.soak.figures import growth
 from hack.soak.judge import WARM_UP, Seen, judge
 from hack.soak.run import WORDS, soak
@@ -62,7 +60,6 @@ def say(text: str) -> None:
 
 
 def _show(seen: Seen, findings: Sequence[Finding]) -> None:
-    console = Console()
     warm = seen.warm
     threads = [sample.threads for sample in warm]
     figures = {
@@ -79,30 +76,16 @@ def _show(seen: Seen, findings: Sequence[Finding]) -> None:
             "growth, MiB a minute": f"{growth(warm):.2f} over {warm[-1].at - warm[0].at:.0f} s",
             "threads, least to most": f"{min(threads)} to {max(threads)}",
         }
-    table = Table("", "", title="What there was", title_justify="left", show_header=False)
+    table = new_table("", "", title="What there was")
     for row in figures.items():
         table.add_row(*row)
-    console.print(table)
-    show_verdict(findings)
-
-
-def show_verdict(findings: Sequence[Finding]) -> None:
-    """Prints what holds, and what does not."""
-    verdict = Table("rule", "what has to hold", "", title="Verdict", title_justify="left")
-    for finding in findings:
-        verdict.add_row(finding.rule, finding.title, _answer(finding))
-    Console().print(verdict)
+    Screen().print(table)
+    show_rules(findings, shown=10)
 
 
 def _outcomes(seen: Seen) -> dict[str, str]:
     everything = [outcome for outcomes in seen.outcomes.values() for outcome in outcomes]
     return {f"outcome {name}": str(everything.count(name)) for name in sorted(set(everything))}
-
-
-def _answer(finding: Finding) -> str:
-    if finding.holds:
-        return "[green]holds[/green]"
-    return "[red]BROKEN[/red] " + escape("\n".join(finding.problems[:10]))
 
 
 if __name__ == "__main__":

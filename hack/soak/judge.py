@@ -10,7 +10,7 @@ import attrs
 
 from actuator.interface import ExternalResource
 from generic.controller.metrics import Outcome
-from generic.testing.drill.judge import Finding, covers
+from generic.testing.drill.judge import Finding, Rules, covers, findings_of
 from hack.soak.figures import Sample, growth
 from hack.soak.lives import Ending, Life
 
@@ -52,19 +52,7 @@ class Seen:
 
 def judge(seen: Seen) -> list[Finding]:
     """One finding for each thing that has to hold."""
-    checks = (
-        ("lost", "Every object ended as it should", _lost(seen)),
-        ("outcome", "Every object that went has one explained outcome", _unexplained(seen)),
-        ("outside", "What is left outside belongs to an object, or is on record", _leaks(seen)),
-        ("once", "Nothing outside was made twice", _twice(seen)),
-        ("memory", f"Memory grows by less than {_MAX_GROWTH:g} MiB a minute", _memory(seen)),
-        ("threads", "The number of threads is constant", _threads(seen)),
-        ("alive", "The manager never died, and no thread of it", iter(seen.crashes)),
-    )
-    return [
-        Finding(rule=rule, title=title, problems=tuple(problems))
-        for rule, title, problems in checks
-    ]
+    return findings_of(RULES, seen)
 
 
 def outcomes_in(lines: Iterable[str]) -> dict[str, list[str]]:
@@ -148,3 +136,14 @@ def _threads(seen: Seen) -> Iterator[str]:
     after = statistics.mode(sample.threads for sample in seen.settled[-_WINDOW:])
     if after != before:
         yield f"{before} after the warm-up, {after} at the end"
+
+
+RULES: Rules[Seen] = {
+    "lost": ("Every object ended as it should", _lost),
+    "outcome": ("Every object that went has one explained outcome", _unexplained),
+    "outside": ("What is left outside belongs to an object, or is on record", _leaks),
+    "once": ("Nothing outside was made twice", _twice),
+    "memory": (f"Memory grows by less than {_MAX_GROWTH:g} MiB a minute", _memory),
+    "threads": ("The number of threads is constant", _threads),
+    "alive": ("The manager never died, and no thread of it", lambda seen: seen.crashes),
+}

@@ -18,12 +18,13 @@ from actuator.v1alpha1 import Infrastructure
 from generic.controller import logs
 from generic.manager.manager import Manager
 from generic.manager.options import Options
+from generic.testing.drill.world import manager_for
 from generic.testing.faults import FaultyActuator, Script, Stage, play
 from hack.soak.outside import TYPE, Outside
 
-__all__ = ["BUDGET", "Things", "manager_of"]
+__all__ = ["Things", "manager_of"]
 
-BUDGET = 20.0
+_BUDGET = 20.0
 """Seconds for one force deletion."""
 
 
@@ -56,15 +57,8 @@ class Things(Actuator[Infrastructure]):
 
 def manager_of(actuator: Actuator[Infrastructure], type_: str, kubeconfig: Path | None) -> Manager:
     """A manager that listens nowhere and serves objects of this type."""
-    options = Options(
-        kubeconfig=kubeconfig,
-        metrics_bind_address="0",
-        health_bind_address="0",
-        force_delete_budget=BUDGET,
-    )
-    manager = Manager(options)
-    manager.add(actuator, type=type_)
-    return manager
+    options = Options(kubeconfig=kubeconfig, force_delete_budget=_BUDGET)
+    return manager_for([actuator], [type_], options)
 
 
 def main() -> None:

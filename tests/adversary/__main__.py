@@ -15,7 +15,8 @@ import tempfile
 from pathlib import Path
 
 from generic.testing.envtest import Environment
-from hack.soak.__main__ import say, show_verdict
+from generic.tools.cli.terminal import show_rules
+from hack.soak.__main__ import say
 from tests.adversary.run import FAMILIES, attack
 
 
@@ -35,7 +36,7 @@ def main() -> None:
             numbers = arguments.only or range(arguments.inputs)
             report = attack(environment, arguments.seed, family, numbers, folder, say)
             say(f"{family}: {report}")
-            show_verdict(report.findings)
+            show_rules(report.findings, shown=10)
             if report.problems:
                 broken = True
                 say(f"again: python -m tests.adversary --seed {arguments.seed} --family {family}")

@@ -8,7 +8,8 @@ outside for each intent; a blocked object says why; one bad object never stops t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 import attrs
 
@@ -17,8 +18,19 @@ from generic.controller.metrics import Outcome
 from generic.reconciler.orphans import UNKNOWN
 from generic.testing.drill.evidence import Evidence, Life
 
-__all__ = ["PATH_RULES", "RULES", "Finding", "covers", "judge", "rules_of"]
+__all__ = [
+    "PATH_RULES",
+    "RULES",
+    "Finding",
+    "Rules",
+    "covers",
+    "findings_of",
+    "judge",
+    "made_twice",
+    "rules_of",
+]
 
+E = TypeVar("E")
 _FINAL = [outcome.value for outcome in Outcome if outcome.final]
 
 
@@ -36,15 +48,24 @@ class Finding:
         return not self.problems
 
 
-def judge(evidence: Evidence) -> list[Finding]:
+Rules = Mapping[str, tuple[str, Callable[[E], Iterable[str]]]]
+"""What has to hold of evidence E, by name: a title, and what finds the problems."""
+
+
+def findings_of(rules: Rules[E], evidence: E) -> list[Finding]:
     """All findings, in the order of the rules."""
     return [
         Finding(rule=rule, title=title, problems=tuple(check(evidence)))
-        for rule, (title, check) in rules_of(evidence.path).items()
+        for rule, (title, check) in rules.items()
     ]
 
 
-def rules_of(path: str) -> Mapping[str, tuple[str, Callable[[Evidence], Iterable[str]]]]:
+def judge(evidence: Evidence) -> list[Finding]:
+    """All findings about a force deletion, or about a path of gardenlet."""
+    return findings_of(rules_of(evidence.path), evidence)
+
+
+def rules_of(path: str) -> Rules[Evidence]:
     """The rules that judge this path of gardenlet, or a force deletion for ""."""
     unjudged = UNJUDGED.get(path.partition(":")[0], "")
     rules = PATH_RULES if path else RULES
@@ -58,6 +79,15 @@ def covers(recorded: ExternalResource, real: ExternalResource) -> bool:
     if recorded.id:
         return recorded.id == real.id
     return bool(recorded.tags) and recorded.tags.items() <= real.tags.items()
+
+
+def made_twice(outside: Iterable[ExternalResource]) -> Iterator[str]:
+    """Things of the same type with the same tags: one of them would have been enough."""
+    made = Counter((one.type, tuple(sorted(one.tags.items()))) for one in outside)
+    for (type, tags), count in made.items():
+        if count > 1:
+            text = ", ".join(f"{key}={value}" for key, value in tags)
+            yield f"{count} of {type} with the same tags ({text})"
 
 
 def _nothing_released_unrecorded(evidence: Evidence) -> Iterable[str]:
@@ -105,13 +135,7 @@ def _made_once(evidence: Evidence) -> Iterable[str]:
     """I4."""
     if not evidence.outside_before:
         yield "nothing existed outside before the deletion"
-    made = Counter(
-        (real.type, tuple(sorted(real.tags.items()))) for real in evidence.outside_before
-    )
-    for (type_, tags), count in made.items():
-        if count > 1:
-            text = ", ".join(f"{key}={value}" for key, value in tags)
-            yield f"{count} of {type_} with the same tags ({text})"
+    yield from made_twice(evidence.outside_before)
     shoots = {life.shoot for life in evidence.lives}
     for real in evidence.outside_before:
         words = {part for pair in real.tags.items() for text in pair for part in text.split("/")}
@@ -158,7 +182,7 @@ def _seed_is_clean(evidence: Evidence) -> Iterable[str]:
     yield from evidence.leftovers
 
 
-RULES: dict[str, tuple[str, Callable[[Evidence], Iterable[str]]]] = {
+RULES: Rules[Evidence] = {
     "seed": ("Everything of ours is gone from the seed", _seed_is_clean),
     "I1": ("What is left outside is what was recorded", _nothing_released_unrecorded),
     "I2": ("Nobody else's object or finalizer was touched", _bystanders_untouched),
@@ -168,7 +192,7 @@ RULES: dict[str, tuple[str, Callable[[Evidence], Iterable[str]]]] = {
     "I6": ("A bad object stopped no other", _others_go_on),
 }
 
-PATH_RULES = {
+PATH_RULES: Rules[Evidence] = {
     "path": ("Each step of gardenlet ended as it has to", lambda evidence: evidence.unfinished),
     **{rule: RULES[rule] for rule in ("seed", "I1", "I2", "I3", "I4")},
 }

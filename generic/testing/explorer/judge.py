@@ -13,7 +13,7 @@ import attrs
 from actuator.interface import ExternalResource
 from actuator.meta import Raw
 from generic.reconciler.operation import Operation
-from generic.testing.drill.judge import covers
+from generic.testing.drill.judge import covers, made_twice
 from generic.testing.drill.kills.calls import Point
 from generic.testing.garden import error_of, not_migrated_because, not_ready_because
 
@@ -131,7 +131,7 @@ def judge_end(case: Case, seen: Sight) -> Iterator[str]:
     """What does not hold when another process is through."""
     yield from _witness_stays(case, seen)
     yield from _others_stay(case, seen)
-    yield from _made_once(seen)
+    yield from made_twice(seen.outside)
     match case.operation:
         case Operation.RECONCILE:
             made = Counter(one.type for one in without(seen.outside, case.others))
@@ -159,14 +159,6 @@ def _witness_stays(case: Case, seen: Sight) -> Iterator[str]:
 def _others_stay(case: Case, seen: Sight) -> Iterator[str]:
     for lost in without(case.others, seen.outside):
         yield f"{lost} of another object is gone"
-
-
-def _made_once(seen: Sight) -> Iterator[str]:
-    made = Counter((one.type, tuple(sorted(one.tags.items()))) for one in seen.outside)
-    for (type, tags), count in made.items():
-        if count > 1:
-            text = ", ".join(f"{key}={value}" for key, value in tags)
-            yield f"{count} of {type} with the same tags ({text})"
 
 
 def _untouched(case: Case, seen: Sight) -> Iterator[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from actuator.interface import ExternalResource
-from generic.testing.drill.judge import Finding
+from generic.testing.drill.judge import Finding, Rules, findings_of
 from generic.testing.drill.kills.calls import ActuatorCall
 from generic.testing.drill.migration.evidence import MigrationEvidence
 
@@ -19,10 +19,7 @@ _ALLOWED = {SOURCE: {"reconcile", "migrate"}, DESTINATION: {"restore", "reconcil
 
 def judge(evidence: MigrationEvidence) -> list[Finding]:
     """All findings, in the order of the rules."""
-    return [
-        Finding(rule=rule, title=title, problems=tuple(check(evidence)))
-        for rule, (title, check) in RULES.items()
-    ]
+    return findings_of(RULES, evidence)
 
 
 def _all_moved(evidence: MigrationEvidence) -> Iterable[str]:
@@ -91,7 +88,7 @@ def _text(call: ActuatorCall) -> str:
     return f"{call.operation} of {call.kind} {call.shoot}/{call.name}"
 
 
-RULES: dict[str, tuple[str, Callable[[MigrationEvidence], Iterable[str]]]] = {
+RULES: Rules[MigrationEvidence] = {
     "M1": ("Every shoot moved, although managers were killed", _all_moved),
     "M2": ("Everything outside exists once, as before the move", _once),
     "M3": ("Only the seed that owns a shoot acts for it", _one_seed_acts),
