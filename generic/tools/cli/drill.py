@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 import click
@@ -35,6 +36,7 @@ from generic.tools.cli.load import load_rehearsals
 __all__ = ["drill"]
 
 _SCENARIO = "credentials-revoked"
+_NOT_WITH_ALL = ("break_rule", "kubeconfig", "dice")
 
 
 @click.command()
@@ -63,16 +65,11 @@ _SCENARIO = "credentials-revoked"
 @click.option("--log-level", type=click.Choice(["debug", "info", "error"]), default=None)
 def drill(
     rehearsals: tuple[str, ...],
-    shoots: int,
     scenario: str | None,
     path: str | None,
     everything: bool,
-    kubeconfig: Path | None,
-    context: str | None,
-    break_rule: str | None,
-    dice: int | None,
     output: Path,
-    log_level: logs.Level | None,
+    **given: Any,
 ) -> None:
     """Rehearses a force deletion end to end and judges it by invariants.
 
@@ -83,7 +80,8 @@ def drill(
     Gardener's Go library leaves. With --all, each scenario is drilled by itself, and again while
     the API server restarts, watches are cut, requests fail, and calls hang.
     """
-    if everything and (scenario or path or break_rule or kubeconfig or dice):
+    level = given.pop("log_level")
+    if everything and (scenario or path or any(given[name] for name in _NOT_WITH_ALL)):
         raise click.UsageError("--all has its own scenarios and faults, on embedded clusters only")
     rehearsal = load_rehearsals(rehearsals)
     first = next(iter(rehearsal.scenarios), "")
@@ -92,37 +90,40 @@ def drill(
     if not everything and scenario not in known:
         told = f"it has: {', '.join(known)}"
         raise click.UsageError(f"{rehearsal.title} has no scenario {scenario!r}; {told}")
-    if dice and scenario != SCENARIO:
-        raise click.UsageError("--dice is for scenario migration only")
-    if (kubeconfig is None) != (context is None):
-        raise click.UsageError("give --kubeconfig and --context together: which seed is it?")
-    if kubeconfig and (break_rule or path or scenario in (SCENARIO, TAKE_OVER)):
-        what = "--break" if break_rule else "--path" if path else f"scenario {scenario}"
-        raise click.UsageError(f"{what} is for the embedded cluster only")
-    judged = MIGRATION_BREAKS if scenario == SCENARIO else [*rules_of(path or ""), "report"]
-    if break_rule and break_rule not in judged:
-        what = f"path {path}" if path else f"scenario {scenario}"
-        raise click.UsageError(f"--break {break_rule}: {what} is judged by {', '.join(judged)}")
-    _configure_logs(log_level)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = Settings(
-        shoots=shoots,
         scenario=scenario,
         path=f"{path}: {PATHS[path]}" if path else "",
-        kubeconfig=kubeconfig,
-        context=context,
-        break_rule=break_rule,
-        patience=_patience(scenario, break_rule),
-        dice=dice,
+        patience=_patience(scenario, given["break_rule"]),
+        **given,
     )
+    _check(settings)
+    _configure_logs(level)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if everything:
         holds = _hold_all(settings, rehearsals, output)
     else:
         findings = _hold(settings, rehearsal, output)
-        _say_unnoticed(break_rule, findings)
+        _say_unnoticed(settings.break_rule, findings)
         holds = all(finding.holds for finding in findings)
     if not holds:
         raise SystemExit(1)
+
+
+def _check(settings: Settings) -> None:
+    """Raises UsageError for options that do not go together."""
+    scenario, broken = settings.scenario, settings.break_rule
+    path = settings.path.partition(":")[0]
+    if settings.dice and scenario != SCENARIO:
+        raise click.UsageError("--dice is for scenario migration only")
+    if (settings.kubeconfig is None) != (settings.context is None):
+        raise click.UsageError("give --kubeconfig and --context together: which seed is it?")
+    if settings.kubeconfig and (broken or path or scenario in (SCENARIO, TAKE_OVER)):
+        what = "--break" if broken else "--path" if path else f"scenario {scenario}"
+        raise click.UsageError(f"{what} is for the embedded cluster only")
+    judged = MIGRATION_BREAKS if scenario == SCENARIO else [*rules_of(path), "report"]
+    if broken and broken not in judged:
+        what = f"path {path}" if path else f"scenario {scenario}"
+        raise click.UsageError(f"--break {broken}: {what} is judged by {', '.join(judged)}")
 
 
 def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 import click
@@ -37,12 +38,11 @@ _VERSION = 1
 )
 def explain(
     target: str,
-    kubeconfig: Path | None,
-    context: str | None,
     own: tuple[str, ...],
     extension: str | None,
     types: tuple[str, ...],
     output: str,
+    **seed: Any,
 ) -> None:
     """Says why an object is stuck: what would be done, what blocks it, what force would do.
 
@@ -52,7 +52,7 @@ def explain(
     registrations = _registrations(extension, types)
     kinds = _kinds(own, registrations or ())
     namespace, kind, name = _parse(target, kinds)
-    client, now = connect(kubeconfig, context), SystemClock().now()
+    client, now = connect(**seed), SystemClock().now()
     if kind is None:
         _show(overview(client, kinds, namespace, now, registrations or ()), output)
     else:
