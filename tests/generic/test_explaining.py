@@ -16,7 +16,7 @@ from generic.kube.headers import Request, header
 from generic.tools.cli.explain_page import page, table
 from generic.tools.cli.screen import Screen
 from generic.tools.explain.blockers import blockers
-from generic.tools.explain.decision import decide
+from generic.tools.explain.decision import decide, forcing
 from generic.tools.explain.facts import (
     Decision,
     Deleting,
@@ -33,7 +33,6 @@ from generic.tools.explain.facts import (
     WarningEvent,
     Webhook,
 )
-from generic.tools.explain.forcing import forcing
 from generic.tools.explain.owners import as_found, held
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)

@@ -6,13 +6,13 @@ nothing else, carries somebody else's finalizer.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 
 import attrs
 
-from actuator.errors import ActuatorError, NotFound
+from actuator.errors import NotFound
 from actuator.interface import ExternalResource, resource_of
 from actuator.meta import ForceSource, Kind, Raw
 from generic.kube.finalizers import patch_tested, take_off
@@ -24,13 +24,13 @@ from generic.testing.explorer.ground import Ground
 from generic.testing.explorer.judge import unfinished_because
 from generic.testing.garden import Flow, Shoot
 from generic.testing.garden.cleanup import OWN
+from generic.testing.garden.flows import still_there
 from generic.testing.garden.order import CREATION, in_stages
 from generic.testing.garden.state import collect, put_back
 from generic.testing.polling import parallel
 
 __all__ = ["Stage", "Trial", "operations_of"]
 
-_POLL = 0.15
 _PREPARED = 180.0
 """Seconds until an object is ready, and the like, where nothing is killed yet."""
 
@@ -94,8 +94,9 @@ class Stage:
 
     def unfinished(self, trial: Trial) -> list[str]:
         """Why the operation is not through."""
-        found = ((obj, self._unfinished(self.operation, obj)) for obj in self.objects(trial))
-        return [f"{obj['metadata']['name']}: {why}" for obj, why in found if why is not None]
+        missing = partial(unfinished_because, self.operation, self.kind.finalizer)
+        found = ((obj["metadata"]["name"], missing(obj)) for obj in self.objects(trial))
+        return [f"{name}: {why}" for name, why in found if why is not None]
 
     def let_go(self, trial: Trial) -> list[str]:
         """Takes the foreign finalizer off; what the object then waits for, if it is deleting."""
@@ -110,91 +111,63 @@ class Stage:
     def _new_trial(self) -> Trial:
         names = self._ground.names()
         shoot = names.shoot("x", self._ground.rehearsal.region)
-        return Trial(names, shoot, self._ground.rehearsal.manifests(names.rehearsed(shoot)))
+        manifests = list(self._ground.rehearsal.manifests(names.rehearsed(shoot)))
+        for manifest in manifests:
+            if manifest["kind"] == self.kind.name:
+                manifest["metadata"]["finalizers"] = [WITNESS]
+        return Trial(names, shoot, manifests)
+
+    def _flow(self, trial: Trial) -> Flow:
+        return Flow(self._garden, trial.shoot, self._needed, patience=_PREPARED)
 
     def _create_needed(self, trial: Trial) -> None:
         """Namespace, Cluster, Secrets and the like, and extension objects of earlier stages."""
         later = {kind.name for kind in self._ground.kinds if kind not in self._needed}
-        manifests = [one for one in trial.manifests if one["kind"] not in later]
-        flow = Flow(self._garden, trial.shoot, self._needed, patience=_PREPARED)
-        flow.create(manifests)
+        self._flow(trial).create([one for one in trial.manifests if one["kind"] not in later])
 
     def _create(self, trial: Trial) -> None:
-        self._deploy(trial, "reconcile")
+        self._flow(trial).deploy([self.kind], trial.manifests, "reconcile")
         self._wait(trial, Operation.RECONCILE)
-
-    def _deploy(self, trial: Trial, operation: str) -> None:
-        for manifest in trial.manifests:
-            if manifest["kind"] == self.kind.name:
-                meta = {**manifest["metadata"], "finalizers": [WITNESS]}
-                self._garden.deploy({**manifest, "metadata": meta}, operation)
 
     def _move(self, trial: Trial) -> None:
         """Another seed let go of it, and its state is here; nobody has restored it yet."""
-        self._request(trial, "migrate")
+        flow = self._flow(trial)
+        flow.ask([self.kind], "migrate")
         self._wait(trial, Operation.MIGRATE)
         state = collect(self._garden, trial.shoot, [self.kind])
-        self._delete(trial)
+        flow.remove([self.kind])
         self._release(trial)
-        self._until(lambda: [obj["metadata"]["name"] for obj in self.objects(trial)])
+        flow.wait([self.kind], still_there)
         for one in OWN["kept-machines"]:
             one.act(self._garden.client, trial.shoot.technical_id)
-        self._deploy(trial, "wait-for-state")
+        flow.deploy([self.kind], trial.manifests, "wait-for-state")
         for obj in self.objects(trial):
             known = state.of(self.kind.name, obj["metadata"]["name"])
             put_back(self._garden.client, self.kind, obj, known)
 
     def _ask(self, trial: Trial) -> None:
         """Gardenlet asks for the operation."""
-        match self.operation:
-            case Operation.RECONCILE:
-                self._deploy(trial, "reconcile")
-            case Operation.DELETE:
-                self._garden.mark_deleted(trial.shoot)
-                self._delete(trial)
-            case Operation.FORCE_DELETE:
-                self._garden.force(trial.shoot)
-                self._delete(trial)
-            case _:
-                self._request(trial, self.operation.value)
-
-    def _request(self, trial: Trial, operation: str) -> None:
-        for obj in self.objects(trial):
-            self._garden.ask(self.kind, *_where(obj), operation)
-
-    def _delete(self, trial: Trial) -> None:
-        forced = self.operation is Operation.FORCE_DELETE
-        for obj in self.objects(trial):
-            self._garden.delete(self.kind, *_where(obj), force=forced)
+        flow, forced = self._flow(trial), self.operation is Operation.FORCE_DELETE
+        if self.operation is Operation.RECONCILE:
+            flow.deploy([self.kind], trial.manifests, "reconcile")
+        elif self.operation.deletes:
+            (self._garden.force if forced else self._garden.mark_deleted)(trial.shoot)
+            flow.remove([self.kind], force=forced)
+        else:
+            flow.ask([self.kind], self.operation.value)
 
     def _release(self, trial: Trial) -> None:
         for obj in self.objects(trial):
-            meta, (namespace, name) = obj["metadata"], _where(obj)
+            meta = obj["metadata"]
             if WITNESS in (meta.get("finalizers") or []):
                 patch = take_off([WITNESS], meta["uid"], meta["finalizers"])
-                resource = resource_of(self.kind)
-                try:
-                    patch_tested(self._garden.client, resource, name, namespace, patch)
-                except NotFound:
-                    continue
-
-    def _unfinished(self, operation: Operation, obj: Raw) -> str | None:
-        return unfinished_because(operation, self.kind.finalizer, obj)
+                where = (resource_of(self.kind), meta["name"], meta.get("namespace", ""))
+                with suppress(NotFound):
+                    patch_tested(self._garden.client, *where, patch)
 
     def _wait(self, trial: Trial, operation: Operation) -> None:
-        def unfinished() -> list[str]:
-            found = (self._unfinished(operation, obj) for obj in self.objects(trial))
-            return [why for why in found if why is not None]
-
-        self._until(unfinished)
-
-    def _until(self, problems: Callable[[], Sequence[str]]) -> None:
-        deadline = time.monotonic() + _PREPARED
-        while left := problems():
-            if time.monotonic() > deadline:
-                why = "; ".join(left)
-                raise ActuatorError(f"{self.kind.name}: after {_PREPARED:.0f} s still {why}")
-            time.sleep(_POLL)
+        missing = partial(unfinished_because, operation, self.kind.finalizer)
+        self._flow(trial).wait([self.kind], missing)
 
     def _look_outside(
         self, trials: Sequence[Trial], note: Callable[[Trial, list[ExternalResource]], None]
@@ -202,8 +175,3 @@ class Stage:
         found = self._ground.outside([trial.shoot.technical_id for trial in trials])
         for trial in trials:
             note(trial, found[trial.shoot.technical_id])
-
-
-def _where(obj: Raw) -> tuple[str, str]:
-    meta = obj["metadata"]
-    return meta.get("namespace", ""), meta["name"]

@@ -6,7 +6,6 @@ steps are `Garden`'s, and `cleanup.OWN`'s for the objects that gardenlet deletes
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
@@ -19,8 +18,9 @@ from generic.testing.garden.gardenlet import NAMESPACES, Garden
 from generic.testing.garden.readiness import error_of, not_migrated_because, not_ready_because
 from generic.testing.garden.shoot import Shoot
 from generic.testing.garden.state import ShootState, collect, put_back, put_back_resources
+from generic.testing.polling import wait_while
 
-__all__ = ["Flow"]
+__all__ = ["Flow", "still_there"]
 
 _POLL = 0.2
 _DELETED = 300.0
@@ -64,8 +64,8 @@ class Flow:
         asleep = order.ASLEEP[0] if hibernated else frozenset()
         awake = [kind for kind in self._kinds if kind.name not in asleep]
         for kinds in order.in_stages(order.CREATION, awake):
-            self._deploy(kinds, manifests, "reconcile")
-            self._wait(kinds, not_ready_because)
+            self.deploy(kinds, manifests, "reconcile")
+            self.wait(kinds, not_ready_because)
         self._go([asleep], self._kinds)
         self._sync(type, "Succeeded", status={"isHibernated": hibernated})
 
@@ -126,11 +126,11 @@ class Flow:
         put_back_resources(self._client, self._shoot, state)
         self._deploy_others(manifests)
         for kinds in order.in_stages(order.CREATION, self._moving):
-            self._deploy(kinds, manifests, "wait-for-state")
+            self.deploy(kinds, manifests, "wait-for-state")
             for kind, obj in self._objects(kinds):
                 put_back(self._client, kind, obj, state.of(kind.name, obj["metadata"]["name"]))
-            self._ask(kinds, "restore")
-            self._wait(kinds, not_ready_because)
+            self.ask(kinds, "restore")
+            self.wait(kinds, not_ready_because)
         self._sync("Restore", "Succeeded")
 
     def _deploy_others(self, manifests: Iterable[Raw]) -> None:
@@ -139,16 +139,24 @@ class Flow:
             if manifest["kind"] not in served:
                 self._garden.deploy(manifest)
 
-    def _deploy(self, kinds: Iterable[Kind], manifests: Iterable[Raw], operation: str) -> None:
+    def deploy(self, kinds: Iterable[Kind], manifests: Iterable[Raw], operation: str) -> None:
+        """Creates the objects of these kinds, or asks those that are there, for an operation."""
         names = {kind.name for kind in kinds}
         for manifest in manifests:
             if manifest["kind"] in names:
                 self._garden.deploy(manifest, operation)
 
-    def _ask(self, kinds: Iterable[Kind], operation: str) -> None:
+    def ask(self, kinds: Iterable[Kind], operation: str) -> None:
+        """Asks all objects of these kinds for an operation."""
         for kind, obj in self._objects(kinds):
             meta = obj["metadata"]
             self._garden.ask(kind, meta.get("namespace", ""), meta["name"], operation)
+
+    def remove(self, kinds: Iterable[Kind], *, force: bool = False) -> None:
+        """Asks for the deletion of all objects of these kinds, forced or not."""
+        for kind, obj in self._objects(kinds):
+            meta = obj["metadata"]
+            self._garden.delete(kind, meta.get("namespace", ""), meta["name"], force=force)
 
     def _redeploy(self, manifests: Sequence[Raw]) -> None:
         """Wakes the control plane, unless it was never complete or its deletion has begun."""
@@ -158,26 +166,24 @@ class Flow:
         complete = all("providerStatus" in status for status in networks)
         if planes and complete and not any("deletionTimestamp" in meta for meta in planes):
             for kinds in order.in_stages(order.REDEPLOYED, self._kinds):
-                self._deploy(kinds, manifests, "reconcile")
-                self._wait(kinds, not_ready_because)
+                self.deploy(kinds, manifests, "reconcile")
+                self.wait(kinds, not_ready_because)
 
     def _migrate(self, stage: frozenset[str]) -> None:
         kinds = next(order.in_stages([stage], self._moving), [])
-        self._ask(kinds, "migrate")
-        self._wait([k for k in kinds if k.name not in order.NOT_AWAITED], not_migrated_because)
+        self.ask(kinds, "migrate")
+        self.wait([k for k in kinds if k.name not in order.NOT_AWAITED], not_migrated_because)
 
     def _go(self, stages: order.Stages, kinds: Sequence[Kind], *, force: bool = False) -> None:
         """Deletes the objects of the kinds and gardenlet's own, stage by stage."""
         seed = (self._client, self._shoot.technical_id)
         for stage in stages:
             found = next(order.in_stages([stage], kinds), [])
-            for kind, obj in self._objects(found):
-                meta = obj["metadata"]
-                self._garden.delete(kind, meta.get("namespace", ""), meta["name"], force=force)
+            self.remove(found, force=force)
             own = [one for name in sorted(stage & OWN.keys()) for one in OWN[name]]
             for one in own:
                 one.act(*seed)
-            self._wait(found, _still_there)
+            self.wait(found, still_there)
             for one in own:
                 self._until(partial(one.left, *seed), one.seconds)
             self._garden.finish(self._shoot, [_LAST[name] for name in stage & _LAST.keys()])
@@ -187,8 +193,8 @@ class Flow:
     def _objects(self, kinds: Iterable[Kind]) -> list[tuple[Kind, Raw]]:
         return [(kind, obj) for kind in kinds for obj in self._garden.objects(kind, self._shoot)]
 
-    def _wait(self, kinds: Sequence[Kind], missing: Callable[[Raw], str | None]) -> None:
-        """Until nothing is missing from any object of these kinds."""
+    def wait(self, kinds: Sequence[Kind], missing: Callable[[Raw], str | None]) -> None:
+        """Until nothing is missing from any object of these kinds. Raises ActuatorError."""
 
         def problems() -> list[str]:
             return [
@@ -206,17 +212,14 @@ class Flow:
 
     def _until(self, problems: Callable[[], Sequence[str]], seconds: float) -> None:
         limit = min(seconds, self._patience)
-        deadline = time.monotonic() + limit
-        while left := problems():
-            if time.monotonic() > deadline:
-                raise ActuatorError(
-                    f"shoot {self._shoot.name}: after {limit:.0f} s still waiting for "
-                    f"{'; '.join(left)}"
-                )
-            time.sleep(_POLL)
+        if left := wait_while(problems, limit, _POLL):
+            raise ActuatorError(
+                f"shoot {self._shoot.name}: after {limit:.0f} s still waiting for {'; '.join(left)}"
+            )
 
 
-def _still_there(obj: Raw) -> str:
+def still_there(obj: Raw) -> str:
+    """What a deletion waits for, with the error that the object reports."""
     error = error_of(obj)
     if error is None:
         return "still there"

@@ -13,8 +13,7 @@ does, and the object, its namespace and its CRD stay Terminating for ever. So, i
 The command around it is `generic.tools.cli.drain`; the chart's pre-delete hook runs that.
 """
 
-from generic.tools.drain.lease import check_nobody_leads
-from generic.tools.drain.release import Release, release
+from generic.tools.drain.release import Release, check_nobody_leads, release
 from generic.tools.drain.survey import Held, Survey, survey, wait
 
 __all__ = ["Held", "Release", "Survey", "check_nobody_leads", "release", "survey", "wait"]

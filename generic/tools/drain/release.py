@@ -9,12 +9,13 @@ Guarantees, for every object:
 - What fails for one object is said of that object, and the others go on. All of it may be
   repeated: what is done already is success.
 
-Assumption: the extension does not run (`lease`). While it does, it puts finalizers on again.
-Nothing is deleted and no actuator operation is called: `external_resources` is without I/O.
+Assumption: the extension does not run (`check_nobody_leads`). While it does, it puts finalizers on
+again. Nothing is deleted and no actuator operation is called: `external_resources` is without I/O.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 
 import attrs
@@ -25,15 +26,17 @@ from actuator.interface import Client, Clock, ExternalResource, Resource
 from actuator.meta import Raw
 from generic.kube.finalizers import Stale, patch_tested, take_off
 from generic.kube.headers import as_dict
+from generic.manager.leaderelection import LEASES, Timing
 from generic.reconciler.behaviours.secret_guard import GuardsSecret
 from generic.reconciler.operation import Nothing, Operation, choose_operation
 from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record, remaining
 from generic.tools.drain.survey import NOT_SERVED, Held, Survey, may
 
-__all__ = ["Release", "release"]
+__all__ = ["Release", "check_nobody_leads", "release"]
 
 _SECRETS = Resource("v1", "secrets")
 _ROUNDS = 5
+_PAUSE = 0.5
 _MIGRATED = (Operation.RELEASE, Nothing.MIGRATED)
 
 
@@ -50,9 +53,43 @@ class Release:
     """Why our finalizer is still on it; "" where it is off."""
 
 
+def check_nobody_leads(client: Client, namespace: str, name: str) -> None:
+    """Returns at once where the Lease was given back, else after its duration without a renewal.
+
+    Judged as candidates for a Lease judge it (`generic.manager.leaderelection`): by whether its
+    record changes while it is looked at, never by the times that are written in it.
+
+    Raises ActuatorError where it is renewed, is not there, or must not be read; ApiError.
+    """
+    record = _read_lease(client, namespace, name)
+    promised = record.get("leaseDurationSeconds") or Timing().lease_duration
+    until = time.monotonic() + float(promised)
+    while record.get("holderIdentity") and time.monotonic() < until:
+        time.sleep(_PAUSE)
+        fresh = _read_lease(client, namespace, name)
+        if fresh.get("holderIdentity") and fresh != record:
+            raise ActuatorError(
+                f"{fresh['holderIdentity']} leads by Lease {namespace}/{name} and would put the "
+                "finalizers on again; scale the extension's Deployment to zero first"
+            )
+        record = fresh
+
+
+def _read_lease(client: Client, namespace: str, name: str) -> Raw:
+    try:
+        with may("get", LEASES):
+            return as_dict(client.get(LEASES, name, namespace).get("spec"))
+    except NotFound:
+        raise ActuatorError(
+            f"there is no Lease {namespace}/{name}; name the one that the extension leads by "
+            "(--leader-election-namespace/--leader-election-id of its Deployment), or say none "
+            "if it never had one or its namespace is gone"
+        ) from None
+
+
 def release(client: Client, found: Survey, clock: Clock) -> Iterator[Release]:
     """Disowns what `survey` found, object by object. Raises Unavailable: try again later."""
-    needing = {one.header.uid: one for one in (*found.held, *found.neighbours)}
+    needing = {one.header.uid: one for one in (*found.held, *found.of_others)}
     for held in found.held:
         try:
             done = _release(client, held, needing, clock)

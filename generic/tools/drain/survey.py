@@ -99,7 +99,7 @@ class Survey:
 
     held: Sequence[Held] = ()
     """What our extension has to let go."""
-    neighbours: Sequence[Held] = ()
+    of_others: Sequence[Held] = ()
     """Objects of the same kinds, with the same finalizer, that others serve."""
     not_installed: Sequence[str] = ()
     """Resources that the API server does not know: there is nothing to drain."""
@@ -130,8 +130,8 @@ def survey(
         for found in sorted(candidates, key=lambda one: not one.is_served):
             ours = _serves(found, extension_classes)
             (held if ours else others).setdefault(found.header.uid, found)
-    neighbours = [found for uid, found in others.items() if uid not in held]
-    return Survey(held=tuple(held.values()), neighbours=neighbours, not_installed=missing)
+    of_others = [found for uid, found in others.items() if uid not in held]
+    return Survey(held=tuple(held.values()), of_others=of_others, not_installed=missing)
 
 
 def wait(look: Callable[[], Survey], timeout: float, tell: Callable[[Survey], None]) -> Survey:

@@ -1,8 +1,8 @@
 """Explain: why an object is stuck, from the API server alone. Nothing in here writes anything.
 
-Read in this order: `facts` (what can be said), `gather` (one object, or a namespace), `standing` in
-its `surroundings` (with `decision`, `owners`, `blockers`), `forcing`, `removal`, `webhooks` and
-`records` (one part each). `generic.tools.cli.explain_page` shows it to people.
+Read in this order: `facts` (what can be said), `gather` (one object, or a namespace), `standing`
+(with `decision`, `owners`, `blockers`), `webhooks` and `records` (one part each), `reader`.
+`generic.tools.cli.explain_page` shows it to people.
 """
 
 from generic.tools.explain.facts import Explanation, Overview

@@ -9,19 +9,27 @@ from datetime import datetime
 import attrs
 
 from actuator.errors import ActuatorError, NotFound
-from actuator.interface import Client, resource_of
+from actuator.interface import Actuator, Client, SeedObjects, innermost, resource_of
 from actuator.meta import Kind, Raw
 from actuator.v1alpha1 import BackupEntry
 from generic.kube.headers import as_dict, header, request_of
+from generic.kube.store import Event, EventType, Header, Request
 from generic.manager.registry import Registration
+from generic.reconciler.orphans import remaining
 from generic.reconciler.reporter import STATUS_NOT_WRITTEN
-from generic.tools.explain.facts import Explanation, Orphaned, Overview, Removal, Standing, Webhook
+from generic.tools.explain.facts import (
+    Explanation,
+    Orphaned,
+    Overview,
+    Removal,
+    SeedObject,
+    Standing,
+    Webhook,
+)
 from generic.tools.explain.owners import as_found
-from generic.tools.explain.reader import Reader
+from generic.tools.explain.reader import NAMESPACES, Reader, Surroundings
 from generic.tools.explain.records import orphans, warnings
-from generic.tools.explain.removal import removal, serving
 from generic.tools.explain.standing import deleting_since, stand
-from generic.tools.explain.surroundings import NAMESPACES, Surroundings
 from generic.tools.explain.webhooks import Target, webhooks
 
 __all__ = ["explain", "overview"]
@@ -44,7 +52,7 @@ def explain(
     obj = _find(reader, kind, namespace, name)
     around = Surroundings(client, reader, namespace)
     head = header(obj)
-    by = serving(registrations or (), kind, request_of(obj), head)
+    by = _serving(registrations or (), kind, request_of(obj), head)
     served = _as_served(kind, obj, by)
     standing = stand(served, obj, around, now)
     told = warnings(reader, standing.subject)
@@ -59,7 +67,7 @@ def explain(
         notes.append(f"the given extension serves no {kind.name} of type {head.type!r}")
     return Explanation(
         standing=standing,
-        removal=_removal(reader, by, obj, namespace),
+        removal=None if by is None else _removal(reader, by, obj, namespace),
         webhooks=tuple(_webhooks(reader, served, obj, around)),
         orphans=_orphans(reader, standing, notes),
         warnings=told,
@@ -89,7 +97,7 @@ def overview(
     standings: list[Standing] = []
     for kind in kinds:
         for obj in _objects(reader, kind, namespace):
-            by = serving(registrations, kind, request_of(obj), header(obj))
+            by = _serving(registrations, kind, request_of(obj), header(obj))
             place = around if kind.namespaced else nowhere
             standings.append(stand(_as_served(kind, obj, by), obj, place, now))
     meta = as_dict(found.get("metadata"))
@@ -118,8 +126,53 @@ def _as_served(kind: Kind, obj: Raw, by: Registration | None) -> Kind:
     return as_found(kind, header(obj).finalizers) if by is None else by.kind
 
 
-def _removal(reader: Reader, by: Registration | None, obj: Raw, namespace: str) -> Removal | None:
-    return None if by is None else removal(reader, by, obj, namespace)
+def _serving(
+    registrations: Sequence[Registration], kind: Kind, request: Request, header: Header
+) -> Registration | None:
+    """The registration that serves this object of `kind`, or None."""
+    first_sight = Event(EventType.ADDED, request, None, header)
+    for one in registrations:
+        same = (one.kind.group, one.kind.name) == (kind.group, kind.name)
+        typed = not one.types or header.type in one.types
+        if same and typed and all(predicate(first_sight) for predicate in one.predicates):
+            return one
+    return None
+
+
+def _removal(reader: Reader, registration: Registration, obj: Raw, namespace: str) -> Removal:
+    """What a force deletion would do by what the actuator declares; nothing of it is done here.
+
+    An actuator is asked for `external_resources` alone, which does no I/O by contract.
+    """
+    actuator = innermost(registration.actuator)
+    found = [
+        one for group in actuator.seed_objects for one in _seed_objects(reader, group, namespace)
+    ]
+    return Removal(
+        actuator=type(actuator).__name__,
+        own_way=type(actuator).force_delete is not Actuator.force_delete,
+        seed_objects=tuple(found),
+        left_outside=tuple(remaining(registration.actuator, registration.cls, obj)),
+    )
+
+
+def _seed_objects(reader: Reader, group: SeedObjects, namespace: str) -> Iterator[SeedObject]:
+    where = namespace if group.namespaced else ""
+    try:
+        found = reader.list(group.resource, where, label_selector=group.label_selector)
+    except NotFound:  # nobody ever installed this type here
+        return
+    for obj in found:
+        meta = obj["metadata"]
+        finalizers = meta.get("finalizers") or []
+        yield SeedObject(
+            resource=str(group.resource),
+            namespace=meta.get("namespace", ""),
+            name=meta["name"],
+            deleting=meta.get("deletionTimestamp") is not None,
+            stripped=tuple(f for f in finalizers if f in group.finalizers),
+            holding=tuple(f for f in finalizers if f not in group.finalizers),
+        )
 
 
 def _webhooks(reader: Reader, kind: Kind, obj: Raw, around: Surroundings) -> Iterator[Webhook]:

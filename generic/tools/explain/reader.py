@@ -1,14 +1,19 @@
-"""Reader: reads from the API server, goes on where it may not, and remembers what that was."""
+"""Reads from the API server, goes on where it may not, and remembers what that was."""
 
 from __future__ import annotations
 
+from actuator.cluster import Cluster, Verdict
 from actuator.errors import ApiError, Forbidden, NotFound
 from actuator.interface import Client, Resource
-from actuator.meta import Raw
-from generic.tools.explain.facts import Unread
+from actuator.meta import ClusterNeed, Kind, Raw
+from generic.kube.clusters import CLUSTERS, Clusters
+from generic.kube.store import ClusterHeader, Request, Store, cluster_header
+from generic.tools.explain.facts import Reference, Unread
 
-__all__ = ["Reader"]
+__all__ = ["NAMESPACES", "Reader", "Surroundings"]
 
+NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+_SECRETS = Resource("v1", "secrets")
 _NO_SERVER = frozenset({0, 401})
 """Statuses with which asking for something else is pointless: no answer, no credentials."""
 
@@ -54,3 +59,64 @@ class Reader:
         unread = Unread(verb=verb, resource=str(resource), where=where, reason=reason)
         if unread not in self.unread:
             self.unread.append(unread)
+
+
+class Surroundings:
+    """What the objects of a namespace have in common: Namespace, Cluster, Secrets; read once.
+
+    `namespace` is "" for objects that are in none.
+    """
+
+    def __init__(self, client: Client, reader: Reader, namespace: str) -> None:
+        store = Store(CLUSTERS, cluster_header)
+        self._readable = True
+        if namespace:
+            self._readable = _read_cluster(reader, namespace, store)
+        self._clusters = Clusters(store, client)
+        self.cluster: Cluster = self._clusters.cluster(namespace)
+        """Empty where there is none that can be read."""
+        self._reader = reader
+        self._namespace = namespace
+        self._secrets: dict[Request, bool | None] = {}
+
+    def verdict(self, kind: Kind) -> Verdict | None:
+        """What the Cluster says to objects of `kind`; None where it could not be read."""
+        if not self._readable and kind.cluster is not ClusterNeed.NEVER:
+            return None
+        return self._clusters.verdict(kind, self._namespace)
+
+    def namespace(self) -> Raw | None:
+        """The Namespace; None where there is none, or none that can be read."""
+        if not self._namespace:
+            return None
+        try:
+            return self._reader.get(NAMESPACES, self._namespace)
+        except NotFound:
+            return None
+
+    def reference(self, secret: Request | None) -> Reference | None:
+        """Whether the Secret is there; its contents are dropped at once."""
+        if secret is None:
+            return None
+        if secret not in self._secrets:
+            self._secrets[secret] = self._exists(secret)
+        exists = self._secrets[secret]
+        return Reference(namespace=secret.namespace, name=secret.name, exists=exists)
+
+    def _exists(self, secret: Request) -> bool | None:
+        try:
+            found = self._reader.get(_SECRETS, secret.name, secret.namespace)
+        except NotFound:
+            return False
+        return None if found is None else True
+
+
+def _read_cluster(reader: Reader, name: str, store: Store[ClusterHeader]) -> bool:
+    """Whether it could be read; there being none is an answer."""
+    try:
+        found = reader.get(CLUSTERS, name)
+    except NotFound:
+        return True
+    if found is not None:
+        store.observe(found)
+    return found is not None

@@ -11,11 +11,10 @@ from actuator.errors import DecodeError
 from actuator.meta import Condition, Kind, LastError, LastOperation, Object, Raw, parse_time
 from generic.kube.headers import Header, header, request_of
 from generic.tools.explain.blockers import blockers
-from generic.tools.explain.decision import decide
+from generic.tools.explain.decision import decide, forcing
 from generic.tools.explain.facts import Deleting, Standing, Subject
-from generic.tools.explain.forcing import forcing
 from generic.tools.explain.owners import held
-from generic.tools.explain.surroundings import Surroundings
+from generic.tools.explain.reader import Surroundings
 
 __all__ = ["deleting_since", "stand"]
 
