@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Protocol
 
 from actuator.errors import AlreadyExists, ApiError
 from actuator.interface import Client, Resource
 from actuator.meta import Object, Raw
 from generic.kube.client import connect
 from generic.kube.crds import crd
+from generic.testing.envtest.access import Access
 
 __all__ = ["CRDS", "install", "install_crds", "install_kinds"]
 
@@ -22,13 +21,7 @@ CRDS = Resource("apiextensions.k8s.io/v1", "customresourcedefinitions", namespac
 _ESTABLISH_SECONDS = 30.0
 
 
-class _HasKubeconfig(Protocol):
-    @property
-    def kubeconfig(self) -> Path:
-        """An administrator's."""
-
-
-def install(environment: _HasKubeconfig, classes: Iterable[type[Object]]) -> None:
+def install(environment: Access, classes: Iterable[type[Object]]) -> None:
     """Afterwards the environment serves these kinds. Raises ApiError."""
     install_kinds(connect(environment.kubeconfig), classes)
 

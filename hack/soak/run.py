@@ -29,8 +29,7 @@ from generic.tools.packaging.chart import MALLOC
 from hack.soak.figures import Sampler
 from hack.soak.judge import Seen, outcomes_in, unexplained
 from hack.soak.lives import Crowd, Ending
-from hack.soak.outside import Outside
-from hack.soak.subject import Things, manager_of
+from hack.soak.subject import Outside, Things, manager_of
 from tests.adversary.intruder import Intruder
 
 __all__ = ["CRASHED", "WORDS", "soak", "started"]

@@ -13,7 +13,7 @@ from generic.testing.faults import Script
 from hack.soak.figures import Sample
 from hack.soak.judge import BYPASSED, Seen, judge, outcomes_in
 from hack.soak.lives import Ending, Life
-from hack.soak.outside import TYPE
+from hack.soak.subject import TYPE
 
 ROOT = Path(__file__).parents[2]
 SOAK = [sys.executable, "-m", "hack.soak"]

@@ -19,10 +19,9 @@ NOBODY = 65534
 @pytest.fixture(scope="session")
 def assets() -> Iterator[Path]:
     """A folder in envtest's manner with the real programs, which every user can run."""
-    binaries = find_binaries(print)
     folder = Path(tempfile.mkdtemp(prefix="actuator-test-assets-"))
     folder.chmod(0o755)
-    for program in (binaries.etcd, binaries.kube_apiserver, binaries.kube_controller_manager):
+    for program in find_binaries(print).values():
         try:
             os.link(program, folder / program.name)
         except OSError:  # another file system

@@ -31,9 +31,7 @@ def put_programs(folder: Path, *names: str) -> None:
 
 def test_the_folder_of_envtest_comes_first(given: Path) -> None:
     put_programs(given, *NAMES)
-    binaries = find_binaries(print)
-    found = (binaries.etcd, binaries.kube_apiserver, binaries.kube_controller_manager)
-    assert found == tuple(given / name for name in NAMES)
+    assert find_binaries(print) == {name: given / name for name in NAMES}
     assert not (given.parent / "cache").exists()
 
 
@@ -42,15 +40,15 @@ def test_what_the_folder_lacks_comes_from_the_cache(given: Path) -> None:
     cached = given.parent / "cache" / kubernetes_module().key
     put_programs(cached, *kubernetes_module().programs)
     binaries = find_binaries(print)
-    assert binaries.kube_apiserver == given / "kube-apiserver"
-    assert binaries.kube_controller_manager == cached / "kube-controller-manager"
+    assert binaries["kube-apiserver"] == given / "kube-apiserver"
+    assert binaries["kube-controller-manager"] == cached / "kube-controller-manager"
 
 
 def test_without_the_folder_the_cache_has_all(given: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBEBUILDER_ASSETS")
     for module in (etcd_module(), kubernetes_module()):
         put_programs(given.parent / "cache" / module.key, *module.programs)
-    assert find_binaries(print).etcd == given.parent / "cache" / etcd_module().key / "etcd"
+    assert find_binaries(print)["etcd"] == given.parent / "cache" / etcd_module().key / "etcd"
 
 
 def test_a_folder_that_is_not_there_is_an_error_that_names_it(given: Path) -> None:

@@ -6,7 +6,7 @@ import attrs
 
 from actuator.interface import ExternalResource
 
-__all__ = ["Bystander", "Evidence", "Life", "Record", "Strip"]
+__all__ = ["Bystander", "DrillEvidence", "Evidence", "Life", "Record", "Strip"]
 
 
 @attrs.define(kw_only=True)
@@ -78,27 +78,35 @@ class Bystander:
 
 
 @attrs.define(kw_only=True)
-class Evidence:
-    """All that the judge may look at."""
+class DrillEvidence:
+    """What every drill saw."""
 
     drill: str
     title: str
     scenario: str
     scenario_text: str
-    started: str
+    started: str = ""
     """When, RFC 3339."""
+    shoots_only: bool = False
+    """Whether the outside is the shoots themselves: then no Orphan is expected, and no state."""
+    outside_before: list[ExternalResource] = attrs.field(factory=list)
+    """What existed outside when all was well."""
+    outside_after: list[ExternalResource] = attrs.field(factory=list)
+    """What existed outside at the end."""
+    seconds: float = 0.0
+
+
+@attrs.define(kw_only=True)
+class Evidence(DrillEvidence):
+    """All that the judge may look at."""
+
     path: str = ""
     """Name and steps of the rehearsed flows; "": a force deletion of what is stuck."""
     unfinished: list[str] = attrs.field(factory=list)
     """Steps that did not end as they have to."""
-    shoots_only: bool = False
-    """Whether there is nothing outside but the shoots, so that nothing is to be on record."""
     finalizers: dict[str, str] = attrs.field(factory=dict)
     """Ours, by kind."""
     lives: list[Life] = attrs.field(factory=list)
-    outside_before: list[ExternalResource] = attrs.field(factory=list)
-    """What existed outside when all was well."""
-    outside_after: list[ExternalResource] = attrs.field(factory=list)
     records: list[Record] = attrs.field(factory=list)
     strips: list[Strip] = attrs.field(factory=list)
     bystanders: list[Bystander] = attrs.field(factory=list)
@@ -112,7 +120,6 @@ class Evidence:
     """actuator_deletions_total{outcome="failed"} by kind, while the objects were stuck."""
     requests: dict[str, int] = attrs.field(factory=dict)
     """The manager's requests by method."""
-    seconds: float = 0.0
 
     @property
     def rehearsed(self) -> list[Life]:

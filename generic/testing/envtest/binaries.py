@@ -6,29 +6,24 @@ so what it lacks is taken from the cache or built.
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-
-from attrs import frozen
 
 from generic.library.programs.cache import Progress
 from generic.library.programs.errors import BinariesNotFound, BuildFailed
 from generic.library.programs.golang import GoModule, GoNotFound, cached_programs, required_version
 
 ASSETS = Path(__file__).with_name("assets")
+_NAMES = ("etcd", "kube-apiserver", "kube-controller-manager")
 VERSION_PACKAGE = "k8s.io/component-base/version"
 
 
-@frozen
-class Binaries:
-    """Where the programs of the embedded cluster are."""
-
-    etcd: Path
-    kube_apiserver: Path
-    kube_controller_manager: Path
+Binaries = Mapping[str, Path]
+"""Where the programs of the embedded cluster are, by name."""
 
 
 def find_binaries(progress: Progress) -> Binaries:
-    """Find or build the programs.
+    """Find or build the programs: etcd, kube-apiserver and kube-controller-manager.
 
     Raises BinariesNotFound, which names the ways to come by them.
     """
@@ -38,11 +33,7 @@ def find_binaries(progress: Progress) -> Binaries:
         if missing:
             folder = _cached(module, progress)
             paths |= {name: folder / name for name in missing}
-    return Binaries(
-        etcd=paths["etcd"],
-        kube_apiserver=paths["kube-apiserver"],
-        kube_controller_manager=paths["kube-controller-manager"],
-    )
+    return {name: paths[name] for name in _NAMES}
 
 
 def etcd_module() -> GoModule:
@@ -77,8 +68,7 @@ def _given() -> dict[str, Path]:
     folder = Path(value).absolute()
     if not folder.is_dir():
         raise BinariesNotFound(f"KUBEBUILDER_ASSETS={value}: there is no such folder")
-    names = ("etcd", "kube-apiserver", "kube-controller-manager")
-    return {name: folder / name for name in names if os.access(folder / name, os.X_OK)}
+    return {name: folder / name for name in _NAMES if os.access(folder / name, os.X_OK)}
 
 
 def _cached(module: GoModule, progress: Progress) -> Path:

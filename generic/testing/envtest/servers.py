@@ -72,7 +72,7 @@ def etcd_command(binaries: Binaries) -> list[str]:
     """Run etcd by itself; it forgets what a power cut forgets, for three times the speed."""
     clients, peers = f"unix://{ETCD_CLIENTS}", f"unix://{ETCD_PEERS}"
     return [
-        str(binaries.etcd),
+        str(binaries[Server.ETCD]),
         "--data-dir=etcd",
         "--unsafe-no-fsync",
         f"--listen-client-urls={clients}",
@@ -86,7 +86,7 @@ def etcd_command(binaries: Binaries) -> list[str]:
 def apiserver_command(binaries: Binaries, port: int) -> list[str]:
     """Run an API server with RBAC, for tokens and client certificates; paths are relative."""
     return [
-        str(binaries.kube_apiserver),
+        str(binaries[Server.APISERVER]),
         f"--etcd-servers=unix://{ETCD_CLIENTS}",
         f"--bind-address={HOST}",
         f"--advertise-address={HOST}",
@@ -111,7 +111,7 @@ def apiserver_command(binaries: Binaries, port: int) -> list[str]:
 def controller_manager_command(binaries: Binaries, kubeconfig: Path) -> list[str]:
     """Run the two controllers, with a request rate that keeps them from being waited for."""
     return [
-        str(binaries.kube_controller_manager),
+        str(binaries[CONTROLLER_MANAGER]),
         f"--kubeconfig={kubeconfig}",
         "--controllers=garbage-collector-controller,namespace-controller",
         "--leader-elect=false",

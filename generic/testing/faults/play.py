@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Literal, TypeVar
 
 import attrs
 
@@ -25,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.05
 _ADMIN_SECONDS = 5.0
+T = TypeVar("T")
 _NO_ANSWER = (Unavailable, TooManyRequests)
 
 
@@ -51,8 +53,6 @@ def play(script: Script, stage: Stage, stop: threading.Event) -> None:
     ActuatorError where a condition did not come true in time, and what cannot be done or undone
     raises (ApiError, EnvtestError).
     """
-    for step in script.steps:
-        _check(step, stage)
     _Play(script, stage, stop).run()
 
 
@@ -87,6 +87,9 @@ class _Play:
         self._stop = stop
         self._start = time.monotonic()
         tasks = [_Task(step, _way_of(step, stage)) for step in script.steps]
+        for step in script.steps:
+            if step.when and step.when not in stage.conditions:
+                raise _lacks(step, f"the condition {step.when!r}")
         self._pending = sorted(tasks, key=lambda task: task.step.at)
         self._begun: list[_Begun] = []
 
@@ -165,19 +168,31 @@ class _Play:
 
 
 def _way_of(step: Step, stage: Stage) -> Callable[[], _Undo]:
-    """What makes it go wrong; what that returns makes it right. The stage has been checked."""
-    if (fault := step.fault) is not None and (proxy := stage.proxy) is not None:
+    """What makes it go wrong; what that returns makes it right. Raises ConfigurationError."""
+    if (fault := step.fault) is not None:
+        proxy = _needed(stage.proxy, step, "a proxy")
         return lambda: proxy.inject(fault).remove
-    if (mischief := step.actuator) is not None and (actuator := stage.actuator) is not None:
+    if (mischief := step.actuator) is not None:
+        actuator = _needed(stage.actuator, step, "a FaultyActuator")
         return lambda: actuator.inject(mischief).remove
-    if step.revoke is not None and stage.admin is not None:
-        admin = stage.admin.within(_ADMIN_SECONDS)
-        return partial(_take, Revocation(admin, stage.role, step.revoke))
-    if step.kill is not None and stage.environment is not None:
-        return partial(_kill, stage.environment, step.kill)
-    if step.refuse and stage.proxy is not None:
-        return partial(_refuse, stage.proxy)
-    return lambda: _nothing
+    if step.revoke is not None:
+        admin = _needed(stage.role and stage.admin, step, "an administrator's client and a role")
+        return partial(_take, Revocation(admin.within(_ADMIN_SECONDS), stage.role, step.revoke))
+    if step.kill is not None:
+        return partial(_kill, _needed(stage.environment, step, "an embedded cluster"), step.kill)
+    if step.refuse:
+        return partial(_refuse, _needed(stage.proxy, step, "a proxy"))
+    return lambda: lambda: None  # it ends another one
+
+
+def _needed(there: T | Literal[""] | None, step: Step, what: str) -> T:
+    if not there:
+        raise _lacks(step, what)
+    return there
+
+
+def _lacks(step: Step, what: str) -> ConfigurationError:
+    return ConfigurationError(f"the script's step {_name(step)} needs {what}, which is not there")
 
 
 def _take(revocation: Revocation) -> _Undo:
@@ -193,24 +208,6 @@ def _kill(environment: Environment, server: Server) -> _Undo:
 def _refuse(proxy: FaultProxy) -> _Undo:
     proxy.go_down()
     return proxy.come_back
-
-
-def _nothing() -> None:
-    """What a step undoes that ends another one."""
-
-
-def _check(step: Step, stage: Stage) -> None:
-    for needed, there, what in (
-        (step.fault or step.refuse, stage.proxy, "a proxy"),
-        (step.actuator, stage.actuator, "a FaultyActuator"),
-        (step.revoke, stage.admin and stage.role, "an administrator's client and a role"),
-        (step.kill, stage.environment, "an embedded cluster"),
-        (step.when, step.when in stage.conditions, f"the condition {step.when!r}"),
-    ):
-        if needed and not there:
-            raise ConfigurationError(
-                f"the script's step {_name(step)} needs {what}, which is not there"
-            )
 
 
 def _name(step: Step) -> str:

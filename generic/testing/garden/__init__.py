@@ -7,9 +7,14 @@ Migration", "Force Deletion").
 """
 
 from generic.testing.garden.flows import Flow
-from generic.testing.garden.gardenlet import NAMESPACES, Garden, resource_of_manifest
+from generic.testing.garden.gardenlet import (
+    NAMESPACES,
+    SHOOT,
+    Garden,
+    Shoot,
+    resource_of_manifest,
+)
 from generic.testing.garden.readiness import error_of, not_migrated_because, not_ready_because
-from generic.testing.garden.shoot import SHOOT, Shoot
 from generic.testing.garden.state import ExtensionState, ShootState
 
 __all__ = [

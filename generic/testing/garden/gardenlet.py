@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+import attrs
+
 from actuator.cluster import FORCE_DELETION, Cluster
 from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import Client, Resource, resource_of
@@ -19,11 +21,47 @@ from generic.kube.clusters import CLUSTERS
 from generic.reconciler.force_delete import CONFIRM_DELETION
 from generic.testing.garden.order import HANDED_ON, ON_REQUEST
 from generic.testing.garden.readiness import not_ready_because
-from generic.testing.garden.shoot import SHOOT, Shoot
 
-__all__ = ["NAMESPACES", "Garden", "resource_of_manifest"]
+__all__ = ["NAMESPACES", "SHOOT", "Garden", "Shoot", "resource_of_manifest"]
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+SHOOT = "shoot.gardener.cloud/technical-id"
+"""Label of this double: the shoot of an object that lives in no shoot namespace."""
+_CORE = "core.gardener.cloud/v1beta1"
+
+
+@attrs.frozen(kw_only=True)
+class Shoot:
+    """A shoot as far as a seed sees it. `technical_id` names its namespace and its Cluster."""
+
+    technical_id: str
+    name: str
+    project: str
+    region: str
+    labels: dict[str, str] = attrs.field(factory=dict)
+
+    def cluster(self) -> Raw:
+        """The Cluster manifest, with the shoot inside; it is being created."""
+        shoot = {
+            "apiVersion": _CORE,
+            "kind": "Shoot",
+            "metadata": {"name": self.name, "namespace": f"garden-{self.project}"},
+            "spec": {"region": self.region, "kubernetes": {"version": "1.36.3"}},
+            "status": {
+                "technicalID": self.technical_id,
+                "lastOperation": {"type": "Create", "state": "Processing"},
+            },
+        }
+        return {
+            "apiVersion": Cluster.KIND.api_version,
+            "kind": "Cluster",
+            "metadata": {"name": self.technical_id, "labels": self.labels},
+            "spec": {
+                "cloudProfile": {"apiVersion": _CORE, "kind": "CloudProfile"},
+                "seed": {"apiVersion": _CORE, "kind": "Seed"},
+                "shoot": shoot,
+            },
+        }
 
 
 class Garden:

@@ -15,8 +15,7 @@ from actuator.errors import ActuatorError, AlreadyExists, NotFound
 from actuator.interface import Client, resource_of
 from actuator.meta import Kind, Raw
 from generic.library.machines import DEPLOYMENT_NAME, MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES
-from generic.testing.garden.gardenlet import Garden, resource_of_manifest
-from generic.testing.garden.shoot import Shoot
+from generic.testing.garden.gardenlet import Garden, Shoot, resource_of_manifest
 
 __all__ = ["ExtensionState", "ShootState", "collect", "put_back", "put_back_resources"]
 

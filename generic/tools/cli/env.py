@@ -86,8 +86,7 @@ def kubeconfig(name: str, raw: bool) -> None:
 @env.command()
 def build() -> None:
     """Find or build the programs without starting them, for a first run with nobody waiting."""
-    binaries = find_binaries(progress)
-    for path in (binaries.etcd, binaries.kube_apiserver, binaries.kube_controller_manager):
+    for path in find_binaries(progress).values():
         click.echo(path)
     click.echo(find_helm(progress))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from actuator.interface import ExternalResource
+from generic.testing.drill.evidence import DrillEvidence
 from generic.testing.drill.kills.calls import ActuatorCall
 from generic.testing.drill.kills.processes import Death
 
@@ -36,17 +37,9 @@ class Arrival:
 
 
 @attrs.define(kw_only=True)
-class MigrationEvidence:
-    """All that the rules may look at."""
+class MigrationEvidence(DrillEvidence):
+    """All that the rules may look at; `outside_before` is of what moves."""
 
-    drill: str
-    title: str
-    scenario: str
-    scenario_text: str
-    started: str = ""
-    """When, RFC 3339."""
-    shoots_only: bool = False
-    """Whether there is nothing outside but the shoots, so that no state has to move."""
     dice: int = 0
     """The number that decided when to kill; the same number kills alike."""
     moves: list[Move] = attrs.field(factory=list)
@@ -55,12 +48,7 @@ class MigrationEvidence:
     arrivals: list[Arrival] = attrs.field(factory=list)
     staying: list[str] = attrs.field(factory=list)
     """Kinds that do not move."""
-    outside_before: list[ExternalResource] = attrs.field(factory=list)
-    """What existed outside before the move, of what moves."""
     outside_moved: list[ExternalResource] = attrs.field(factory=list)
-    """The same, after it."""
-    outside_after: list[ExternalResource] = attrs.field(factory=list)
-    """What existed when everything had been deleted."""
+    """What existed outside after the move, of what moves."""
     left_in_source: list[str] = attrs.field(factory=list)
     left_in_destination: list[str] = attrs.field(factory=list)
-    seconds: float = 0.0
