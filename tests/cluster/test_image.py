@@ -29,7 +29,7 @@ from generic.library.charts import find_helm
 from generic.library.charts.helm import helm_module
 from generic.library.programs.golang import find_go
 from generic.tools.cli.chart import chart
-from generic.tools.cli.image import image as image_command
+from generic.tools.cli.chart import image as image_command
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65532

@@ -21,7 +21,6 @@ from generic.testing.drill.kills.child import Order, Task
 from generic.testing.drill.kills.processes import End, Workers, workers
 from generic.testing.drill.observe import read_records
 from generic.testing.drill.settings import Watcher
-from generic.testing.explorer.ground import Ground, open_ground
 from generic.testing.explorer.judge import (
     Case,
     Failure,
@@ -31,7 +30,7 @@ from generic.testing.explorer.judge import (
     judge_end,
     without,
 )
-from generic.testing.explorer.trials import Stage, Trial, operations_of
+from generic.testing.explorer.stage import Ground, Stage, Trial, open_ground, operations_of
 from generic.testing.rehearsal import CombinedRehearsal
 
 __all__ = ["Wanted", "explore"]

@@ -18,8 +18,7 @@ from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.kube.kubeconfig import find_access
 from generic.testing.envtest.certificates import Authority, save_private
 from generic.testing.envtest.servers import HOST, reserve_port
-from generic.testing.faults.listener import Listener
-from generic.testing.faults.relay import Relay
+from generic.testing.faults.relay import Listener, Relay
 from generic.testing.faults.requests import Fault
 from generic.testing.faults.rules import Injection, Injections
 

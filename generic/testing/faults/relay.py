@@ -4,27 +4,34 @@ Watches go through line by line (JSON only: other encodings have
 no lines); any other answer is read whole first. Nothing is ever repeated. Where the API server
 does not answer, the client sees its connection closed, as it would without a proxy.
 
-Not here: connections (listener.py), where the API server is, certificates (proxy.py).
+`Listener` has the loopback port, TLS, and the open connections, with a thread for each.
+
+Not here: where the API server is, certificates (proxy.py).
 """
 
 from __future__ import annotations
 
 import select
+import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler
+from socketserver import BaseRequestHandler, TCPServer, ThreadingMixIn
+from typing import Any
 
 import urllib3
 from urllib3.exceptions import HTTPError
 from urllib3.response import BaseHTTPResponse
 
 from actuator.errors import ApiError
-from generic.testing.faults.listener import Listener
+from generic.kube.kubeconfig import Access
+from generic.testing.envtest.servers import HOST
 from generic.testing.faults.requests import Call, Effect, Fault, body_of
-from generic.testing.faults.rules import Injection
+from generic.testing.faults.rules import Injection, Injections
 
-__all__ = ["Relay"]
+__all__ = ["Listener", "Relay"]
 
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
@@ -35,6 +42,65 @@ _HOP_BY_HOP = frozenset(
 )
 _BROKEN = (HTTPError, OSError, ApiError, ValueError)
 """What a lost API server looks like; ValueError: a TLS socket that was shut by another thread."""
+
+
+class Listener(ThreadingMixIn, TCPServer):
+    """Listens until `close`; `speak` is what talks to a client."""
+
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_port = True
+    request_queue_size = 128
+
+    def __init__(
+        self,
+        port: int,
+        context: ssl.SSLContext,
+        speak: type[BaseRequestHandler],
+        access: Access,
+        faults: Injections[Fault],
+    ) -> None:
+        self.access = access
+        self.faults = faults
+        self._context = context
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        super().__init__((HOST, port), speak)
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening, and cut all connections."""
+        self.shutdown()
+        self._thread.join()
+        self.server_close()
+        self.cut()
+
+    def cut(self) -> None:
+        """End all connections of this moment."""
+        with self._lock:
+            for connection in self._open:
+                _shut(connection)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """The next connection; its TLS handshake takes place in its own thread."""
+        accepted, address = self.socket.accept()
+        wrapped = self._context.wrap_socket(
+            accepted, server_side=True, do_handshake_on_connect=False
+        )
+        with self._lock:
+            self._open.add(wrapped)
+        return wrapped, address
+
+    def shutdown_request(self, request: Any) -> None:
+        """End one connection."""
+        with self._lock:
+            self._open.discard(request)
+            _shut(request)
+        request.close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away, or is not ours, is no news."""
 
 
 class Relay(BaseHTTPRequestHandler):
@@ -193,3 +259,11 @@ def _lines(response: BaseHTTPResponse) -> Iterator[bytes]:
     for chunk in response.stream(amt=None, decode_content=False):
         *lines, pending = (pending + chunk).split(b"\n")
         yield from (line + b"\n" for line in lines)
+
+
+def _shut(connection: socket.socket) -> None:
+    """End a connection whoever uses it: ssl's own method would break a read in another thread."""
+    try:
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
+    except OSError:
+        pass  # the other side was faster

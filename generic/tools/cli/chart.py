@@ -1,8 +1,13 @@
-"""`actuator chart`: a Helm chart and a registration, written as files."""
+"""`actuator chart` and `actuator image`: what installs an extension, written as files.
+
+A Helm chart and a registration, and a Dockerfile from the templates in `packaging/image`.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,6 +16,7 @@ import click
 import yaml
 
 from actuator.errors import ConfigurationError
+from generic.kube.printable import echo
 from generic.manager.manager import Manager
 from generic.tools.cli.load import populate
 from generic.tools.packaging.chart import OPTIONS, Chart, chart_files, packed, yaml_text
@@ -24,8 +30,9 @@ from generic.tools.packaging.registration import (
     operator_extension,
 )
 
-__all__ = ["chart", "write"]
+__all__ = ["chart", "image"]
 
+_FOLDER = click.Path(path_type=Path, file_okay=False)
 _LATE = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer"])
 _LATEST = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer", "AfterWorker"])
 _OPERATIONS = ("reconcile", "delete", "migrate")
@@ -72,7 +79,7 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
 @click.argument("extension", default="extensions.aws:extension")
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=_FOLDER,
     required=True,
     help="Folder to write into; what is there under the same names is replaced.",
 )
@@ -150,8 +157,28 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
         click.echo("no Gardener kind is served: there is a chart, and no registration", err=True)
     written = {f"{chosen}/{file}": text for file, text in files.items()}
     for file, text in {**written, **registration}.items():
-        write(output / file, text)
+        _write(output / file, text)
         click.echo(output / file)
+
+
+@click.command()
+@click.argument("extension", default="extensions.aws:extension")
+@click.option("--output", type=_FOLDER, required=True, help="Project folder; replaces its files.")
+@click.option("--extra", "extras", multiple=True, help="Extra to install, such as aws.")
+@click.option("--helm", is_flag=True, help="Include helm, for an extension that renders charts.")
+def image(extension: str, output: Path, extras: tuple[str, ...], helm: bool) -> None:
+    """Write a Dockerfile for EXTENSION (MODULE:OBJECT) into the folder of its project."""
+    populate(Manager(OPTIONS), extension, ("any",))
+    if not all(re.fullmatch(r"[\w.-]+", extra, re.ASCII) for extra in extras):
+        raise click.BadParameter("write the name of an extra, like aws", param_hint="--extra")
+    values = {"EXTENSION": extension, "HELM": "yes" if helm else "no"}
+    values["EXTRAS"] = f"[{','.join(extras)}]" if extras else ""
+    for template in package_files("generic.tools.packaging").joinpath("image").iterdir():
+        text = template.read_text(encoding="utf-8")
+        for name, value in values.items():
+            text = text.replace(f"@{name}@", value)
+        _write(output / template.name, text)
+        echo(output / template.name)
 
 
 def _those_of(cls: type[Any], given: dict[str, Any]) -> dict[str, Any]:
@@ -165,7 +192,7 @@ def _name(extension: str) -> str:
     return f"extension-{module.rpartition('.')[2]}".replace("_", "-").lower()
 
 
-def write(path: Path, text: str) -> None:
+def _write(path: Path, text: str) -> None:
     """Write a file and its folders. Raises ConfigurationError if that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

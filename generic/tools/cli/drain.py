@@ -16,16 +16,14 @@ from actuator.meta import wire_name
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
-from generic.manager.flags import FLAGS
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.tools.cli.load import populate
+from generic.tools.cli.load import populate, with_flags
 from generic.tools.drain import Survey, check_nobody_leads, release, survey, wait
 from generic.tools.drain.rows import Row, State, rows_of_held, rows_of_released
 
 __all__ = ["drain"]
 
-_SHARED = ("kubeconfig", "context", "master", "extension_classes")
 _NO_LEASE = "none"
 _SHOWN = 200
 """Characters of an error that the table shows; JSON has all of it."""
@@ -33,7 +31,25 @@ _WIDTH = 180
 """Columns of the table where there is no terminal: in the log of the chart's hook."""
 
 
-def _drain(
+@click.command()
+@click.argument("extension", default="extensions.aws:extension")
+@click.option("--type", "types", multiple=True, help="Type, where EXTENSION is an Actuator.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    default=240.0,
+    show_default=True,
+    help="Seconds to wait for what is being deleted.",
+)
+@click.option("--release", "disown", is_flag=True, help="Take the finalizers off.")
+@click.option(
+    "--lease", default="", help=f"NAMESPACE/NAME of the extension's Lease, or {_NO_LEASE}."
+)
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+@with_flags("kubeconfig", "context", "master", "extension_classes")
+def drain(
     extension: str,
     types: tuple[str, ...],
     timeout: float,
@@ -159,36 +175,3 @@ def _way_out(held: Sequence[Row], disowned: bool) -> str:
 
 def _objects(count: int) -> str:
     return f"{count} object{'' if count == 1 else 's'}"
-
-
-drain = click.Command(
-    "drain",
-    callback=_drain,
-    help=_drain.__doc__,
-    params=[
-        click.Argument(["extension"], default="extensions.aws:extension"),
-        click.Option(
-            ["--type", "types"], multiple=True, help="Type, where EXTENSION is an Actuator."
-        ),
-        click.Option(
-            ["--timeout"],
-            type=click.FloatRange(min=0),
-            default=240.0,
-            show_default=True,
-            help="Seconds to wait for what is being deleted.",
-        ),
-        click.Option(["--release", "disown"], is_flag=True, help="Take the finalizers off."),
-        click.Option(
-            ["--lease"],
-            default="",
-            help=f"NAMESPACE/NAME of the extension's Lease, or {_NO_LEASE}.",
-        ),
-        click.Option(
-            ["-o", "--output"],
-            type=click.Choice(["table", "json"]),
-            default="table",
-            show_default=True,
-        ),
-        *(flag for flag in FLAGS if flag.name in _SHARED),
-    ],
-)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from actuator.errors import ConfigurationError
 from actuator.interface import Actuator
 from actuator.meta import Object
+from generic.manager.flags import FLAGS
 from generic.manager.manager import Manager
 from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
 
-__all__ = ["load", "load_kind", "load_rehearsals", "populate"]
+__all__ = ["load", "load_kind", "load_rehearsals", "populate", "with_flags"]
 
+F = TypeVar("F", bound=Callable[..., None])
 _REHEARSALS = ("extensions.aws.rehearsal:AwsRehearsal",)
 
 
@@ -64,6 +66,18 @@ def load_rehearsals(references: Sequence[str]) -> CombinedRehearsal:
                 f"{reference} is not a rehearsal; write MODULE:CLASS, like {_REHEARSALS[0]}"
             )
     return CombinedRehearsal([cls() for _, cls in found])
+
+
+def with_flags(*names: str) -> Callable[[F], F]:
+    """Adds the manager's flags of these names to a command."""
+
+    def decorate(function: F) -> F:
+        flags = [flag for flag in FLAGS if flag.name in names]
+        known = getattr(function, "__click_params__", [])  # as click's own decorators do it
+        function.__click_params__ = [*known, *flags[::-1]]  # type: ignore[attr-defined]
+        return function
+
+    return decorate
 
 
 def populate(manager: Manager, reference: str, types: tuple[str, ...]) -> None:

@@ -31,7 +31,7 @@ _COMMANDS = {
     "crds": ("generic.tools.cli.install", "Prints the CustomResourceDefinitions of our kinds."),
     "rules": ("generic.tools.cli.monitoring", "Prints recording rules and alerts for Prometheus."),
     "dashboards": ("generic.tools.cli.monitoring", "Prints dashboards for Grafana."),
-    "image": ("generic.tools.cli.image", "Write the Dockerfile of an extension."),
+    "image": ("generic.tools.cli.chart", "Write the Dockerfile of an extension."),
     "chart": ("generic.tools.cli.chart", "Writes the Helm chart and registration of an extension."),
 }
 

@@ -13,7 +13,6 @@ from actuator.interface import Client
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
-from generic.manager.flags import FLAGS
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.reconciler.orphans.facts import facts
@@ -21,7 +20,7 @@ from generic.reconciler.orphans.kind import Orphan, OrphanState
 from generic.reconciler.orphans.ledger import close, find, read_orphans, short_names
 from generic.reconciler.orphans.served import Serving, serving
 from generic.reconciler.orphans.verification import Finding, verify
-from generic.tools.cli.load import populate
+from generic.tools.cli.load import populate, with_flags
 
 __all__ = ["orphans"]
 
@@ -45,13 +44,12 @@ def orphans() -> None:
 def _on_a_seed(function: _Command) -> _Command:
     """Adds the flags that say which seed; the function gets a client for it first."""
 
+    @with_flags(*_SHARED)
     def with_client(**values: Any) -> None:
         options = Options(**{name: values.pop(name) for name in _SHARED})
         function(connect(options.kubeconfig, options.context, server=options.master), **values)
 
     with_client.__name__, with_client.__doc__ = function.__name__, function.__doc__
-    flags = [flag for flag in FLAGS if flag.name in _SHARED]
-    with_client.__click_params__ = flags[::-1]  # type: ignore[attr-defined]
     return with_client
 
 

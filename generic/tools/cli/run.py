@@ -12,12 +12,19 @@ from generic.controller import logs
 from generic.manager.flags import FLAGS, PREFIX, ManagerCommand, from_values
 from generic.manager.manager import Manager
 from generic.reconciler.orphans import Orphan
-from generic.tools.cli.load import populate
+from generic.tools.cli.load import populate, with_flags
 
 __all__ = ["run"]
 
 
-def _run(extension: str, types: tuple[str, ...], embedded: bool, **values: Any) -> None:
+@click.command(cls=ManagerCommand, context_settings={"auto_envvar_prefix": PREFIX})
+@click.argument("extension", default="extensions.aws:extension")
+@click.option(
+    "--type", "types", multiple=True, help="Type to serve, where EXTENSION is an Actuator."
+)
+@click.option("--embedded", is_flag=True, help="Start an embedded cluster and use that.")
+@with_flags(*(flag.name for flag in FLAGS))
+def run(extension: str, types: tuple[str, ...], embedded: bool, **values: Any) -> None:
     """Runs EXTENSION (MODULE:OBJECT): a function of a manager, or an Actuator, until SIGTERM."""
     options = from_values(**values)
     logs.configure(options.log_level, options.log_format)
@@ -34,21 +41,3 @@ def _run(extension: str, types: tuple[str, ...], embedded: bool, **values: Any) 
         click.echo(f"export KUBECONFIG={environment.kubeconfig}", err=True)
         manager.options = attrs.evolve(options, kubeconfig=environment.kubeconfig, context=None)
         manager.run()
-
-
-run = ManagerCommand(
-    "run",
-    callback=_run,
-    help=_run.__doc__,
-    context_settings={"auto_envvar_prefix": PREFIX},
-    params=[
-        click.Argument(["extension"], default="extensions.aws:extension"),
-        click.Option(
-            ["--type", "types"],
-            multiple=True,
-            help="Type to serve, where EXTENSION is an Actuator.",
-        ),
-        click.Option(["--embedded"], is_flag=True, help="Start an embedded cluster and use that."),
-        *FLAGS,
-    ],
-)
