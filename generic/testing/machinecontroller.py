@@ -34,8 +34,6 @@ from generic.library.machines import (
     MCM_FINALIZER,
 )
 
-__all__ = ["SELECTED", "MachineController", "MachineControllers"]
-
 SELECTED = "node.machine.sapcloud.io/selected-for-update"
 """Label of a machine that the user selects for its update in place."""
 

@@ -16,8 +16,6 @@ from typing import TypeVar
 from actuator.errors import ApiError
 from generic.kube.finalizers import Stale
 
-__all__ = ["parallel", "polling", "wait_while"]
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -20,8 +20,6 @@ from actuator.errors import ConfigurationError
 from actuator.interface import Actuator, Client, ExternalResource, object_class
 from actuator.meta import Raw
 
-__all__ = ["CombinedRehearsal", "Rehearsal", "RehearsedShoot"]
-
 
 @attrs.frozen(kw_only=True)
 class RehearsedShoot:

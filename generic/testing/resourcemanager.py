@@ -25,8 +25,6 @@ from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
 from generic.library.managedresources import MANAGED_RESOURCES, SEED_CLASS, SHOOT_FINALIZER
 from generic.testing.garden import resource_of_manifest
 
-__all__ = ["ResourceManager"]
-
 _SECRETS = Resource("v1", "secrets")
 _IGNORE = "resources.gardener.cloud/ignore"
 _MANAGER = "gardener-resource-manager"

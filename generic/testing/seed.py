@@ -15,8 +15,6 @@ from generic.kube.client import connect
 from generic.kube.crds import crd
 from generic.testing.envtest.access import Access
 
-__all__ = ["CRDS", "install", "install_crds", "install_kinds"]
-
 CRDS = Resource("apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False)
 _ESTABLISH_SECONDS = 30.0
 

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from actuator.errors import ConfigurationError
 
-__all__ = ["PackageConflict", "check_packages"]
-
 _OURS = "gardener-actuator"
 _PACKAGES = ("actuator", "generic", "extensions")
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import attrs
 
-__all__ = ["Sample", "Sampler", "growth"]
-
 _EVERY_SECONDS = 1.0
 _MIB = 2**20
 

@@ -14,8 +14,6 @@ from generic.testing.drill.judge import Finding, Rules, covers, findings_of
 from hack.soak.figures import Sample, growth
 from hack.soak.lives import Ending, Life
 
-__all__ = ["BYPASSED", "WARM_UP", "Seen", "judge", "outcomes_in", "unexplained"]
-
 BYPASSED = "bypassed"
 WARM_UP = 180.0
 """Seconds at the beginning whose memory is nobody's business."""

@@ -22,8 +22,6 @@ from generic.kube.finalizers import take_off
 from generic.testing.drill.names import Names
 from generic.testing.garden import Garden, Shoot, not_migrated_because, not_ready_because
 
-__all__ = ["Crowd", "Ending", "Life"]
-
 _KIND = Infrastructure.KIND
 _RESOURCE = resource_of(_KIND)
 _NAME = "infra"

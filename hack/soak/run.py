@@ -32,8 +32,6 @@ from hack.soak.lives import Crowd, Ending
 from hack.soak.subject import Outside, Things, manager_of
 from tests.adversary.intruder import Intruder
 
-__all__ = ["CRASHED", "WORDS", "soak", "started"]
-
 INPUT = "input"
 WORDS = ("request", "stream", "actuator", "permission", "kill", "refuse", INPUT)
 """All that goes wrong by a script, and INPUT: hostile objects beside the others, all the time."""

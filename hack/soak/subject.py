@@ -24,8 +24,6 @@ from generic.manager.options import Options
 from generic.testing.drill.world import manager_for
 from generic.testing.faults import FaultyActuator, Script, Stage, play
 
-__all__ = ["TYPE", "Outside", "Things", "manager_of"]
-
 TYPE = "Soak::Thing"
 _BUDGET = 20.0
 """Seconds for one force deletion."""

@@ -17,8 +17,6 @@ from generic.testing.drill.settings import Settings
 from generic.testing.drill.trouble import CALM, TROUBLES, Trouble
 from generic.testing.rehearsal import CombinedRehearsal
 
-__all__ = ["Held", "Round", "rounds"]
-
 
 @attrs.frozen
 class Round:

@@ -28,8 +28,6 @@ from actuator.interface import (
 from actuator.meta import Object, Raw
 from generic.kube.delegating import DelegatingClient
 
-__all__ = ["BREAKS", "EACH", "MIGRATION_BREAKS", "Break"]
-
 EACH = "each"
 _FINALIZERS = "/metadata/finalizers"
 T = TypeVar("T")

@@ -12,8 +12,6 @@ from generic.kube.finalizers import take_off
 from generic.kube.patches import add
 from generic.testing.drill.evidence import Bystander
 
-__all__ = ["DISTURBANCE", "WITNESS", "look_at", "place", "report_health"]
-
 WITNESS = "drill.actuator.extensions.gardener.cloud/witness"
 _CONFIGMAPS = Resource("v1", "configmaps")
 _NAME = "bystander"

@@ -6,8 +6,6 @@ import attrs
 
 from actuator.interface import ExternalResource
 
-__all__ = ["Bystander", "DrillEvidence", "Evidence", "Life", "Record", "Strip"]
-
 
 @attrs.define(kw_only=True)
 class Life:

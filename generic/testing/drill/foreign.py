@@ -29,8 +29,6 @@ from generic.testing.garden import NAMESPACES, Garden
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.testing.seed import CRDS
 
-__all__ = ["foreign_world"]
-
 _CONFIGMAPS = Resource("v1", "configmaps")
 _PROBE_SECONDS = 3.0
 

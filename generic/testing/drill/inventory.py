@@ -11,8 +11,6 @@ from generic.testing.garden import Flow, Garden, Shoot
 from generic.testing.garden.order import AFTERWARDS, CREATION, in_stages
 from generic.testing.polling import parallel
 
-__all__ = ["clear", "leftovers", "plan", "spoiled"]
-
 
 def plan(manifests: Sequence[Raw], kinds: Iterable[Kind]) -> list[list[Raw]]:
     """Secrets and the like first, then the extension objects, stage by stage."""

@@ -18,18 +18,6 @@ from generic.controller.metrics import Outcome
 from generic.reconciler.orphans import UNKNOWN
 from generic.testing.drill.evidence import Evidence, Life
 
-__all__ = [
-    "PATH_RULES",
-    "RULES",
-    "Finding",
-    "Rules",
-    "covers",
-    "findings_of",
-    "judge",
-    "made_twice",
-    "rules_of",
-]
-
 E = TypeVar("E")
 _FINAL = [outcome.value for outcome in Outcome if outcome.final]
 

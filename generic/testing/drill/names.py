@@ -12,8 +12,6 @@ from generic.kube.headers import Event, Header
 from generic.testing.garden import SHOOT, Shoot
 from generic.testing.rehearsal import RehearsedShoot
 
-__all__ = ["LABEL", "Names", "of_drills"]
-
 LABEL = "drill.actuator.extensions.gardener.cloud/id"
 
 

@@ -22,8 +22,6 @@ from generic.testing.drill.bystanders import DISTURBANCE
 from generic.testing.drill.evidence import Life, Record, Strip
 from generic.testing.garden import SHOOT, error_of, not_ready_because
 
-__all__ = ["Observer", "read_outcomes", "read_records", "read_strips"]
-
 _EVENTS = Resource("v1", "events")
 _EVERY = 0.2
 

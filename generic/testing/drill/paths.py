@@ -15,8 +15,6 @@ from generic.testing.drill.seeds import other_owners
 from generic.testing.garden import Flow, Shoot, ShootState
 from generic.testing.polling import parallel
 
-__all__ = ["PATHS", "STEPS", "PathRun"]
-
 PATHS: Mapping[str, str] = {
     "delete": "create delete",
     "hibernate": "create hibernate reconcile delete",

@@ -11,8 +11,6 @@ from actuator.interface import Client, Resource
 from actuator.meta import Raw
 from generic.kube.delegating import DelegatingClient
 
-__all__ = ["PatientClient"]
-
 _AGAIN_SECONDS = 0.2
 T = TypeVar("T")
 

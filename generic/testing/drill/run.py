@@ -26,8 +26,6 @@ from generic.testing.garden.order import AFTERWARDS, DELETION, FORCED, in_stages
 from generic.testing.polling import parallel
 from generic.testing.rehearsal import CombinedRehearsal
 
-__all__ = ["Run", "drill"]
-
 _DELETIONS = "actuator_deletions_total"
 _LAST_WORD = 5.0
 """Seconds that a manager has to say how a deletion ended, once the object is released."""

@@ -26,8 +26,6 @@ from generic.testing.rehearsal import CombinedRehearsal
 from generic.testing.resourcemanager import ResourceManager
 from generic.testing.seed import install_crds, install_kinds
 
-__all__ = ["EmbeddedSeed", "embedded_seed", "other_owners"]
-
 
 @attrs.frozen
 class EmbeddedSeed:

@@ -11,8 +11,6 @@ from generic.testing.drill.breaks import BREAKS, Break
 from generic.testing.drill.evidence import Life
 from generic.testing.drill.trouble import CALM, Trouble
 
-__all__ = ["Settings", "Watcher"]
-
 
 @attrs.frozen(kw_only=True)
 class Settings:

@@ -25,8 +25,6 @@ from generic.library.managedresources import ManagedResource, is_healthy
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 from generic.testing.resourcemanager import ResourceManager
 
-__all__ = ["ShootManager", "ShootRehearsal", "Shoots", "Thing", "extension_object"]
-
 
 @attrs.frozen
 class Thing:

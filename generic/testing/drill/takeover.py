@@ -21,8 +21,6 @@ from generic.testing.drill.world import manager_for
 from generic.testing.garden import Flow, Shoot
 from generic.testing.polling import parallel
 
-__all__ = ["SCENARIO", "TakeOver"]
-
 SCENARIO = "take-over"
 _SECRETS = Resource("v1", "secrets")
 

@@ -32,8 +32,6 @@ from generic.testing.faults import (
     play,
 )
 
-__all__ = ["CALM", "TROUBLES", "Trouble", "Troublemaker", "between", "faulty"]
-
 _FORCED = "forced"
 _DOWN_SECONDS = 1.5
 _GROUPED = "*.*"

@@ -25,8 +25,6 @@ from generic.testing.drill.settings import Settings
 from generic.testing.drill.trouble import Troublemaker, between, faulty
 from generic.testing.rehearsal import CombinedRehearsal
 
-__all__ = ["World", "embedded_world", "kinds_of", "manager_for", "outside"]
-
 
 @attrs.frozen(kw_only=True)
 class World:

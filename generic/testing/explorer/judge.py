@@ -17,17 +17,6 @@ from generic.testing.drill.judge import covers, made_twice
 from generic.testing.drill.kills.calls import Point
 from generic.testing.garden import error_of, not_migrated_because, not_ready_because
 
-__all__ = [
-    "Case",
-    "Failure",
-    "Sight",
-    "Tally",
-    "judge_death",
-    "judge_end",
-    "unfinished_because",
-    "without",
-]
-
 _STAYS = frozenset({Operation.MIGRATE, Operation.RESTORE})
 """Operations that make nothing outside, and remove nothing."""
 

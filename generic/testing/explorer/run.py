@@ -33,8 +33,6 @@ from generic.testing.explorer.judge import (
 from generic.testing.explorer.stage import Ground, Stage, Trial, open_ground, operations_of
 from generic.testing.rehearsal import CombinedRehearsal
 
-__all__ = ["Wanted", "explore"]
-
 _AT_ONCE = 4
 _POLL = 0.3
 

@@ -36,8 +36,6 @@ from generic.testing.garden.state import collect, put_back
 from generic.testing.polling import parallel
 from generic.testing.rehearsal import CombinedRehearsal
 
-__all__ = ["Ground", "Stage", "Trial", "open_ground", "operations_of"]
-
 _SYNC_SECONDS = 60.0
 _PREPARED = 180.0
 """Seconds until an object is ready, and the like, where nothing is killed yet."""

@@ -23,8 +23,6 @@ from actuator.interface import (
 )
 from generic.testing.faults.rules import ANY, Injection, Injections, Rule, fits
 
-__all__ = ["OPERATIONS", "ActuatorFault", "FaultyActuator", "Mischief"]
-
 OPERATIONS = ("reconcile", "restore", "delete", "migrate", "force_delete")
 _CHECK_SECONDS = 0.05
 T = TypeVar("T")

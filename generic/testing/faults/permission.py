@@ -16,8 +16,6 @@ from actuator.meta import Raw
 from generic.kube import patches
 from generic.testing.faults.rules import ANY, fits
 
-__all__ = ["Revocation", "Revoked"]
-
 _ROLES = Resource("rbac.authorization.k8s.io/v1", "clusterroles", namespaced=False)
 _ATTEMPTS = 5
 

@@ -20,8 +20,6 @@ from generic.testing.faults.permission import Revocation
 from generic.testing.faults.proxy import FaultProxy
 from generic.testing.faults.script import Script, Step
 
-__all__ = ["Stage", "play"]
-
 logger = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.05

@@ -22,8 +22,6 @@ from generic.testing.faults.relay import Listener, Relay
 from generic.testing.faults.requests import Fault
 from generic.testing.faults.rules import Injection, Injections
 
-__all__ = ["FaultProxy"]
-
 _CONNECTIONS = 128
 
 

@@ -31,8 +31,6 @@ from generic.testing.envtest.servers import HOST
 from generic.testing.faults.requests import Call, Effect, Fault, body_of
 from generic.testing.faults.rules import Injection, Injections
 
-__all__ = ["Listener", "Relay"]
-
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
 _LOOK_SECONDS = 0.1

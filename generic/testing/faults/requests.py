@@ -14,8 +14,6 @@ import attrs
 
 from generic.testing.faults.rules import ANY, Rule, fits
 
-__all__ = ["Call", "Effect", "Fault", "body_of"]
-
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
 _OF_MANY = {"delete": "deletecollection", "get": "list"}
 _OF_NAMESPACES = ("status", "finalize")

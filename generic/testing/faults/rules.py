@@ -14,8 +14,6 @@ from typing import Generic, TypeVar
 
 import attrs
 
-__all__ = ["ANY", "Injection", "Injections", "Rule", "fits"]
-
 ANY = "*"
 
 

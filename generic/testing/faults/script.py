@@ -20,8 +20,6 @@ from generic.testing.faults.actuators import OPERATIONS, ActuatorFault, Mischief
 from generic.testing.faults.permission import Revoked
 from generic.testing.faults.requests import Effect, Fault
 
-__all__ = ["VOCABULARY", "Script", "Step", "random_script"]
-
 
 @attrs.frozen(kw_only=True)
 class Step:

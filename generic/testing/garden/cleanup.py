@@ -26,8 +26,6 @@ from generic.library.machines import (
 from generic.library.managedresources import MANAGED_RESOURCES
 from generic.reconciler.force_delete import CONFIRM_DELETION
 
-__all__ = ["OWN", "Own"]
-
 _MACHINES = [MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, MACHINE_CLASSES]
 _CONFIGMAPS, _SECRETS = Resource("v1", "configmaps"), Resource("v1", "secrets")
 _ETCDS = Resource("druid.gardener.cloud/v1alpha1", "etcds")

@@ -19,8 +19,6 @@ from generic.testing.garden.readiness import error_of, not_migrated_because, not
 from generic.testing.garden.state import ShootState, collect, put_back, put_back_resources
 from generic.testing.polling import wait_while
 
-__all__ = ["Flow", "still_there"]
-
 _POLL = 0.2
 _DELETED = 300.0
 _NAMESPACE_DELETED = 900.0

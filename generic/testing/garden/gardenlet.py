@@ -22,8 +22,6 @@ from generic.reconciler.force_delete import CONFIRM_DELETION
 from generic.testing.garden.order import HANDED_ON, ON_REQUEST
 from generic.testing.garden.readiness import not_ready_because
 
-__all__ = ["NAMESPACES", "SHOOT", "Garden", "Shoot", "resource_of_manifest"]
-
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 SHOOT = "shoot.gardener.cloud/technical-id"
 """Label of this double: the shoot of an object that lives in no shoot namespace."""

@@ -12,24 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from actuator.meta import Kind
 
-__all__ = [
-    "AFTERWARDS",
-    "ASLEEP",
-    "CREATION",
-    "DELETION",
-    "FORCED",
-    "HANDED_ON",
-    "MIGRATED",
-    "MIGRATION",
-    "NOT_AWAITED",
-    "ON_REQUEST",
-    "REDEPLOYED",
-    "STAYING",
-    "STAYS",
-    "in_stages",
-    "seconds",
-]
-
 Stages = Sequence[frozenset[str]]
 OTHERS = "*"
 

@@ -10,8 +10,6 @@ from actuator.meta import LastOperationState, LastOperationType, Raw, parse_time
 from generic.controller.predicates import OPERATION, TIMESTAMP
 from generic.reconciler.status import READY
 
-__all__ = ["error_of", "not_migrated_because", "not_ready_because"]
-
 _AT_WORK = frozenset({"Reconciling", "Deleting"})
 
 

@@ -17,8 +17,6 @@ from actuator.meta import Kind, Raw
 from generic.library.machines import DEPLOYMENT_NAME, MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES
 from generic.testing.garden.gardenlet import Garden, Shoot, resource_of_manifest
 
-__all__ = ["ExtensionState", "ShootState", "collect", "put_back", "put_back_resources"]
-
 
 @attrs.frozen(kw_only=True)
 class ExtensionState:

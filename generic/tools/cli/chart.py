@@ -30,8 +30,6 @@ from generic.tools.packaging.registration import (
     operator_extension,
 )
 
-__all__ = ["chart", "image"]
-
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _LATE = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer"])
 _LATEST = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer", "AfterWorker"])

@@ -22,8 +22,6 @@ from generic.tools.cli.load import populate, with_flags
 from generic.tools.drain import Survey, check_nobody_leads, release, survey, wait
 from generic.tools.drain.rows import Row, State, rows_of_held, rows_of_released
 
-__all__ = ["drain"]
-
 _NO_LEASE = "none"
 _SHOWN = 200
 """Characters of an error that the table shows; JSON has all of it."""

@@ -33,8 +33,6 @@ from generic.testing.envtest import EnvtestError
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.tools.cli.load import load_rehearsals
 
-__all__ = ["drill"]
-
 _SCENARIO = "credentials-revoked"
 _NOT_WITH_ALL = ("break_rule", "kubeconfig", "dice")
 

@@ -20,8 +20,6 @@ from generic.tools.cli.load import load_kind, populate
 from generic.tools.explain import Explanation, Overview, overview
 from generic.tools.explain import explain as explain_object
 
-__all__ = ["explain"]
-
 _VERSION = 1
 """Of the JSON: it grows when something is taken away or means something else."""
 

@@ -21,8 +21,6 @@ from generic.tools.explain.facts import (
     Unread,
 )
 
-__all__ = ["page", "table"]
-
 _OBJECT_WIDTH = max(len(cls.KIND.name) for cls in KINDS)
 """Characters: longer names are folded, names of kinds are not."""
 

@@ -20,8 +20,6 @@ from generic.testing.explorer.run import Wanted
 from generic.testing.explorer.run import explore as explore_each
 from generic.tools.cli.load import load_rehearsals
 
-__all__ = ["explore"]
-
 _OPERATIONS = [operation.value for operation in Operation if operation.calls]
 
 

@@ -15,8 +15,6 @@ from generic.manager.rbac import manifests
 from generic.reconciler.orphans import Orphan
 from generic.tools.cli.load import load_kind, populate
 
-__all__ = ["crds", "rbac"]
-
 
 def _print(*manifests: object) -> None:
     """JSON is YAML: one document each."""

@@ -15,8 +15,6 @@ from generic.manager.flags import FLAGS
 from generic.manager.manager import Manager
 from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
 
-__all__ = ["load", "load_kind", "load_rehearsals", "populate", "with_flags"]
-
 F = TypeVar("F", bound=Callable[..., None])
 _REHEARSALS = ("extensions.aws.rehearsal:AwsRehearsal",)
 

@@ -11,8 +11,6 @@ from actuator.errors import ActuatorError, ApiError
 from generic.kube.printable import echo
 from generic.testing.envtest import EnvtestError
 
-__all__ = ["cli", "main"]
-
 _COMMANDS = {
     "run": ("generic.tools.cli.run", "Runs an extension."),
     "drill": ("generic.tools.cli.drill", "Rehearses a force deletion and judges it."),

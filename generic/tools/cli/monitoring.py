@@ -17,8 +17,6 @@ from generic.tools.monitoring import (
     service_monitor,
 )
 
-__all__ = ["dashboards", "rules"]
-
 _RUNBOOKS = "docs/runbooks"
 
 

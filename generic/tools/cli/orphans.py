@@ -22,8 +22,6 @@ from generic.reconciler.orphans.served import Serving, serving
 from generic.reconciler.orphans.verification import Finding, verify
 from generic.tools.cli.load import populate, with_flags
 
-__all__ = ["orphans"]
-
 _SHARED = ("kubeconfig", "context", "master")
 _VERSION = 1
 """Of the JSON: it grows when something is taken away or means something else."""

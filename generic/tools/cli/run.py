@@ -14,8 +14,6 @@ from generic.manager.manager import Manager
 from generic.reconciler.orphans import Orphan
 from generic.tools.cli.load import populate, with_flags
 
-__all__ = ["run"]
-
 
 @click.command(cls=ManagerCommand, context_settings={"auto_envvar_prefix": PREFIX})
 @click.argument("extension", default="extensions.aws:extension")

@@ -14,8 +14,6 @@ from rich.text import Text
 from actuator.meta import parse_time
 from generic.kube.printable import printable
 
-__all__ = ["Screen", "age", "new_table", "since", "verdict"]
-
 _UNITS = ((1, "s", 120), (60, "m", 7200), (3600, "h", 172_800))
 """Seconds in a unit, and below how many it is used: as kubectl writes ages."""
 

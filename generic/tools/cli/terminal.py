@@ -22,8 +22,6 @@ from generic.testing.drill.judge import Finding
 from generic.testing.drill.settings import Watcher
 from generic.tools.cli.screen import Screen, new_table, verdict
 
-__all__ = ["Terminal", "show", "show_findings", "show_rounds", "show_rules"]
-
 
 class Terminal(Watcher):
     """Shows progress while a drill runs."""

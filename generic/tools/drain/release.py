@@ -32,8 +32,6 @@ from generic.reconciler.operation import Nothing, Operation, choose_operation
 from generic.reconciler.orphans import ORPHANS, OrphanedFrom, OrphanReason, record, remaining
 from generic.tools.drain.survey import NOT_SERVED, Held, Survey, may
 
-__all__ = ["Release", "check_nobody_leads", "release"]
-
 _SECRETS = Resource("v1", "secrets")
 _ROUNDS = 5
 _PAUSE = 0.5

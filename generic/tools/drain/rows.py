@@ -10,8 +10,6 @@ import attrs
 from generic.tools.drain.release import Release
 from generic.tools.drain.survey import NOT_SERVED, Held
 
-__all__ = ["Row", "State", "rows_of_held", "rows_of_released"]
-
 _AGAIN = "the finalizer was put on again: something of the extension still runs"
 
 

@@ -30,8 +30,6 @@ from generic.controller.predicates import all_of, has_class, has_type
 from generic.kube.headers import Event, EventType, Header, Request, as_dict, header, request_of
 from generic.manager.manager import Registration
 
-__all__ = ["NOT_SERVED", "Held", "Survey", "may", "survey", "wait"]
-
 NOT_SERVED = "predicates of the actuator do not pass it: it may be another's"
 
 _PAUSE = 2.0

@@ -17,8 +17,6 @@ from generic.reconciler.operation import Nothing
 from generic.reconciler.status import READY
 from generic.tools.explain.facts import Deleting, Standing
 
-__all__ = ["blockers"]
-
 _QUIET_SECONDS = 30.0
 """A manager that is alive has written something by then."""
 _STANDING_STILL = frozenset({Nothing.WAITS_FOR_STATE.value, Nothing.SHOOT_FAILED.value})

@@ -21,8 +21,6 @@ from generic.reconciler.operation import (
 )
 from generic.tools.explain.facts import Decision, Forcing
 
-__all__ = ["decide", "forcing"]
-
 _WHY = {
     Operation.RECONCILE: "it is not yet, or not again, what its spec asks for",
     Operation.RESTORE: "a restore is asked for, or has not succeeded yet",

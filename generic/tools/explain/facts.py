@@ -11,24 +11,6 @@ import attrs
 from actuator.interface import ExternalResource
 from actuator.meta import Condition, LastError, LastOperation
 
-__all__ = [
-    "Decision",
-    "Deleting",
-    "Explanation",
-    "Forcing",
-    "Held",
-    "Orphaned",
-    "Overview",
-    "Reference",
-    "Removal",
-    "SeedObject",
-    "Standing",
-    "Subject",
-    "Unread",
-    "WarningEvent",
-    "Webhook",
-]
-
 
 @attrs.frozen(kw_only=True)
 class Subject:

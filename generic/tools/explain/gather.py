@@ -32,8 +32,6 @@ from generic.tools.explain.records import orphans, warnings
 from generic.tools.explain.standing import deleting_since, stand
 from generic.tools.explain.webhooks import Target, webhooks
 
-__all__ = ["explain", "overview"]
-
 
 def explain(
     client: Client,

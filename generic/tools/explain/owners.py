@@ -15,8 +15,6 @@ from actuator.meta import GROUP, Kind
 from actuator.v1alpha1 import KINDS, Extension
 from generic.tools.explain.facts import Held
 
-__all__ = ["as_found", "held"]
-
 _OWNERS: Mapping[str, str] = {
     "batch.kubernetes.io/job-tracking": "the Job controller of Kubernetes",
     "druid.gardener.cloud/etcd-druid": "etcd-druid",

@@ -10,8 +10,6 @@ from generic.kube.clusters import CLUSTERS, Clusters
 from generic.kube.store import ClusterHeader, Request, Store, cluster_header
 from generic.tools.explain.facts import Reference, Unread
 
-__all__ = ["NAMESPACES", "Reader", "Surroundings"]
-
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 _SECRETS = Resource("v1", "secrets")
 _NO_SERVER = frozenset({0, 401})
@@ -83,7 +81,7 @@ class Surroundings:
         """What the Cluster says to objects of `kind`; None where it could not be read."""
         if not self._readable and kind.cluster is not ClusterNeed.NEVER:
             return None
-        return self._clusters.verdict(kind, self._namespace)
+        return self._clusters.resolve(kind, self._namespace)
 
     def namespace(self) -> Raw | None:
         """The Namespace; None where there is none, or none that can be read."""

@@ -14,8 +14,6 @@ from generic.reconciler.orphans.kind import SHOOT_LABEL
 from generic.tools.explain.facts import Orphaned, Subject, WarningEvent
 from generic.tools.explain.reader import Reader
 
-__all__ = ["WARNINGS", "orphans", "warnings"]
-
 WARNINGS = 10
 """How many events are shown at most."""
 

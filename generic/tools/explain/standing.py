@@ -16,8 +16,6 @@ from generic.tools.explain.facts import Deleting, Standing, Subject
 from generic.tools.explain.owners import held
 from generic.tools.explain.reader import Surroundings
 
-__all__ = ["deleting_since", "stand"]
-
 
 @attrs.frozen(kw_only=True)
 class _Status:

@@ -18,8 +18,6 @@ from actuator.v1alpha1 import LabelSelector, LabelSelectorRequirement
 from generic.tools.explain.facts import Webhook
 from generic.tools.explain.reader import Reader
 
-__all__ = ["Target", "webhooks"]
-
 _ADMISSION = "admissionregistration.k8s.io/v1"
 _VALIDATING = Resource(_ADMISSION, "validatingwebhookconfigurations", namespaced=False)
 _MUTATING = Resource(_ADMISSION, "mutatingwebhookconfigurations", namespaced=False)

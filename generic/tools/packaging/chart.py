@@ -37,8 +37,6 @@ from generic.manager.options import Options
 from generic.manager.rbac import manifests
 from generic.reconciler.orphans import Orphan
 
-__all__ = ["MALLOC", "OPTIONS", "Chart", "chart_files", "packed", "yaml_text"]
-
 MALLOC = {
     "MALLOC_ARENA_MAX": "2",
     "MALLOC_MMAP_THRESHOLD_": "65536",

@@ -19,15 +19,6 @@ from actuator.errors import ConfigurationError
 from actuator.meta import GROUP, Kind, Raw
 from generic.manager.manager import Manager
 
-__all__ = [
-    "Deployment",
-    "Lifecycle",
-    "Traits",
-    "controller_registration",
-    "controller_resources",
-    "operator_extension",
-]
-
 Policy = Literal["OnDemand", "Always", "AlwaysExceptNoShoots"]
 Moment = Literal["BeforeKubeAPIServer", "AfterKubeAPIServer", "AfterWorker"]
 _RESOURCES = (list, "a list of name and resourceRef to a Secret or ConfigMap")

@@ -32,21 +32,6 @@ from actuator.interface import (
 )
 from generic.testing.garden import SHOOT
 
-__all__ = [
-    "ActuatorCall",
-    "CountingActuator",
-    "CountingClient",
-    "Kill",
-    "Point",
-    "Reaper",
-    "RecordingActuator",
-    "Side",
-    "digest",
-    "points_of",
-    "read_calls",
-    "read_lines",
-]
-
 T = TypeVar("T")
 
 

@@ -35,8 +35,6 @@ from generic.testing.drill.kills.calls import (
 from generic.testing.drill.world import manager_for
 from generic.testing.rehearsal import CombinedRehearsal
 
-__all__ = ["STOP", "WORKING", "Order", "Task"]
-
 STOP = b"stop\n"
 WORKING = "working"
 _SYNC_SECONDS = 60.0

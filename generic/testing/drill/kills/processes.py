@@ -24,8 +24,6 @@ import cattrs
 from actuator.errors import ActuatorError
 from generic.testing.drill.kills.child import STOP, WORKING, Order, Task
 
-__all__ = ["Death", "End", "Victim", "Workers", "workers"]
-
 _POLL = 0.15
 _GRACE = 60.0
 """Seconds for a process to start and to answer, beyond the time of an order."""

@@ -9,8 +9,6 @@ from generic.testing.drill.evidence import DrillEvidence
 from generic.testing.drill.kills.calls import ActuatorCall
 from generic.testing.drill.kills.processes import Death
 
-__all__ = ["Arrival", "MigrationEvidence", "Move"]
-
 
 @attrs.define(kw_only=True)
 class Move:

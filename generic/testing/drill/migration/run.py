@@ -21,8 +21,6 @@ from generic.testing.garden.order import HANDED_ON, STAYS
 from generic.testing.polling import parallel
 from generic.testing.rehearsal import CombinedRehearsal
 
-__all__ = ["SCENARIO", "SCENARIO_TEXT", "migrate"]
-
 SCENARIO = "migration"
 SCENARIO_TEXT = "Shoots move to another seed, and the managers of both are killed meanwhile."
 

@@ -28,8 +28,6 @@ from generic.testing.garden import Flow, Garden, Shoot, ShootState, resource_of_
 from generic.testing.garden.order import STAYS
 from generic.testing.rehearsal import CombinedRehearsal
 
-__all__ = ["Side", "Sides", "arrivals", "open_sides"]
-
 
 @attrs.frozen(kw_only=True)
 class Side:
