@@ -20,8 +20,8 @@ from actuator.v1alpha1 import Cluster, Infrastructure
 from generic.kube.client import HttpClient, connect
 from generic.reconciler.orphans import ORPHANS, Orphan
 from generic.testing.drill.names import Names
-from generic.testing.drill.patient import PatientClient
 from generic.testing.drill.seeds import EmbeddedSeed
+from generic.testing.drill.world import PatientClient
 from generic.testing.envtest import Environment
 from generic.testing.faults import FaultProxy, Script, Stage, play, random_script
 from generic.testing.seed import install_kinds

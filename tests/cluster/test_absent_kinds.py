@@ -155,7 +155,7 @@ def test_a_runtime_cluster_is_served_and_crds_that_appear_are_picked_up(
         missing = f"there is no Cluster {shoot}"
         eventually(lambda: missing in waiting.status()["lastError"]["description"])
 
-        install(runtime.access, [Infrastructure, Cluster])
+        install(runtime, [Infrastructure, Cluster])
         in_shoot = Seed(client, shoot)
         in_shoot.create(cluster(shoot))
         in_shoot.create(infrastructure(shoot, garden))
@@ -192,7 +192,7 @@ def test_an_absent_kind_fails_readiness_only_if_controllers_names_it(runtime, cl
         assert f"[-]kinds failed: {both}" in text
         assert f"[i]{kind}" not in text, "named once"
         lives(Seed(client, garden, DNSRecord), dns_record(garden, garden))
-        install(runtime.access, [Cluster, ContainerRuntime])
+        install(runtime, [Cluster, ContainerRuntime])
         eventually(lambda: readyz(manager)[0] == 200)
 
 
@@ -203,14 +203,14 @@ def test_an_absent_kind_fails_readiness_only_if_controllers_names_it(runtime, cl
 def test_an_absent_cluster_crd_fails_readiness_if_a_named_kind_requires_clusters(
     runtime, client, garden, names, needing
 ):
-    install(runtime.access, [Infrastructure])
+    install(runtime, [Infrastructure])
     parts = (runtime, client, garden, Script(DNSRecord))
     with running(*parts, second=Script(), controllers=names) as manager:
         kind = str(resource_of(Cluster.KIND))
         why = f"{kind}: {ABSENT}, and --controllers names {', '.join(needing)}; install the CRD"
         assert not_ready(manager).get("kinds", "").startswith(why if needing else "")
         assert ("kinds" in not_ready(manager)) == bool(needing)
-        install(runtime.access, [Cluster])
+        install(runtime, [Cluster])
         eventually(lambda: not_ready(manager) == {})
 
 
@@ -218,7 +218,7 @@ def test_an_absent_cluster_crd_fails_readiness_if_a_named_kind_requires_clusters
 def test_a_crd_that_is_deleted_and_returns_is_followed_without_a_request_storm(
     runtime, client, garden, names
 ):
-    install(runtime.access, [Network, Cluster])
+    install(runtime, [Network, Cluster])
     shoot = new_namespace(client, "shoot--")
     networks = Seed(client, shoot, Network, "net")
     networks.create(cluster(shoot))
@@ -264,7 +264,7 @@ def test_an_object_is_not_cleaned_up_because_its_kind_is_not_served_for_a_while(
     runtime, client, garden, gate
 ):
     """Before, the 404 counted as a deleted object: its infrastructure was deleted behind it."""
-    install(runtime.access, [Network, Cluster])
+    install(runtime, [Network, Cluster])
     shoot = new_namespace(client, "shoot--")
     networks = Seed(client, shoot, Network, "net")
     networks.create(cluster(shoot))

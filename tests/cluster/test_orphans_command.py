@@ -52,7 +52,7 @@ def extension(manager):
 def environment():
     """A cluster of our own: what is on record there, and its CRD, is seen by nobody else."""
     with Environment() as running:
-        yield running.access
+        yield running
 
 
 @pytest.fixture(scope="module")

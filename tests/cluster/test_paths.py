@@ -26,7 +26,7 @@ from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.testing.drill.paths import PATHS, STEPS
-from generic.testing.drill.patient import PatientClient
+from generic.testing.drill.world import PatientClient
 from generic.testing.garden import NAMESPACES, SHOOT, Flow, Garden, Shoot, order
 from generic.testing.garden.cleanup import OWN
 from generic.testing.seed import install_crds, install_kinds

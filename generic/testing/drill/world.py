@@ -6,24 +6,68 @@ Here on an embedded cluster, where everything is ours; for seeds that are not se
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
-from actuator.interface import Actuator, Client, object_class
-from actuator.meta import Kind
+from actuator.errors import AlreadyExists, TooManyRequests, Unavailable
+from actuator.interface import Actuator, Client, Resource, object_class
+from actuator.meta import Kind, Raw
+from generic.kube.delegating import DelegatingClient
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.reconciler.reporter import DeletionEnded, Listener
 from generic.testing.drill.names import Names, of_drills
-from generic.testing.drill.patient import PatientClient
 from generic.testing.drill.seeds import embedded_seed
 from generic.testing.drill.settings import Settings
 from generic.testing.drill.trouble import Troublemaker, between, faulty
 from generic.testing.rehearsal import CombinedRehearsal
+
+_AGAIN_SECONDS = 0.2
+T = TypeVar("T")
+
+
+class PatientClient(DelegatingClient):
+    """A Client that asks again where no API server answered, for at most `patience` seconds.
+
+    Only for what may be asked twice: creating what a lost answer had created already returns it
+    as it is, so names have to be one's own. A JSON patch that tests may fail the second time.
+    """
+
+    def __init__(self, inner: Client, patience: float = 60.0) -> None:
+        super().__init__(inner)
+        self._patience = patience
+
+    def create(self, resource: Resource, obj: Raw) -> Raw:
+        """See Client. Raises AlreadyExists where it was there before the first attempt."""
+        attempts = 0
+
+        def create() -> Raw:
+            nonlocal attempts
+            attempts += 1
+            try:
+                return self._inner.create(resource, obj)
+            except AlreadyExists:
+                if attempts == 1:
+                    raise
+                meta = obj["metadata"]
+                return self._inner.get(resource, meta["name"], meta.get("namespace", ""))
+
+        return self._around(create)
+
+    def _around(self, request: Callable[[], T]) -> T:
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return request()
+            except (Unavailable, TooManyRequests):
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_AGAIN_SECONDS)
 
 
 @attrs.frozen(kw_only=True)

@@ -1,19 +1,22 @@
 """An environment that outlives the process that started it: `actuator env`, pytest-xdist.
 
-Its state is a directory: a lock that the daemon (daemon.py) holds as long as it lives, and files
-that say how to reach it. A lock that nobody holds means that nothing runs, whatever the files
-say: so a reboot or a kill is noticed, and a process id is never taken for somebody else's.
+Its state is a directory: a lock that the daemon (this module, run as a program) holds as long as
+it lives, and files that say how to reach it. A lock that nobody holds means that nothing runs,
+whatever the files say: so a reboot or a kill is noticed, and a process id is never taken for
+somebody else's.
 """
 
+import fcntl
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from generic.library.programs.cache import Progress, open_lock, try_lock
 from generic.library.programs.errors import EnvtestError, StartFailed
@@ -128,7 +131,7 @@ def _start(directory: Path, lock: int, while_locked: Path | None) -> None:
     arguments = [str(directory), *([str(while_locked)] if while_locked else [])]
     with State(directory).log.open("wb") as log:
         daemon = subprocess.Popen(
-            [sys.executable, "-P", "-m", "generic.testing.envtest.daemon", *arguments],
+            [sys.executable, "-P", "-m", "generic.testing.envtest.detached", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -169,3 +172,58 @@ def _end(state: State, number: signal.Signals) -> bool:
             sent = True
         time.sleep(POLL_SECONDS)
     return False
+
+
+def _terminate(_number: int, _frame: object) -> NoReturn:
+    """End through the `with` statements, whatever is being done; further signals don't disturb."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(0)
+
+
+def _wait(while_locked: Path | None) -> None:
+    """Return once nobody else holds the lock file; without one only SIGTERM ends the wait."""
+    if while_locked is None:
+        while True:
+            signal.pause()
+    with open_lock(while_locked) as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def _tell(error: str | None) -> None:
+    """Tell `up`, which reads to the end, that the environment is ready, or why not."""
+    sys.stdout.write(json.dumps({"error": error}) + "\n")
+    sys.stdout.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def main() -> None:
+    """Run one environment; this is the daemon that `up` starts.
+
+    Arguments: the directory of the environment's state, and optionally a lock file. It holds the
+    directory's lock, which it was handed already taken, as long as it lives. It ends on SIGTERM,
+    or once nobody else holds the lock file: then whoever wanted the environment is gone.
+    """
+    from generic.testing.envtest.environment import Environment
+
+    signal.signal(signal.SIGTERM, _terminate)
+    directory = Path(sys.argv[1])
+    while_locked = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+    try:
+        with Environment() as environment:
+            state = State(directory)
+            state.write(os.getpid(), environment)
+            _tell(None)
+            _wait(while_locked)
+    except EnvtestError as error:
+        _tell(str(error))
+        sys.exit(1)
+    finally:
+        State(directory).clear()
+        if while_locked is not None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
