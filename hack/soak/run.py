@@ -15,7 +15,6 @@ import attrs
 
 from actuator.codec import decode
 from actuator.errors import ActuatorError
-from actuator.interface import ExternalResource
 from actuator.v1alpha1 import Cluster, Infrastructure
 from generic.kube.client import HttpClient, connect
 from generic.reconciler.orphans import ORPHANS, Orphan
@@ -24,11 +23,12 @@ from generic.testing.drill.seeds import EmbeddedSeed
 from generic.testing.drill.world import PatientClient
 from generic.testing.envtest import Environment
 from generic.testing.faults import FaultProxy, Script, Stage, play, random_script
+from generic.testing.polling import polling, wait_while
 from generic.testing.seed import install_kinds
 from generic.tools.packaging.chart import MALLOC
 from hack.soak.figures import Sampler
 from hack.soak.judge import Seen, outcomes_in, unexplained
-from hack.soak.lives import Crowd, Ending
+from hack.soak.lives import Crowd, Ending, Life
 from hack.soak.subject import Outside, Things, manager_of
 from tests.adversary.intruder import Intruder
 
@@ -46,22 +46,6 @@ _PROGRESS_SECONDS = 15.0
 CRASHED = ("Traceback (most recent call last)", "Exception in thread")
 
 
-@attrs.frozen(kw_only=True)
-class _Ground:
-    """Where it takes place."""
-
-    environment: Environment
-    admin: HttpClient
-    names: Names
-    proxy: FaultProxy
-    folder: Path
-
-    @property
-    def log(self) -> Path:
-        """What the manager says."""
-        return self.folder / "manager.log"
-
-
 def soak(
     seed: int, seconds: float, folder: Path, say: Callable[[str], None], words: Sequence[str]
 ) -> Seen:
@@ -74,35 +58,37 @@ def soak(
     if faults:
         script = random_script(seed, seconds, faults, pause=_PAUSE)
     (folder / "script.json").write_text(script.to_json())
-    outside = Outside(folder)
+    outside, log, names = Outside(folder), folder / "manager.log", Names()
     with ExitStack() as stack:
-        ground = stack.enter_context(_ground(folder, say))
-        subject = ("hack.soak.subject", ground.proxy.kubeconfig, ground.names.type, folder)
-        manager = stack.enter_context(started(ground.log, *subject))
+        stage, admin, way = stack.enter_context(_stage(names, folder, say))
+        subject = ("hack.soak.subject", way, names.type, folder)
+        manager = stack.enter_context(started(log, *subject))
         sampler = Sampler(manager.pid)
-        client = PatientClient(ground.admin, _PATIENCE)
-        crowd = Crowd(client, ground.names, seed, _PATIENCE)
+        client = PatientClient(admin, _PATIENCE)
+        crowd = Crowd(client, names, seed, _PATIENCE)
         crowd.start(_USERS, _STAYING)
-        intruder = Intruder(ground.admin, ground.names, seed)
+        intruder = Intruder(admin, names, seed)
         if INPUT in words:
             intruder.start()
         say(f"{len(script.steps)} faults within {seconds:g} s")
         end = time.monotonic() + seconds
-        _play(script, manager, ground, lambda: say(_progress(crowd, sampler)), end)
+        with polling(lambda: say(_progress(crowd, sampler)), "progress", every=_PROGRESS_SECONDS):
+            _play(script, manager, stage)
+            time.sleep(max(0.0, end - time.monotonic()))
         troubled = len(sampler.samples)
         say("No more faults; everything may settle")
         intruder.finish()
         crowd.finish()
-        _wait_for_outcomes(crowd, ground.log)
+        _wait_for_outcomes(crowd, log)
         time.sleep(_SETTLE_SECONDS)
         sampler.stop()
         dead = [] if manager.poll() is None else [f"it exited with {manager.returncode}"]
-        lines = ground.log.read_text().splitlines()
+        lines = log.read_text().splitlines()
         return Seen(
             lives=crowd.lives,
             outcomes=intruder.without(outcomes_in(lines)),
             outside=[one for one in outside.all() if one.tags["uid"] not in intruder.uids],
-            orphans=_orphans(client),
+            orphans=[decode(Orphan, raw).spec.resource for raw in client.list(ORPHANS)],
             made=intruder.without(outside.made()),
             samples=sampler.samples[:troubled],
             settled=sampler.samples[troubled:],
@@ -111,8 +97,10 @@ def soak(
 
 
 @contextmanager
-def _ground(folder: Path, say: Callable[[str], None]) -> Iterator[_Ground]:
-    names = Names()
+def _stage(
+    names: Names, folder: Path, say: Callable[[str], None]
+) -> Iterator[tuple[Stage, HttpClient, Path]]:
+    """Where it takes place, its administrator, and the way that the manager has to take."""
     with ExitStack() as stack:
         environment = stack.enter_context(Environment(progress=say))
         admin = connect(environment.kubeconfig, connections=_USERS + _STAYING + 4)
@@ -120,7 +108,8 @@ def _ground(folder: Path, say: Callable[[str], None]) -> Iterator[_Ground]:
         model = manager_of(Things(Outside(folder)), names.type, None)
         mine = EmbeddedSeed(environment, admin).admit(model, names.type)
         proxy = stack.enter_context(FaultProxy(mine, folder))
-        yield _Ground(environment=environment, admin=admin, names=names, proxy=proxy, folder=folder)
+        stage = Stage(proxy=proxy, environment=environment, admin=admin, role=names.type)
+        yield stage, admin, proxy.kubeconfig
 
 
 @contextmanager
@@ -142,42 +131,14 @@ def started(log: Path, module: str, *arguments: object) -> Iterator[subprocess.P
             process.kill()
 
 
-def _play(
-    script: Script,
-    manager: subprocess.Popen[str],
-    ground: _Ground,
-    progress: Callable[[], None],
-    end: float,
-) -> None:
-    """Both halves at once: the manager's process plays what goes wrong in its actuator.
-
-    Returns at `end`, on the monotonic clock, though one half may be over before.
-    """
+def _play(script: Script, manager: subprocess.Popen[str], stage: Stage) -> None:
+    """Both halves at once: the manager's process plays what goes wrong in its actuator."""
     inside = [step for step in script.steps if step.actuator]
     ours = [step for step in script.steps if not step.actuator]
     assert manager.stdin is not None
     manager.stdin.write(attrs.evolve(script, steps=inside).to_json().replace("\n", "") + "\n")
     manager.stdin.flush()
-    stage = Stage(
-        proxy=ground.proxy,
-        environment=ground.environment,
-        admin=ground.admin,
-        role=ground.names.type,
-    )
-    over = threading.Event()
-
-    def tell() -> None:
-        while not over.wait(_PROGRESS_SECONDS):
-            progress()
-
-    telling = threading.Thread(target=tell, daemon=True)
-    telling.start()
-    try:
-        play(attrs.evolve(script, steps=ours), stage, threading.Event())
-        time.sleep(max(0.0, end - time.monotonic()))
-    finally:
-        over.set()
-        telling.join()
+    play(attrs.evolve(script, steps=ours), stage, threading.Event())
 
 
 def _progress(crowd: Crowd, sampler: Sampler) -> str:
@@ -192,14 +153,10 @@ def _progress(crowd: Crowd, sampler: Sampler) -> str:
 
 def _wait_for_outcomes(crowd: Crowd, log: Path) -> None:
     """A bypass is told after the object went; what never comes is for the judge."""
-    deadline = time.monotonic() + _PATIENCE
     gone = [life for life in crowd.lives if life.over and life.ending is not Ending.STAYS]
-    while time.monotonic() < deadline:
+
+    def missing() -> list[Life]:
         told = outcomes_in(log.read_text().splitlines())
-        if not any(unexplained(life, told.get(life.uid, ())) for life in gone):
-            return
-        time.sleep(1)
+        return [life for life in gone if unexplained(life, told.get(life.uid, ()))]
 
-
-def _orphans(client: PatientClient) -> list[ExternalResource]:
-    return [decode(Orphan, raw).spec.resource for raw in client.list(ORPHANS)]
+    wait_while(missing, _PATIENCE, every=1)
