@@ -31,6 +31,7 @@ from actuator.meta import (
     ObjectMeta,
     ReadyReasons,
 )
+from actuator.shared_names import share_names
 
 __all__ = [
     "Actuator",
@@ -61,3 +62,5 @@ __all__ = [
     "Result",
     "SeedObjects",
 ]
+
+share_names()

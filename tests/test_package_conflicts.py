@@ -62,17 +62,6 @@ def test_a_distribution_whose_name_only_contains_ours_is_no_conflict(tmp_path):
     assert checked_beside(tmp_path).returncode == 0
 
 
-@pytest.mark.parametrize("module", ["extensions.py", "extensions/__init__.py"])
-def test_a_package_without_metadata_that_hides_ours_is_named(tmp_path, module):
-    hiding = tmp_path / module
-    hiding.parent.mkdir(exist_ok=True)
-    hiding.touch()
-    beside = checked_beside(tmp_path)
-    assert beside.returncode == 1
-    assert beside.stderr.startswith("PackageConflict: the package extensions is not the one of")
-    assert str(hiding) in beside.stderr
-
-
 def test_it_costs_a_few_milliseconds():
     check_packages()
     taken = []

@@ -1,14 +1,12 @@
 """Detects packages of other distributions that took the place of ours.
 
 PyPI has distributions called `actuator`, `generic` and `extensions`, each with a top-level package
-of that name, as ours has. Installed beside us one overwrites the other's files or hides them, and
-what follows is an ImportError that explains nothing.
+of that name, as ours has. Installed beside us one overwrites the other's files, and what follows is
+an ImportError that explains nothing. An author's own folders are `actuator.shared_names`' business.
 """
 
 from collections.abc import Iterator
 from importlib import metadata
-from importlib.machinery import PathFinder
-from pathlib import Path
 
 from actuator.errors import ConfigurationError
 
@@ -33,26 +31,9 @@ def check_packages() -> None:
             f" {', '.join(taken)}; remove it and reinstall ours: pip uninstall {names}"
             f" && pip install --force-reinstall {_OURS}"
         )
-    for name in _PACKAGES:
-        _check_place(name)
 
 
 def _conflicts() -> Iterator[str]:
     for name in _PACKAGES:
         if next(iter(metadata.distributions(name=name)), None) is not None:
             yield name
-
-
-def _check_place(name: str) -> None:
-    """Raise if importing `name` would not give the folder that is beside `generic`."""
-    ours = Path(__file__).parents[2] / name
-    spec = PathFinder.find_spec(name)
-    if spec is None:  # imported by other means than a folder: then no folder hides it
-        return
-    origin = spec.origin
-    if origin is None or Path(origin).parent.resolve() != ours.resolve():
-        raise PackageConflict(
-            f"the package {name} is not the one of {_OURS}: {origin or 'it has no __init__.py'} is"
-            f" in the way of {ours}; remove it, or reinstall ours:"
-            f" pip install --force-reinstall {_OURS}"
-        )
