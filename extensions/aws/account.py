@@ -8,8 +8,6 @@ from extensions.aws.cloud import Cloud, Clouds, Service
 from extensions.aws.credentials import read_credentials
 from extensions.aws.verification import still_exists
 
-__all__ = ["OnAws"]
-
 
 class OnAws:
     """A base class beside `Actuator`; see `Clouds` for `endpoint_url`."""

@@ -11,8 +11,6 @@ from actuator.meta import Raw
 from extensions.aws import tags
 from extensions.aws.cloud import Cloud
 
-__all__ = ["ELASTIC_IP", "Address", "ElasticIp"]
-
 ELASTIC_IP = "AWS::EC2::EIP"
 """Resource type as AWS CloudFormation names it."""
 

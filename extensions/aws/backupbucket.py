@@ -30,8 +30,6 @@ from extensions.aws.errors import CloudError
 from extensions.aws.status import BackupBucketStatus, read_status, write_status
 from extensions.aws.tags import bucket_mark
 
-__all__ = ["AwsBackupBucket"]
-
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 """Amazon S3 user guide, "Bucket naming rules"."""
 

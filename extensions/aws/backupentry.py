@@ -18,8 +18,6 @@ from extensions.aws.bucket import OBJECTS, Bucket, objects_id
 from extensions.aws.config import refuse_provider_config
 from generic.library.backupentry import GenericBackupEntry
 
-__all__ = ["AwsBackupEntry"]
-
 
 class AwsBackupEntry(OnAws, GenericBackupEntry):
     """What is under `<name>/` in the bucket."""

@@ -33,8 +33,6 @@ from extensions.aws.network import SECURITY_GROUP
 from extensions.aws.profile import BastionMachine, bastion_machine
 from extensions.aws.status import BastionStatus, read_status, write_status
 
-__all__ = ["AwsBastion"]
-
 _LOOK_AGAIN = 5.0
 """Seconds between two looks at what AWS is doing."""
 

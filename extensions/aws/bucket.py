@@ -18,8 +18,6 @@ from extensions.aws import tags
 from extensions.aws.cloud import GLOBAL, Cloud
 from extensions.aws.errors import CloudError
 
-__all__ = ["BUCKET", "OBJECTS", "Bucket", "Found", "objects_id"]
-
 BUCKET = "AWS::S3::Bucket"
 """Resource type as AWS CloudFormation names it."""
 

@@ -34,8 +34,6 @@ from actuator.meta import Raw
 from extensions.aws.credentials import Credentials
 from extensions.aws.errors import CloudError
 
-__all__ = ["CONNECT_TIMEOUT", "GLOBAL", "READ_TIMEOUT", "Cloud", "Clouds", "Service"]
-
 Service = Literal["ec2", "s3", "route53"]
 """A service of AWS, as boto3 names it."""
 

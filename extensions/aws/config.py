@@ -22,22 +22,6 @@ from actuator.errors import DecodeError
 from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane, Infrastructure
 
-__all__ = [
-    "API_VERSION",
-    "BastionConfig",
-    "CloudControllerManager",
-    "ControlPlaneConfig",
-    "InfrastructureConfig",
-    "Networks",
-    "Vpc",
-    "WorkerConfig",
-    "Zone",
-    "control_plane_config",
-    "infrastructure_config",
-    "optional_config",
-    "refuse_provider_config",
-]
-
 API_VERSION = "aws.provider.extensions.gardener.cloud/v1alpha1"
 _REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
 _LARGEST, _SMALLEST = 16, 28

@@ -38,8 +38,6 @@ from extensions.aws.credentials import READ_SECRETS
 from extensions.aws.status import ControlPlaneStatus, read_status, write_status
 from generic.library.imagevector import load_images
 
-__all__ = ["AwsControlPlane"]
-
 _LOOK_AGAIN = 5.0
 """Seconds between two looks at what another controller has to finish."""
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from actuator.meta import Raw
 from extensions.aws.seed import BINDINGS
 
-__all__ = ["binding_crd"]
-
 
 def binding_crd() -> Raw:
     """TargetGroupBinding, cut down to the fields in use."""

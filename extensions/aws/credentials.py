@@ -14,15 +14,6 @@ from actuator import ConfigurationError, Context, Permission
 from actuator.errors import NotFound
 from actuator.meta import Base64, Raw, SecretReference
 
-__all__ = [
-    "ACCESS_KEY_ID",
-    "CLOUD_PROVIDER",
-    "READ_SECRETS",
-    "SECRET_ACCESS_KEY",
-    "Credentials",
-    "read_credentials",
-]
-
 CLOUD_PROVIDER = "cloudprovider"
 """The name of the Secret with the shoot's credentials in its namespace of the seed."""
 

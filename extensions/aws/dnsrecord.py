@@ -38,8 +38,6 @@ from extensions.aws.records import (
 )
 from extensions.aws.status import DNSRecordStatus, read_status, write_status
 
-__all__ = ["AwsDnsRecord", "record_sets"]
-
 _WHEN_THROTTLED = 30.0
 """Seconds: Route 53 counts requests for the whole account, five in a second."""
 

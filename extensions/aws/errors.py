@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 
 from actuator import ActuatorError, ErrorCode
 
-__all__ = ["MEANINGS", "CloudError", "codes_in", "meaning"]
-
 _CODES: Mapping[ErrorCode, tuple[str, ...]] = {
     ErrorCode.ERR_INFRA_UNAUTHENTICATED: (
         "AuthFailure",

@@ -27,8 +27,6 @@ from generic.kube.crds import crd
 from generic.library.machines import MACHINE_KINDS
 from generic.testing.rehearsal import RehearsedShoot
 
-__all__ = ["AwsFullRehearsal"]
-
 _DOMAIN = "rehearsal.example.com"
 
 

@@ -20,8 +20,6 @@ from extensions.aws.cloud import Cloud
 from extensions.aws.network import NODES
 from extensions.aws.profile import BastionMachine
 
-__all__ = ["ALIVE", "INSTANCE", "Host", "Site"]
-
 INSTANCE = "AWS::EC2::Instance"
 """Resource type as AWS CloudFormation names it."""
 

@@ -22,8 +22,6 @@ from extensions.aws.credentials import READ_SECRETS
 from extensions.aws.network import NODES, SECURITY_GROUP, SUBNET, VPC, Network
 from extensions.aws.status import InfrastructureStatus, Vpc, read_status, write_status
 
-__all__ = ["AwsInfrastructure"]
-
 
 class AwsInfrastructure(OnAws, Actuator[Infrastructure]):
     """A VPC, three subnets per zone, a security group."""

@@ -20,8 +20,6 @@ from extensions.aws.network import SECURITY_GROUP, SUBNET, VPC
 from extensions.aws.records import RECORD_SET, comment_name, record_set_id
 from extensions.aws.simulator import Account
 
-__all__ = ["everything", "vpcs"]
-
 _OF_THE_ZONE = frozenset({"NS", "SOA"})
 
 

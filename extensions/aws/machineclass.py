@@ -22,17 +22,6 @@ from extensions.aws.network import NODES
 from extensions.aws.profile import ami
 from extensions.aws.status import InfrastructureStatus, Vpc
 
-__all__ = [
-    "Placement",
-    "hash_items",
-    "hash_items_in_place",
-    "image",
-    "network_of",
-    "node_template",
-    "placement",
-    "provider_spec",
-]
-
 _ROOT = "/root"
 """What the machine-controller-manager calls the device that a machine boots from."""
 

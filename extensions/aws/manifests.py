@@ -28,17 +28,6 @@ from extensions.aws.credentials import (
 )
 from generic.testing.rehearsal import RehearsedShoot
 
-__all__ = [
-    "access",
-    "backup",
-    "bastion",
-    "control_plane",
-    "dns_record",
-    "entry_name",
-    "infrastructure",
-    "worker",
-]
-
 _AMI = "ami-12c6146b"
 """One that the simulator knows."""
 

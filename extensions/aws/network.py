@@ -22,8 +22,6 @@ from extensions.aws.config import Zone
 from extensions.aws.rules import missing_rules
 from extensions.aws.status import SecurityGroup, Subnet, Vpc
 
-__all__ = ["NODES", "SECURITY_GROUP", "SUBNET", "VPC", "Network"]
-
 VPC = "AWS::EC2::VPC"
 SUBNET = "AWS::EC2::Subnet"
 SECURITY_GROUP = "AWS::EC2::SecurityGroup"

@@ -11,8 +11,6 @@ from typing import Any
 
 from botocore.handlers import BUILTIN_HANDLERS
 
-__all__ = ["observe"]
-
 _HEARD = "actuator-heard"
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from actuator.meta import Raw
 
-__all__ = ["ACTIONS", "policy"]
-
 ACTIONS = (
     "ec2:AllocateAddress",
     "ec2:AuthorizeSecurityGroupIngress",

@@ -16,8 +16,6 @@ from actuator.codec import decode
 from actuator.errors import DecodeError
 from actuator.meta import Raw
 
-__all__ = ["BastionMachine", "ami", "bastion_machine"]
-
 _AMD64 = "amd64"
 _BASTION_TYPE = "t3.micro"
 

@@ -18,16 +18,6 @@ from actuator.meta import Raw
 from extensions.aws.cloud import Cloud
 from extensions.aws.errors import CloudError
 
-__all__ = [
-    "RECORD_SET",
-    "Record",
-    "Records",
-    "choose_zone",
-    "comment_name",
-    "exists",
-    "record_set_id",
-]
-
 RECORD_SET = "AWS::Route53::RecordSet"
 """Resource type as AWS CloudFormation names it."""
 

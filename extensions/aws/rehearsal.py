@@ -27,8 +27,6 @@ from extensions.aws.policy import policy
 from extensions.aws.simulator import Account, Simulator
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
-__all__ = ["AwsRehearsal", "World"]
-
 _USER = "gardener"
 
 

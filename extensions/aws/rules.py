@@ -11,8 +11,6 @@ import attrs
 
 from actuator.meta import Raw
 
-__all__ = ["missing_rules"]
-
 _NODE_PORTS = (30000, 32767)
 """Kubernetes documentation, "Service", type NodePort."""
 

@@ -16,22 +16,6 @@ from extensions.aws.config import ControlPlaneConfig
 from extensions.aws.status import InfrastructureStatus
 from generic.library.controlplane import checksum_of
 
-__all__ = [
-    "BINDINGS",
-    "BINDING_FINALIZER",
-    "CLOUD_CONTROLLER_MANAGER",
-    "CONFIG_MAPS",
-    "DEPLOYMENTS",
-    "SELECTOR",
-    "apply",
-    "apply_binding",
-    "binding",
-    "cloud_controller_manager",
-    "config_map",
-    "request_deletion",
-    "still_there",
-]
-
 CLOUD_CONTROLLER_MANAGER = "cloud-controller-manager"
 CONFIG_MAPS = Resource("v1", "configmaps")
 DEPLOYMENTS = Resource("apps/v1", "deployments")

@@ -15,8 +15,6 @@ from moto.iam import access_control
 from moto.iam.models import iam_backends
 from werkzeug.exceptions import Forbidden
 
-__all__ = ["correct", "undo"]
-
 _ORIGINAL = access_control.IAMRequest
 _ORIGINAL_KEY = access_control.create_access_key
 _MOTO: Any = access_control

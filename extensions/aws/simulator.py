@@ -27,8 +27,6 @@ from extensions.aws import simulated_iam
 from extensions.aws.cloud import Cloud, Clouds, Service
 from extensions.aws.credentials import Credentials
 
-__all__ = ["Account", "Simulator"]
-
 _ALLOW_ALL: Raw = {
     "Version": "2012-10-17",
     "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}],

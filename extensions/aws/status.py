@@ -22,19 +22,6 @@ from actuator.errors import DecodeError
 from actuator.meta import Raw
 from extensions.aws.config import API_VERSION
 
-__all__ = [
-    "BackupBucketStatus",
-    "BastionStatus",
-    "ControlPlaneStatus",
-    "DNSRecordStatus",
-    "InfrastructureStatus",
-    "SecurityGroup",
-    "Subnet",
-    "Vpc",
-    "read_status",
-    "write_status",
-]
-
 
 @attrs.frozen(kw_only=True)
 class Subnet:

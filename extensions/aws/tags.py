@@ -13,21 +13,6 @@ from collections.abc import Iterable
 from actuator import ActuatorError, ErrorCode, ExternalResource
 from actuator.meta import Raw
 
-__all__ = [
-    "NAME",
-    "Mark",
-    "as_dict",
-    "as_list",
-    "bastion_mark",
-    "bucket_mark",
-    "filters",
-    "mark",
-    "only",
-    "specification",
-    "text",
-    "to_search_for",
-]
-
 NAME = "Name"
 Mark = dict[str, str]
 """The tag that says whose a thing is."""

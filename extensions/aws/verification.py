@@ -23,8 +23,6 @@ from extensions.aws.host import ALIVE, INSTANCE
 from extensions.aws.network import SECURITY_GROUP, SUBNET, VPC
 from extensions.aws.records import RECORD_SET
 
-__all__ = ["still_exists"]
-
 
 @attrs.frozen
 class _Look:

@@ -30,8 +30,6 @@ from extensions.aws.machineclass import (
 from extensions.aws.status import Vpc
 from generic.library.worker import GenericWorker, MachineGroup, in_zone, pool_hash, technical_id_of
 
-__all__ = ["AwsWorker"]
-
 _SECRETS = Resource("v1", "secrets")
 _ZONE_LABEL = "topology.ebs.csi.aws.com/zone"
 """Label by which the CSI driver knows where a node's disks can be."""

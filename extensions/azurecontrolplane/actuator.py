@@ -42,8 +42,6 @@ from extensions.azurecontrolplane.config import ControlPlaneConfig
 from generic.library.controlplane import GenericControlPlane, Situation
 from generic.library.imagevector import load_images
 
-__all__ = ["PATIENCE", "AzureControlPlane"]
-
 PATIENCE = timedelta(minutes=10)
 """From the ControlPlane's deletionTimestamp on: how long the controller has for the addresses."""
 _LOOK_AGAIN = 5.0

@@ -8,8 +8,6 @@ import attrs
 
 from actuator import FieldProblem
 
-__all__ = ["API_VERSION", "ControlPlaneConfig"]
-
 API_VERSION = "azure.provider.extensions.gardener.cloud/v1alpha1"
 
 

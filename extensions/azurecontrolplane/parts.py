@@ -7,16 +7,6 @@ from __future__ import annotations
 
 from actuator.meta import Raw
 
-__all__ = [
-    "CLOUD_CONFIG",
-    "NODE_DRIVER",
-    "REMEDY",
-    "cloud_config",
-    "deployment",
-    "node_driver",
-    "storage_class",
-]
-
 CLOUD_CONFIG = "cloud-provider-config"
 REMEDY = "remedy-controller-azure"
 NODE_DRIVER = "csi-driver-node-disk"

@@ -19,8 +19,6 @@ from generic.library.managedresources import ManagedResource
 from generic.testing.drill.shoots import ShootRehearsal, extension_object
 from generic.testing.rehearsal import RehearsedShoot
 
-__all__ = ["AzureRehearsal"]
-
 
 class AzureRehearsal(ShootRehearsal):
     """The shoots of the override sample."""

@@ -19,8 +19,6 @@ from actuator.errors import NotFound
 from actuator.interface import resource_of
 from actuator.meta import Column, DefaultStatus, Raw, Schema
 
-__all__ = ["GROUPS", "PublicIPAddress", "VirtualMachine", "request_release"]
-
 _GROUP = "azure.remedy.gardener.cloud"
 _AGE = Column("Age", ".metadata.creationTimestamp", "date")
 

@@ -24,8 +24,6 @@ from extensions.certificate.config import CertificateConfig
 from extensions.certificate.shoot import manifests
 from generic.library import managedresources
 
-__all__ = ["MANAGED_NAME", "ORIGIN", "CertificateService"]
-
 MANAGED_NAME = "extension-certificate-service"
 ORIGIN = "extension-certificate"
 

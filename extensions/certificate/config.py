@@ -11,8 +11,6 @@ import attrs
 from actuator import FieldProblem
 from actuator.provider_config import FIELD
 
-__all__ = ["API_VERSION", "CertificateConfig", "IssuerConfig"]
-
 API_VERSION = "certificate.extensions.gardener.cloud/v1alpha1"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 

@@ -15,8 +15,6 @@ from actuator import Actuator, Cluster, Context, Kind, Object, Resource
 from actuator.interface import resource_of
 from actuator.meta import ClusterNeed, Column, DefaultStatus, ForceSource, Raw, Schema
 
-__all__ = ["ISSUERS", "Issuer", "IssuerController", "IssuerSpec"]
-
 
 @attrs.frozen(kw_only=True)
 class IssuerSpec:

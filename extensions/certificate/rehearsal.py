@@ -20,8 +20,6 @@ from generic.library.managedresources import ManagedResource
 from generic.testing.drill.shoots import ShootRehearsal, extension_object
 from generic.testing.rehearsal import RehearsedShoot
 
-__all__ = ["CertificateRehearsal"]
-
 _CONFIG: Raw = {
     "apiVersion": API_VERSION,
     "kind": "CertificateConfig",

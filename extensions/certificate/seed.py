@@ -16,8 +16,6 @@ from actuator.meta import Raw
 from extensions.certificate.config import IssuerConfig
 from extensions.certificate.issuers import ISSUERS, Issuer
 
-__all__ = ["GROUP", "PERMISSION", "check_gone", "ensure", "remove"]
-
 _LABEL = ("app.kubernetes.io/managed-by", "certificate-service")
 _LOOK_AGAIN = 5.0
 """Seconds between two looks at what the other controller has to finish."""

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from actuator.meta import Raw
 from extensions.certificate.config import IssuerConfig
 
-__all__ = ["manifests"]
-
 _RBAC = "rbac.authorization.k8s.io"
 _ROLE = "extensions.gardener.cloud:certificate-service"
 

@@ -31,8 +31,6 @@ from extensions.externaldatabase.kind import DeletionPolicy, Engine, ExternalDat
 from extensions.externaldatabase.names import problem_with
 from extensions.externaldatabase.server import DATABASE, LOGIN, Claim, Found, Holding, Server
 
-__all__ = ["DatabaseActuator", "claim_of", "dbid", "external"]
-
 _LOOK_AGAIN = 300.0
 """Seconds between two looks at a database that is well."""
 

@@ -19,8 +19,6 @@ from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import ExternalDatabase
 from extensions.externaldatabase.server import Claim, Server
 
-__all__ = ["PERMISSIONS", "SECRETS", "ensure_connection", "secret_name"]
-
 SECRETS = Resource("v1", "secrets")
 PERMISSIONS = (Permission(api_version="v1", resource="secrets", verbs=["get", "create", "patch"]),)
 _LOOK_AGAIN = 2.0

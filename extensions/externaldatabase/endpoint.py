@@ -9,8 +9,6 @@ import attrs
 
 from actuator import ConfigurationError
 
-__all__ = ["Endpoint"]
-
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 

@@ -7,8 +7,6 @@ from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import Engine
 from extensions.externaldatabase.server import Server, Traffic
 
-__all__ = ["server_for"]
-
 
 def server_for(engine: Engine, url: str, traffic: Traffic, ca: str = "") -> Server:
     """The server of that engine at the URL; `ca` as in Endpoint. Raises ConfigurationError."""

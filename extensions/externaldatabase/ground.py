@@ -17,8 +17,6 @@ from extensions.externaldatabase.kind import Engine
 from extensions.externaldatabase.servers import MariaDb, Postgres
 from generic.library.programs.cache import Progress
 
-__all__ = ["Ground"]
-
 _ACCOUNT = "extension"
 
 

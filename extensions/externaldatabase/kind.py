@@ -10,14 +10,6 @@ import attrs
 from actuator import ConditionedStatus, Kind, Object, ReadyReasons
 from actuator.meta import ClusterNeed, Column, ForceSource, Raw, Schema
 
-__all__ = [
-    "DeletionPolicy",
-    "Engine",
-    "ExternalDatabase",
-    "ExternalDatabaseSpec",
-    "ExternalDatabaseStatus",
-]
-
 GROUP = "database.actuator.extensions.gardener.cloud"
 
 

@@ -30,8 +30,6 @@ from extensions.externaldatabase.server import (
     Traffic,
 )
 
-__all__ = ["PORT", "MariaDbServer", "connect"]
-
 PORT = 3306
 _CONNECT_SECONDS = 5
 _STATEMENT_SECONDS = 30

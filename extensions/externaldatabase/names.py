@@ -10,8 +10,6 @@ import re
 
 from actuator import ConfigurationError
 
-__all__ = ["checked", "identifier", "pattern", "problem_with"]
-
 _ALLOWED = re.compile(r"[a-z][a-z0-9_-]{2,62}")
 _MOST_BYTES = 63
 """PostgreSQL cuts longer ones off (documentation, "Identifiers and Key Words"); MariaDB has 64."""

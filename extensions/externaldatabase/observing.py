@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 from extensions.externaldatabase.server import Traffic
 
-__all__ = ["ObservedTraffic"]
-
 
 class ObservedTraffic(Traffic):
     """`before` hears before a request, `after` when it took effect or failed."""

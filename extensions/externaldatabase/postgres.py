@@ -32,8 +32,6 @@ from extensions.externaldatabase.server import (
     Traffic,
 )
 
-__all__ = ["PORT", "PostgresServer", "connect"]
-
 PORT = 5432
 _DATABASE = "postgres"
 """The one that every server has."""

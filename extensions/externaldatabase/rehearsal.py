@@ -23,8 +23,6 @@ from extensions.externaldatabase.servers import CA
 from generic.testing.envtest.environment import silent
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
-__all__ = ["DatabaseRehearsal"]
-
 _REQUESTS_PER_SECOND = 500.0
 _CA = "ca.crt"
 _HOSTILE = 'x"; DROP DATABASE `postgres`; --'

@@ -17,18 +17,6 @@ import attrs
 from actuator import ActuatorError, ErrorCode
 from extensions.externaldatabase.endpoint import Endpoint
 
-__all__ = [
-    "DATABASE",
-    "LOGIN",
-    "Check",
-    "Claim",
-    "Found",
-    "Holding",
-    "Refused",
-    "Server",
-    "Traffic",
-]
-
 DATABASE, LOGIN = "Database", "Login"
 """What a server has of us."""
 _MARK = "actuator"

@@ -15,8 +15,6 @@ import attrs
 from actuator import FieldProblem
 from extensions.helmreleaseproxy.kinds import HelmChartProxySpec, HelmReleaseProxySpec
 
-__all__ = ["Charts"]
-
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_RELEASE = 53
 """Helm documentation, "helm install"; names of namespaces may have 63."""

@@ -19,8 +19,6 @@ from generic.testing.envtest import Environment
 from generic.testing.faults import FaultProxy
 from generic.testing.faults.permission import Revocation, Revoked
 
-__all__ = ["Far"]
-
 _RBAC = "rbac.authorization.k8s.io/v1"
 _ROLES = Resource(_RBAC, "clusterroles", namespaced=False)
 _BINDINGS = Resource(_RBAC, "clusterrolebindings", namespaced=False)

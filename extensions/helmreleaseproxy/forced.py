@@ -19,8 +19,6 @@ from generic.controller.mappers import Target as Known
 from generic.controller.predicates import any_of, force_annotation_changed
 from generic.kube.headers import Event, Header, Request
 
-__all__ = ["CONTROLLERS", "follow_controller", "force"]
-
 _AGAIN = 1.0
 
 

@@ -21,8 +21,6 @@ from actuator.errors import Cancelled
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.library.charts import helm_environment
 
-__all__ = ["SECONDS", "Answer", "Helm", "Unreachable", "unreachable_because"]
-
 SECONDS = 60.0
 """A helm runs no longer; one whose manager died has no more to do by then."""
 _LOOK = 0.2

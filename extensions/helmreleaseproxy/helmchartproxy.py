@@ -47,8 +47,6 @@ from generic.kube.headers import Event, Header, Request
 from generic.kube.patches import add, test
 from generic.reconciler.status import READY
 
-__all__ = ["HelmCharts"]
-
 _LOOK_AGAIN = 5.0
 _LONGEST_NAME = 53
 _AT_WORK = frozenset({"Reconciling", "Deleting"})

@@ -42,8 +42,6 @@ from extensions.helmreleaseproxy.order import (
 from extensions.helmreleaseproxy.releases import Release, Releases
 from extensions.helmreleaseproxy.targets import TargetId, TargetUnknown, kubeconfig, uid_of
 
-__all__ = ["RELEASE", "TARGET_REACHABLE", "HelmReleases", "left_behind"]
-
 RELEASE = "Helm::Release"
 """What a release is called on record."""
 

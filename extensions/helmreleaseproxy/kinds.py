@@ -15,24 +15,6 @@ from actuator import ConditionedStatus, Kind, Object, ReadyReasons, Resource
 from actuator.interface import resource_of
 from actuator.meta import ClusterNeed, Column, ForceSource, Raw, Schema
 
-__all__ = [
-    "CHARTS",
-    "CHART_LABEL",
-    "GROUP",
-    "RELEASES",
-    "RELEASE_LABEL",
-    "TARGETS",
-    "TARGET_LABEL",
-    "TARGET_NAMESPACE_LABEL",
-    "HelmChartProxy",
-    "HelmChartProxySpec",
-    "HelmChartProxyStatus",
-    "HelmReleaseProxy",
-    "HelmReleaseProxySpec",
-    "HelmReleaseProxyStatus",
-    "Target",
-]
-
 GROUP = "addons.actuator.extensions.gardener.cloud"
 
 CHART_LABEL = f"{GROUP}/chart-proxy"

@@ -10,8 +10,6 @@ from actuator import Context
 from extensions.helmreleaseproxy.helm import Answer, Helm
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 
-__all__ = ["ObservedHelm"]
-
 
 @attrs.frozen
 class ObservedHelm(Helm):

@@ -19,8 +19,6 @@ from generic.controller.predicates import any_of, conditions_changed, for_event_
 from generic.kube.headers import Event, EventType, Header, Request
 from generic.reconciler.status import READY
 
-__all__ = ["IS_GONE", "NEIGHBOURS", "is_ready", "wait_for_dependants", "wait_for_dependencies"]
-
 _LOOK_AGAIN = 5.0
 
 

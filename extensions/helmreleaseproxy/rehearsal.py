@@ -42,8 +42,6 @@ from generic.library.charts import find_helm
 from generic.testing.drill.names import LABEL
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
-__all__ = ["HelmReleaseProxyRehearsal"]
-
 _NAME = "cluster"
 _ALONE = "alone"
 

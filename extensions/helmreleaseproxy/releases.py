@@ -22,8 +22,6 @@ from extensions.helmreleaseproxy.targets import TargetId, TargetUnknown
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.library.charts import said_of_chart
 
-__all__ = ["Found", "Release", "Releases"]
-
 _LOOK_AGAIN = 5.0
 _READY_SECONDS = 45.0
 """For what a chart brings to become ready; helm has to come back with that in time."""

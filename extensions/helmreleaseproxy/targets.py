@@ -19,8 +19,6 @@ from extensions.helmreleaseproxy.kinds import GROUP, TARGETS
 from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
 from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
 
-__all__ = ["TargetId", "TargetUnknown", "guard_of", "kubeconfig", "let_go", "put_guard", "uid_of"]
-
 _KEY = "value"
 _AGAIN = 1.0
 

@@ -13,8 +13,6 @@ import attrs
 from actuator import DefaultSpec, FieldProblem
 from actuator.provider_config import FIELD
 
-__all__ = ["API_VERSION", "NetworkConfig", "ShareConfig", "check_none"]
-
 API_VERSION = "local.provider.extensions.gardener.cloud/v1alpha1"
 _CAPACITY = re.compile(r"[1-9][0-9]{0,5}[MGT]i")
 _SMALLEST_MTU, _LARGEST_MTU = 1280, 9000

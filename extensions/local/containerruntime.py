@@ -23,8 +23,6 @@ from extensions.local.managed import deploy, withdraw
 from generic.library.imagevector import load_images
 from generic.library.managedresources import PERMISSIONS
 
-__all__ = ["LocalContainerRuntime"]
-
 _HANDLER = "local"
 
 

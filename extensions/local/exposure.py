@@ -28,8 +28,6 @@ from actuator.v1alpha1 import (
 from extensions.local import seed
 from extensions.local.config import check_none
 
-__all__ = ["ENDPOINT_SLICES", "SERVICES", "LocalExposure"]
-
 SERVICES = Resource("v1", "services")
 ENDPOINT_SLICES = Resource("discovery.k8s.io/v1", "endpointslices")
 _USABLE = ("ExternalIP", "InternalIP")

@@ -22,8 +22,6 @@ from actuator.v1alpha1 import Extension, Network
 from extensions.local.config import API_VERSION
 from extensions.local.outside import Outside, Thing
 
-__all__ = ["REGION", "Holder", "Holding", "hold", "recorded", "release"]
-
 REGION = "local"
 
 Holder = Network | Extension

@@ -16,8 +16,6 @@ from generic.library.managedresources import (
     set_keep_objects,
 )
 
-__all__ = ["deploy", "withdraw"]
-
 _ORIGIN = "extension-local"
 
 

@@ -16,8 +16,6 @@ from actuator import Actuator, Cluster, Context, Kind, Object, Resource
 from actuator.interface import resource_of
 from actuator.meta import ClusterNeed, Column, DefaultStatus, ForceSource, Raw, Schema
 
-__all__ = ["MOUNTS", "Mount", "MountController", "MountSpec"]
-
 
 @attrs.frozen(kw_only=True)
 class MountSpec:

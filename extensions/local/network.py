@@ -24,8 +24,6 @@ from extensions.local.outside import Outside
 from generic.library.imagevector import load_images
 from generic.library.managedresources import PERMISSIONS
 
-__all__ = ["RESERVATION", "LocalNetwork"]
-
 RESERVATION = "Local::AddressReservation"
 _MANAGED_NAME = "extension-networking-local"
 _NAME = "local-net"

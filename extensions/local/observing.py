@@ -9,8 +9,6 @@ import attrs
 
 from extensions.local.outside import Outside, Thing
 
-__all__ = ["ObservedOutside"]
-
 
 @attrs.frozen
 class ObservedOutside(Outside):

@@ -36,8 +36,6 @@ from actuator.v1alpha1 import (
 from extensions.local.config import check_none
 from extensions.local.userdata import script
 
-__all__ = ["LocalOperatingSystem"]
-
 _SECRETS = Resource("v1", "secrets")
 _RELEASE = File(
     path="/etc/local-os-release",

@@ -27,8 +27,6 @@ from actuator.codec import decode_json, encode
 from actuator.errors import DecodeError
 from actuator.meta import Raw
 
-__all__ = ["POLICY", "Outside", "OutsideError", "Policy", "Thing"]
-
 POLICY = "policy.json"
 _SUFFIX = ".thing"
 _ID = re.compile(r"[a-z0-9][a-z0-9.-]{0,248}")

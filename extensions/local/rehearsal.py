@@ -36,8 +36,6 @@ from generic.kube.crds import crd
 from generic.library.managedresources import ManagedResource
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
-__all__ = ["LocalRehearsal"]
-
 
 class LocalRehearsal(Rehearsal):
     """The outside world of the local sample."""

@@ -26,17 +26,6 @@ from actuator import (
 from actuator.errors import AlreadyExists, NotFound
 from actuator.meta import Kind, Raw, parse_time
 
-__all__ = [
-    "PATIENCE",
-    "ensure",
-    "group",
-    "metadata",
-    "narrowed",
-    "permission",
-    "remove",
-    "wait_until_gone",
-]
-
 _KIND = "local.provider.extensions.gardener.cloud/kind"
 _OWNER = "local.provider.extensions.gardener.cloud/owner"
 _LOOK_AGAIN = 5.0

@@ -33,8 +33,6 @@ from extensions.local.holding import hold, recorded, release
 from extensions.local.mounts import MOUNTS, Mount
 from extensions.local.outside import Outside
 
-__all__ = ["SHARE", "LocalExtension"]
-
 SHARE = "Local::Share"
 _SECRETS = Resource("v1", "secrets")
 _PASSWORD = "password"  # noqa: S105 - the key in the Secret

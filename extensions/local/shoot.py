@@ -8,8 +8,6 @@ from collections.abc import Mapping
 
 from actuator.meta import Raw
 
-__all__ = ["NAMESPACE", "config_map", "daemon_set", "runtime_class"]
-
 NAMESPACE = "kube-system"
 
 

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from actuator.meta import Base64
 from actuator.v1alpha1 import File, Unit
 
-__all__ = ["script"]
-
 _UNITS = "/etc/systemd/system"
 _DEFAULT_PERMISSIONS = 0o644
 

@@ -17,8 +17,6 @@ from extensions.networkfilter.shoot import manifests
 from generic.library import managedresources
 from generic.library.imagevector import load_images
 
-__all__ = ["MANAGED_NAME", "ORIGIN", "NetworkFilter"]
-
 MANAGED_NAME = "extension-networking-filter"
 ORIGIN = "extension-networking-filter"
 

@@ -10,8 +10,6 @@ import attrs
 from actuator import FieldProblem
 from actuator.provider_config import FIELD
 
-__all__ = ["API_VERSION", "FilterConfig"]
-
 API_VERSION = "networkfilter.extensions.gardener.cloud/v1alpha1"
 
 

@@ -15,8 +15,6 @@ from generic.library.managedresources import ManagedResource
 from generic.testing.drill.shoots import ShootRehearsal, extension_object
 from generic.testing.rehearsal import RehearsedShoot
 
-__all__ = ["NetworkFilterRehearsal"]
-
 _CONFIG: Raw = {"apiVersion": API_VERSION, "kind": "FilterConfig", "blocked": ["203.0.113.0/24"]}
 
 

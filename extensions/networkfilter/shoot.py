@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from actuator.meta import Raw
 
-__all__ = ["manifests"]
-
 _NAME = "network-filter"
 _META: Raw = {"name": _NAME, "namespace": "kube-system"}
 _LABELS = {"app.kubernetes.io/name": _NAME}

@@ -13,8 +13,6 @@ from actuator import Actuator, Cluster, Context, ExternalResource, FieldProblem
 from extensions.relations.kinds import Entry, nothing_to_configure
 from extensions.relations.register import REGION, TYPE, Register
 
-__all__ = ["Entries"]
-
 
 class Entries(Actuator[Entry]):
     """An entry in the register."""

@@ -10,18 +10,6 @@ import attrs
 from actuator import DefaultSpec, FieldProblem, Kind, Object
 from actuator.meta import ClusterNeed, Column, ConditionedStatus, ForceSource, ReadyReasons, Schema
 
-__all__ = [
-    "GROUP",
-    "Entry",
-    "EntrySpec",
-    "EntryStatus",
-    "Mirror",
-    "MirrorSpec",
-    "Team",
-    "TeamSpec",
-    "nothing_to_configure",
-]
-
 GROUP = "relations.example.org"
 _READY = Column("Ready", '.status.conditions[?(@.type=="Ready")].status')
 _AGE = Column("Age", ".metadata.creationTimestamp", "date")

@@ -28,8 +28,6 @@ from actuator.ownership import is_owned_by, with_owner
 from extensions.relations.kinds import GROUP, Team, nothing_to_configure
 from generic.controller.watch import owns
 
-__all__ = ["Teams"]
-
 _CONFIG_MAPS = Resource("v1", "configmaps")
 _SHARED = f"{GROUP}/shared"
 _LOOK_AGAIN = 5.0

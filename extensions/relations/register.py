@@ -16,8 +16,6 @@ import attrs
 
 from actuator import ActuatorError, ErrorCode, ExternalResource
 
-__all__ = ["REGION", "TYPE", "Register", "RegisterError"]
-
 TYPE = "Relations::Entry"
 REGION = "register"
 _SECONDS = 10.0

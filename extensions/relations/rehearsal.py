@@ -22,8 +22,6 @@ from extensions.relations.register import REGION, Register
 from extensions.relations.watched import Mirrors
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
-__all__ = ["RelationsRehearsal"]
-
 _DATA: Raw = {"data": {"motto": "Rehearsed"}}
 
 

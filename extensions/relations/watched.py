@@ -29,8 +29,6 @@ from generic.controller.watch import watches
 from generic.kube.headers import Event, Header, Request
 from generic.kube.patches import add, test
 
-__all__ = ["Mirrors", "of_copy", "of_source"]
-
 _CONFIG_MAPS = Resource("v1", "configmaps")
 _MIRROR = f"{GROUP}/mirror-uid"
 _LOOK_AGAIN = 5.0

@@ -17,37 +17,6 @@ from actuator.meta import Kind, Object, Raw, Schema, SecretReference
 from actuator.v1alpha1 import LabelSelector
 from generic.kube.crds import crd
 
-__all__ = [
-    "DEPLOYMENT_NAME",
-    "FORCE_DELETION",
-    "MACHINES",
-    "MACHINE_CLASSES",
-    "MACHINE_DEPLOYMENTS",
-    "MACHINE_KINDS",
-    "MACHINE_OBJECTS",
-    "MACHINE_SETS",
-    "MCM_FINALIZER",
-    "MC_FINALIZER",
-    "ClassReference",
-    "CurrentStatus",
-    "FailedMachine",
-    "Machine",
-    "MachineClass",
-    "MachineDeployment",
-    "MachineDeploymentSpec",
-    "MachineOperation",
-    "MachineSet",
-    "MachineSetSpec",
-    "MachineSetStatus",
-    "MachineSpec",
-    "MachineStatus",
-    "MachineTemplate",
-    "RolloutCondition",
-    "RolloutStatus",
-    "TemplateMetadata",
-    "machine_crds",
-]
-
 GROUP = "machine.sapcloud.io"
 MCM_FINALIZER = "machine.sapcloud.io/machine-controller-manager"
 """What the machine-controller-manager holds: deployments, sets, classes, Secrets of classes."""

@@ -15,8 +15,6 @@ from pathlib import Path
 
 import attrs
 
-__all__ = ["Account"]
-
 _DROP = Path(__file__).with_name("drop.py")
 _NOBODY = "nobody"
 

@@ -17,8 +17,6 @@ from generic.library.programs.processes import Process, ProcessGroup, kill
 from generic.testing.envtest.certificates import Authority
 from generic.testing.envtest.servers import free_port
 
-__all__ = ["CA", "HOST", "Daemon", "ServerError", "found"]
-
 HOST = "127.0.0.1"
 _AUTHORITY = Authority.new("databases")
 CA = _AUTHORITY.key_pair.certificate.decode()

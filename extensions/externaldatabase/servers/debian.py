@@ -18,8 +18,6 @@ from pathlib import Path
 from extensions.externaldatabase.servers.daemon import ServerError
 from generic.library.programs.cache import Progress, cache_directory, locked
 
-__all__ = ["unpacked"]
-
 _SECONDS = 600.0
 _STATUS = "/var/lib/dpkg/status"
 """What the machine has installed; everybody may read it."""

@@ -14,8 +14,6 @@ from extensions.externaldatabase.servers.daemon import CA, HOST, Daemon, ServerE
 from extensions.externaldatabase.servers.debian import unpacked
 from generic.library.programs.cache import Progress
 
-__all__ = ["MariaDb"]
-
 _PACKAGE = "mariadb-server-core"
 _PROGRAM = "mariadbd"
 _TABLES = ("system_tables", "performance_tables", "system_tables_data")

@@ -15,8 +15,6 @@ from extensions.externaldatabase.servers.daemon import CA, HOST, Daemon, ServerE
 from extensions.externaldatabase.servers.debian import unpacked
 from generic.library.programs.cache import Progress
 
-__all__ = ["Postgres"]
-
 _PACKAGE = "postgresql"
 """Depends on the distribution's version."""
 _PROGRAM = "postgres"

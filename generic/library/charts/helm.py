@@ -15,8 +15,6 @@ from generic.library.programs.cache import Progress
 from generic.library.programs.errors import BuildFailed, EnvtestError
 from generic.library.programs.golang import GoModule, GoNotFound, cached_programs, required_version
 
-__all__ = ["HelmNotFound", "find_helm", "helm_environment", "helm_module"]
-
 _VARIABLE = "ACTUATOR_HELM"
 _MODULE = "helm.sh/helm/v3"
 _ASSETS = Path(__file__).with_name("assets") / "helm"

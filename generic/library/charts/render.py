@@ -25,8 +25,6 @@ from actuator.meta import Raw
 from generic.library.charts.helm import HelmNotFound, find_helm, helm_environment
 from generic.library.imagevector import ImageSource
 
-__all__ = ["Chart", "render", "said_of_chart"]
-
 logger = logging.getLogger(__name__)
 
 _SECONDS = 60.0

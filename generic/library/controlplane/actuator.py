@@ -45,8 +45,6 @@ from generic.library.controlplane.parts import (
 from generic.library.secrets import Config, ShootAccess
 from generic.library.secrets.access import PERMISSIONS as ACCESS
 
-__all__ = ["GenericControlPlane"]
-
 _REQUEUE = 2.0
 _DEPLOYMENTS = Resource("apps/v1", "deployments")
 _SECRETS = Resource("v1", "secrets")

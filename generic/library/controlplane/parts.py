@@ -21,23 +21,6 @@ from generic.kube.encoding import go_json
 from generic.library.charts import Chart
 from generic.library.secrets import Config, Issued
 
-__all__ = [
-    "CONFIG",
-    "CRDS",
-    "EVERY_PART",
-    "KEPT_ON_MIGRATION",
-    "SEED",
-    "SHOOT",
-    "STORAGE_CLASSES",
-    "WEBHOOKS",
-    "Manifests",
-    "Part",
-    "Secrets",
-    "Situation",
-    "checksum_of",
-    "checksums_of",
-]
-
 Manifests = Chart | Iterable[Raw]
 """What a hook returns: a chart, or the objects themselves."""
 

@@ -15,8 +15,6 @@ from actuator.meta import Condition, parse_time
 from generic.kube.errorinfo import describe
 from generic.library.healthchecks.model import HealthResult, HealthStatus
 
-__all__ = ["Finding", "condition", "hibernated", "not_executed"]
-
 _SUCCESSFUL = "HealthCheckSuccessful"
 _UNSUCCESSFUL = "HealthCheckUnsuccessful"
 _PROGRESSING = "HealthCheckProgressing"

@@ -19,8 +19,6 @@ from actuator.meta import Raw
 from generic.library.healthchecks.model import SHOOT_ACCESS, HealthContext, HealthResult
 from generic.library.managedresources import MANAGED_RESOURCES
 
-__all__ = ["daemon_set", "deployment", "machines", "managed_resource", "stateful_set"]
-
 _APPS = "apps/v1"
 _MACHINE_DEPLOYMENTS = Resource("machine.sapcloud.io/v1alpha1", "machinedeployments")
 _CONFIGURATION_PROBLEM = re.compile("error during apply of object .* is invalid:", re.IGNORECASE)

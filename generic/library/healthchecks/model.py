@@ -18,15 +18,6 @@ from actuator.errors import ErrorCode
 from actuator.interface import Client, Permission
 from actuator.meta import Object
 
-__all__ = [
-    "SHOOT_ACCESS",
-    "Check",
-    "HealthChecks",
-    "HealthContext",
-    "HealthResult",
-    "HealthStatus",
-]
-
 SHOOT_ACCESS = Permission(api_version="v1", resource="secrets", verbs=["get"])
 """What a check needs that looks into the shoot: its kubeconfig is in a Secret of the seed."""
 

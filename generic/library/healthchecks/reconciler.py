@@ -40,8 +40,6 @@ from generic.library.healthchecks.model import HealthChecks, HealthContext
 from generic.library.healthchecks.runs import Runs
 from generic.library.healthchecks.shoots import ShootClients
 
-__all__ = ["HealthReconciler", "wants_check"]
-
 logger = logging.getLogger(__name__)
 
 _ROUNDS = 10  # of read again and patch again, before the queue's backoff takes over

@@ -20,8 +20,6 @@ from generic.kube.errorinfo import read_error, shorten
 from generic.library.healthchecks.aggregate import Finding
 from generic.library.healthchecks.model import HealthResult, HealthStatus
 
-__all__ = ["Runs"]
-
 logger = logging.getLogger(__name__)
 
 Task = Callable[[], HealthResult]

@@ -19,8 +19,6 @@ from actuator.interface import Client, Resource
 from generic.kube.client import connect
 from generic.kube.inline_kubeconfig import read_kubeconfig
 
-__all__ = ["ShootClients", "ShootUnreachable"]
-
 _SECRETS = Resource("v1", "secrets")
 _CONNECTIONS = 4
 

@@ -19,8 +19,6 @@ from generic.library.managedresources.ours import (
     patch_spec,
 )
 
-__all__ = ["check_deleted", "check_healthy", "delete", "is_deployed", "set_keep_objects"]
-
 _DELETION = timedelta(minutes=2)
 
 

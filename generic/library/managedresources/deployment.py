@@ -31,8 +31,6 @@ from generic.library.managedresources.ours import (
     refuse_foreign,
 )
 
-__all__ = ["deploy_for_seed", "deploy_for_shoot"]
-
 _HASH_DIGITS = 8
 _REFERENCE = "reference.resources.gardener.cloud/"
 

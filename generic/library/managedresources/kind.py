@@ -10,23 +10,6 @@ from actuator.interface import resource_of
 from actuator.meta import Column, Condition, Kind, Object, Raw, Schema
 from actuator.v1alpha1 import ObjectReference
 
-__all__ = [
-    "GARBAGE_COLLECTABLE",
-    "MANAGED_RESOURCES",
-    "NO_CLEANUP",
-    "ORIGIN",
-    "SEED_CLASS",
-    "SEED_FINALIZER",
-    "SHOOT_FINALIZER",
-    "GroupKind",
-    "ManagedObject",
-    "ManagedResource",
-    "ManagedResourceSpec",
-    "ManagedResourceStatus",
-    "SecretName",
-    "is_healthy",
-]
-
 SEED_CLASS = "seed"
 """The class that the seed's resource manager serves; the shoot's serves those without one."""
 

@@ -17,19 +17,6 @@ from generic.library.managedresources.kind import (
     ManagedResource,
 )
 
-__all__ = [
-    "DEFAULT_ORIGIN",
-    "GO_LIBRARY",
-    "LOOK_AGAIN",
-    "PERMISSIONS",
-    "SECRETS",
-    "find",
-    "find_ours",
-    "is_ours",
-    "patch_spec",
-    "refuse_foreign",
-]
-
 DEFAULT_ORIGIN = "actuator"
 LOOK_AGAIN = 5.0
 """Seconds between two looks at what the resource manager has to finish."""

@@ -14,8 +14,6 @@ from actuator.errors import ActuatorError, Conflict, NotFound
 from actuator.interface import Client, Permission, Resource
 from actuator.meta import Raw
 
-__all__ = ["PERMISSIONS", "ShootAccess", "generic_kubeconfig_name"]
-
 _SECRETS = Resource("v1", "secrets")
 _PREFIX = "shoot-access-"
 _GENERIC = "generic-token-kubeconfig"

@@ -10,8 +10,6 @@ from generic.kube import certificates
 from generic.kube.certificates import CLIENT_AUTH, SERVER_AUTH, KeyPair, x509
 from generic.library.secrets.config import Authority, Certificate, Usage
 
-__all__ = ["KeyPair", "new_authority", "sign", "validity"]
-
 _USAGES = {
     Usage.SERVER: [SERVER_AUTH],
     Usage.CLIENT: [CLIENT_AUTH],

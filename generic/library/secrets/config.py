@@ -14,18 +14,6 @@ import attrs
 from actuator.cluster import Cluster
 from actuator.meta import Raw, parse_time
 
-__all__ = [
-    "CHECKSUM_DIGITS",
-    "Authority",
-    "Certificate",
-    "Config",
-    "Rotation",
-    "RotationPhase",
-    "Usage",
-    "checksum_of",
-    "rotation_of",
-]
-
 _YEAR = timedelta(days=365)
 CHECKSUM_DIGITS = 8
 

@@ -8,8 +8,6 @@ import attrs
 
 from generic.library.secrets.kept import Kept
 
-__all__ = ["BUNDLE", "Issued"]
-
 BUNDLE = "bundle.crt"
 
 

@@ -9,10 +9,8 @@ import attrs
 
 from actuator.codec import decode
 from actuator.meta import Base64, ObjectMeta, Raw
-from generic.library.secrets.certificates import KeyPair
+from generic.kube.certificates import KeyPair
 from generic.library.secrets.config import CHECKSUM_DIGITS
-
-__all__ = ["IDENTITY", "MANAGED_BY", "Kept", "read"]
 
 MANAGED_BY = ("managed-by", "secrets-manager")
 IDENTITY = "manager-identity"

@@ -21,7 +21,8 @@ from datetime import timedelta
 
 from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
 from actuator.interface import Client, Clock, Permission, Resource
-from generic.library.secrets.certificates import KeyPair, new_authority, sign, validity
+from generic.kube.certificates import KeyPair
+from generic.library.secrets.certificates import new_authority, sign, validity
 from generic.library.secrets.config import (
     Authority,
     Certificate,
@@ -31,8 +32,6 @@ from generic.library.secrets.config import (
 )
 from generic.library.secrets.issued import Issued
 from generic.library.secrets.kept import IDENTITY, MANAGED_BY, Kept, read
-
-__all__ = ["PERMISSIONS", "SecretsManager"]
 
 _SECRETS = Resource("v1", "secrets")
 _LEFT = timedelta(days=10)

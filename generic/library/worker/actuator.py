@@ -35,8 +35,6 @@ from generic.library.worker.removal import (
 from generic.library.worker.rollout import apply_classes, apply_deployments
 from generic.library.worker.state import machine_state, recreate, with_state
 
-__all__ = ["GenericWorker"]
-
 
 class GenericWorker(Actuator[Worker]):
     """A Worker of any provider: the author says which machines, and may add steps around it.

@@ -13,8 +13,6 @@ from actuator.errors import ConfigurationError
 from actuator.v1alpha1 import ClusterAutoscalerOptions, Worker, WorkerPool
 from generic.library.worker.poolhash import pool_field
 
-__all__ = ["autoscaler_annotations", "go_duration"]
-
 _PREFIX = "autoscaler.gardener.cloud/"
 _UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9}
 _UNITS["h"] = 60 * _UNITS["m"]

@@ -33,8 +33,6 @@ from generic.library.worker.objects import (
     waiting_for,
 )
 
-__all__ = ["check_available", "is_stuck", "refuse_failed"]
-
 _STUCK = timedelta(minutes=2)
 _FAILED = "Failed"
 _HEALTHY = {

@@ -32,8 +32,6 @@ from generic.library.worker.autoscaler import autoscaler_annotations
 from generic.library.worker.poolhash import IN_PLACE, MANUAL_IN_PLACE, pool_field
 from generic.library.worker.zones import share_of_zone
 
-__all__ = ["POOL", "PURPOSE", "WORKER", "MachineGroup", "in_zone", "technical_id_of"]
-
 PURPOSE = ("gardener.cloud/purpose", "machineclass")
 """Label of the Secrets of machine classes."""
 

@@ -13,8 +13,6 @@ from generic.library.worker.group import POOL, MachineGroup
 from generic.library.worker.objects import MANAGER, MachineObjects
 from generic.library.worker.poolhash import IN_PLACE, MANUAL_IN_PLACE, in_place_hash
 
-__all__ = ["missing_in_place", "note_in_place_updates"]
-
 _NAMED = 3
 _CONDITION, _CANDIDATE = "InPlaceUpdate", "CandidateForUpdate"
 """Condition of a machine, and its reason until the machine is selected (machine-controller-manager,

@@ -25,22 +25,6 @@ from generic.library.machines import (
 )
 from generic.library.worker.group import PURPOSE
 
-__all__ = [
-    "MANAGER",
-    "MANAGER_PODS",
-    "PERMISSIONS",
-    "SECRETS",
-    "WAIT",
-    "MachineObjects",
-    "delete_all",
-    "label_for_force_deletion",
-    "look",
-    "manager_runs",
-    "own_secrets",
-    "scale_manager",
-    "waiting_for",
-]
-
 LOOK_AGAIN = 5.0
 """Seconds between two looks at what the machine-controller-manager has to finish."""
 

@@ -21,8 +21,6 @@ from actuator.meta import Raw, parse_time
 from actuator.v1alpha1 import Worker, WorkerPool
 from generic.library.worker.quantities import total
 
-__all__ = ["IN_PLACE", "MANUAL_IN_PLACE", "hash_of", "in_place_hash", "pool_field", "pool_hash"]
-
 MANUAL_IN_PLACE = "ManualInPlaceUpdate"
 IN_PLACE = (MANUAL_IN_PLACE, "AutoInPlaceUpdate")
 """Update strategies of pools whose machines are kept during an update."""

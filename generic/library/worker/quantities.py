@@ -13,8 +13,6 @@ from decimal import ROUND_CEILING, Decimal
 
 from kubernetes.utils.quantity import parse_quantity
 
-__all__ = ["total"]
-
 _BINARY = [(Decimal(1024) ** (6 - n), f"{letter}i") for n, letter in enumerate("EPTGMK")]
 _DECIMAL = [(Decimal(10) ** (18 - 3 * n), unit) for n, unit in enumerate([*"EPTGMk", "", *"mun"])]
 _ONE = (Decimal(1), "")

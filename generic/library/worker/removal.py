@@ -31,8 +31,6 @@ from generic.library.worker.objects import (
 )
 from generic.library.worker.rollout import apply_classes
 
-__all__ = ["remove_all", "remove_unwanted", "require_credentials", "wait_until_released"]
-
 _NAMED = 3
 _FINALIZERS = frozenset({MCM_FINALIZER, MC_FINALIZER})
 

@@ -23,8 +23,6 @@ from generic.library.machines import (
 from generic.library.worker.group import POOL, PURPOSE, MachineGroup
 from generic.library.worker.objects import SECRETS, MachineObjects
 
-__all__ = ["apply_classes", "apply_deployments", "replicas"]
-
 _CHANGED = 1.0
 
 

@@ -22,8 +22,6 @@ from actuator.v1alpha1 import Worker
 from generic.library.machines import MACHINE_SETS, MACHINES, Machine, MachineSet
 from generic.library.worker.group import MachineGroup
 
-__all__ = ["DeploymentState", "machine_state", "recreate", "with_state"]
-
 _KEPT = ("name", "labels", "annotations")
 _MAX_PARTS = 200_000
 _MAX_BYTES = 16 << 20  # etcd takes 1.5 MiB of an object, and 1:10 is usual for JSON

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import re
 
-__all__ = ["share_of_zone"]
-
 
 def share_of_zone(amount: int | str, index: int, zones: int, total: int) -> int | str:
     """The share of zone number `index`: of a number, or of a percentage like "25%".
