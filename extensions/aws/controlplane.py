@@ -18,17 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from actuator import (
-    Actuator,
-    ActuatorError,
-    Cluster,
-    Context,
-    ErrorCode,
-    ExternalResource,
-    Permission,
-    RequeueAfter,
-    SeedObjects,
-)
+from actuator import Actuator, ActuatorError, Cluster, Context, ExternalResource
 from actuator.v1alpha1 import ControlPlane
 from extensions.aws import seed, tags
 from extensions.aws.account import OnAws
@@ -36,36 +26,15 @@ from extensions.aws.address import ELASTIC_IP, Address
 from extensions.aws.config import control_plane_config
 from extensions.aws.credentials import READ_SECRETS
 from extensions.aws.status import ControlPlaneStatus, read_status, write_status
+from generic.library import seedobjects
 from generic.library.imagevector import load_images
-
-_LOOK_AGAIN = 5.0
-"""Seconds between two looks at what another controller has to finish."""
 
 
 class AwsControlPlane(OnAws, Actuator[ControlPlane]):
     """An address, the cloud controller manager with its configuration, a TargetGroupBinding."""
 
-    seed_objects = (
-        SeedObjects("apps/v1", "deployments", label_selector=seed.SELECTOR),
-        SeedObjects("v1", "configmaps", label_selector=seed.SELECTOR),
-        SeedObjects(
-            seed.BINDINGS.api_version,
-            seed.BINDINGS.plural,
-            finalizers=[seed.BINDING_FINALIZER],
-            label_selector=seed.SELECTOR,
-        ),
-    )
-    permissions = (
-        READ_SECRETS,
-        *(
-            Permission(
-                api_version=resource.api_version,
-                resource=resource.plural,
-                verbs=["get", "list", "create", "patch", "delete"],
-            )
-            for resource in (seed.CONFIG_MAPS, seed.DEPLOYMENTS, seed.BINDINGS)
-        ),
-    )
+    seed_objects = seed.GROUPS
+    permissions = (READ_SECRETS, *map(seedobjects.permission, seed.GROUPS))
 
     def __init__(self, endpoint_url: str | None = None) -> None:
         super().__init__(endpoint_url)
@@ -76,27 +45,27 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
         config = control_plane_config(obj)
         self._ensure_address(ctx, obj)
         configuration = seed.config_map(obj, config)
-        seed.apply(ctx.client, seed.CONFIG_MAPS, configuration)
+        seedobjects.ensure(ctx.client, seed.CONFIGURATIONS, configuration)
         secret = ctx.secret(obj.spec.secret_ref.name, obj.spec.secret_ref.namespace)
         versions = cluster.kubernetes_version, cluster.seed_kubernetes_version
         image = self._images.find(seed.CLOUD_CONTROLLER_MANAGER, *versions).reference
         program = seed.cloud_controller_manager(cluster.replicas(1), image, configuration, secret)
-        seed.apply(ctx.client, seed.DEPLOYMENTS, program)
-        seed.apply_binding(ctx.client, seed.binding(obj))
+        seedobjects.ensure(ctx.client, seed.PROGRAMS, program)
+        seedobjects.ensure(ctx.client, seed.BINDING, seed.binding(obj))
 
     def delete(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
         """Afterwards neither address nor seed objects are left; what is gone is success."""
-        seed.request_deletion(ctx.client, obj.metadata.namespace)
+        seedobjects.delete(ctx.client, seed.GROUPS, obj.metadata.namespace)
         remembered = read_status(ControlPlaneStatus, obj.status)
         if remembered is not None:
             self._address(ctx, obj).release(remembered.allocation_id)
             obj.status.provider_status = obj.status.state = None
-        _wait_for_seed_objects(ctx, obj)
+        seedobjects.check_deleted(ctx, seed.GROUPS, obj.metadata.namespace)
 
     def migrate(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
         """Afterwards the seed objects are gone; the address stays, for the next seed."""
-        seed.request_deletion(ctx.client, obj.metadata.namespace)
-        _wait_for_seed_objects(ctx, obj)
+        seedobjects.delete(ctx.client, seed.GROUPS, obj.metadata.namespace)
+        seedobjects.check_deleted(ctx, seed.GROUPS, obj.metadata.namespace)
 
     def external_resources(self, obj: ControlPlane) -> Iterable[ExternalResource]:
         """The address by its id, or by its tag where the id is not known."""
@@ -128,13 +97,3 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
             allocation_id=elastic_ip.allocation_id, public_ip=elastic_ip.public_ip
         )
         write_status(obj.status, remembered)
-
-
-def _wait_for_seed_objects(ctx: Context, obj: ControlPlane) -> None:
-    held = seed.still_there(ctx.client, obj.metadata.namespace)
-    if held:
-        error = ActuatorError(
-            f"Waiting for the deletion of {'; '.join(held)}",
-            codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
-        )
-        raise RequeueAfter(_LOOK_AGAIN, cause=error)

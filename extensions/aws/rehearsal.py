@@ -19,12 +19,13 @@ from actuator import Actuator, ExternalResource
 from actuator.meta import Raw
 from extensions.aws import inventory, manifests
 from extensions.aws.controlplane import AwsControlPlane
-from extensions.aws.crds import binding_crd
 from extensions.aws.credentials import Credentials
 from extensions.aws.infrastructure import AwsInfrastructure
 from extensions.aws.observing import observe
 from extensions.aws.policy import policy
+from extensions.aws.seed import TargetGroupBinding
 from extensions.aws.simulator import Account, Simulator
+from generic.kube.crds import crd
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
 _USER = "gardener"
@@ -85,8 +86,8 @@ class AwsRehearsal(Rehearsal):
         observe(before, after)
 
     def crds(self) -> Sequence[Raw]:
-        """The AWS load balancer controller's TargetGroupBinding, cut down to what is used."""
-        return [binding_crd()]
+        """The AWS load balancer controller's TargetGroupBinding."""
+        return [crd(TargetGroupBinding)]
 
     def actuators(self) -> Sequence[Actuator[Any]]:
         """The extension's actuators, talking to the simulator."""

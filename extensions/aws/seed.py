@@ -1,31 +1,58 @@
-"""The objects of a control plane in the shoot's namespace of the seed: made, applied, removed.
-
-All carry LABEL; what has one of their names without it is somebody else's and is not touched.
-"""
+"""The objects of a control plane in the shoot's namespace of the seed; all carry our label."""
 
 from __future__ import annotations
 
 import json
+from typing import ClassVar
 
-from actuator import ActuatorError, Client, ErrorCode, Resource
+import attrs
+
+from actuator import ActuatorError, DefaultStatus, ErrorCode, Kind, Object, Resource, SeedObjects
 from actuator.codec import decode
-from actuator.errors import AlreadyExists, DecodeError, NotFound
+from actuator.errors import DecodeError
+from actuator.interface import resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
 from extensions.aws.config import ControlPlaneConfig
 from extensions.aws.status import InfrastructureStatus
 from generic.library.controlplane import checksum_of
 
+
+@attrs.define(kw_only=True)
+class TargetGroupBinding(Object):
+    """A kind of the AWS load balancer controller's, whose chart installs it in a real seed."""
+
+    KIND: ClassVar[Kind] = Kind(
+        name="TargetGroupBinding",
+        plural="targetgroupbindings",
+        group="elbv2.k8s.aws",
+        version="v1beta1",
+        finalizer="elbv2.k8s.aws/resources",
+    )
+
+    spec: Raw = attrs.field(factory=dict)
+    status: DefaultStatus = attrs.field(factory=DefaultStatus)
+
+
 CLOUD_CONTROLLER_MANAGER = "cloud-controller-manager"
 CONFIG_MAPS = Resource("v1", "configmaps")
 DEPLOYMENTS = Resource("apps/v1", "deployments")
-BINDINGS = Resource("elbv2.k8s.aws/v1beta1", "targetgroupbindings")
-BINDING_FINALIZER = "elbv2.k8s.aws/resources"
-"""The AWS load balancer controller's (its documentation, "TargetGroupBinding")."""
+BINDINGS = resource_of(TargetGroupBinding.KIND)
+BINDING_FINALIZER = TargetGroupBinding.KIND.finalizer
+_SELECTOR = "aws.provider.extensions.gardener.cloud/part-of=controlplane"
 
-_LABEL = ("aws.provider.extensions.gardener.cloud/part-of", "controlplane")
-SELECTOR = "=".join(_LABEL)
-"""Finds what this extension made in a shoot's namespace."""
+
+def _group(resource: Resource, *finalizers: str) -> SeedObjects:
+    where = resource.api_version, resource.plural
+    return SeedObjects(*where, finalizers, label_selector=_SELECTOR)
+
+
+PROGRAMS, CONFIGURATIONS, BINDING = GROUPS = (
+    _group(DEPLOYMENTS),
+    _group(CONFIG_MAPS),
+    _group(BINDINGS, BINDING_FINALIZER),
+)
+"""What this extension makes in a shoot's namespace."""
 
 
 def config_map(control_plane: ControlPlane, config: ControlPlaneConfig) -> Raw:
@@ -39,7 +66,7 @@ def config_map(control_plane: ControlPlane, config: ControlPlaneConfig) -> Raw:
     return {
         "apiVersion": CONFIG_MAPS.api_version,
         "kind": "ConfigMap",
-        "metadata": _metadata("cloud-provider-config", namespace),
+        "metadata": {"name": "cloud-provider-config", "namespace": namespace},
         "data": {
             "cloudprovider.conf": "\n".join([*lines, ""]),
             "featureGates": json.dumps(gates, sort_keys=True),
@@ -50,18 +77,18 @@ def config_map(control_plane: ControlPlane, config: ControlPlaneConfig) -> Raw:
 def cloud_controller_manager(replicas: int, image: str, configuration: Raw, secret: Raw) -> Raw:
     """A stand-in; its pods' annotations have the names that Gardener's AWS extension uses."""
     name, config = CLOUD_CONTROLLER_MANAGER, configuration["metadata"]
-    labels = {"app": "kubernetes", "role": name}
     rolled_by = {
         "checksum/secret-cloudprovider": checksum_of(secret.get("data") or {}),
         f"checksum/configmap-{config['name']}": checksum_of(configuration["data"]),
     }
-    pod = {"containers": [{"name": name, "image": image}]}
-    template = {"metadata": {"labels": labels, "annotations": rolled_by}, "spec": pod}
+    meta = {"labels": {"role": name}, "annotations": rolled_by}
+    template = {"metadata": meta, "spec": {"containers": [{"name": name, "image": image}]}}
+    selector = {"matchLabels": meta["labels"]}
     return {
         "apiVersion": DEPLOYMENTS.api_version,
         "kind": "Deployment",
-        "metadata": _metadata(name, config["namespace"]),
-        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+        "metadata": {"name": name, "namespace": config["namespace"]},
+        "spec": {"replicas": replicas, "selector": selector, "template": template},
     }
 
 
@@ -70,54 +97,14 @@ def binding(control_plane: ControlPlane) -> Raw:
     namespace = control_plane.metadata.namespace
     return {
         "apiVersion": BINDINGS.api_version,
-        "kind": "TargetGroupBinding",
-        "metadata": _metadata("kube-apiserver", namespace),
+        "kind": TargetGroupBinding.KIND.name,
+        "metadata": {"name": "kube-apiserver", "namespace": namespace},
         "spec": {
             "targetGroupName": namespace[:32],  # AWS allows no more
             "targetType": "ip",
             "serviceRef": {"name": "kube-apiserver", "port": 443},
         },
     }
-
-
-def apply(client: Client, resource: Resource, obj: Raw) -> None:
-    """Afterwards the object is as `obj` says. Raises ActuatorError where it is not ours."""
-    _refuse_foreign(client, resource, obj)
-    client.apply(resource, obj)
-
-
-def apply_binding(client: Client, obj: Raw) -> None:
-    """Afterwards the binding is as `obj` says; its controller's finalizer is set at creation.
-
-    Later applies leave finalizers alone: from then on they are that controller's.
-    """
-    guarded = {**obj, "metadata": {**obj["metadata"], "finalizers": [BINDING_FINALIZER]}}
-    try:
-        client.create(BINDINGS, guarded)
-    except AlreadyExists:
-        apply(client, BINDINGS, obj)
-
-
-def request_deletion(client: Client, namespace: str) -> None:
-    """Asks for the deletion of all that is ours in the namespace, and does not wait."""
-    for resource, obj in _ours(client, namespace):
-        meta = obj["metadata"]
-        if meta.get("deletionTimestamp") is None:
-            try:
-                client.delete(resource, meta["name"], namespace, uid=meta["uid"])
-            except NotFound:
-                pass
-
-
-def still_there(client: Client, namespace: str) -> list[str]:
-    """What is ours and still exists, each with what holds it."""
-    return [
-        _say_what_holds(resource, obj["metadata"]) for resource, obj in _ours(client, namespace)
-    ]
-
-
-def _metadata(name: str, namespace: str) -> Raw:
-    return {"name": name, "namespace": namespace, "labels": dict([_LABEL])}
 
 
 def _vpc_id(control_plane: ControlPlane) -> str:
@@ -130,35 +117,3 @@ def _vpc_id(control_plane: ControlPlane) -> str:
             f"spec.infrastructureProviderStatus is no InfrastructureStatus of AWS: {error}",
             codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
         ) from error
-
-
-def _refuse_foreign(client: Client, resource: Resource, obj: Raw) -> None:
-    meta = obj["metadata"]
-    try:
-        there = client.get(resource, meta["name"], meta["namespace"])
-    except NotFound:
-        return
-    key, value = _LABEL
-    if (there["metadata"].get("labels") or {}).get(key) != value:
-        raise ActuatorError(
-            f"{resource} {meta['namespace']}/{meta['name']} exists without our label {SELECTOR}; "
-            "rename or remove it",
-            codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
-        )
-
-
-def _ours(client: Client, namespace: str) -> list[tuple[Resource, Raw]]:
-    found: list[tuple[Resource, Raw]] = []
-    for resource in (BINDINGS, DEPLOYMENTS, CONFIG_MAPS):
-        try:
-            objects = client.list(resource, namespace, label_selector=SELECTOR)
-        except NotFound:  # the CRD was never installed here
-            continue
-        found.extend((resource, obj) for obj in objects)
-    return found
-
-
-def _say_what_holds(resource: Resource, meta: Raw) -> str:
-    finalizers = meta.get("finalizers") or []
-    holders = f"held by {', '.join(finalizers)}" if finalizers else "being deleted"
-    return f"{resource} {meta['name']} ({holders})"

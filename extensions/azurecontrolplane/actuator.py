@@ -24,10 +24,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from actuator import (
-    ActuatorError,
     Cluster,
     Context,
-    ErrorCode,
     FieldProblem,
     RequeueAfter,
     Resource,
@@ -39,6 +37,7 @@ from actuator.provider_config import config_problems, read_config
 from actuator.v1alpha1 import ControlPlane
 from extensions.azurecontrolplane import parts, remedies
 from extensions.azurecontrolplane.config import ControlPlaneConfig
+from generic.library import seedobjects
 from generic.library.controlplane import GenericControlPlane, Situation
 from generic.library.imagevector import load_images
 
@@ -116,14 +115,11 @@ class AzureControlPlane(GenericControlPlane):
 
     def _wait_for_addresses(self, ctx: Context, obj: ControlPlane) -> None:
         """Raises RequeueAfter while the controller has time left for them."""
-        held = remedies.request_release(ctx.client, obj.metadata.namespace)
+        addresses, namespace = remedies.GROUPS[:1], obj.metadata.namespace
+        seedobjects.delete(ctx.client, addresses, namespace)
         since = parse_time(obj.metadata.deletion_timestamp or "")
-        if held and ctx.clock.now() - since <= PATIENCE:
-            error = ActuatorError(
-                f"Waiting for the remedy controller to release PublicIPAddress {', '.join(held)}",
-                codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
-            )
-            raise RequeueAfter(_LOOK_AGAIN, cause=error)
+        if ctx.clock.now() - since <= PATIENCE:
+            seedobjects.check_deleted(ctx, addresses, namespace)
 
     def _finalise(self, ctx: Context, obj: ControlPlane) -> None:
         """Strips what the controller held, once it runs no more. Raises RequeueAfter until then."""

@@ -1,4 +1,4 @@
-"""The remedy controller's custom resources: their kinds, and how they are asked to go.
+"""The remedy controller's custom resources.
 
 The controller is part of the control plane, and runs in the shoot's namespace of the seed. It
 makes a PublicIPAddress for each address of a load balancer and a VirtualMachine for each node, and
@@ -8,15 +8,11 @@ remedy-controller, and the Azure extension, which cleans up after it).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Annotated, ClassVar
 
 import attrs
 
-from actuator import Client, Kind, Object, SeedObjects
-from actuator.errors import NotFound
-from actuator.interface import resource_of
+from actuator import Kind, Object, SeedObjects
 from actuator.meta import Column, DefaultStatus, Raw, Schema
 
 _GROUP = "azure.remedy.gardener.cloud"
@@ -76,32 +72,8 @@ class VirtualMachine(Object):
     status: DefaultStatus = attrs.field(factory=DefaultStatus)
 
 
-_ADDRESSES = resource_of(PublicIPAddress.KIND)
-
 GROUPS = tuple(
     SeedObjects(kind.api_version, kind.plural, [kind.finalizer])
     for kind in (PublicIPAddress.KIND, VirtualMachine.KIND)
 )
 """All of them in a namespace are the remedy controller's, so there is nothing to select."""
-
-
-def request_release(client: Client, namespace: str) -> list[str]:
-    """Asks for the deletion of all addresses, so that the controller gives them back to Azure.
-
-    Returns the names of those that are still there. Does not wait. Raises ApiError.
-    """
-    names = []
-    for meta in _addresses(client, namespace):
-        names.append(str(meta["name"]))
-        if meta.get("deletionTimestamp") is None:
-            with suppress(NotFound):
-                client.delete(_ADDRESSES, meta["name"], namespace, uid=meta["uid"])
-    return names
-
-
-def _addresses(client: Client, namespace: str) -> Iterator[Raw]:
-    try:
-        found = client.list(_ADDRESSES, namespace)
-    except NotFound:  # the kind was never installed here
-        return
-    yield from (one["metadata"] for one in found)

@@ -22,7 +22,7 @@ from actuator.v1alpha1 import Extension
 from extensions.certificate import seed
 from extensions.certificate.config import CertificateConfig
 from extensions.certificate.shoot import manifests
-from generic.library import managedresources
+from generic.library import managedresources, seedobjects
 
 MANAGED_NAME = "extension-certificate-service"
 ORIGIN = "extension-certificate"
@@ -33,7 +33,7 @@ class CertificateService(Actuator[Extension]):
 
     finalizer = "extensions.gardener.cloud/certificate-service"
     seed_objects = (seed.GROUP,)
-    permissions = (*managedresources.PERMISSIONS, seed.PERMISSION)
+    permissions = (*managedresources.PERMISSIONS, seedobjects.permission(seed.GROUP))
 
     def validate(self, ctx: Context, obj: Extension, cluster: Cluster) -> Iterable[FieldProblem]:
         """What is wrong with providerConfig."""
@@ -44,17 +44,18 @@ class CertificateService(Actuator[Extension]):
         client, namespace = ctx.client, obj.metadata.namespace
         issuers = read_config(CertificateConfig, obj.spec).issuers
         for issuer in issuers:
-            seed.ensure(client, namespace, issuer)
-        seed.remove(client, namespace, but={issuer.name for issuer in issuers})
+            seedobjects.ensure(client, seed.GROUP, seed.manifest(namespace, issuer))
+        names = {issuer.name for issuer in issuers}
+        seedobjects.delete(client, self.seed_objects, namespace, but=names)
         wanted = manifests(issuers)
         managedresources.deploy_for_shoot(client, namespace, MANAGED_NAME, wanted, origin=ORIGIN)
 
     def delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Afterwards nothing of it is left, in seed or shoot."""
         client, namespace = ctx.client, obj.metadata.namespace
-        seed.remove(client, namespace)
+        seedobjects.delete(client, self.seed_objects, namespace)
         managedresources.delete(client, namespace, MANAGED_NAME, origin=ORIGIN)
-        seed.check_gone(client, namespace)
+        seedobjects.check_deleted(ctx, self.seed_objects, namespace)
         managedresources.check_deleted(client, ctx.clock, namespace, MANAGED_NAME, origin=ORIGIN)
 
     def migrate(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:

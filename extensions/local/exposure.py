@@ -27,6 +27,7 @@ from actuator.v1alpha1 import (
 )
 from extensions.local import seed
 from extensions.local.config import check_none
+from generic.library import seedobjects
 
 SERVICES = Resource("v1", "services")
 ENDPOINT_SLICES = Resource("discovery.k8s.io/v1", "endpointslices")
@@ -42,7 +43,7 @@ class LocalExposure(Actuator[SelfHostedShootExposure]):
         seed.group(SelfHostedShootExposure.KIND, SERVICES),
         seed.group(SelfHostedShootExposure.KIND, ENDPOINT_SLICES),
     )
-    permissions = (seed.permission(SERVICES), seed.permission(ENDPOINT_SLICES))
+    permissions = tuple(map(seedobjects.permission, seed_objects))
 
     def validate(
         self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster
@@ -72,10 +73,9 @@ class LocalExposure(Actuator[SelfHostedShootExposure]):
 
     def delete(self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster) -> None:
         """Afterwards no Service leads there any more."""
-        for resource in (SERVICES, ENDPOINT_SLICES):
-            seed.remove(ctx.client, resource, obj)
-        for resource in (SERVICES, ENDPOINT_SLICES):
-            seed.wait_until_gone(ctx, resource, obj)
+        groups, namespace = seed.narrowed(self.seed_objects, obj), obj.metadata.namespace
+        seedobjects.delete(ctx.client, groups, namespace)
+        seedobjects.check_deleted(ctx, groups, namespace, patience=seed.PATIENCE)
 
     def force_delete(self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster) -> None:
         """Afterwards no Service leads there any more."""
@@ -83,12 +83,13 @@ class LocalExposure(Actuator[SelfHostedShootExposure]):
 
     def _publish(self, ctx: Context, obj: SelfHostedShootExposure, addresses: list[str]) -> None:
         families = sorted({f"IPv{ip_address(address).version}" for address in addresses})
-        service, slices = _service(obj), [_slice(obj, one, addresses) for one in families]
-        seed.ensure(ctx.client, SERVICES, service)
-        for wanted in slices:
-            seed.ensure(ctx.client, ENDPOINT_SLICES, wanted)
-        names = [wanted["metadata"]["name"] for wanted in slices]
-        seed.remove(ctx.client, ENDPOINT_SLICES, obj, but=names)
+        wanted = [_slice(obj, one, addresses) for one in families]
+        services, slices = seed.narrowed(self.seed_objects, obj)
+        seedobjects.ensure(ctx.client, services, _service(obj))
+        for one in wanted:
+            seedobjects.ensure(ctx.client, slices, one)
+        names = [one["metadata"]["name"] for one in wanted]
+        seedobjects.delete(ctx.client, [slices], obj.metadata.namespace, but=names)
 
 
 def _candidates(endpoint: ControlPlaneEndpoint) -> list[str]:
@@ -113,20 +114,19 @@ def _service(obj: SelfHostedShootExposure) -> Raw:
     return {
         "apiVersion": SERVICES.api_version,
         "kind": "Service",
-        "metadata": seed.metadata(obj, _name(obj)),
+        "metadata": {"name": _name(obj), "namespace": obj.metadata.namespace},
         "spec": {"clusterIP": "None", "ports": [port]},
     }
 
 
 def _slice(obj: SelfHostedShootExposure, family: str, addresses: list[str]) -> Raw:
     version = family.removeprefix("IPv")
-    name = f"{_name(obj)}-{family.lower()}"
-    labels = {"kubernetes.io/service-name": _name(obj)}
+    meta = {"name": f"{_name(obj)}-{family.lower()}", "namespace": obj.metadata.namespace}
     of_family = [a for a in addresses if str(ip_address(a).version) == version]
     return {
         "apiVersion": ENDPOINT_SLICES.api_version,
         "kind": "EndpointSlice",
-        "metadata": seed.metadata(obj, name, **labels),
+        "metadata": {**meta, "labels": {"kubernetes.io/service-name": _name(obj)}},
         "addressType": family,
         "endpoints": [{"addresses": [address]} for address in of_family],
         "ports": [{"name": _PORT_NAME, "port": obj.spec.port, "protocol": "TCP"}],

@@ -32,6 +32,7 @@ from extensions.local.config import ShareConfig
 from extensions.local.holding import hold, recorded, release
 from extensions.local.mounts import MOUNTS, Mount
 from extensions.local.outside import Outside
+from generic.library import seedobjects
 
 SHARE = "Local::Share"
 _SECRETS = Resource("v1", "secrets")
@@ -45,7 +46,7 @@ class LocalExtension(Actuator[Extension]):
     finalizer = "extensions.gardener.cloud/local-extension"
     seed_objects = (seed.group(Extension.KIND, MOUNTS, [Mount.KIND.finalizer]),)
     permissions = (
-        seed.permission(MOUNTS),
+        seedobjects.permission(seed_objects[0]),
         Permission(api_version="v1", resource="secrets", verbs=["get"]),
     )
 
@@ -62,18 +63,21 @@ class LocalExtension(Actuator[Extension]):
         secret_name = _credentials(ctx, obj, cluster, config.credentials)
         properties = {"capacity": config.capacity}
         hold(ctx, self._outside, obj, cluster, type=SHARE, properties=properties)
-        seed.ensure(ctx.client, MOUNTS, _mount(obj, secret_name))
+        (mounts,) = seed.narrowed(self.seed_objects, obj)
+        seedobjects.ensure(ctx.client, mounts, _mount(obj, secret_name))
 
     def delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Afterwards neither share nor Mount is left."""
-        seed.remove(ctx.client, MOUNTS, obj)
+        mounts = seed.narrowed(self.seed_objects, obj)
+        seedobjects.delete(ctx.client, mounts, obj.metadata.namespace)
         release(ctx, self._outside, obj, cluster)
-        seed.wait_until_gone(ctx, MOUNTS, obj)
+        seedobjects.check_deleted(ctx, mounts, obj.metadata.namespace, patience=seed.PATIENCE)
 
     def migrate(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Afterwards the Mount is gone; the share stays, for the next seed."""
-        seed.remove(ctx.client, MOUNTS, obj)
-        seed.wait_until_gone(ctx, MOUNTS, obj)
+        mounts = seed.narrowed(self.seed_objects, obj)
+        seedobjects.delete(ctx.client, mounts, obj.metadata.namespace)
+        seedobjects.check_deleted(ctx, mounts, obj.metadata.namespace, patience=seed.PATIENCE)
 
     def force_delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Afterwards the Mount is gone, whoever held it; the share may stay behind."""
@@ -111,10 +115,12 @@ def _mount(obj: Extension, secret_name: str) -> Raw:
     spec: Raw = {"share": (obj.status.state or {})["id"]}
     if secret_name:
         spec["secretName"] = secret_name
-    meta = seed.metadata(obj, f"share-{obj.metadata.name}")
     return {
         "apiVersion": MOUNTS.api_version,
         "kind": Mount.KIND.name,
-        "metadata": {**meta, "finalizers": [Mount.KIND.finalizer]},
+        "metadata": {
+            "name": f"share-{obj.metadata.name}",
+            "namespace": obj.metadata.namespace,
+        },
         "spec": spec,
     }

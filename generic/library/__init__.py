@@ -1,8 +1,9 @@
 """What authors build actuators on: generic actuators and the helpers that they use.
 
 Start reading at `controlplane`, `worker` or `backupentry`, the generic actuators. They use
-`managedresources`, `charts`, `secrets` and `machines`; `healthchecks` reports conditions;
-`imagevector` chooses images; `programs` provides helm and other programs that are not Python.
+`managedresources`, `charts`, `secrets` and `machines`; `seedobjects` makes and deletes other objects
+in the seed; `healthchecks` reports conditions; `imagevector` chooses images; `programs` provides
+helm and other programs that are not Python.
 
 Not here: anything that a manager needs to run an actuator (`generic.reconciler`).
 """

@@ -20,8 +20,14 @@ from actuator.interface import Resource
 from actuator.v1alpha1 import ControlPlane, Infrastructure
 from extensions.aws import AwsControlPlane, AwsInfrastructure, tags
 from extensions.aws.config import API_VERSION
-from extensions.aws.crds import binding_crd
-from extensions.aws.seed import BINDING_FINALIZER, BINDINGS, CONFIG_MAPS, DEPLOYMENTS
+from extensions.aws.seed import (
+    BINDING_FINALIZER,
+    BINDINGS,
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    TargetGroupBinding,
+)
+from generic.kube.crds import crd
 from generic.testing.seed import install_crds
 
 SECRETS = Resource("v1", "secrets")
@@ -30,7 +36,7 @@ SECRETS = Resource("v1", "secrets")
 @pytest.fixture(autouse=True)
 def bindings(admin) -> None:
     """The CRD of the AWS load balancer controller."""
-    install_crds(admin, [binding_crd()])
+    install_crds(admin, [crd(TargetGroupBinding)])
 
 
 @pytest.fixture

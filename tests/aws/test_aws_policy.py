@@ -20,9 +20,10 @@ from extensions.aws.backupbucket import AwsBackupBucket
 from extensions.aws.bastion import AwsBastion
 from extensions.aws.cloud import Cloud
 from extensions.aws.config import API_VERSION
-from extensions.aws.crds import binding_crd
 from extensions.aws.dnsrecord import AwsDnsRecord
 from extensions.aws.policy import ACTIONS
+from extensions.aws.seed import TargetGroupBinding
+from generic.kube.crds import crd
 from generic.testing.seed import install_crds
 
 NAMED_OTHERWISE = {
@@ -59,7 +60,7 @@ def patiently(actuator: Actuator, operation: str, call, obj, cluster) -> None:
 
 
 def test_it_allows_exactly_what_is_asked_for(url, admin, call, namespace, route53, s3, asked):
-    install_crds(admin, [binding_crd()])
+    install_crds(admin, [crd(TargetGroupBinding)])
     zone = {"Name": f"{namespace}.test", "CallerReference": namespace}
     route53._client.create_hosted_zone(**zone)
     cluster: Cluster = shoot_cluster(namespace)

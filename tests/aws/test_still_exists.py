@@ -27,7 +27,8 @@ from extensions.aws import (
     AwsWorker,
     tags,
 )
-from extensions.aws.crds import binding_crd
+from extensions.aws.seed import TargetGroupBinding
+from generic.kube.crds import crd
 from generic.testing.seed import install_crds
 
 VPC = "AWS::EC2::VPC"
@@ -125,7 +126,7 @@ def test_a_network_and_a_bastion_are_found_by_id_and_by_tag_until_they_are_gone(
 def test_an_address_is_found_by_id_and_by_tag_until_it_is_gone(
     url, admin, call, namespace, operator, account
 ):
-    install_crds(admin, [binding_crd()])
+    install_crds(admin, [crd(TargetGroupBinding)])
     actuator, obj = AwsControlPlane(url), control_plane(namespace)
     actuator.reconcile(call, obj, shoot_cluster(namespace))
     left = resources(actuator, obj)

@@ -150,7 +150,7 @@ def test_a_deletion_first_lets_the_remedy_controller_give_addresses_back(running
     running.delete()
     error = eventually(lambda: running.status().get("lastError"))
     assert error["codes"] == ["ERR_CLEANUP_CLUSTER_RESOURCES"]
-    assert "PublicIPAddress x" in error["description"]
+    assert "publicipaddresses.azure.remedy.gardener.cloud x (held by" in error["description"]
     assert remedies(running) == {"PublicIPAddress": True, "VirtualMachine": False}
     assert REMEDY in deployments(running), "it still runs"
     let_go(running, PublicIPAddress)

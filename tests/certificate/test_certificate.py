@@ -130,7 +130,7 @@ def test_a_deletion_waits_for_the_third_party_and_names_what_it_holds(certified,
     certified.delete()
     error = eventually(lambda: certified.status().get("lastError"))
     assert error["codes"] == ["ERR_CLEANUP_CLUSTER_RESOURCES"]
-    assert f"Issuer first (held by {HOLD})" in error["description"]
+    assert f"{ISSUERS} first (held by {HOLD})" in error["description"]
     eventually(lambda: certified.inside() == set())
     assert issuers(certified)["first"]["metadata"]["finalizers"] == [HOLD], "it is not ours to take"
     serve_issuers()

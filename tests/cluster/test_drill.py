@@ -20,6 +20,7 @@ from actuator.v1alpha1 import ControlPlane, Infrastructure
 from generic.kube import client, patches
 from generic.kube.client import connect
 from generic.kube.clusters import CLUSTERS
+from generic.kube.crds import crd
 from generic.library.managedresources import MANAGED_RESOURCES
 from generic.reconciler import status
 from generic.reconciler.orphans import Orphan
@@ -183,12 +184,12 @@ def test_bad_input_gets_one_sentence(drill, flags, words):
 @pytest.fixture(scope="module")
 def foreign():
     """A seed that is not the drill's: ours to look at, not its to change."""
-    from extensions.aws.crds import binding_crd
+    from extensions.aws.seed import TargetGroupBinding
 
     with Environment() as environment:
         admin = connect(environment.kubeconfig)
         install_kinds(admin, [Infrastructure, ControlPlane, Cluster, Orphan])
-        install_crds(admin, [binding_crd()])
+        install_crds(admin, [crd(TargetGroupBinding)])
         yield environment, admin
 
 

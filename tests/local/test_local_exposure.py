@@ -91,7 +91,7 @@ def test_a_service_of_somebody_else_is_not_taken_over(deploy, seed):
     }
     seed.client.create(SERVICES, theirs)
     exposure = deploy(SelfHostedShootExposure, ready=False, endpoints=[ONE])
-    assert_configuration_problem(exposure, "exposure-x", "belongs to somebody else")
+    assert_configuration_problem(exposure, "exposure-x", "exists without our label")
     assert "labels" not in seed.client.get(SERVICES, "exposure-x", seed.namespace)["metadata"]
 
 

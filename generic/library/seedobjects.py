@@ -1,0 +1,109 @@
+"""Objects that an extension makes in a shoot's namespace of the seed: ensured, deleted, waited for.
+
+A `SeedObjects` describes a group of them. Its label selector is what every object of the group
+carries: an object without these labels belongs to another owner and is not touched. Its finalizers
+are those of other controllers. They are set when an object is created, so that it is not deleted
+before its controller saw it, and only a force deletion strips them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from datetime import timedelta
+
+from actuator.errors import ActuatorError, ErrorCode, NotFound, RequeueAfter
+from actuator.interface import Client, Context, Permission, SeedObjects
+from actuator.meta import Raw, parse_time
+
+__all__ = ["check_deleted", "delete", "ensure", "permission"]
+
+_LOOK_AGAIN = 5.0
+"""Seconds between two looks at what another controller has to finish."""
+
+
+def permission(group: SeedObjects) -> Permission:
+    """What these functions do with objects of the group."""
+    verbs = ["get", "list", "create", "patch", "delete"]
+    return Permission(api_version=group.api_version, resource=group.plural, verbs=verbs)
+
+
+def ensure(client: Client, group: SeedObjects, wanted: Raw) -> None:
+    """Create or update an object of the group; its labels are added to the manifest.
+
+    An update leaves finalizers alone: they belong to their controllers. Raises ActuatorError if
+    another owner's object has the name, RequeueAfter while ours is being deleted, and ApiError.
+    """
+    meta: Raw = wanted["metadata"]
+    labels = dict(pair.split("=") for pair in group.label_selector.split(",") if pair)
+    meta = {**meta, "labels": {**(meta.get("labels") or {}), **labels}}
+    try:
+        found: Raw = client.get(group.resource, meta["name"], meta["namespace"])["metadata"]
+    except NotFound:
+        if group.finalizers:
+            meta["finalizers"] = list(group.finalizers)
+            client.create(group.resource, {**wanted, "metadata": meta})
+            return
+    else:
+        _check_usable(group, labels, found)
+    client.apply(group.resource, {**wanted, "metadata": meta})
+
+
+def delete(
+    client: Client, groups: Iterable[SeedObjects], namespace: str, *, but: Collection[str] = ()
+) -> None:
+    """Request the deletion of the groups' objects, except for the names in `but`. Does not wait."""
+    for group in groups:
+        for meta in _found(client, group, namespace):
+            if meta["name"] not in but and meta.get("deletionTimestamp") is None:
+                with suppress(NotFound):
+                    client.delete(group.resource, meta["name"], namespace, uid=meta["uid"])
+
+
+def check_deleted(
+    ctx: Context,
+    groups: Iterable[SeedObjects],
+    namespace: str,
+    *,
+    patience: timedelta = timedelta(),
+) -> None:
+    """Return if no object of the groups exists.
+
+    Raises RequeueAfter that names the objects and their finalizers, as an error with the code
+    ERR_CLEANUP_CLUSTER_RESOURCES once the oldest deletion has taken longer than `patience`.
+    """
+    found = [(group, meta) for group in groups for meta in _found(ctx.client, group, namespace)]
+    if not found:
+        return
+    text = f"Waiting for the deletion of {'; '.join(_held(*one) for one in found)}"
+    times = [meta["deletionTimestamp"] for _, meta in found if meta.get("deletionTimestamp")]
+    if patience and not (times and ctx.clock.now() - parse_time(min(times)) > patience):
+        raise RequeueAfter(_LOOK_AGAIN, text)
+    error = ActuatorError(text, codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES])
+    raise RequeueAfter(_LOOK_AGAIN, cause=error)
+
+
+def _check_usable(group: SeedObjects, labels: dict[str, str], meta: Raw) -> None:
+    if not labels.items() <= (meta.get("labels") or {}).items():
+        raise ActuatorError(
+            f"{group.resource} {meta['namespace']}/{meta['name']} exists without our label "
+            f"{group.label_selector}; rename or remove it",
+            codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
+        )
+    if meta.get("deletionTimestamp"):
+        text = f"Waiting to make it again, once it is gone: {_held(group, meta)}"
+        raise RequeueAfter(_LOOK_AGAIN, text)
+
+
+def _found(client: Client, group: SeedObjects, namespace: str) -> Iterator[Raw]:
+    try:
+        objects = client.list(group.resource, namespace, label_selector=group.label_selector)
+    except NotFound:  # the kind is not installed in this seed
+        return
+    yield from (one["metadata"] for one in objects)
+
+
+def _held(group: SeedObjects, meta: Raw) -> str:
+    finalizers = meta.get("finalizers") or []
+    holders = f"held by {', '.join(finalizers)}" if finalizers else "being deleted"
+    return f"{group.resource} {meta['name']} ({holders})"
