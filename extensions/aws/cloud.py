@@ -13,8 +13,8 @@ carried out; nothing can call it back. So whoever acts next must find what it ma
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -34,8 +34,8 @@ from actuator.meta import Raw
 from extensions.aws.credentials import Credentials
 from extensions.aws.errors import CloudError
 
-Service = Literal["ec2", "s3", "route53"]
-"""A service of AWS, as boto3 names it."""
+Service = Literal["ec2", "s3", "route53", "iam"]
+"""A service of AWS, as boto3 names it; iam is for rehearsals."""
 
 GLOBAL = "us-east-1"
 """The region in which services without regions are asked (AWS general reference, "Endpoints")."""
@@ -75,21 +75,8 @@ class Cloud:
             said = error.response.get("Error", {})
             code, message = str(said.get("Code", "Unknown")), str(said.get("Message", ""))
             raise CloudError(operation, code, message) from error
-        except ParamValidationError as error:
-            raise ActuatorError(
-                f"{operation} cannot be sent to AWS: {error}",
-                codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
-            ) from error
-        except (NoCredentialsError, PartialCredentialsError) as error:
-            raise ActuatorError(
-                f"{operation} cannot be sent to AWS: {error}",
-                codes=[ErrorCode.ERR_INFRA_UNAUTHENTICATED],
-            ) from error
         except BotoCoreError as error:
-            raise ActuatorError(
-                f"AWS did not answer {operation}: {error}",
-                codes=[ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES],
-            ) from error
+            raise _unanswered(operation, error) from error
         finally:
             self._checks.before_sending = None
         return answer
@@ -127,7 +114,7 @@ class Clouds:
         self._lock = threading.Lock()
         self._session: Any = None
         self._checks = _Checks()
-        self._clients: OrderedDict[tuple[str, str, Service], Any] = OrderedDict()
+        self._client = lru_cache(_KEPT_CLIENTS)(self._make_client)
 
     def open(
         self,
@@ -144,22 +131,14 @@ class Clouds:
         environment that does not exist.
         """
         try:
-            return Cloud(self._client(credentials, region, service), self._checks, check)
+            with self._lock:  # a client is made once, whoever asks at the same time
+                client = self._client(credentials, region, service)
+            return Cloud(client, self._checks, check)
         except BotoCoreError as error:
             raise ActuatorError(
                 f"A client for AWS in region {region!r} cannot be made: {error}",
                 codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
             ) from error
-
-    def _client(self, credentials: Credentials | None, region: str, service: Service) -> Any:
-        key = (credentials.fingerprint() if credentials else "", region, service)
-        with self._lock:
-            if key not in self._clients:
-                self._clients[key] = self._make_client(credentials, region, service)
-            self._clients.move_to_end(key)
-            if len(self._clients) > _KEPT_CLIENTS:
-                self._clients.popitem(last=False)  # whoever still uses it keeps it alive
-            return self._clients[key]
 
     def _make_client(self, credentials: Credentials | None, region: str, service: Service) -> Any:
         if self._session is None:
@@ -181,6 +160,18 @@ class Clouds:
         )
         client.meta.events.register("before-send", self._checks.on_before_send)
         return client
+
+
+def _unanswered(operation: str, error: BotoCoreError) -> ActuatorError:
+    """Of an error of boto3 itself: AWS has not answered, or was not asked."""
+    if isinstance(error, ParamValidationError):
+        code = ErrorCode.ERR_CONFIGURATION_PROBLEM
+    elif isinstance(error, NoCredentialsError | PartialCredentialsError):
+        code = ErrorCode.ERR_INFRA_UNAUTHENTICATED
+    else:
+        code = ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES
+        return ActuatorError(f"AWS did not answer {operation}: {error}", codes=[code])
+    return ActuatorError(f"{operation} cannot be sent to AWS: {error}", codes=[code])
 
 
 def _is_local(url: str | None) -> bool:

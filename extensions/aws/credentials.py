@@ -5,7 +5,6 @@ Neither the Secret's contents nor a part of them gets into a text, a log line or
 
 from __future__ import annotations
 
-import hashlib
 from binascii import Error as Base64Error
 
 import attrs
@@ -30,11 +29,6 @@ class Credentials:
 
     access_key_id: str = attrs.field(repr=False)
     secret_access_key: str = attrs.field(repr=False)
-
-    def fingerprint(self) -> str:
-        """Tells credentials apart without being them."""
-        text = f"{self.access_key_id}\0{self.secret_access_key}"
-        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_credentials(ctx: Context, ref: SecretReference, wanted_by: str) -> Credentials:

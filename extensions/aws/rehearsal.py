@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from botocore.handlers import BUILTIN_HANDLERS
 
 from actuator import Actuator, ExternalResource
 from actuator.meta import Raw
@@ -21,7 +22,6 @@ from extensions.aws import inventory, manifests
 from extensions.aws.controlplane import AwsControlPlane
 from extensions.aws.credentials import Credentials
 from extensions.aws.infrastructure import AwsInfrastructure
-from extensions.aws.observing import observe
 from extensions.aws.policy import policy
 from extensions.aws.seed import TargetGroupBinding
 from extensions.aws.simulator import Account, Simulator
@@ -29,6 +29,7 @@ from generic.kube.crds import crd
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
 _USER = "gardener"
+_HEARD = "actuator-heard"
 
 
 @attrs.frozen
@@ -82,8 +83,22 @@ class AwsRehearsal(Rehearsal):
         self._attached = shared["url"]
 
     def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
-        """Both hear of each request to AWS, for as long as this process lives."""
-        observe(before, after)
+        """Both hear of each request of the sessions that are made from now on in this process.
+
+        boto3 calls its built-in handlers (Boto3 documentation, "Extensibility guide"); nothing is
+        taken off their list again.
+        """
+
+        def sent(model: Any, context: dict[str, Any], **_: Any) -> None:
+            context[_HEARD] = f"{model.service_model.service_name}: {model.name}"
+            before(context[_HEARD])
+
+        def answered(context: dict[str, Any], **_: Any) -> None:
+            after(context[_HEARD])
+
+        BUILTIN_HANDLERS.append(("before-call", sent))
+        BUILTIN_HANDLERS.append(("after-call", answered))
+        BUILTIN_HANDLERS.append(("after-call-error", answered))
 
     def crds(self) -> Sequence[Raw]:
         """The AWS load balancer controller's TargetGroupBinding."""

@@ -14,17 +14,18 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterable
-from http.client import HTTPConnection
+from math import inf
 from typing import Any
 
-from boto3.session import Session
-from botocore.config import Config
+from moto import settings
+from moto.core.authorization import ActionAuthenticatorMixin
+from moto.moto_api._internal.models import moto_api_backend
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
 from actuator.meta import Raw
 from extensions.aws import simulated_iam
-from extensions.aws.cloud import Cloud, Clouds, Service
+from extensions.aws.cloud import GLOBAL, Cloud, Clouds, Service
 from extensions.aws.credentials import Credentials
 
 _ALLOW_ALL: Raw = {
@@ -32,8 +33,6 @@ _ALLOW_ALL: Raw = {
     "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}],
 }
 _POLICY = "rehearsal"
-_ENFORCE, _IGNORE = "0", "inf"
-"""How many requests moto answers before it looks at credentials."""
 
 
 class _Quiet(WSGIRequestHandler):
@@ -47,10 +46,9 @@ class _Quiet(WSGIRequestHandler):
 class _Door(ThreadedWSGIServer):
     """A free port of the loopback interface, behind which moto answers while it is open."""
 
-    def __init__(self, name: str, answer: Callable[..., Iterable[bytes]]) -> None:
+    def __init__(self, answer: Callable[..., Iterable[bytes]]) -> None:
         super().__init__("127.0.0.1", 0, answer, handler=_Quiet)
         self.open = True
-        self._thread = threading.Thread(target=self.serve_forever, name=name, daemon=True)
 
     @property
     def url(self) -> str:
@@ -61,16 +59,6 @@ class _Door(ThreadedWSGIServer):
         """See socketserver: a shut door drops the connection before it is read."""
         return self.open
 
-    def start(self) -> None:
-        """Answers from now on."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Answers no more, and the port is free."""
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
-
 
 class Simulator:
     """moto's server in this process."""
@@ -78,8 +66,8 @@ class Simulator:
     def __init__(self) -> None:
         self._one_at_a_time = threading.Lock()  # moto's account is not made for threads
         self._app = DomainDispatcherApplication(create_backend_app)
-        self._door = _Door("simulated-aws", self._answer)
-        self._side_door = _Door("simulated-aws-administrator", self._answer)
+        self._door = _Door(self._answer)
+        self._side_door = _Door(self._answer)
 
     @property
     def url(self) -> str:
@@ -88,13 +76,13 @@ class Simulator:
 
     def start(self) -> Account:
         """The administrator of an empty account, in which IAM is enforced from now on."""
-        self._door.start()
-        self._side_door.start()
+        for door in (self._door, self._side_door):
+            threading.Thread(target=door.serve_forever, daemon=True).start()
         simulated_iam.correct()
-        self._control("reset", "")
-        self._control("reset-auth", _IGNORE)
+        moto_api_backend.reset()
+        _check_credentials_after(inf)
         account = Account(self._side_door.url)
-        self._control("reset-auth", _ENFORCE)
+        _check_credentials_after(0)
         return account
 
     def shut(self) -> None:
@@ -107,39 +95,31 @@ class Simulator:
 
     def stop(self) -> None:
         """Ends it; the account is forgotten at the next start in this process."""
-        self._control("reset-auth", _IGNORE)
+        _check_credentials_after(inf)
         simulated_iam.undo()
-        self._door.stop()
-        self._side_door.stop()
+        for door in (self._door, self._side_door):
+            door.shutdown()
+            door.server_close()
 
     def _answer(self, environ: Any, start_response: Callable[..., Any]) -> Iterable[bytes]:
         with self._one_at_a_time:
             answer: Iterable[bytes] = self._app(environ, start_response)
             return answer
 
-    def _control(self, what: str, value: str) -> None:
-        """Asks moto's own interface (its documentation, "Reset API" and "IAM-like access")."""
-        connection = HTTPConnection("127.0.0.1", self._side_door.server_port, timeout=30)
-        try:
-            headers = {"Content-Type": "text/plain"}
-            connection.request("POST", f"/moto-api/{what}", value.encode(), headers)
-            answer = connection.getresponse()
-            if answer.status != 200:
-                raise RuntimeError(f"moto refused {what}: {answer.status} {answer.read()[:200]!r}")
-        finally:
-            connection.close()
+
+def _check_credentials_after(requests: float) -> None:
+    """How many requests moto answers before it looks at credentials."""
+    settings.INITIAL_NO_AUTH_ACTION_COUNT = requests
+    ActionAuthenticatorMixin.request_count = 0
 
 
 class Account:
     """What the administrator of the simulated account can do, IAM being enforced or not."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
-        # until enforcement begins, moto takes any credentials
-        self._iam = self._iam_client(Credentials("nobody", "nothing"))
-        self.credentials = self.create_user("administrator", _ALLOW_ALL)
-        self._iam = self._iam_client(self.credentials)
         self._clouds = Clouds(url)
+        self.credentials = Credentials("nobody", "nothing")  # not looked at yet
+        self.credentials = self.create_user("administrator", _ALLOW_ALL)
 
     def ec2(self, region: str) -> Cloud:
         """EC2, with all rights."""
@@ -151,39 +131,29 @@ class Account:
 
     def create_user(self, name: str, policy: Raw) -> Credentials:
         """The access key of a new IAM user with that policy."""
-        self._iam.create_user(UserName=name)
+        self._iam("create_user", UserName=name)
         self.put_policy(name, policy)
-        key = self._iam.create_access_key(UserName=name)["AccessKey"]
+        key = self._iam("create_access_key", UserName=name)["AccessKey"]
         return Credentials(key["AccessKeyId"], key["SecretAccessKey"])
 
     def delete_access_key(self, name: str, credentials: Credentials) -> None:
         """Revokes a user's access key for good."""
-        self._iam.delete_access_key(UserName=name, AccessKeyId=credentials.access_key_id)
+        self._iam("delete_access_key", UserName=name, AccessKeyId=credentials.access_key_id)
 
     def set_access_key(self, name: str, credentials: Credentials, *, active: bool) -> None:
         """Revokes a user's access key, or takes that back."""
-        self._iam.update_access_key(
-            UserName=name,
-            AccessKeyId=credentials.access_key_id,
-            Status="Active" if active else "Inactive",
-        )
+        status = "Active" if active else "Inactive"
+        key = credentials.access_key_id
+        self._iam("update_access_key", UserName=name, AccessKeyId=key, Status=status)
 
     def put_policy(self, name: str, policy: Raw) -> None:
         """Gives a user the rights of that policy."""
-        self._iam.put_user_policy(
-            UserName=name, PolicyName=_POLICY, PolicyDocument=json.dumps(policy)
-        )
+        document = json.dumps(policy)
+        self._iam("put_user_policy", UserName=name, PolicyName=_POLICY, PolicyDocument=document)
 
     def delete_policy(self, name: str) -> None:
         """Takes a user's rights, and leaves the access key valid."""
-        self._iam.delete_user_policy(UserName=name, PolicyName=_POLICY)
+        self._iam("delete_user_policy", UserName=name, PolicyName=_POLICY)
 
-    def _iam_client(self, credentials: Credentials) -> Any:
-        return Session().client(  # type: ignore[no-untyped-call]
-            "iam",
-            region_name="us-east-1",
-            endpoint_url=self._url,
-            aws_access_key_id=credentials.access_key_id,
-            aws_secret_access_key=credentials.secret_access_key,
-            config=Config(proxies={}),  # type: ignore[no-untyped-call]
-        )
+    def _iam(self, operation: str, **parameters: Any) -> Raw:
+        return self.service("iam", GLOBAL).request(operation, **parameters)

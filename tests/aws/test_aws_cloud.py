@@ -130,7 +130,7 @@ def test_clients_are_kept_by_account_region_and_service_and_bounded():
     assert clouds._client(one, REGION, "s3") is not first
     for number in range(70):
         clouds._client(Credentials(str(number), ""), REGION, "ec2")
-    assert len(clouds._clients) == 64
+    assert clouds._client.cache_info().currsize == 64
     assert clouds._client(one, REGION, "ec2") is not first
 
 
@@ -139,7 +139,7 @@ def test_clients_made_by_many_threads_are_one():
     made = []
     threads = [
         threading.Thread(
-            target=lambda: made.append(clouds._client(Credentials("a", "b"), REGION, "ec2"))
+            target=lambda: made.append(clouds.open(Credentials("a", "b"), REGION, nothing)._client)
         )
         for _ in range(8)
     ]
@@ -152,6 +152,6 @@ def test_clients_made_by_many_threads_are_one():
 
 def test_credentials_show_nothing_of_themselves():
     credentials = Credentials("AKIDEXAMPLE", "wJalrXUtnFEMI")
-    shown = f"{credentials!r} {credentials} {credentials.fingerprint()}"
+    shown = f"{credentials!r} {credentials}"
     assert "AKID" not in shown
     assert "wJal" not in shown
