@@ -10,17 +10,10 @@ import attrs
 from actuator.meta import Raw
 from extensions.aws import tags
 from extensions.aws.cloud import Cloud
+from extensions.aws.status import ControlPlaneStatus
 
 ELASTIC_IP = "AWS::EC2::EIP"
 """Resource type as AWS CloudFormation names it."""
-
-
-@attrs.frozen
-class ElasticIp:
-    """An address that stays the same however often the load balancer behind it is replaced."""
-
-    allocation_id: str
-    public_ip: str
 
 
 @attrs.frozen
@@ -30,12 +23,12 @@ class Address:
     cloud: Cloud
     technical_id: str
 
-    def find(self) -> ElasticIp | None:
+    def find(self) -> ControlPlaneStatus | None:
         """The shoot's address, or None. Raises ActuatorError where there are two."""
         found = tags.only(self._mark, "address", "AllocationId", self._marked())
         return None if found is None else _elastic_ip(found)
 
-    def allocate(self) -> ElasticIp:
+    def allocate(self) -> ControlPlaneStatus:
         """A new address."""
         specification = tags.specification("elastic-ip", self._mark, self.technical_id)
         return _elastic_ip(
@@ -58,5 +51,8 @@ class Address:
         return self.cloud.describe("describe_addresses", "Addresses", by_tag)
 
 
-def _elastic_ip(described: Raw) -> ElasticIp:
-    return ElasticIp(str(described["AllocationId"]), str(described["PublicIp"]))
+def _elastic_ip(described: Raw) -> ControlPlaneStatus:
+    """It stays the same however often the load balancer behind it is replaced."""
+    return ControlPlaneStatus(
+        allocation_id=str(described["AllocationId"]), public_ip=str(described["PublicIp"])
+    )

@@ -93,7 +93,4 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
             write_status(obj.status, ControlPlaneStatus())
             ctx.save(obj)  # from here on an address may exist outside
             elastic_ip = address.allocate()
-        remembered = ControlPlaneStatus(
-            allocation_id=elastic_ip.allocation_id, public_ip=elastic_ip.public_ip
-        )
-        write_status(obj.status, remembered)
+        write_status(obj.status, elastic_ip)

@@ -65,10 +65,9 @@ class AwsInfrastructure(OnAws, Actuator[Infrastructure]):
         if remembered is None:
             return
         region, owner = obj.spec.region, tags.mark(_technical_id(obj))
-        for type, id in _known(remembered.vpc):
+        unknown = ((type, "") for type in _incomplete(obj, remembered.vpc))
+        for type, id in (*_known(remembered.vpc), *unknown):
             yield ExternalResource(type=type, id=id, tags=owner, region=region)
-        for type in _incomplete(obj, remembered.vpc):
-            yield tags.to_search_for(type, owner, region)
 
     def _network(self, ctx: Context, obj: Infrastructure) -> Network:
         cloud = self._open(ctx, obj, obj.spec.secret_ref, obj.spec.region)

@@ -4,8 +4,8 @@ Everything is found again by tag, so any step may be repeated after any crash. A
 behind its writes by moments (Amazon EC2 API reference, "Eventual consistency"): a repeat within
 them may create a thing twice, which the next look reports instead of choosing one.
 
-Nothing in here knows Kubernetes; `infrastructure` does. The security group's rules are in
-`rules`.
+To the security group rules are only added: the shoot's cloud-controller-manager has its own in
+there. Nothing in here knows Kubernetes; `infrastructure` does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from actuator.meta import Raw
 from extensions.aws import tags
 from extensions.aws.cloud import Cloud
 from extensions.aws.config import Zone
-from extensions.aws.rules import missing_rules
 from extensions.aws.status import SecurityGroup, Subnet, Vpc
 
 VPC = "AWS::EC2::VPC"
@@ -29,6 +28,9 @@ SECURITY_GROUP = "AWS::EC2::SecurityGroup"
 
 NODES = "nodes"
 """The purpose of the one security group."""
+
+_NODE_PORTS: Raw = {"FromPort": 30000, "ToPort": 32767, "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
+"""Kubernetes documentation, "Service", type NodePort."""
 
 
 @attrs.frozen
@@ -87,7 +89,7 @@ class Network:
             group = self._create_security_group(vpc.id, name)
         id = str(group["GroupId"])
         vpc.security_groups = [SecurityGroup(id=id, purpose=NODES)]
-        missing = missing_rules(group)
+        missing = _missing_rules(group)
         if missing:
             self.cloud.request(
                 "authorize_security_group_ingress", GroupId=id, IpPermissions=missing
@@ -178,3 +180,25 @@ def _cannot_change(field: str, id: str, there: str, wanted: str) -> Configuratio
         f"spec.providerConfig.{field}: {wanted} differs from {there} of {id}; AWS cannot change "
         f"it, so set {there} again"
     )
+
+
+def _missing_rules(group: Raw) -> list[Raw]:
+    """The IpPermissions that a security group, as AWS describes it, still needs."""
+    wanted: list[Raw] = [
+        {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group["GroupId"]}]},  # among nodes
+        {"IpProtocol": "tcp", **_NODE_PORTS},
+        {"IpProtocol": "udp", **_NODE_PORTS},
+    ]
+    there = group.get("IpPermissions") or []
+    return [rule for rule in wanted if not any(_includes(one, rule) for one in there)]
+
+
+def _includes(described: Raw, rule: Raw) -> bool:
+    """Whether a rule is in a described one, in which AWS merges those of the same ports."""
+    for key, value in rule.items():
+        if not isinstance(value, list):
+            if described.get(key) != value:
+                return False
+        elif not any(value[0].items() <= source.items() for source in described.get(key) or ()):
+            return False
+    return True

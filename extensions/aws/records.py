@@ -108,10 +108,8 @@ class Records:
         Raises ConfigurationError where there is one that is not ours; CloudError.
         """
         comment = self._comment(record.name)
-        mark, there = (
-            _find(self.cloud, zone, comment.name, "TXT"),
-            _find(self.cloud, zone, *_key(record)),
-        )
+        mark = _find(self.cloud, zone, comment.name, "TXT")
+        there = _find(self.cloud, zone, record.name, record.type)
         wanted = record.described()
         if mark is None and there is None:
             self._change(zone, "CREATE", wanted, comment.described())
@@ -163,10 +161,6 @@ def _find(cloud: Cloud, zone: str, name: str, type: str) -> Raw | None:
             described: Raw = found
             return described
     return None
-
-
-def _key(record: Record) -> tuple[str, str]:
-    return record.name, record.type
 
 
 def _quoted(value: str) -> str:

@@ -53,69 +53,61 @@ class Vpc:
 
 
 @attrs.define(kw_only=True)
-class InfrastructureStatus:
-    """providerStatus of an Infrastructure."""
+class Remembered:
+    """What every providerStatus of this extension has."""
 
     api_version: str = API_VERSION
-    kind: str = "InfrastructureStatus"
-    vpc: Vpc = attrs.field(factory=Vpc)
+    kind: str = ""
     extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
-class ControlPlaneStatus:
+class InfrastructureStatus(Remembered):
+    """providerStatus of an Infrastructure."""
+
+    kind: str = "InfrastructureStatus"
+    vpc: Vpc = attrs.field(factory=Vpc)
+
+
+@attrs.define(kw_only=True)
+class ControlPlaneStatus(Remembered):
     """providerStatus of a ControlPlane: its Elastic IP address."""
 
-    api_version: str = API_VERSION
     kind: str = "ControlPlaneStatus"
     allocation_id: str = ""
     public_ip: str = attrs.field(default="", metadata={"wire": "publicIP"})
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
-class BackupBucketStatus:
+class BackupBucketStatus(Remembered):
     """providerStatus of a BackupBucket: the bucket's name."""
 
-    api_version: str = API_VERSION
     kind: str = "BackupBucketStatus"
     bucket: str = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
-class BastionStatus:
+class BastionStatus(Remembered):
     """providerStatus of a Bastion: its instance and its security group.
 
     The region is the shoot's, which a Bastion does not say itself.
     """
 
-    api_version: str = API_VERSION
     kind: str = "BastionStatus"
     region: str = ""
     instance_id: str = ""
     security_group_id: str = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
-class DNSRecordStatus:
+class DNSRecordStatus(Remembered):
     """providerStatus of a DNSRecord: the id of the hosted zone; status.zone does not migrate."""
 
-    api_version: str = API_VERSION
     kind: str = "DNSRecordStatus"
     zone: str = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
-S = TypeVar(
-    "S",
-    BackupBucketStatus,
-    BastionStatus,
-    ControlPlaneStatus,
-    DNSRecordStatus,
-    InfrastructureStatus,
-)
+S = TypeVar("S", bound=Remembered)
 
 
 def read_status(cls: type[S], status: DefaultStatus) -> S | None:
@@ -134,7 +126,7 @@ def read_status(cls: type[S], status: DefaultStatus) -> S | None:
         ) from error
 
 
-def write_status(status: DefaultStatus, remembered: S) -> None:
+def write_status(status: DefaultStatus, remembered: Remembered) -> None:
     """Puts what is to be remembered into the object's status."""
     status.provider_status = encode(remembered)
     status.state = encode(remembered)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from actuator import ActuatorError, ErrorCode, ExternalResource
+from actuator import ActuatorError, ErrorCode
 from actuator.meta import Raw
 
 NAME = "Name"
@@ -69,8 +69,3 @@ def as_dict(described: Raw) -> dict[str, str]:
     """The tags of a thing as AWS describes it."""
     tags: Iterable[Raw] = described.get("Tags") or ()
     return {tag["Key"]: tag["Value"] for tag in tags}
-
-
-def to_search_for(type: str, owner: Mark, region: str) -> ExternalResource:
-    """What may exist without that its id is known."""
-    return ExternalResource(type=type, tags=owner, region=region)

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import attrs
-
 from actuator import ExternalResource
 from actuator.meta import Raw
 from extensions.aws import records, tags
@@ -23,15 +21,7 @@ from extensions.aws.host import ALIVE, INSTANCE
 from extensions.aws.network import SECURITY_GROUP, SUBNET, VPC
 from extensions.aws.records import RECORD_SET
 
-
-@attrs.frozen
-class _Look:
-    """Where things of a type are asked for, and how."""
-
-    service: Service
-    look: Callable[[Cloud, ExternalResource], bool | None]
-    region: str = ""
-    """In which, whatever the thing's own."""
+Look = Callable[[Cloud, ExternalResource], bool | None]
 
 
 def still_exists(clouds: Clouds, resource: ExternalResource) -> bool | None:
@@ -39,19 +29,20 @@ def still_exists(clouds: Clouds, resource: ExternalResource) -> bool | None:
     found = _LOOKS.get(resource.type)
     if found is None or not (resource.id or resource.tags):
         return None
-    region = found.region or resource.region
+    service, look = found
+    region = GLOBAL if service == "route53" else resource.region
     if not region:
         return None
-    cloud = clouds.open(None, region, _no_check, found.service)
+    cloud = clouds.open(None, region, lambda: None, service)  # no call takes a command's place
     try:
-        return found.look(cloud, resource)
+        return look(cloud, resource)
     except CloudError as error:
         if error.is_not_found:
             return False
         raise
 
 
-def _described(operation: str, answer_key: str, id_filter: str, *more: Raw) -> _Look:
+def _described(operation: str, answer_key: str, id_filter: str, *more: Raw) -> tuple[Service, Look]:
     """What EC2 describes. By a filter, since asking for an unknown id is an error."""
 
     def look(cloud: Cloud, resource: ExternalResource) -> bool:
@@ -59,7 +50,7 @@ def _described(operation: str, answer_key: str, id_filter: str, *more: Raw) -> _
         wanted = by_id if resource.id else tags.filters(resource.tags)
         return bool(cloud.describe(operation, answer_key, [*wanted, *more]))
 
-    return _Look("ec2", look)
+    return "ec2", look
 
 
 def _bucket(cloud: Cloud, resource: ExternalResource) -> bool | None:
@@ -77,17 +68,13 @@ def _record_set(cloud: Cloud, resource: ExternalResource) -> bool:
     return records.exists(cloud, resource.id)
 
 
-def _no_check() -> None:
-    """Nobody takes the place of a command."""
-
-
-_LOOKS: Mapping[str, _Look] = {
+_LOOKS: Mapping[str, tuple[Service, Look]] = {
     VPC: _described("describe_vpcs", "Vpcs", "vpc-id"),
     SUBNET: _described("describe_subnets", "Subnets", "subnet-id"),
     SECURITY_GROUP: _described("describe_security_groups", "SecurityGroups", "group-id"),
     ELASTIC_IP: _described("describe_addresses", "Addresses", "allocation-id"),
     INSTANCE: _described("describe_instances", "Reservations", "instance-id", ALIVE),
-    BUCKET: _Look("s3", _bucket),
-    OBJECTS: _Look("s3", _objects),
-    RECORD_SET: _Look("route53", _record_set, GLOBAL),
+    BUCKET: ("s3", _bucket),
+    OBJECTS: ("s3", _objects),
+    RECORD_SET: ("route53", _record_set),
 }

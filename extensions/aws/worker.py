@@ -64,7 +64,7 @@ class AwsWorker(OnAws, GenericWorker):
         if obj.status.machine_deployments or obj.status.state is not None:
             technical_id = (obj.status.provider_status or {}).get(_TECHNICAL_ID)
             owner = tags.mark(str(technical_id or obj.metadata.namespace))
-            yield tags.to_search_for(INSTANCE, owner, obj.spec.region)
+            yield ExternalResource(type=INSTANCE, tags=owner, region=obj.spec.region)
 
 
 def _groups(
