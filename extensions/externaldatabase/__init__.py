@@ -5,9 +5,8 @@
     actuator drill extensions.externaldatabase.rehearsal:DatabaseRehearsal
 
 Read in this order: `kind` (what users write), `actuator` (the author's side), `connection` (the
-Secret they get), `server` (what is wanted of a database server) with `engines`, `postgres` and
-`mariadb`, `names` (what gets into SQL), `endpoint`. `rehearsal`, `ground`, `observing` and
-`servers` are for drills.
+Secret they get), `server` (what is wanted of a database server) with `postgres` and `mariadb`,
+`names` (what gets into SQL), `endpoint`. `rehearsal`, `ground` and `servers` are for drills.
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ import os
 from typing import TYPE_CHECKING
 
 from actuator import ConfigurationError
+from extensions.externaldatabase import mariadb, postgres
 from extensions.externaldatabase.actuator import DatabaseActuator
-from extensions.externaldatabase.engines import server_for
+from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
 from extensions.externaldatabase.server import Server, Traffic
 from generic.reconciler.escalation import Escalation, Then
@@ -25,7 +25,7 @@ from generic.reconciler.escalation import Escalation, Then
 if TYPE_CHECKING:
     from generic import Manager
 
-__all__ = ["DatabaseActuator", "ExternalDatabase", "extension"]
+__all__ = ["DatabaseActuator", "ExternalDatabase", "extension", "server_for"]
 
 _URLS = {Engine.POSTGRES: "DATABASES_POSTGRES_URL", Engine.MYSQL: "DATABASES_MYSQL_URL"}
 _CAS = {Engine.POSTGRES: "DATABASES_POSTGRES_CA", Engine.MYSQL: "DATABASES_MYSQL_CA"}
@@ -54,6 +54,13 @@ def extension(manager: Manager) -> None:
         workers=_WORKERS,
         escalations=[Escalation(after=_number(_GIVE_UP, _DAY), then=Then.GIVE_UP)],
     )
+
+
+def server_for(engine: Engine, url: str, traffic: Traffic, ca: str = "") -> Server:
+    """The server of that engine at the URL; `ca` as in Endpoint. Raises ConfigurationError."""
+    if engine is Engine.POSTGRES:
+        return postgres.PostgresServer(Endpoint.parse(url, postgres.PORT, ca), traffic)
+    return mariadb.MariaDbServer(Endpoint.parse(url, mariadb.PORT, ca), traffic)
 
 
 def _server(engine: Engine, rate: float) -> Server:

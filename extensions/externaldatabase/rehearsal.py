@@ -6,18 +6,18 @@ Its namespaces are called shoots because drills call them so; nothing in the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from actuator import Actuator, ExternalResource
 from actuator.meta import Raw
+from extensions.externaldatabase import server_for
 from extensions.externaldatabase.actuator import DatabaseActuator, external
-from extensions.externaldatabase.engines import server_for
 from extensions.externaldatabase.ground import Ground
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
-from extensions.externaldatabase.observing import ObservedTraffic
 from extensions.externaldatabase.server import Traffic
 from extensions.externaldatabase.servers import CA
 from generic.testing.envtest.environment import silent
@@ -77,7 +77,7 @@ class DatabaseRehearsal(Rehearsal):
 
     def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
         """Both hear of each request to a server."""
-        self._traffic = partial(ObservedTraffic, _REQUESTS_PER_SECOND, before, after)
+        self._traffic = partial(_ObservedTraffic, _REQUESTS_PER_SECOND, before, after)
 
     def crds(self) -> Sequence[Raw]:
         """Nobody else's."""
@@ -122,6 +122,27 @@ class DatabaseRehearsal(Rehearsal):
         if self._ground is None:
             raise RuntimeError("The rehearsal is not started")
         return self._ground
+
+
+class _ObservedTraffic(Traffic):
+    """`before` hears before a request, `after` when it took effect or failed."""
+
+    def __init__(
+        self, per_second: float, before: Callable[[str], None], after: Callable[[str], None]
+    ) -> None:
+        super().__init__(per_second)
+        self._before = before
+        self._after = after
+
+    @contextmanager
+    def request(self, what: str) -> Iterator[None]:
+        """See Traffic."""
+        with super().request(what):
+            self._before(what)
+            try:
+                yield
+            finally:
+                self._after(what)
 
 
 def _manifest(shoot: RehearsedShoot, engine: Engine) -> Raw:

@@ -10,8 +10,8 @@ import pytest
 from database_objects import Databases
 from harness import BINDINGS, ROLES
 
+from extensions.externaldatabase import server_for
 from extensions.externaldatabase.actuator import DatabaseActuator
-from extensions.externaldatabase.engines import server_for
 from extensions.externaldatabase.ground import Ground
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
 from extensions.externaldatabase.server import Claim, Server, Traffic

@@ -22,7 +22,7 @@ import sys, time
 from extensions.externaldatabase.servers import Postgres
 server = Postgres(print)
 server.start()
-print(server._started.directory, flush=True)
+print(server.directory, flush=True)
 time.sleep(60)
 """
 
@@ -55,15 +55,20 @@ def test_a_server_and_its_data_go_with_a_killed_starter():
 
 def test_a_command_runs_as_an_ordinary_user_whoever_starts_it():
     for flag in ("-u", "-g", "-G"):
-        command = Account.ordinary().command(["/usr/bin/id", flag])
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+        done = subprocess.run(
+            ["/usr/bin/id", flag],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+            **Account.ordinary().identity,
+        )
         assert "0" not in done.stdout.split()
 
 
 def test_no_server_runs_as_root(ground):
     for server in (ground.postgres, ground.mariadb):
-        directory = server._started.directory
-        assert (directory / "data").stat().st_uid != 0
+        assert (server.directory / "data").stat().st_uid != 0
 
 
 def test_what_the_account_may_not_reach_is_copied_to_where_it_may(tmp_path):

@@ -12,9 +12,8 @@ import attrs
 import pytest
 
 from actuator import ConfigurationError, ErrorCode
-from extensions.externaldatabase import extension
+from extensions.externaldatabase import extension, server_for
 from extensions.externaldatabase.endpoint import Endpoint
-from extensions.externaldatabase.engines import server_for
 from extensions.externaldatabase.kind import Engine
 from extensions.externaldatabase.server import Refused, Traffic
 from generic import Manager

@@ -1,8 +1,8 @@
 """Database servers for rehearsals and tests: real ones, started without any set-up.
 
 Read in this order: `postgres` and `mariadb` (where each server comes from, how it is run),
-`daemon` (a process that ends with this one), `account` (who runs it), `debian` (servers from
-the packages of the machine's distribution). The extension itself uses none of this.
+`daemon` (what they have in common), `account` (who runs them), `debian` (servers from the packages
+of the machine's distribution). The extension itself uses none of this.
 """
 
 from extensions.externaldatabase.servers.daemon import CA, ServerError

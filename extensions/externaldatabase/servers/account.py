@@ -9,13 +9,11 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import sys
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 
-_DROP = Path(__file__).with_name("drop.py")
 _NOBODY = "nobody"
 
 
@@ -35,12 +33,12 @@ class Account:
         nobody = pwd.getpwnam(_NOBODY)
         return cls(uid=nobody.pw_uid, gid=nobody.pw_gid, other=True)
 
-    def command(self, command: Sequence[str | Path]) -> list[str]:
-        """The command that runs that one under this account."""
-        plain = [str(part) for part in command]
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Arguments with which `subprocess` runs a command under this account."""
         if not self.other:
-            return plain
-        return [sys.executable, "-I", "-S", str(_DROP), str(self.uid), str(self.gid), *plain]
+            return {}
+        return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
     def own(self, path: Path) -> Path:
         """The same path; it belongs to this account from now on."""

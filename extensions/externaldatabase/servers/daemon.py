@@ -1,18 +1,23 @@
-"""A server process on a loopback port, in a directory of its own; both end with this process."""
+"""What both database servers have in common: a process on a loopback port, in its own directory."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from actuator import ActuatorError
+from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.servers.account import Account
+from generic.library.programs.cache import Progress
 from generic.library.programs.processes import Process, ProcessGroup, kill
 from generic.testing.envtest.certificates import Authority
 from generic.testing.envtest.servers import free_port
@@ -32,22 +37,79 @@ class ServerError(ActuatorError):
     """A database server cannot be found, fetched or started; the text says the way out."""
 
 
-class Daemon:
-    """One server: its directory, its port, its process.
+class Daemon(ABC):
+    """A server without any database, between `start` and `close`.
 
     Guarantees: `close` leaves neither process nor directory; if this process is killed instead,
     both are gone about a second later (`generic.library.programs.processes`).
     """
 
-    def __init__(self, name: str, stop_signal: signal.Signals = signal.SIGTERM) -> None:
-        self.name = name
-        self._stop_signal = stop_signal
+    name: ClassVar[str]
+    user: ClassVar[str]
+    stop_signal = signal.SIGTERM
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._password = secrets.token_hex(16)
+        self._group: ProcessGroup | None = None
+        self._process: Process | None = None
+
+    def start(self) -> None:
+        """Makes the server's own data in a new directory, starts it. Raises ServerError."""
+        program, packages = self._find()
         self.account = Account.ordinary()
         self.port = free_port()
-        self._group = ProcessGroup(Path(tempfile.mkdtemp(prefix=f"actuator-{name}-")))
+        self._group = ProcessGroup(Path(tempfile.mkdtemp(prefix=f"actuator-{self.name}-")))
         self.directory = self.account.own(self._group.directory)
         self._environ = {"HOME": str(self.directory), "PATH": os.defpath, "LC_ALL": "C"}
-        self._process: Process | None = None
+        self._command = self._prepare(program, packages)
+        self.resume()
+
+    def resume(self) -> None:
+        """Starts the server again, with all its data. Raises ServerError."""
+        assert self._group is not None, "the server is not started"
+        with self._log.open("ab") as log:
+            identity = self.account.identity
+            self._process = self._group.start(self._command, log, self._environ, **identity)
+        deadline = time.monotonic() + _READY_SECONDS
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise self._failed("the server", self._log.read_text(errors="replace"))
+            time.sleep(_POLL_SECONDS)
+
+    def pause(self) -> None:
+        """Stops the server in good order; its data are kept. If it is down, does nothing."""
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._process.send_signal(self.stop_signal)
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            kill(self._process)
+
+    def close(self) -> None:
+        """Ends everything at once; safe to call twice, and without start."""
+        if self._process is not None:
+            kill(self._process)
+        if self._group is not None:
+            self._group.close()
+
+    @property
+    def administrator(self) -> Endpoint:
+        """Where the server listens, as who may do everything there."""
+        return Endpoint(host=HOST, port=self.port, user=self.user, password=self._password, ca=CA)
+
+    @abstractmethod
+    def _find(self) -> tuple[Path | None, Path]:
+        """The installed program, or the folder with unpacked packages. Raises ServerError."""
+
+    @abstractmethod
+    def _prepare(self, program: Path | None, packages: Path) -> list[str | Path]:
+        """Makes the server's own data; returns the command that runs it. Raises ServerError."""
+
+    @abstractmethod
+    def _answers(self) -> bool:
+        """Whether the administrator can log in."""
 
     def usr(self, root: Path) -> Path:
         """Return `usr` of unpacked packages, or of a copy that the account can reach.
@@ -76,13 +138,14 @@ class Daemon:
         """Runs a program to its end; it reads `text`. Raises ServerError."""
         try:
             done = subprocess.run(
-                self.account.command(command),
+                command,
                 input=text.encode(),
                 capture_output=True,
                 cwd=self.directory,
                 env=self._environ,
                 timeout=_ONCE_SECONDS,
                 check=False,
+                **self.account.identity,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ServerError(
@@ -90,33 +153,6 @@ class Daemon:
             ) from error
         if done.returncode != 0:
             raise self._failed(Path(command[0]).name, done.stderr.decode(errors="replace"))
-
-    def start(self, command: Sequence[str | Path], ready: Callable[[], bool]) -> None:
-        """Starts the server and waits until it is `ready`. Raises ServerError."""
-        with self._log.open("ab") as log:
-            lowered = self.account.command(command)
-            self._process = self._group.start(lowered, log, self._environ)
-        deadline = time.monotonic() + _READY_SECONDS
-        while not ready():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise self._failed("the server", self._log.read_text(errors="replace"))
-            time.sleep(_POLL_SECONDS)
-
-    def stop(self) -> None:
-        """Ends the server in good order, its data are kept. If it is down, does nothing."""
-        if self._process is None or self._process.poll() is not None:
-            return
-        self._process.send_signal(self._stop_signal)
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            kill(self._process)
-
-    def close(self) -> None:
-        """Ends everything at once; safe to call twice."""
-        if self._process is not None:
-            kill(self._process)
-        self._group.close()
 
     @property
     def _log(self) -> Path:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import pymysql
 
-from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.mariadb import connect
-from extensions.externaldatabase.servers.daemon import CA, HOST, Daemon, ServerError, found
+from extensions.externaldatabase.servers.daemon import HOST, Daemon, ServerError, found
 from extensions.externaldatabase.servers.debian import unpacked
-from generic.library.programs.cache import Progress
 
 _PACKAGE = "mariadb-server-core"
 _PROGRAM = "mariadbd"
@@ -31,57 +28,28 @@ _FAST = (
 """It forgets what a power cut forgets, and refuses connections without TLS."""
 
 
-class MariaDb:
-    """A server without any database, between `start` and `close`."""
+class MariaDb(Daemon):
+    """See Daemon."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._daemon: Daemon | None = None
-        self._password = secrets.token_hex(16)
+    name = "mariadb"
+    user = "root"
 
-    def start(self) -> None:
-        """Makes the server's own tables, starts it. Raises ServerError."""
+    def _find(self) -> tuple[Path | None, Path]:
         program = found(_PROGRAM)
-        packages = Path() if program else unpacked(_PACKAGE, self._progress)
-        self._daemon = daemon = Daemon("mariadb")
-        place = program.parent.parent if program else daemon.usr(packages)
-        self._command = _command(place, daemon.directory)
+        return program, Path() if program else unpacked(_PACKAGE, self._progress)
+
+    def _prepare(self, program: Path | None, packages: Path) -> list[str | Path]:
+        place = program.parent.parent if program else self.usr(packages)
+        command = _command(place, self.directory)
         script = "".join(_bootstrap(place))
-        (daemon.directory / "data").mkdir()
-        daemon.account.own(daemon.directory / "data")
-        daemon.run_once([*self._command, "--bootstrap", "--skip-networking"], script)
-        certificate, key = daemon.certify()
-        self._command += [f"--ssl-cert={certificate}", f"--ssl-key={key}"]
-        self._init = daemon.private("init.sql", self._administrators)
-        self.resume()
-
-    def resume(self) -> None:
-        """Starts the server again, with all its data. Raises ServerError."""
-        address = [f"--bind-address={HOST}", f"--port={self._started.port}"]
-        socket = f"--socket={self._started.directory / 'socket'}"
-        command = [*self._command, *address, socket, f"--init-file={self._init}"]
-        self._started.start(command, self._answers)
-
-    def pause(self) -> None:
-        """Stops the server; its data are kept."""
-        self._started.stop()
-
-    def close(self) -> None:
-        """Ends everything; safe to call twice, and without start."""
-        if self._daemon is not None:
-            self._daemon.close()
-
-    @property
-    def administrator(self) -> Endpoint:
-        """Where the server listens, as who may do everything there."""
-        port = self._started.port
-        return Endpoint(host=HOST, port=port, user="root", password=self._password, ca=CA)
-
-    @property
-    def _started(self) -> Daemon:
-        if self._daemon is None:
-            raise RuntimeError("The server is not started")
-        return self._daemon
+        (self.directory / "data").mkdir()
+        self.account.own(self.directory / "data")
+        self.run_once([*command, "--bootstrap", "--skip-networking"], script)
+        certificate, key = self.certify()
+        command += [f"--ssl-cert={certificate}", f"--ssl-key={key}"]
+        command += [f"--bind-address={HOST}", f"--port={self.port}"]
+        init = self.private("init.sql", self._administrators)
+        return [*command, f"--socket={self.directory / 'socket'}", f"--init-file={init}"]
 
     @property
     def _administrators(self) -> str:

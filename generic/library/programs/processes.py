@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from generic.library.programs.errors import EnvtestError
 
@@ -42,9 +42,16 @@ class ProcessGroup:
         )
 
     def start(
-        self, command: Sequence[str | Path], output: int | IO[bytes], environ: Mapping[str, str]
+        self,
+        command: Sequence[str | Path],
+        output: int | IO[bytes],
+        environ: Mapping[str, str],
+        **identity: Any,
     ) -> Process:
-        """Start a command in the directory; its standard output and error go to `output`."""
+        """Start a command in the directory; its standard output and error go to `output`.
+
+        `identity` is Popen's: user, group, extra_groups.
+        """
         try:
             process = subprocess.Popen(
                 command,
@@ -54,6 +61,7 @@ class ProcessGroup:
                 cwd=self.directory,
                 env=environ,
                 process_group=self._reaper.pid,
+                **identity,
             )
         except OSError as error:
             raise EnvtestError(f"cannot run {command[0]}: {error}") from error
