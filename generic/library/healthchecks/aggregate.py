@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-import attrs
-
 from actuator.meta import Condition, parse_time
 from generic.kube.errorinfo import describe
 from generic.library.healthchecks.model import HealthResult, HealthStatus
@@ -39,21 +37,28 @@ def condition(
     type: str, findings: Iterable[Finding], before: Condition | None, now: datetime
 ) -> Condition:
     """The condition, without its times. What could not be checked outweighs all that was."""
-    sorted_out = _SortedOut.of(findings)
-    if sorted_out.errors:
-        count = len(sorted_out.errors)
-        text = f"failed to execute {count} health {_checks(count)}: {sorted_out.message()}"
+    results, errors = [], []
+    for finding in findings:
+        if isinstance(finding, HealthResult):
+            results.append(finding)
+        else:
+            errors.append(describe(finding))
+    unhealthy = [result for result in results if result.status is HealthStatus.FALSE]
+    progressing = [result for result in results if result.status is HealthStatus.PROGRESSING]
+    said = _message(errors, unhealthy, progressing)
+    if errors:
+        text = f"failed to execute {len(errors)} health {_checks(len(errors))}: {said}"
         return Condition(type=type, status="Unknown", reason=_ERROR, message=text)
-    bad = [*sorted_out.unhealthy, *sorted_out.progressing]
+    bad = [*unhealthy, *progressing]
     if not bad:
         text = "All health checks successful"
         return Condition(type=type, status="True", reason=_SUCCESSFUL, message=text)
-    patient = not sorted_out.unhealthy and _may_progress(sorted_out.progressing, before, now)
+    patient = not unhealthy and _may_progress(progressing, before, now)
     return Condition(
         type=type,
         status="Progressing" if patient else "False",
         reason=_PROGRESSING if patient else _UNSUCCESSFUL,
-        message=sorted_out.message(),
+        message=said,
         codes=list(dict.fromkeys(str(code) for result in bad for code in result.codes)),
     )
 
@@ -77,40 +82,19 @@ def _may_progress(results: Sequence[HealthResult], before: Condition | None, now
     return (now - since).total_seconds() <= min(thresholds)
 
 
-@attrs.frozen(kw_only=True)
-class _SortedOut:
-    """Findings by what they say."""
-
-    errors: list[str]
-    unhealthy: list[HealthResult]
-    progressing: list[HealthResult]
-
-    @classmethod
-    def of(cls, findings: Iterable[Finding]) -> _SortedOut:
-        errors: list[str] = []
-        results: dict[HealthStatus, list[HealthResult]] = {status: [] for status in HealthStatus}
-        for finding in findings:
-            if isinstance(finding, HealthResult):
-                results[finding.status].append(finding)
-            else:
-                errors.append(describe(finding))
-        return cls(
-            errors=errors,
-            unhealthy=results[HealthStatus.FALSE],
-            progressing=results[HealthStatus.PROGRESSING],
-        )
-
-    def message(self) -> str:
-        """All details; with a heading for each group where there are several."""
-        groups = [
-            ("Unable to execute", self.errors),
-            ("Failed", [result.detail for result in self.unhealthy]),
-            ("Progressing", [result.detail for result in self.progressing]),
-        ]
-        filled = [(heading, details) for heading, details in groups if details]
-        if len(filled) == 1:
-            return _listed(filled[0][1])
-        return " ".join(f"{h} {_checks(len(d))}: {_listed(d)}" for h, d in filled)
+def _message(
+    errors: Sequence[str], unhealthy: Sequence[HealthResult], progressing: Sequence[HealthResult]
+) -> str:
+    """All details; with a heading for each group where there are several."""
+    groups = {
+        "Unable to execute": errors,
+        "Failed": [result.detail for result in unhealthy],
+        "Progressing": [result.detail for result in progressing],
+    }
+    filled = {heading: details for heading, details in groups.items() if details}
+    if len(filled) == 1:
+        return _listed(*filled.values())
+    return " ".join(f"{h} {_checks(len(d))}: {_listed(d)}" for h, d in filled.items())
 
 
 def _listed(details: Sequence[str]) -> str:

@@ -19,7 +19,6 @@ from actuator.meta import Raw
 from generic.library.healthchecks.model import SHOOT_ACCESS, HealthContext, HealthResult
 from generic.library.managedresources import MANAGED_RESOURCES
 
-_APPS = "apps/v1"
 _MACHINE_DEPLOYMENTS = Resource("machine.sapcloud.io/v1alpha1", "machinedeployments")
 _CONFIGURATION_PROBLEM = re.compile("error during apply of object .* is invalid:", re.IGNORECASE)
 
@@ -37,20 +36,17 @@ def managed_resource(name: str) -> ObjectCheck:
 
 def deployment(name: str, *, shoot_namespace: str = "") -> ObjectCheck:
     """The Deployment `name` is available and not stuck in a roll-out."""
-    resource = Resource(_APPS, "deployments")
-    return ObjectCheck("deployment", resource, name, shoot_namespace, _deployment_problem)
+    return _app_check("deployment", name, shoot_namespace, _deployment_problem)
 
 
 def stateful_set(name: str, *, shoot_namespace: str = "") -> ObjectCheck:
     """The StatefulSet `name` has all its replicas ready."""
-    resource = Resource(_APPS, "statefulsets")
-    return ObjectCheck("stateful set", resource, name, shoot_namespace, _stateful_set_problem)
+    return _app_check("stateful set", name, shoot_namespace, _stateful_set_problem)
 
 
 def daemon_set(name: str, *, shoot_namespace: str = "") -> ObjectCheck:
     """The DaemonSet `name` has no more pods unavailable than its update strategy allows."""
-    resource = Resource(_APPS, "daemonsets")
-    return ObjectCheck("daemon set", resource, name, shoot_namespace, _daemon_set_problem)
+    return _app_check("daemon set", name, shoot_namespace, _daemon_set_problem)
 
 
 def machines() -> MachinesCheck:
@@ -61,8 +57,9 @@ def machines() -> MachinesCheck:
     return MachinesCheck()
 
 
-def _no_codes(_detail: str) -> tuple[ErrorCode, ...]:
-    return ()
+def _app_check(what: str, name: str, shoot_namespace: str, problem: Problem) -> ObjectCheck:
+    resource = Resource("apps/v1", f"{what.replace(' ', '')}s")
+    return ObjectCheck(what, resource, name, shoot_namespace, problem)
 
 
 @attrs.frozen
@@ -74,7 +71,7 @@ class ObjectCheck:
     name: str
     shoot_namespace: str
     problem: Problem
-    codes: Callable[[str], Sequence[ErrorCode]] = _no_codes
+    codes: Callable[[str], Sequence[ErrorCode]] = lambda _detail: ()
 
     @property
     def permissions(self) -> tuple[Permission, ...]:
@@ -109,10 +106,8 @@ class MachinesCheck:
     def __call__(self, ctx: HealthContext) -> HealthResult:
         """See HealthCheck. Raises ApiError."""
         found = ctx.seed.list(_MACHINE_DEPLOYMENTS, ctx.namespace)
-        problems = (problem for one in found for problem in _machine_problems(one))
-        for problem in problems:
-            return HealthResult.unhealthy(problem)
-        return HealthResult.healthy()
+        problem = next((problem for one in found for problem in _machine_problems(one)), None)
+        return HealthResult.unhealthy(problem) if problem else HealthResult.healthy()
 
 
 def _read(resource: Resource, verb: str) -> Permission:
@@ -143,11 +138,9 @@ def _problem(
     for type, wanted in {**needs, **(may or {})}.items():
         found = conditions.get(type)
         if found is not None and found.get("status") != wanted:
+            is_ = f"{found.get('status')} (expected {wanted})"
             why = f"{found.get('reason')}: {found.get('message')}"
-            status = found.get("status")
-            return (
-                f'condition "{type}" has invalid status {status} (expected {wanted}) due to {why}'
-            )
+            return f'condition "{type}" has invalid status {is_} due to {why}'
     return None
 
 
