@@ -82,6 +82,7 @@ LIBRARY = {
     "PERMISSIONS SEED_CLASS SEED_FINALIZER SHOOT_FINALIZER GroupKind ManagedObject ManagedResource "
     "ManagedResourceSpec ManagedResourceStatus SecretName check_deleted check_healthy delete "
     "deploy_for_seed deploy_for_shoot is_deployed is_healthy set_keep_objects",
+    "manifests": "manifest manifest_of",
     "secrets": "Authority Certificate Config Issued Rotation RotationPhase SecretsManager "
     "ShootAccess Usage generic_kubeconfig_name rotation_of",
     "seedobjects": "check_deleted delete ensure permission",

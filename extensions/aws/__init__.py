@@ -14,8 +14,7 @@ Read in this order: the actuators (`infrastructure`, `controlplane`, `worker`, `
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import generic
 from extensions.aws.backupbucket import AwsBackupBucket
 from extensions.aws.backupentry import AwsBackupEntry
 from extensions.aws.bastion import AwsBastion
@@ -23,9 +22,6 @@ from extensions.aws.controlplane import AwsControlPlane
 from extensions.aws.dnsrecord import AwsDnsRecord
 from extensions.aws.infrastructure import AwsInfrastructure
 from extensions.aws.worker import AwsWorker
-
-if TYPE_CHECKING:
-    from generic import Manager
 
 __all__ = [
     "AwsBackupBucket",
@@ -39,7 +35,7 @@ __all__ = [
 ]
 
 
-def extension(manager: Manager) -> None:
+def extension(manager: generic.Manager) -> None:
     """Adds the sample's actuators to a manager.
 
     They talk to AWS, or to what boto3's AWS_ENDPOINT_URL names.

@@ -26,6 +26,7 @@ from extensions.aws.credentials import (
     SECRET_ACCESS_KEY,
     Credentials,
 )
+from generic.library.manifests import manifest, manifest_of
 from generic.testing.rehearsal import RehearsedShoot
 
 _AMI = "ami-12c6146b"
@@ -47,7 +48,6 @@ def access(shoot: RehearsedShoot, credentials: Credentials) -> Raw:
 def backup(shoot: RehearsedShoot, region: str, credentials: Credentials) -> list[Raw]:
     """Namespace, Secret, BackupBucket, BackupEntry."""
     namespace = f"backup-{shoot.technical_id}"
-    metadata = {"name": namespace, "labels": shoot.labels}
     spec = {
         "type": shoot.type,
         "region": region,
@@ -55,7 +55,7 @@ def backup(shoot: RehearsedShoot, region: str, credentials: Credentials) -> list
     }
     bucket = shoot.technical_id
     return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata},
+        manifest("v1", "Namespace", namespace, labels=shoot.labels),
         _secret(shoot, namespace, CLOUD_PROVIDER, _keys(credentials)),
         _object(BackupBucket, shoot, spec, name=bucket),
         _object(BackupEntry, shoot, {**spec, "bucketName": bucket}, name=entry_name(shoot)),
@@ -144,21 +144,10 @@ def _keys(credentials: Credentials) -> dict[str, str]:
 
 
 def _secret(shoot: RehearsedShoot, namespace: str, name: str, data: dict[str, str]) -> Raw:
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": name, "namespace": namespace, "labels": shoot.labels},
-        "data": {key: Base64.encode_bytes(value.encode()) for key, value in data.items()},
-    }
+    encoded = {key: Base64.encode_bytes(value.encode()) for key, value in data.items()}
+    return manifest("v1", "Secret", name, namespace, shoot.labels, data=encoded)
 
 
 def _object(cls: type[Object], shoot: RehearsedShoot, spec: Raw, *, name: str = "") -> Raw:
-    metadata: Raw = {"name": name or shoot.technical_id, "labels": shoot.labels}
-    if cls.KIND.namespaced:
-        metadata["namespace"] = shoot.technical_id
-    return {
-        "apiVersion": cls.KIND.api_version,
-        "kind": cls.KIND.name,
-        "metadata": metadata,
-        "spec": spec,
-    }
+    named = name or shoot.technical_id
+    return manifest_of(cls, named, shoot.technical_id, shoot.labels, spec=spec)

@@ -16,6 +16,7 @@ from actuator.v1alpha1 import ControlPlane
 from extensions.aws.config import ControlPlaneConfig
 from extensions.aws.status import InfrastructureStatus
 from generic.library.controlplane import checksum_of
+from generic.library.manifests import manifest, manifest_of
 
 
 @attrs.define(kw_only=True)
@@ -63,15 +64,11 @@ def config_map(control_plane: ControlPlane, config: ControlPlaneConfig) -> Raw:
     if vpc_id:
         lines.append(f"VPC={vpc_id}")
     gates = config.cloud_controller_manager.feature_gates
-    return {
-        "apiVersion": CONFIG_MAPS.api_version,
-        "kind": "ConfigMap",
-        "metadata": {"name": "cloud-provider-config", "namespace": namespace},
-        "data": {
-            "cloudprovider.conf": "\n".join([*lines, ""]),
-            "featureGates": json.dumps(gates, sort_keys=True),
-        },
+    data = {
+        "cloudprovider.conf": "\n".join([*lines, ""]),
+        "featureGates": json.dumps(gates, sort_keys=True),
     }
+    return manifest("v1", "ConfigMap", "cloud-provider-config", namespace, data=data)
 
 
 def cloud_controller_manager(replicas: int, image: str, configuration: Raw, secret: Raw) -> Raw:
@@ -84,27 +81,19 @@ def cloud_controller_manager(replicas: int, image: str, configuration: Raw, secr
     meta = {"labels": {"role": name}, "annotations": rolled_by}
     template = {"metadata": meta, "spec": {"containers": [{"name": name, "image": image}]}}
     selector = {"matchLabels": meta["labels"]}
-    return {
-        "apiVersion": DEPLOYMENTS.api_version,
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": config["namespace"]},
-        "spec": {"replicas": replicas, "selector": selector, "template": template},
-    }
+    spec = {"replicas": replicas, "selector": selector, "template": template}
+    return manifest("apps/v1", "Deployment", name, config["namespace"], spec=spec)
 
 
 def binding(control_plane: ControlPlane) -> Raw:
     """The TargetGroupBinding of the shoot's kube-apiserver."""
     namespace = control_plane.metadata.namespace
-    return {
-        "apiVersion": BINDINGS.api_version,
-        "kind": TargetGroupBinding.KIND.name,
-        "metadata": {"name": "kube-apiserver", "namespace": namespace},
-        "spec": {
-            "targetGroupName": namespace[:32],  # AWS allows no more
-            "targetType": "ip",
-            "serviceRef": {"name": "kube-apiserver", "port": 443},
-        },
+    spec = {
+        "targetGroupName": namespace[:32],  # AWS allows no more
+        "targetType": "ip",
+        "serviceRef": {"name": "kube-apiserver", "port": 443},
     }
+    return manifest_of(TargetGroupBinding, "kube-apiserver", namespace, spec=spec)
 
 
 def _vpc_id(control_plane: ControlPlane) -> str:

@@ -10,14 +10,10 @@ drills.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import generic
 from extensions.azurecontrolplane.actuator import AzureControlPlane
 from extensions.azurecontrolplane.config import ControlPlaneConfig
 from extensions.azurecontrolplane.remedies import PublicIPAddress, VirtualMachine
-
-if TYPE_CHECKING:
-    from generic import Manager
 
 __all__ = [
     "AzureControlPlane",
@@ -28,6 +24,6 @@ __all__ = [
 ]
 
 
-def extension(manager: Manager) -> None:
+def extension(manager: generic.Manager) -> None:
     """Adds the sample's actuator to a manager."""
     manager.add(AzureControlPlane(), type="azure")

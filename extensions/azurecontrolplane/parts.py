@@ -6,6 +6,7 @@ Images (`images.yaml`) are placeholders: this sample shows which objects exist, 
 from __future__ import annotations
 
 from actuator.meta import Raw
+from generic.library.manifests import manifest
 
 CLOUD_CONFIG = "cloud-provider-config"
 REMEDY = "remedy-controller-azure"
@@ -15,12 +16,7 @@ NODE_DRIVER = "csi-driver-node-disk"
 def cloud_config(namespace: str, region: str) -> Raw:
     """What the cloud controller manager reads."""
     text = f'{{"cloud":"AZUREPUBLICCLOUD","location":"{region}","resourceGroup":"{namespace}"}}'
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": CLOUD_CONFIG, "namespace": namespace},
-        "data": {"cloudprovider.conf": text},
-    }
+    return manifest("v1", "ConfigMap", CLOUD_CONFIG, namespace, data={"cloudprovider.conf": text})
 
 
 def deployment(
@@ -29,27 +25,16 @@ def deployment(
     """A program in the seed that acts in the shoot; `annotations` are those of its pods."""
     token = {"secret": {"secretName": f"shoot-access-{name}"}}
     access = {"name": "access", "mountPath": "/var/run/secrets/gardener.cloud/shoot"}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {
-            "replicas": replicas,
-            **_template(name, image, annotations, [access], token),
-        },
-    }
+    spec = {"replicas": replicas, **_template(name, image, annotations, [access], token)}
+    return manifest("apps/v1", "Deployment", name, namespace, spec=spec)
 
 
 def node_driver(image: str) -> Raw:
     """The disks' driver on each node of the shoot."""
     name = NODE_DRIVER
     sockets = {"name": "access", "mountPath": "/csi"}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": name, "namespace": "kube-system"},
-        "spec": _template(name, image, {}, [sockets], {"emptyDir": {}}),
-    }
+    spec = _template(name, image, {}, [sockets], {"emptyDir": {}})
+    return manifest("apps/v1", "DaemonSet", name, "kube-system", spec=spec)
 
 
 def storage_class() -> Raw:

@@ -16,6 +16,7 @@ from extensions.azurecontrolplane.actuator import AzureControlPlane
 from extensions.azurecontrolplane.remedies import PublicIPAddress, VirtualMachine
 from generic.kube.crds import crd
 from generic.library.managedresources import ManagedResource
+from generic.library.manifests import manifest, manifest_of
 from generic.testing.drill.shoots import ShootRehearsal, extension_object
 from generic.testing.rehearsal import RehearsedShoot
 
@@ -39,7 +40,7 @@ class AzureRehearsal(ShootRehearsal):
         secret = {"name": "cloudprovider", "namespace": shoot.technical_id}
         spec: Raw = {"region": self.region, "secretRef": secret}
         return [
-            {"apiVersion": "v1", "kind": "Secret", "metadata": {**secret, "labels": shoot.labels}},
+            manifest("v1", "Secret", **secret, labels=shoot.labels),
             extension_object(ControlPlane, shoot, "azure", spec),
             _held(PublicIPAddress, shoot, {"ipAddress": "203.0.113.7"}),
             _held(VirtualMachine, shoot, {"hostname": "node-1"}),
@@ -47,10 +48,6 @@ class AzureRehearsal(ShootRehearsal):
 
 
 def _held(cls: type[Object], shoot: RehearsedShoot, spec: Raw) -> Raw:
-    meta = {"name": "rehearsed", "namespace": shoot.technical_id, "labels": shoot.labels}
-    return {
-        "apiVersion": cls.KIND.api_version,
-        "kind": cls.KIND.name,
-        "metadata": {**meta, "finalizers": [cls.KIND.finalizer]},
-        "spec": spec,
-    }
+    held = manifest_of(cls, "rehearsed", shoot.technical_id, shoot.labels, spec=spec)
+    held["metadata"]["finalizers"] = [cls.KIND.finalizer]
+    return held

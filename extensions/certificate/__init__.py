@@ -9,14 +9,10 @@ Read `actuator`, then `seed` and `shoot` (what it makes there), `config` (what u
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import generic
 from extensions.certificate.actuator import CertificateService
 from extensions.certificate.config import CertificateConfig, IssuerConfig
 from extensions.certificate.issuers import Issuer, IssuerController
-
-if TYPE_CHECKING:
-    from generic import Manager
 
 __all__ = [
     "CertificateConfig",
@@ -28,7 +24,7 @@ __all__ = [
 ]
 
 
-def extension(manager: Manager) -> None:
+def extension(manager: generic.Manager) -> None:
     """Adds the sample's actuator, and the stand-in for the third party's, to a manager."""
     manager.add(CertificateService(), type="certificate-service")
     manager.add(IssuerController())

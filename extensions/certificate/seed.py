@@ -8,6 +8,7 @@ from actuator import SeedObjects
 from actuator.meta import Raw
 from extensions.certificate.config import IssuerConfig
 from extensions.certificate.issuers import ISSUERS, Issuer
+from generic.library.manifests import manifest_of
 
 GROUP = SeedObjects(
     ISSUERS.api_version,
@@ -19,9 +20,5 @@ GROUP = SeedObjects(
 
 def manifest(namespace: str, issuer: IssuerConfig) -> Raw:
     """The Issuer as asked for."""
-    return {
-        "apiVersion": ISSUERS.api_version,
-        "kind": Issuer.KIND.name,
-        "metadata": {"name": issuer.name, "namespace": namespace},
-        "spec": {"server": issuer.server, "email": issuer.email},
-    }
+    spec = {"server": issuer.server, "email": issuer.email}
+    return manifest_of(Issuer, issuer.name, namespace, spec=spec)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from actuator.meta import Raw
 from extensions.certificate.config import IssuerConfig
+from generic.library.manifests import manifest
 
 _RBAC = "rbac.authorization.k8s.io"
 _ROLE = "extensions.gardener.cloud:certificate-service"
@@ -15,30 +16,13 @@ def manifests(issuers: Iterable[IssuerConfig]) -> list[Raw]:
     """The names of the issuers, for the shoot's users, and their right to ask for certificates."""
     names = "".join(f"{issuer.name}\n" for issuer in issuers)
     users = {"kind": "Group", "name": "system:authenticated", "apiGroup": _RBAC}
+    verbs = ["get", "list", "watch", "create", "delete"]
+    group = "certificates.example.org"
+    rule = {"apiGroups": [group], "resources": ["certificates"], "verbs": verbs}
+    role = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": _ROLE}
+    version = f"{_RBAC}/v1"
     return [
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": "certificate-issuers", "namespace": "kube-system"},
-            "data": {"issuers": names},
-        },
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": _ROLE},
-            "rules": [
-                {
-                    "apiGroups": ["certificates.example.org"],
-                    "resources": ["certificates"],
-                    "verbs": ["get", "list", "watch", "create", "delete"],
-                }
-            ],
-        },
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": _ROLE},
-            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": _ROLE},
-            "subjects": [users],
-        },
+        manifest("v1", "ConfigMap", "certificate-issuers", "kube-system", data={"issuers": names}),
+        manifest(version, "ClusterRole", _ROLE, rules=[rule]),
+        manifest(version, "ClusterRoleBinding", _ROLE, roleRef=role, subjects=[users]),
     ]

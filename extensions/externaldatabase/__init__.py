@@ -12,8 +12,8 @@ Secret they get), `server` (what is wanted of a database server) with `postgres`
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
+import generic
 from actuator import ConfigurationError
 from extensions.externaldatabase import mariadb, postgres
 from extensions.externaldatabase.actuator import DatabaseActuator
@@ -21,9 +21,6 @@ from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
 from extensions.externaldatabase.server import Server, Traffic
 from generic.reconciler.escalation import Escalation, Then
-
-if TYPE_CHECKING:
-    from generic import Manager
 
 __all__ = ["DatabaseActuator", "ExternalDatabase", "extension", "server_for"]
 
@@ -35,7 +32,7 @@ _DAY = 24 * 3600.0
 _WORKERS = 4
 
 
-def extension(manager: Manager) -> None:
+def extension(manager: generic.Manager) -> None:
     """Adds the actuator to a manager.
 
     The environment names the servers: DATABASES_POSTGRES_URL and DATABASES_MYSQL_URL, one of them

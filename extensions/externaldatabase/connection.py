@@ -18,6 +18,7 @@ from actuator.ownership import is_owned_by
 from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import ExternalDatabase
 from extensions.externaldatabase.server import Claim, Server
+from generic.library.manifests import manifest
 
 SECRETS = Resource("v1", "secrets")
 PERMISSIONS = (Permission(api_version="v1", resource="secrets", verbs=["get", "create", "patch"]),)
@@ -84,17 +85,11 @@ def _secret(obj: ExternalDatabase, claim: Claim, server: Server, password: str) 
         "uid": obj.metadata.uid,
         "controller": True,
     }
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "type": "Opaque",
-        "metadata": {
-            "name": secret_name(obj),
-            "namespace": obj.metadata.namespace,
-            "ownerReferences": [owner],
-        },
-        "data": {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()},
-    }
+    data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+    where = secret_name(obj), obj.metadata.namespace
+    secret = manifest("v1", "Secret", *where, type="Opaque", data=data)
+    secret["metadata"]["ownerReferences"] = [owner]
+    return secret
 
 
 def _read(secret: Raw, key: str) -> str:

@@ -20,6 +20,7 @@ from extensions.externaldatabase.ground import Ground
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
 from extensions.externaldatabase.server import Traffic
 from extensions.externaldatabase.servers import CA
+from generic.library.manifests import manifest_of
 from generic.testing.envtest.environment import silent
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
@@ -146,13 +147,6 @@ class _ObservedTraffic(Traffic):
 
 
 def _manifest(shoot: RehearsedShoot, engine: Engine) -> Raw:
-    return {
-        "apiVersion": ExternalDatabase.KIND.api_version,
-        "kind": ExternalDatabase.KIND.name,
-        "metadata": {
-            "name": f"database-{engine}",
-            "namespace": shoot.technical_id,
-            "labels": shoot.labels,
-        },
-        "spec": {"name": shoot.technical_id, "engine": engine.value},
-    }
+    where = f"database-{engine}", shoot.technical_id, shoot.labels
+    spec = {"name": shoot.technical_id, "engine": engine.value}
+    return manifest_of(ExternalDatabase, *where, spec=spec)

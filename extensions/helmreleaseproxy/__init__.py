@@ -15,17 +15,14 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import generic
 from extensions.helmreleaseproxy.charts import Charts
 from extensions.helmreleaseproxy.helm import Helm
 from extensions.helmreleaseproxy.helmchartproxy import HelmCharts
 from extensions.helmreleaseproxy.helmreleaseproxy import HelmReleases
 from extensions.helmreleaseproxy.kinds import HelmChartProxy, HelmReleaseProxy, Target
 from generic.library.charts import find_helm
-
-if TYPE_CHECKING:
-    from generic import Manager
 
 __all__ = [
     "CHARTS",
@@ -43,7 +40,7 @@ CHARTS = Path(__file__).with_name("library")
 """The sample's own charts."""
 
 
-def extension(manager: Manager) -> None:
+def extension(manager: generic.Manager) -> None:
     """Adds both actuators to a manager.
 
     The charts are those of the folder that the environment variable HELM_CHARTS names, else the

@@ -14,6 +14,7 @@ from actuator.errors import Forbidden, NotFound
 from actuator.meta import Raw
 from extensions.helmreleaseproxy.kinds import RELEASE_LABEL
 from generic.kube.client import connect
+from generic.library.manifests import manifest
 from generic.manager.rbac import role_binding
 from generic.testing.envtest import Environment
 from generic.testing.faults import FaultProxy
@@ -85,12 +86,8 @@ class Far:
 def _role() -> Raw:
     """What helm needs for charts of ConfigMaps."""
     verbs = ["get", "list", "create", "update", "patch", "delete"]
-    return {
-        "apiVersion": _RBAC,
-        "kind": "ClusterRole",
-        "metadata": {"name": _USER},
-        "rules": [
-            {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": verbs},
-            {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "create"]},
-        ],
-    }
+    rules = [
+        {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": verbs},
+        {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "create"]},
+    ]
+    return manifest(_RBAC, "ClusterRole", _USER, rules=rules)

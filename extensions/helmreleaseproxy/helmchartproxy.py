@@ -45,6 +45,7 @@ from generic.controller.mappers import Target as Known
 from generic.controller.predicates import any_of, conditions_changed, generation_changed
 from generic.kube.headers import Event, Header, Request
 from generic.kube.patches import add, test
+from generic.library.manifests import manifest_of
 from generic.reconciler.status import READY
 
 _LOOK_AGAIN = 5.0
@@ -193,16 +194,10 @@ def _wanted(obj: HelmChartProxy, target: str) -> Raw:
         release_name=spec.release_name or meta.name,
         depends_on=[_name(other, target) for other in spec.depends_on],
     )
-    child = {
-        "apiVersion": RELEASES.api_version,
-        "kind": HelmReleaseProxy.KIND.name,
-        "metadata": {
-            "name": _name(meta.name, target),
-            "namespace": meta.namespace,
-            "labels": {**meta.labels, CHART_LABEL: meta.name, TARGET_LABEL: target},
-        },
-        "spec": {**encode(release), "values": spec.values},
-    }
+    labels = {**meta.labels, CHART_LABEL: meta.name, TARGET_LABEL: target}
+    wanted = {**encode(release), "values": spec.values}
+    name = _name(meta.name, target)
+    child = manifest_of(HelmReleaseProxy, name, meta.namespace, labels, spec=wanted)
     return with_owner(child, obj)
 
 

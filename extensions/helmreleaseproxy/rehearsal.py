@@ -16,14 +16,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from actuator import Actuator, ConfigurationError, ExternalResource
+import attrs
+
+from actuator import Actuator, ConfigurationError, Context, ExternalResource
 from actuator.errors import NotFound
 from actuator.interface import Client
 from actuator.meta import Base64, Raw
 from extensions.helmreleaseproxy import CHARTS
 from extensions.helmreleaseproxy.charts import Charts
 from extensions.helmreleaseproxy.far import Far
-from extensions.helmreleaseproxy.helm import Helm
+from extensions.helmreleaseproxy.helm import Answer, Helm
 from extensions.helmreleaseproxy.helmchartproxy import HelmCharts
 from extensions.helmreleaseproxy.helmreleaseproxy import HelmReleases, left_behind
 from extensions.helmreleaseproxy.kinds import (
@@ -35,10 +37,11 @@ from extensions.helmreleaseproxy.kinds import (
     HelmReleaseProxy,
     Target,
 )
-from extensions.helmreleaseproxy.observing import ObservedHelm
 from extensions.helmreleaseproxy.targets import TargetId
 from generic.kube.crds import crd
+from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.library.charts import find_helm
+from generic.library.manifests import manifest, manifest_of
 from generic.testing.drill.names import LABEL
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
@@ -83,7 +86,7 @@ class HelmReleaseProxyRehearsal(Rehearsal):
 
     def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
         """Both hear of each helm."""
-        self._helm = lambda path: ObservedHelm(path, before, after)
+        self._helm = lambda path: _ObservedHelm(path, before, after)
 
     def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
         """Nobody; but somebody deletes Targets there."""
@@ -107,12 +110,13 @@ class HelmReleaseProxyRehearsal(Rehearsal):
             "namespace": shoot.technical_id,
             "values": {"text": "Rehearsed"},
         }
+        where = shoot.technical_id, shoot.labels
         alone = {"target": _NAME, "releaseName": _ALONE, "dependsOn": []}
         return [
-            _manifest(Target.KIND.name, shoot, _NAME),
+            manifest_of(Target, _NAME, *where),
             self._kubeconfig(shoot),
-            _manifest(HelmChartProxy.KIND.name, shoot, "spread", spec=release),
-            _manifest(HelmReleaseProxy.KIND.name, shoot, _ALONE, spec={**release, **alone}),
+            manifest_of(HelmChartProxy, "spread", *where, spec=release),
+            manifest_of(HelmReleaseProxy, _ALONE, *where, spec={**release, **alone}),
         ]
 
     def spoil(self, manifest: Raw) -> None:
@@ -146,13 +150,9 @@ class HelmReleaseProxyRehearsal(Rehearsal):
 
     def _kubeconfig(self, shoot: RehearsedShoot) -> Raw:
         """As Cluster API leaves it."""
-        content = self._far.kubeconfig
-        secret = _manifest("Secret", shoot, f"{_NAME}-kubeconfig", api_version="v1")
-        return {
-            **secret,
-            "type": "cluster.x-k8s.io/secret",
-            "data": {"value": Base64.encode_bytes(content)},
-        }
+        where = f"{_NAME}-kubeconfig", shoot.technical_id, shoot.labels
+        data = {"value": Base64.encode_bytes(self._far.kubeconfig)}
+        return manifest("v1", "Secret", *where, type="cluster.x-k8s.io/secret", data=data)
 
     def _delete_targets(self) -> None:
         if self._seed is None:
@@ -180,13 +180,19 @@ def _left(release: Raw) -> ExternalResource:
     return left_behind(f"{release['namespace']}/{labels['name']}", target, labels[RELEASE_LABEL])
 
 
-def _manifest(
-    kind: str,
-    shoot: RehearsedShoot,
-    name: str,
-    *,
-    api_version: str = Target.KIND.api_version,
-    **parts: Raw,
-) -> Raw:
-    meta: Raw = {"name": name, "namespace": shoot.technical_id, "labels": dict(shoot.labels)}
-    return {"apiVersion": api_version, "kind": kind, "metadata": meta, **parts}
+@attrs.frozen
+class _ObservedHelm(Helm):
+    """`before` hears before a helm runs, `after` when it took effect or failed."""
+
+    before: Callable[[str], None]
+    after: Callable[[str], None]
+
+    def run(
+        self, ctx: Context, target: InlineKubeconfig, arguments: Sequence[str], values: str = ""
+    ) -> Answer:
+        """See Helm."""
+        self.before(f"helm: {arguments[0]}")
+        try:
+            return super().run(ctx, target, arguments, values)
+        finally:
+            self.after(f"helm: {arguments[0]}")

@@ -4,17 +4,17 @@
     actuator drill extensions.local.rehearsal:LocalRehearsal --scenario everything-fails
 
 Read in this order: `operatingsystem`, `network`, `containerruntime`, `exposure`, `share` (the
-actuators), `config` (what users may write), `seed`, `managed` with `shoot`, and `holding` (what
-they make in the seed, in the shoot, outside), `outside` (a folder instead of a cloud), `userdata`;
-`mounts` is somebody else's controller, and `rehearsal` is for drills.
+actuators), `config` (what users may write), `seed`, `shoot` and `holding` (what they make in the
+seed, in the shoot, outside), `outside` (a folder instead of a cloud), `userdata`; `mounts` is
+somebody else's controller, and `rehearsal` is for drills.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import generic
 from extensions.local.containerruntime import LocalContainerRuntime
 from extensions.local.exposure import LocalExposure
 from extensions.local.mounts import MountController
@@ -22,9 +22,6 @@ from extensions.local.network import LocalNetwork
 from extensions.local.operatingsystem import LocalOperatingSystem
 from extensions.local.outside import Outside
 from extensions.local.share import LocalExtension
-
-if TYPE_CHECKING:
-    from generic import Manager
 
 __all__ = [
     "LocalContainerRuntime",
@@ -38,7 +35,7 @@ __all__ = [
 ]
 
 
-def extension(manager: Manager) -> None:
+def extension(manager: generic.Manager) -> None:
     """Adds the sample's actuators, and the storage vendor's controller, to a manager.
 
     The outside is the folder that the environment variable LOCAL_OUTSIDE names, else

@@ -19,7 +19,6 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import ContainerRuntime
 from extensions.local import shoot
 from extensions.local.config import check_none
-from extensions.local.managed import deploy, withdraw
 from generic.library.imagevector import load_images
 from generic.library.managedresources import PERMISSIONS
 
@@ -44,15 +43,15 @@ class LocalContainerRuntime(Actuator[ContainerRuntime]):
     def reconcile(self, ctx: Context, obj: ContainerRuntime, cluster: Cluster) -> None:
         """Afterwards the runtime is on its way to the pool's nodes."""
         image = self._images.find("local-runtime", cluster.kubernetes_version).reference
-        deploy(ctx, obj, _managed_name(obj), _manifests(obj, image))
+        shoot.deploy(ctx, obj, _managed_name(obj), _manifests(obj, image))
 
     def delete(self, ctx: Context, obj: ContainerRuntime, cluster: Cluster) -> None:
         """Afterwards this pool has no such runtime any more."""
-        withdraw(ctx, obj, _managed_name(obj))
+        shoot.withdraw(ctx, obj, _managed_name(obj))
 
     def migrate(self, ctx: Context, obj: ContainerRuntime, cluster: Cluster) -> None:
         """Afterwards the nodes keep the runtime, and this seed does not touch it any more."""
-        withdraw(ctx, obj, _managed_name(obj), keep_objects=True)
+        shoot.withdraw(ctx, obj, _managed_name(obj), keep_objects=True)
 
 
 def _managed_name(obj: ContainerRuntime) -> str:

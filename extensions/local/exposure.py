@@ -28,6 +28,7 @@ from actuator.v1alpha1 import (
 from extensions.local import seed
 from extensions.local.config import check_none
 from generic.library import seedobjects
+from generic.library.manifests import manifest
 
 SERVICES = Resource("v1", "services")
 ENDPOINT_SLICES = Resource("discovery.k8s.io/v1", "endpointslices")
@@ -111,23 +112,20 @@ def _name(obj: SelfHostedShootExposure) -> str:
 
 def _service(obj: SelfHostedShootExposure) -> Raw:
     port = {"name": _PORT_NAME, "port": obj.spec.port, "protocol": "TCP"}
-    return {
-        "apiVersion": SERVICES.api_version,
-        "kind": "Service",
-        "metadata": {"name": _name(obj), "namespace": obj.metadata.namespace},
-        "spec": {"clusterIP": "None", "ports": [port]},
-    }
+    spec = {"clusterIP": "None", "ports": [port]}
+    return manifest("v1", "Service", _name(obj), obj.metadata.namespace, spec=spec)
 
 
 def _slice(obj: SelfHostedShootExposure, family: str, addresses: list[str]) -> Raw:
     version = family.removeprefix("IPv")
-    meta = {"name": f"{_name(obj)}-{family.lower()}", "namespace": obj.metadata.namespace}
     of_family = [a for a in addresses if str(ip_address(a).version) == version]
-    return {
-        "apiVersion": ENDPOINT_SLICES.api_version,
-        "kind": "EndpointSlice",
-        "metadata": {**meta, "labels": {"kubernetes.io/service-name": _name(obj)}},
-        "addressType": family,
-        "endpoints": [{"addresses": [address]} for address in of_family],
-        "ports": [{"name": _PORT_NAME, "port": obj.spec.port, "protocol": "TCP"}],
-    }
+    return manifest(
+        ENDPOINT_SLICES.api_version,
+        "EndpointSlice",
+        f"{_name(obj)}-{family.lower()}",
+        obj.metadata.namespace,
+        {"kubernetes.io/service-name": _name(obj)},
+        addressType=family,
+        endpoints=[{"addresses": [address]} for address in of_family],
+        ports=[{"name": _PORT_NAME, "port": obj.spec.port, "protocol": "TCP"}],
+    )

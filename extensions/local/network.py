@@ -19,7 +19,6 @@ from actuator.v1alpha1 import IPFamily, Network, NetworkSpec
 from extensions.local import shoot
 from extensions.local.config import NetworkConfig
 from extensions.local.holding import hold, recorded, release
-from extensions.local.managed import deploy, withdraw
 from extensions.local.outside import Outside
 from generic.library.imagevector import load_images
 from generic.library.managedresources import PERMISSIONS
@@ -51,17 +50,17 @@ class LocalNetwork(Actuator[Network]):
         hold(ctx, self._outside, obj, cluster, type=RESERVATION, properties=ranges)
         image = self._images.find(_NAME, cluster.kubernetes_version).reference
         manifests = _manifests(read_config(NetworkConfig, spec), ranges, image)
-        deploy(ctx, obj, _MANAGED_NAME, manifests)
+        shoot.deploy(ctx, obj, _MANAGED_NAME, manifests)
         obj.status.ip_families = _families(spec)
 
     def delete(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
         """Afterwards the shoot has no network, and its ranges are free."""
-        withdraw(ctx, obj, _MANAGED_NAME)
+        shoot.withdraw(ctx, obj, _MANAGED_NAME)
         release(ctx, self._outside, obj, cluster)
 
     def migrate(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
         """Afterwards the shoot keeps its network, and this seed does not touch it any more."""
-        withdraw(ctx, obj, _MANAGED_NAME, keep_objects=True)
+        shoot.withdraw(ctx, obj, _MANAGED_NAME, keep_objects=True)
 
     def external_resources(self, obj: Network) -> Iterable[ExternalResource]:
         """The reservation."""

@@ -7,10 +7,13 @@ LocalExtension creates it, until a force deletion.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import attrs
 
 from actuator import Actuator, ExternalResource
 from actuator.codec import encode
@@ -28,12 +31,12 @@ from extensions.local.exposure import LocalExposure
 from extensions.local.holding import REGION
 from extensions.local.mounts import Mount
 from extensions.local.network import LocalNetwork
-from extensions.local.observing import ObservedOutside
 from extensions.local.operatingsystem import LocalOperatingSystem
-from extensions.local.outside import POLICY, Outside, Policy
+from extensions.local.outside import POLICY, Outside, Policy, Thing
 from extensions.local.share import LocalExtension
 from generic.kube.crds import crd
 from generic.library.managedresources import ManagedResource
+from generic.testing.drill.shoots import extension_object
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
 
@@ -77,7 +80,7 @@ class LocalRehearsal(Rehearsal):
 
     def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
         """Both hear of each request to the folder."""
-        self._open = partial(ObservedOutside, before=before, after=after)
+        self._open = partial(_ObservedOutside, before=before, after=after)
 
     def crds(self) -> Sequence[Raw]:
         """The storage vendor's Mount, and Gardener's ManagedResource."""
@@ -142,6 +145,37 @@ class LocalRehearsal(Rehearsal):
         (self._outside / POLICY).write_text(json.dumps(policy))
 
 
+@attrs.frozen
+class _ObservedOutside(Outside):
+    """`before` hears before a request, `after` when it took effect or failed."""
+
+    before: Callable[[str], None]
+    after: Callable[[str], None]
+
+    def ensure(self, thing: Thing) -> None:
+        """See Outside."""
+        with self._heard("ensure"):
+            super().ensure(thing)
+
+    def delete(self, id: str, tags: Mapping[str, str]) -> None:
+        """See Outside."""
+        with self._heard("delete"):
+            super().delete(id, tags)
+
+    def find(self, tags: Mapping[str, str]) -> list[Thing]:
+        """See Outside."""
+        with self._heard("find"):
+            return super().find(tags)
+
+    @contextmanager
+    def _heard(self, request: str) -> Iterator[None]:
+        self.before(f"outside: {request}")
+        try:
+            yield
+        finally:
+            self.after(f"outside: {request}")
+
+
 _FILE: Raw = {"path": "/etc/motd", "content": {"inline": {"encoding": "", "data": "Rehearsed\n"}}}
 _UNIT: Raw = {"name": "kubelet.service", "command": "start", "enable": True}
 _POOL: Raw = {
@@ -156,13 +190,5 @@ _SHARE: Raw = {"apiVersion": API_VERSION, "kind": "ShareConfig", "capacity": "10
 
 
 def _manifest(cls: type[Object], shoot: RehearsedShoot, spec: Raw) -> Raw:
-    return {
-        "apiVersion": cls.KIND.api_version,
-        "kind": cls.KIND.name,
-        "metadata": {
-            "name": f"local-{cls.KIND.name.lower()}",
-            "namespace": shoot.technical_id,
-            "labels": shoot.labels,
-        },
-        "spec": {"type": shoot.type, **spec},
-    }
+    name = f"local-{cls.KIND.name.lower()}"
+    return extension_object(cls, shoot, name, spec)

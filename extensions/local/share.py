@@ -33,6 +33,7 @@ from extensions.local.holding import hold, recorded, release
 from extensions.local.mounts import MOUNTS, Mount
 from extensions.local.outside import Outside
 from generic.library import seedobjects
+from generic.library.manifests import manifest_of
 
 SHARE = "Local::Share"
 _SECRETS = Resource("v1", "secrets")
@@ -115,12 +116,4 @@ def _mount(obj: Extension, secret_name: str) -> Raw:
     spec: Raw = {"share": (obj.status.state or {})["id"]}
     if secret_name:
         spec["secretName"] = secret_name
-    return {
-        "apiVersion": MOUNTS.api_version,
-        "kind": Mount.KIND.name,
-        "metadata": {
-            "name": f"share-{obj.metadata.name}",
-            "namespace": obj.metadata.namespace,
-        },
-        "spec": spec,
-    }
+    return manifest_of(Mount, f"share-{obj.metadata.name}", obj.metadata.namespace, spec=spec)

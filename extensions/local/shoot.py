@@ -1,24 +1,47 @@
-"""Manifests of what runs in the shoot, on its nodes. How they get there is ManagedResources'
-business.
+"""What belongs into the shoot: its manifests, brought there and taken back by a ManagedResource.
+
+In a force deletion gardenlet removes the ManagedResource, so nothing is declared as a seed object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from actuator import Context, Object
 from actuator.meta import Raw
+from generic.library.managedresources import (
+    check_deleted,
+    delete,
+    deploy_for_shoot,
+    set_keep_objects,
+)
+from generic.library.manifests import manifest
 
 NAMESPACE = "kube-system"
+_ORIGIN = "extension-local"
+
+
+def deploy(ctx: Context, obj: Object, name: str, manifests: Iterable[Raw]) -> None:
+    """Afterwards these manifests, and no others, are on their way into the shoot."""
+    deploy_for_shoot(ctx.client, obj.metadata.namespace, name, manifests, origin=_ORIGIN)
+
+
+def withdraw(ctx: Context, obj: Object, name: str, *, keep_objects: bool = False) -> None:
+    """Afterwards the ManagedResource is gone, and what it brought into the shoot.
+
+    With `keep_objects` the shoot keeps what it has: another seed takes over. Raises RequeueAfter,
+    and ActuatorError where the resource manager fails, or takes too long.
+    """
+    namespace = obj.metadata.namespace
+    if keep_objects:
+        set_keep_objects(ctx.client, namespace, name, keep=True, origin=_ORIGIN)
+    delete(ctx.client, namespace, name, origin=_ORIGIN)
+    check_deleted(ctx.client, ctx.clock, namespace, name, origin=_ORIGIN)
 
 
 def config_map(name: str, data: Mapping[str, str]) -> Raw:
     """A ConfigMap in the shoot."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "data": dict(data),
-    }
+    return manifest("v1", "ConfigMap", name, NAMESPACE, data=dict(data))
 
 
 def daemon_set(
@@ -27,31 +50,15 @@ def daemon_set(
     """A program on each of the nodes; `mounts` maps paths in it to volumes of a pod."""
     labels = {"app.kubernetes.io/name": name}
     volumes = [{"name": f"v{index}", **volume} for index, volume in enumerate(mounts.values())]
-    container = {
-        "name": "local",
-        "image": image,
-        "volumeMounts": [
-            {"name": f"v{index}", "mountPath": path} for index, path in enumerate(mounts)
-        ],
-    }
+    paths = [{"name": f"v{index}", "mountPath": path} for index, path in enumerate(mounts)]
+    container = {"name": "local", "image": image, "volumeMounts": paths}
     pod = {"nodeSelector": dict(node_selector), "containers": [container], "volumes": volumes}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": pod},
-        },
-    }
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    return manifest("apps/v1", "DaemonSet", name, NAMESPACE, spec=spec)
 
 
 def runtime_class(name: str, handler: str, node_selector: Mapping[str, str]) -> Raw:
     """What pods name to run under that handler, on those nodes."""
-    return {
-        "apiVersion": "node.k8s.io/v1",
-        "kind": "RuntimeClass",
-        "metadata": {"name": name},
-        "handler": handler,
-        "scheduling": {"nodeSelector": dict(node_selector)},
-    }
+    nodes = {"nodeSelector": dict(node_selector)}
+    return manifest("node.k8s.io/v1", "RuntimeClass", name, handler=handler, scheduling=nodes)

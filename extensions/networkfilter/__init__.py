@@ -9,17 +9,13 @@ Read `actuator`, then `config` (what users may write) and `shoot` (what gets int
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import generic
 from extensions.networkfilter.actuator import NetworkFilter
 from extensions.networkfilter.config import FilterConfig
-
-if TYPE_CHECKING:
-    from generic import Manager
 
 __all__ = ["FilterConfig", "NetworkFilter", "extension"]
 
 
-def extension(manager: Manager) -> None:
+def extension(manager: generic.Manager) -> None:
     """Adds the sample's actuator to a manager."""
     manager.add(NetworkFilter(), type="networking-filter")

@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Sequence
 
 from actuator.meta import Raw
+from generic.library.manifests import manifest
 
 _NAME = "network-filter"
-_META: Raw = {"name": _NAME, "namespace": "kube-system"}
+_WHERE = _NAME, "kube-system"
 _LABELS = {"app.kubernetes.io/name": _NAME}
 
 
@@ -16,7 +17,7 @@ def manifests(blocked: Sequence[str], image: str) -> list[Raw]:
     """The list of blocked ranges, and a program on each node that reads it."""
     text = "".join(f"{one}\n" for one in blocked)
     return [
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _META, "data": {"blocked": text}},
+        manifest("v1", "ConfigMap", *_WHERE, data={"blocked": text}),
         _daemon_set(image, hashlib.sha256(text.encode()).hexdigest()),
     ]
 
@@ -31,12 +32,6 @@ def _daemon_set(image: str, checksum: str) -> Raw:
         "containers": [{"name": _NAME, "image": image, "volumeMounts": [mount]}],
         "volumes": [{"name": "blocked", "configMap": {"name": _NAME}}],
     }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {**_META, "labels": _LABELS},
-        "spec": {
-            "selector": {"matchLabels": _LABELS},
-            "template": {"metadata": {"labels": _LABELS, "annotations": annotations}, "spec": pod},
-        },
-    }
+    template = {"metadata": {"labels": _LABELS, "annotations": annotations}, "spec": pod}
+    spec = {"selector": {"matchLabels": _LABELS}, "template": template}
+    return manifest("apps/v1", "DaemonSet", *_WHERE, labels=_LABELS, spec=spec)

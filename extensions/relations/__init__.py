@@ -11,21 +11,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import generic
 from extensions.relations.external import Entries
 from extensions.relations.kinds import Entry, Mirror, Team
 from extensions.relations.owned import Teams
 from extensions.relations.register import Register
 from extensions.relations.watched import Mirrors
 
-if TYPE_CHECKING:
-    from generic import Manager
-
 __all__ = ["Entries", "Entry", "Mirror", "Mirrors", "Register", "Team", "Teams", "extension"]
 
 
-def extension(manager: Manager) -> None:
+def extension(manager: generic.Manager) -> None:
     """Adds the sample's actuators, for objects of type "relations", to a manager.
 
     The register is the file that the environment variable RELATIONS_REGISTER names, else

@@ -27,6 +27,7 @@ from actuator.meta import Raw
 from actuator.ownership import is_owned_by, with_owner
 from extensions.relations.kinds import GROUP, Team, nothing_to_configure
 from generic.controller.watch import owns
+from generic.library.manifests import manifest
 
 _CONFIG_MAPS = Resource("v1", "configmaps")
 _SHARED = f"{GROUP}/shared"
@@ -83,8 +84,7 @@ def _ensure(ctx: Context, team: Team, wanted: Raw, *, controller: bool) -> None:
 
 
 def _config_map(team: Team, name: str, data: dict[str, str], **labels: str) -> Raw:
-    meta = {"name": name, "namespace": team.spec.namespace, "labels": labels}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": dict(data)}
+    return manifest("v1", "ConfigMap", name, team.spec.namespace, labels, data=dict(data))
 
 
 def _created(ctx: Context, wanted: Raw) -> Raw:

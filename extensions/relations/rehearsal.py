@@ -20,9 +20,10 @@ from extensions.relations.kinds import Entry, Mirror, Team
 from extensions.relations.owned import Teams
 from extensions.relations.register import REGION, Register
 from extensions.relations.watched import Mirrors
+from generic.library.manifests import manifest, manifest_of
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 
-_DATA: Raw = {"data": {"motto": "Rehearsed"}}
+_DATA = {"motto": "Rehearsed"}
 
 
 class RelationsRehearsal(Rehearsal):
@@ -72,14 +73,14 @@ class RelationsRehearsal(Rehearsal):
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
         """One object of each kind, what is mirrored, and the namespace of the copy."""
-        name, namespace = shoot.technical_id, shoot.technical_id
+        namespace = shoot.technical_id
         copies = f"{namespace}-copies"
         return [
-            _manifest("v1", "Namespace", shoot, {"name": copies}),
-            {**_manifest("v1", "ConfigMap", shoot, {"name": "x", "namespace": namespace}), **_DATA},
-            _object(Entry, shoot, {"name": "x", "namespace": namespace}, text="Rehearsed"),
-            _object(Team, shoot, {"name": name}, namespace=namespace, shared="all-teams"),
-            _object(Mirror, shoot, {"name": "x", "namespace": namespace}, to=copies),
+            manifest("v1", "Namespace", copies, labels=shoot.labels),
+            manifest("v1", "ConfigMap", "x", namespace, shoot.labels, data=_DATA),
+            _object(Entry, shoot, "x", text="Rehearsed"),
+            _object(Team, shoot, shoot.technical_id, namespace=namespace, shared="all-teams"),
+            _object(Mirror, shoot, "x", to=copies),
         ]
 
     def break_outside(self, scenario: str) -> None:
@@ -129,11 +130,6 @@ class _Observed(Register):
             self.after(f"outside: {request}")
 
 
-def _object(cls: type[Object], shoot: RehearsedShoot, meta: Raw, **spec: str) -> Raw:
-    manifest = _manifest(cls.KIND.api_version, cls.KIND.name, shoot, meta)
-    return {**manifest, "spec": {"type": shoot.type, **spec}}
-
-
-def _manifest(api_version: str, kind: str, shoot: RehearsedShoot, meta: Raw) -> Raw:
-    metadata = {**meta, "labels": shoot.labels}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+def _object(cls: type[Object], shoot: RehearsedShoot, name: str, **spec: str) -> Raw:
+    wanted = {"type": shoot.type, **spec}
+    return manifest_of(cls, name, shoot.technical_id, shoot.labels, spec=wanted)

@@ -9,25 +9,25 @@ somebody else's, in a namespace of somebody else's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 
 from actuator import (
     Actuator,
-    ActuatorError,
     Cluster,
     Context,
-    ErrorCode,
     FieldProblem,
     Permission,
     RequeueAfter,
     Resource,
+    SeedObjects,
 )
-from actuator.errors import AlreadyExists, NotFound
-from actuator.meta import Raw
+from actuator.errors import NotFound
 from extensions.relations.kinds import GROUP, Mirror, nothing_to_configure
 from generic.controller.mappers import Target
 from generic.controller.watch import watches
 from generic.kube.headers import Event, Header, Request
-from generic.kube.patches import add, test
+from generic.library import seedobjects
+from generic.library.manifests import manifest
 
 _CONFIG_MAPS = Resource("v1", "configmaps")
 _MIRROR = f"{GROUP}/mirror-uid"
@@ -51,7 +51,9 @@ class Mirrors(Actuator[Mirror]):
 
     permissions = (
         Permission(
-            api_version="v1", resource="configmaps", verbs=["get", "create", "patch", "delete"]
+            api_version="v1",
+            resource="configmaps",
+            verbs=["get", "list", "create", "patch", "delete"],
         ),
     )
     watches = (watches(_CONFIG_MAPS, of_source), watches(_CONFIG_MAPS, of_copy))
@@ -69,63 +71,25 @@ class Mirrors(Actuator[Mirror]):
             source = ctx.client.get(_CONFIG_MAPS, name, namespace)
         except NotFound:
             raise RequeueAfter(_LOOK_AGAIN, f"Waiting for ConfigMap {namespace}/{name}") from None
-        wanted = _copy(obj, source.get("data") or {})
-        try:
-            ctx.client.create(_CONFIG_MAPS, wanted)
-        except AlreadyExists:
-            _update(ctx, obj, wanted["data"])
+        data = source.get("data") or {}
+        copy = manifest("v1", "ConfigMap", _name(obj), obj.spec.to, data=data)
+        seedobjects.ensure(ctx.client, _copies(obj), copy)
 
     def delete(self, ctx: Context, obj: Mirror, cluster: Cluster) -> None:
         """Afterwards the copy is gone; the source is as it was."""
         self.force_delete(ctx, obj, cluster)
-        if there := _find(ctx, obj):
-            held = ", ".join(there["metadata"].get("finalizers") or ["nobody"])
-            raise RequeueAfter(_LOOK_AGAIN, f"Waiting for ConfigMap {_where(obj)}, held by {held}")
+        seedobjects.check_deleted(ctx, [_copies(obj)], obj.spec.to, patience=timedelta.max)
 
     def force_delete(self, ctx: Context, obj: Mirror, cluster: Cluster) -> None:
         """Afterwards the copy is gone, or on its way."""
-        there = _find(ctx, obj)
-        if there is None or there["metadata"].get("deletionTimestamp"):
-            return
-        meta = there["metadata"]
-        try:
-            ctx.client.delete(_CONFIG_MAPS, meta["name"], meta["namespace"], uid=meta["uid"])
-        except NotFound:
-            return
+        seedobjects.delete(ctx.client, [_copies(obj)], obj.spec.to)
 
 
-def _find(ctx: Context, mirror: Mirror) -> Raw | None:
-    """The copy, if something of its name is there and carries our mark."""
-    try:
-        there = ctx.client.get(_CONFIG_MAPS, _name(mirror), mirror.spec.to)
-    except NotFound:
-        return None
-    ours = (there["metadata"].get("labels") or {}).get(_MIRROR) == mirror.metadata.uid
-    return there if ours else None
-
-
-def _update(ctx: Context, mirror: Mirror, data: dict[str, str]) -> None:
-    there = _find(ctx, mirror)
-    if there is None:
-        raise ActuatorError(
-            f"ConfigMap {_where(mirror)} exists and is no copy of Mirror {mirror.key}; remove it",
-            codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
-        )
-    if (there.get("data") or {}) != data:
-        patch = [test("/metadata/uid", there["metadata"]["uid"]), add("/data", data)]
-        ctx.client.patch(_CONFIG_MAPS, _name(mirror), mirror.spec.to, patch)
-
-
-def _copy(mirror: Mirror, data: dict[str, str]) -> Raw:
-    labels = {_MIRROR: mirror.metadata.uid}
-    meta = {"name": _name(mirror), "namespace": mirror.spec.to, "labels": labels}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
+def _copies(mirror: Mirror) -> SeedObjects:
+    """What carries our mark, which is the one copy."""
+    return SeedObjects("v1", "configmaps", label_selector=f"{_MIRROR}={mirror.metadata.uid}")
 
 
 def _name(mirror: Mirror) -> str:
     """No other Mirror's copy is called that: a namespace has no dot in its name."""
     return f"{mirror.metadata.namespace}.{mirror.metadata.name}"
-
-
-def _where(mirror: Mirror) -> str:
-    return f"{mirror.spec.to}/{_name(mirror)}"

@@ -15,7 +15,6 @@ import attrs
 from actuator.interface import SeedObjects, resource_of
 from actuator.meta import Kind, Object, Raw, Schema, SecretReference
 from actuator.v1alpha1 import LabelSelector
-from generic.kube.crds import crd
 
 GROUP = "machine.sapcloud.io"
 MCM_FINALIZER = "machine.sapcloud.io/machine-controller-manager"
@@ -232,8 +231,3 @@ MACHINE_OBJECTS = tuple(
     for cls in MACHINE_KINDS
 )
 """All that stands for machines in a shoot's namespace, parents first."""
-
-
-def machine_crds() -> list[Raw]:
-    """Their CustomResourceDefinitions, for seeds of our own making; Gardener installs its own."""
-    return [crd(cls) for cls in MACHINE_KINDS]

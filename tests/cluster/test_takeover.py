@@ -15,10 +15,11 @@ from actuator.interface import Provisioned
 from actuator.v1alpha1 import BackupBucket, ControlPlane, OperatingSystemConfig, Worker
 from generic.controller.metrics import Metrics
 from generic.kube.clock import SystemClock
+from generic.kube.crds import crd
 from generic.library import managedresources
 from generic.library.controlplane import GenericControlPlane
 from generic.library.controlplane.parts import EVERY_PART
-from generic.library.machines import MACHINE_CLASSES, MACHINE_DEPLOYMENTS, MACHINES, machine_crds
+from generic.library.machines import MACHINE_CLASSES, MACHINE_DEPLOYMENTS, MACHINE_KINDS, MACHINES
 from generic.library.managedresources import GO_LIBRARY, MANAGED_RESOURCES, ManagedResource
 from generic.library.worker import GenericWorker, in_zone
 from generic.manager.heartbeat import LEASE_NAME, Heartbeat
@@ -431,7 +432,7 @@ class OnePool(GenericWorker):
 
 
 def test_machines_stay_and_a_machine_state_that_was_left_is_no_obstacle(admin, seed, start):
-    install_crds(admin, machine_crds())
+    install_crds(admin, [crd(cls) for cls in MACHINE_KINDS])
     worker = seed.of(Worker, "worker")
     pool = {
         "name": "pool",

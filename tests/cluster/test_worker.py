@@ -22,14 +22,15 @@ from actuator.errors import (
 from actuator.interface import Resource
 from actuator.meta import parse_time
 from actuator.v1alpha1 import Cluster, Worker
+from generic.kube.crds import crd
 from generic.library.machines import (
     MACHINE_CLASSES,
     MACHINE_DEPLOYMENTS,
+    MACHINE_KINDS,
     MACHINE_SETS,
     MACHINES,
     MC_FINALIZER,
     MCM_FINALIZER,
-    machine_crds,
 )
 from generic.library.worker import GenericWorker, in_zone, pool_hash
 from generic.library.worker.availability import is_stuck
@@ -130,7 +131,7 @@ def manifest(namespace, *pools, **meta):
 
 @pytest.fixture(scope="session")
 def machine_kinds(admin):
-    install_crds(admin, machine_crds())
+    install_crds(admin, [crd(cls) for cls in MACHINE_KINDS])
 
 
 @pytest.fixture

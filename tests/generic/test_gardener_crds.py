@@ -11,14 +11,14 @@ import yaml
 
 from actuator.v1alpha1 import KINDS, Cluster
 from generic.kube.crds import crd
-from generic.library.machines import machine_crds
+from generic.library.machines import MACHINE_KINDS
 from generic.library.managedresources import ManagedResource
 
 FACTS = yaml.safe_load(Path(__file__).with_name("gardener_crds.yaml").read_text())
 AGE = ".metadata.creationTimestamp"
 OURS = {
     one["spec"]["names"]["kind"]: one
-    for one in (*map(crd, (*KINDS, Cluster, ManagedResource)), *machine_crds())
+    for one in map(crd, (*KINDS, Cluster, ManagedResource, *MACHINE_KINDS))
 }
 HEAD = ("group", "names", "scope", "columns", "subresources", "differs", "unmodelled")
 

@@ -73,7 +73,7 @@ def test_deleted_it_takes_the_copy_and_leaves_the_source(mirror, sources, copies
 def test_a_copy_that_is_held_keeps_a_deletion_waiting_and_is_named(mirror, copies, copy):
     copies.patch(copy, {"metadata": {"finalizers": [HELD]}})
     mirror.delete()
-    mirror.says(f"Waiting for ConfigMap {copies.namespace}/{copy}, held by {HELD}")
+    mirror.says(f"Waiting for the deletion of configmaps {copy} (held by {HELD})")
     copies.patch(copy, {"metadata": {"finalizers": None}})
     mirror.is_gone()
 
@@ -94,7 +94,7 @@ def test_what_is_somebody_elses_is_neither_adopted_nor_deleted(
     foreign(copies.namespace, copy, whose="mine")
     serve(Mirror)
     made = make(Mirror, to=copies.namespace)
-    said = made.says(f"ConfigMap {copies.namespace}/{copy} exists and is no copy of Mirror")
+    said = made.says(f"configmaps {copies.namespace}/{copy} exists without our label")
     assert said["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
     made.delete()
     made.is_gone()

@@ -30,6 +30,7 @@ from generic.library.managedresources.ours import (
     patch_spec,
     refuse_foreign,
 )
+from generic.library.manifests import manifest, manifest_of
 
 _HASH_DIGITS = 8
 _REFERENCE = "reference.resources.gardener.cloud/"
@@ -103,13 +104,8 @@ def _ensure_secret(client: Client, namespace: str, owner: str, data: bytes, orig
     """The name of the immutable Secret with this content, which is there afterwards."""
     name = f"managedresource-{owner}-{_hash(data)}"
     labels = {GARBAGE_COLLECTABLE: "true", ORIGIN: origin}
-    secret = {
-        "apiVersion": SECRETS.api_version,
-        "kind": "Secret",
-        "metadata": {"name": name, "namespace": namespace, "labels": labels},
-        "immutable": True,
-        "data": {"objects.yaml": str(Base64.encode_bytes(data))},
-    }
+    objects = {"objects.yaml": str(Base64.encode_bytes(data))}
+    secret = manifest("v1", "Secret", name, namespace, labels, immutable=True, data=objects)
     try:
         client.create(SECRETS, secret)
     except AlreadyExists:
@@ -149,11 +145,6 @@ def _hash(data: bytes) -> str:
 def _create(
     client: Client, namespace: str, name: str, spec: ManagedResourceSpec, origin: str
 ) -> None:
-    labels, references = {ORIGIN: origin}, _references(spec)
-    managed = ManagedResource(
-        api_version=MANAGED_RESOURCES.api_version,
-        kind=ManagedResource.KIND.name,
-        metadata=ObjectMeta(name=name, namespace=namespace, labels=labels, annotations=references),
-        spec=spec,
-    )
-    client.create(MANAGED_RESOURCES, encode(managed))
+    managed = manifest_of(ManagedResource, name, namespace, {ORIGIN: origin}, spec=encode(spec))
+    managed["metadata"]["annotations"] = _references(spec)
+    client.create(MANAGED_RESOURCES, managed)

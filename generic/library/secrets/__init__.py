@@ -6,7 +6,7 @@ for something in the seed that talks to the shoot's API server. (Gardener docume
 Management for Seed and Shoot Cluster" and "gardener-resource-manager", "TokenRequestor".)
 
 Read in this order: `config` (what is wanted), `certificates` (keys and signatures), `kept` (what
-a Secret says), `issued` (what an author gets), `manager` (the whole), `access`.
+a Secret says, and what an author gets), `manager` (the whole), `access`.
 
 Guarantees:
 - A Secret is immutable and named after its configuration; what changes is another Secret.
@@ -24,7 +24,7 @@ from generic.library.secrets.config import (
     Usage,
     rotation_of,
 )
-from generic.library.secrets.issued import Issued
+from generic.library.secrets.kept import Issued
 from generic.library.secrets.manager import SecretsManager
 
 __all__ = [

@@ -13,6 +13,7 @@ from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, Conflict, NotFound
 from actuator.interface import Client, Permission, Resource
 from actuator.meta import Raw
+from generic.library.manifests import manifest
 
 _SECRETS = Resource("v1", "secrets")
 _PREFIX = "shoot-access-"
@@ -92,17 +93,10 @@ class ShootAccess:
         }
         if self.token_expiration:
             annotations[f"{_ACCOUNT}/token-expiration-duration"] = self.token_expiration
-        return {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {
-                "name": self.secret_name,
-                "namespace": namespace,
-                "labels": dict([_PURPOSE, _CLASS]),
-                "annotations": annotations,
-            },
-            "type": "Opaque",
-        }
+        where = self.secret_name, namespace, dict([_PURPOSE, _CLASS])
+        secret = manifest("v1", "Secret", *where, type="Opaque")
+        secret["metadata"]["annotations"] = annotations
+        return secret
 
 
 def _asks_the_same(found: Raw, wanted: Raw) -> bool:

@@ -1,8 +1,11 @@
-"""Kept: a Secret of the manager's with what its labels and data say; to JSON and back."""
+"""Kept: a Secret of the manager's with what its labels and data say; to JSON and back.
+
+Issued: a key pair as an author gets it, with the name of its Secret and whom to trust.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 import attrs
@@ -10,6 +13,7 @@ import attrs
 from actuator.codec import decode
 from actuator.meta import Base64, ObjectMeta, Raw
 from generic.kube.certificates import KeyPair
+from generic.library.manifests import manifest
 from generic.library.secrets.config import CHECKSUM_DIGITS
 
 MANAGED_BY = ("managed-by", "secrets-manager")
@@ -24,6 +28,7 @@ _PERSIST = ("persist", "true")
 """Label of Secrets that a shoot takes along to another seed (Gardener documentation,
 "Secrets Management", "Migrate Secrets")."""
 
+BUNDLE = "bundle.crt"
 _AUTHORITY_KEYS, _CERTIFICATE_KEYS = ("ca.crt", "ca.key"), ("tls.crt", "tls.key")
 
 
@@ -65,16 +70,52 @@ class Kept:
         }
         if self.is_authority:
             labels |= dict([_PERSIST])
-        meta = {"name": self.secret_name, "namespace": namespace, "labels": labels}
         data = {name: Base64.encode_bytes(value) for name, value in self.content.items()}
-        return {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": meta,
-            "type": "Opaque" if self.is_authority else "kubernetes.io/tls",
-            "immutable": True,
-            "data": data,
-        }
+        type = "Opaque" if self.is_authority else "kubernetes.io/tls"
+        where = self.secret_name, namespace, labels
+        return manifest("v1", "Secret", *where, type=type, immutable=True, data=data)
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Issued(Mapping[str, bytes]):
+    """A key pair as it is now.
+
+    As a mapping it is the Secret's data with `bundle.crt` beside them: a checksum of it changes
+    when the key pair does, and when somebody else is to be trusted.
+    """
+
+    kept: Kept
+    bundle: bytes = attrs.field(repr=False)
+    """The certificates of all authorities that count now, PEM: its own for an authority, those
+    of its authority for a certificate."""
+
+    @property
+    def secret_name(self) -> str:
+        """What a pod mounts."""
+        return self.kept.secret_name
+
+    @property
+    def certificate(self) -> bytes:
+        """PEM."""
+        return self.kept.pair.certificate
+
+    @property
+    def key(self) -> bytes:
+        """The private key, PEM."""
+        return self.kept.pair.key
+
+    def __getitem__(self, name: str) -> bytes:
+        return self._data[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    @property
+    def _data(self) -> dict[str, bytes]:
+        return {**self.kept.content, BUNDLE: self.bundle}
 
 
 def read(secret: Raw) -> Kept | None:

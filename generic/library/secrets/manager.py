@@ -30,8 +30,7 @@ from generic.library.secrets.config import (
     Usage,
     checksum_of,
 )
-from generic.library.secrets.issued import Issued
-from generic.library.secrets.kept import IDENTITY, MANAGED_BY, Kept, read
+from generic.library.secrets.kept import IDENTITY, MANAGED_BY, Issued, Kept, read
 
 _SECRETS = Resource("v1", "secrets")
 _LEFT = timedelta(days=10)

@@ -19,9 +19,13 @@ Guarantees:
 """
 
 from generic.library.worker.actuator import GenericWorker
-from generic.library.worker.group import MachineGroup, in_zone, technical_id_of
+from generic.library.worker.group import (
+    MachineGroup,
+    in_zone,
+    share_of_zone,
+    technical_id_of,
+)
 from generic.library.worker.poolhash import hash_of, pool_field, pool_hash
-from generic.library.worker.zones import share_of_zone
 
 __all__ = [
     "GenericWorker",

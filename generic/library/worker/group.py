@@ -1,16 +1,21 @@
-"""MachineGroup: machines that are all alike, as an author describes them, and their manifests."""
+"""MachineGroup: machines that are all alike, as an author describes them, and their manifests.
+
+A pool's numbers are shared out to its zones as Gardener's extension library does (`worker`).
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 
 import attrs
 
 from actuator.cluster import Cluster
 from actuator.codec import encode
 from actuator.errors import ConfigurationError
-from actuator.meta import Base64, ObjectMeta, Raw, SecretReference
+from actuator.meta import Base64, Raw, SecretReference
 from actuator.v1alpha1 import (
     LabelSelector,
     MachineControllerManagerSettings,
@@ -28,9 +33,9 @@ from generic.library.machines import (
     MachineTemplate,
     TemplateMetadata,
 )
+from generic.library.manifests import manifest, manifest_of
 from generic.library.worker.autoscaler import autoscaler_annotations
 from generic.library.worker.poolhash import IN_PLACE, MANUAL_IN_PLACE, pool_field
-from generic.library.worker.zones import share_of_zone
 
 PURPOSE = ("gardener.cloud/purpose", "machineclass")
 """Label of the Secrets of machine classes."""
@@ -71,29 +76,19 @@ class MachineGroup:
     def secret(self, namespace: str) -> Raw:
         """The Secret of the machine class."""
         data = {key: Base64.encode_bytes(value) for key, value in self.secret_data.items()}
-        meta = {"name": self.class_name, "namespace": namespace, "labels": dict([PURPOSE])}
-        return {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": meta,
-            "type": "Opaque",
-            "data": data,
-        }
+        where = self.class_name, namespace, dict([PURPOSE])
+        return manifest("v1", "Secret", *where, type="Opaque", data=data)
 
     def machine_class(self, namespace: str) -> Raw:
         """The machine class."""
-        return encode(
-            MachineClass(
-                api_version=MachineClass.KIND.api_version,
-                kind=MachineClass.KIND.name,
-                metadata=ObjectMeta(name=self.class_name, namespace=namespace),
-                provider=self.provider,
-                provider_spec=self.provider_spec,
-                secret_ref=SecretReference(name=self.class_name, namespace=namespace),
-                credentials_secret_ref=self.credentials,
-                node_template=self.node_template,
-            )
+        parts = MachineClass(
+            provider=self.provider,
+            provider_spec=self.provider_spec,
+            secret_ref=SecretReference(name=self.class_name, namespace=namespace),
+            credentials_secret_ref=self.credentials,
+            node_template=self.node_template,
         )
+        return encode(parts) | manifest_of(MachineClass, self.class_name, namespace)
 
     def deployment_spec(self, worker: str, replicas: int) -> MachineDeploymentSpec:
         """The spec of the machine deployment; `worker` is the Worker's name."""
@@ -164,6 +159,18 @@ def technical_id_of(cluster: Cluster) -> str:
     return value
 
 
+class Provided(TypedDict):
+    """What the provider says of a group: fields of MachineGroup."""
+
+    provider: str
+    provider_spec: Raw
+    secret_data: Mapping[str, bytes]
+    credentials: NotRequired[SecretReference | None]
+    labels: NotRequired[Mapping[str, str]]
+    """Added to the pool's own labels of nodes."""
+    node_template: NotRequired[Raw | None]
+
+
 def in_zone(
     worker: Worker,
     pool: WorkerPool,
@@ -171,23 +178,19 @@ def in_zone(
     index: int,
     *,
     hash: str,
-    provider: str,
-    provider_spec: Raw,
-    secret_data: Mapping[str, bytes],
-    credentials: SecretReference | None = None,
-    labels: Mapping[str, str] | None = None,
-    node_template: Raw | None = None,
+    **provided: Unpack[Provided],
 ) -> MachineGroup:
     """The group of a pool's machines in its zone number `index`, with its share of the pool.
 
     It is named as Gardener's providers do, `<technical ID>-<pool>-z<number from 1>`, the class
-    with the pool's hash behind it. `labels` are added to the pool's own labels of nodes. Raises
-    ConfigurationError for a pool, or a Cluster, with missing or invalid fields.
+    with the pool's hash behind it. Raises ConfigurationError for a pool, or a Cluster, with missing
+    or invalid fields.
     """
     zones = max(1, len(pool.zones))
     name = f"{technical_id_of(cluster)}-{pool.name}-z{index + 1}"
     settings = pool.machine_controller_manager
     preserved = settings.auto_preserve_failed_machine_max if settings else None
+    provided["labels"] = {**pool.labels, **provided.get("labels", {})}
 
     def share(amount: int | str, path: str = "", total: int = pool.maximum) -> Any:
         try:
@@ -204,17 +207,35 @@ def in_zone(
         maximum=share(pool.maximum),
         max_surge=share(pool.max_surge, "maxSurge"),
         max_unavailable=share(pool.max_unavailable, "maxUnavailable", pool.minimum),
-        provider=provider,
-        provider_spec=provider_spec,
-        secret_data=secret_data,
-        credentials=credentials,
-        labels={**pool.labels, **(labels or {})},
         annotations=pool.annotations,
         taints=pool.taints,
-        node_template=node_template,
         autoscaler_annotations=autoscaler_annotations(worker, pool),
         auto_preserve_failed_machine_max=None if preserved is None else share(preserved),
+        **provided,
     )
+
+
+def share_of_zone(amount: int | str, index: int, zones: int, total: int) -> int | str:
+    """The share of zone number `index`: of a number, or of a percentage like "25%".
+
+    The first zones get the remainder. `total` is the pool's maximum, for maxUnavailable its
+    minimum: if the zones cannot share it evenly, a percentage is weighted by the zone's part of it,
+    rounded up. Raises ValueError for a text that is not a percentage.
+    """
+    if isinstance(amount, int):
+        return _share(amount, index, zones)
+    percentage = re.fullmatch(r"(\d{1,9})%", amount, re.ASCII)
+    if percentage is None:
+        raise ValueError(f"expected a number or a percentage such as 25%, got {amount!r}")
+    if total % zones == 0:
+        return amount
+    ratio = 100.0 / (total / zones) * _share(total, index, zones)  # Go's order: the same rounding
+    return f"{math.ceil(ratio * int(percentage[1]) / 100.0)}%"
+
+
+def _share(amount: int, index: int, zones: int) -> int:
+    each, left = divmod(amount, zones)
+    return each + (1 if index < left else 0)
 
 
 def _configuration(settings: MachineControllerManagerSettings | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from actuator.codec import decode
 from actuator.errors import ActuatorError, ConfigurationError, ErrorCode, NotFound
 from actuator.interface import Context
-from actuator.meta import Object, ObjectMeta, parse_time
+from actuator.meta import ObjectMeta, parse_time
 from actuator.v1alpha1 import Worker
 from generic.library.machines import (
     MACHINE_CLASSES,
@@ -146,10 +146,10 @@ def _is_held(ctx: Context, worker: Worker) -> bool | None:
 
 def _wait_until_gone(ctx: Context, found: MachineObjects, secrets: Sequence[ObjectMeta]) -> None:
     groups: list[tuple[str, Sequence[ObjectMeta]]] = [
-        ("machines", _metas(found.machines)),
-        ("machine sets", _metas(found.sets)),
-        ("machine deployments", _metas(found.deployments)),
-        ("machine classes", _metas(found.classes)),
+        ("machines", [one.metadata for one in found.machines]),
+        ("machine sets", [one.metadata for one in found.sets]),
+        ("machine deployments", [one.metadata for one in found.deployments]),
+        ("machine classes", [one.metadata for one in found.classes]),
         ("secrets of machine classes", secrets),
     ]
     left = [meta for _, metas in groups for meta in metas]
@@ -164,10 +164,6 @@ def _wait_until_gone(ctx: Context, found: MachineObjects, secrets: Sequence[Obje
             codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
         )
     raise waiting_for(f"the deletion of {counted}")
-
-
-def _metas(objects: Iterable[Object]) -> list[ObjectMeta]:
-    return [obj.metadata for obj in objects]
 
 
 def _say(meta: ObjectMeta) -> str:

@@ -10,7 +10,7 @@ from actuator.cluster import Cluster
 from actuator.codec import encode
 from actuator.errors import AlreadyExists, ConfigurationError, NotFound, RequeueAfter
 from actuator.interface import Client
-from actuator.meta import ObjectMeta, Raw
+from actuator.meta import Raw
 from actuator.v1alpha1 import Worker
 from generic.kube.finalizers import Stale, patch_tested
 from generic.kube.patches import add, test
@@ -20,6 +20,7 @@ from generic.library.machines import (
     MachineDeployment,
     MachineDeploymentSpec,
 )
+from generic.library.manifests import manifest_of
 from generic.library.worker.group import POOL, PURPOSE, MachineGroup
 from generic.library.worker.objects import SECRETS, MachineObjects
 
@@ -103,26 +104,13 @@ def _refuse_foreign(client: Client, namespace: str, name: str) -> None:
         )
 
 
-def _labels(group: MachineGroup) -> dict[str, str]:
-    return {POOL: group.pool.name}
-
-
 def _create(
     client: Client, namespace: str, group: MachineGroup, spec: MachineDeploymentSpec
 ) -> None:
-    kind = MachineDeployment.KIND
-    deployment = MachineDeployment(
-        api_version=kind.api_version,
-        kind=kind.name,
-        metadata=ObjectMeta(
-            name=group.name,
-            namespace=namespace,
-            labels=_labels(group),
-            annotations=_annotations(group, {}),
-        ),
-        spec=spec,
-    )
-    client.create(MACHINE_DEPLOYMENTS, encode(deployment))
+    where = group.name, namespace, {POOL: group.pool.name}
+    deployment = manifest_of(MachineDeployment, *where, spec=encode(spec))
+    deployment["metadata"]["annotations"] = _annotations(group, {})
+    client.create(MACHINE_DEPLOYMENTS, deployment)
 
 
 def _annotations(group: MachineGroup, existing: Mapping[str, str]) -> dict[str, str]:
@@ -148,7 +136,7 @@ def _update(
     if wanted != existing.spec:
         changes.append(add("/spec", encode(wanted)))
     for part, old, new in (
-        ("labels", meta.labels, {**meta.labels, **_labels(group)}),
+        ("labels", meta.labels, {**meta.labels, POOL: group.pool.name}),
         ("annotations", meta.annotations, _annotations(group, meta.annotations)),
     ):
         if new != old:

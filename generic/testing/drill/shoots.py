@@ -22,6 +22,7 @@ from actuator.interface import Client, ExternalResource
 from actuator.meta import Object, Raw
 from generic.kube.clusters import CLUSTERS
 from generic.library.managedresources import ManagedResource, is_healthy
+from generic.library.manifests import manifest_of
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 from generic.testing.resourcemanager import ResourceManager
 
@@ -186,12 +187,8 @@ class ShootRehearsal(Rehearsal):
 
 def extension_object(cls: type[Object], shoot: RehearsedShoot, name: str, spec: Raw) -> Raw:
     """The manifest of an extension object for a rehearsed shoot."""
-    return {
-        "apiVersion": cls.KIND.api_version,
-        "kind": cls.KIND.name,
-        "metadata": {"name": name, "namespace": shoot.technical_id, "labels": shoot.labels},
-        "spec": {"type": shoot.type, **spec},
-    }
+    wanted = {"type": shoot.type, **spec}
+    return manifest_of(cls, name, shoot.technical_id, shoot.labels, spec=wanted)
 
 
 def _shoot(mr: Raw) -> str:
