@@ -9,16 +9,8 @@ from __future__ import annotations
 
 from uuid import NAMESPACE_DNS, uuid5
 
+from actuator import v1alpha1
 from actuator.meta import Base64, Object, Raw
-from actuator.v1alpha1 import (
-    BackupBucket,
-    BackupEntry,
-    Bastion,
-    ControlPlane,
-    DNSRecord,
-    Infrastructure,
-    Worker,
-)
 from extensions.aws.config import API_VERSION
 from extensions.aws.credentials import (
     ACCESS_KEY_ID,
@@ -57,8 +49,10 @@ def backup(shoot: RehearsedShoot, region: str, credentials: Credentials) -> list
     return [
         manifest("v1", "Namespace", namespace, labels=shoot.labels),
         _secret(shoot, namespace, CLOUD_PROVIDER, _keys(credentials)),
-        _object(BackupBucket, shoot, spec, name=bucket),
-        _object(BackupEntry, shoot, {**spec, "bucketName": bucket}, name=entry_name(shoot)),
+        _object(v1alpha1.BackupBucket, shoot, spec, name=bucket),
+        _object(
+            v1alpha1.BackupEntry, shoot, {**spec, "bucketName": bucket}, name=entry_name(shoot)
+        ),
     ]
 
 
@@ -76,12 +70,14 @@ def infrastructure(shoot: RehearsedShoot, region: str) -> Raw:
         ],
     }
     config = {"apiVersion": API_VERSION, "kind": "InfrastructureConfig", "networks": networks}
-    return _object(Infrastructure, shoot, {**_spec(shoot, region), "providerConfig": config})
+    return _object(
+        v1alpha1.Infrastructure, shoot, {**_spec(shoot, region), "providerConfig": config}
+    )
 
 
 def control_plane(shoot: RehearsedShoot, region: str) -> Raw:
     """All defaults."""
-    return _object(ControlPlane, shoot, _spec(shoot, region))
+    return _object(v1alpha1.ControlPlane, shoot, _spec(shoot, region))
 
 
 def dns_record(shoot: RehearsedShoot, region: str, domain: str) -> Raw:
@@ -91,7 +87,7 @@ def dns_record(shoot: RehearsedShoot, region: str, domain: str) -> Raw:
         "recordType": "A",
         "values": ["192.0.2.1"],
     }
-    return _object(DNSRecord, shoot, {**_spec(shoot, region), **record})
+    return _object(v1alpha1.DNSRecord, shoot, {**_spec(shoot, region), **record})
 
 
 def worker(shoot: RehearsedShoot, region: str) -> list[Raw]:
@@ -112,7 +108,7 @@ def worker(shoot: RehearsedShoot, region: str) -> list[Raw]:
     }
     return [
         _secret(shoot, shoot.technical_id, _USER_DATA, {"cloud_config": "#!/bin/sh\n"}),
-        _object(Worker, shoot, {**_spec(shoot, region), "pools": [pool]}),
+        _object(v1alpha1.Worker, shoot, {**_spec(shoot, region), "pools": [pool]}),
     ]
 
 
@@ -125,7 +121,7 @@ def bastion(shoot: RehearsedShoot) -> Raw:
         "ingress": [{"ipBlock": {"cidr": "198.51.100.0/24"}}],
         "providerConfig": config,
     }
-    return _object(Bastion, shoot, spec)
+    return _object(v1alpha1.Bastion, shoot, spec)
 
 
 def _spec(shoot: RehearsedShoot, region: str) -> Raw:

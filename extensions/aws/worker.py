@@ -14,19 +14,10 @@ from actuator import Cluster, ConfigurationError, Context, ErrorCode, ExternalRe
 from actuator.errors import NotFound
 from actuator.meta import Base64
 from actuator.v1alpha1 import Worker
-from extensions.aws import tags
+from extensions.aws import machineclass, tags
 from extensions.aws.account import OnAws
 from extensions.aws.errors import codes_in
 from extensions.aws.host import INSTANCE
-from extensions.aws.machineclass import (
-    hash_items,
-    hash_items_in_place,
-    image,
-    network_of,
-    node_template,
-    placement,
-    provider_spec,
-)
 from extensions.aws.status import Vpc
 from generic.library.worker import GenericWorker, MachineGroup, in_zone, pool_hash, technical_id_of
 
@@ -45,7 +36,7 @@ class AwsWorker(OnAws, GenericWorker):
         self, ctx: Context, worker: Worker, cluster: Cluster
     ) -> Sequence[MachineGroup]:
         """One for each zone of each pool. Raises ConfigurationError."""
-        vpc, technical_id = network_of(worker), technical_id_of(cluster)
+        vpc, technical_id = machineclass.network_of(worker), technical_id_of(cluster)
         if technical_id != worker.metadata.namespace:  # external_resources gets no Cluster
             known = worker.status.provider_status or {}
             worker.status.provider_status = {**known, _TECHNICAL_ID: technical_id}
@@ -71,8 +62,8 @@ def _groups(
     ctx: Context, worker: Worker, cluster: Cluster, index: int, vpc: Vpc
 ) -> Iterator[MachineGroup]:
     pool, technical_id = worker.spec.pools[index], technical_id_of(cluster)
-    image_id = image(worker, index, cluster)
-    items, in_place = hash_items(pool), hash_items_in_place(pool)
+    image_id = machineclass.image(worker, index, cluster)
+    items, in_place = machineclass.hash_items(pool), machineclass.hash_items_in_place(pool)
     hash = pool_hash(worker, pool, cluster, additional=items, additional_in_place=in_place)
     user_data = _user_data(ctx, worker, index)
     if not pool.zones:
@@ -81,7 +72,7 @@ def _groups(
             "none; add one to the Shoot"
         )
     for number, zone in enumerate(pool.zones):
-        place = placement(worker, index, zone, vpc)
+        place = machineclass.placement(worker, index, zone, vpc)
         yield in_zone(
             worker,
             pool,
@@ -89,11 +80,11 @@ def _groups(
             number,
             hash=hash,
             provider="AWS",
-            provider_spec=provider_spec(worker, index, place, image_id, technical_id),
+            provider_spec=machineclass.provider_spec(worker, index, place, image_id, technical_id),
             secret_data={"userData": user_data},
             credentials=worker.spec.secret_ref,
             labels={_ZONE_LABEL: zone},
-            node_template=node_template(worker, pool, zone),
+            node_template=machineclass.node_template(worker, pool, zone),
         )
 
 

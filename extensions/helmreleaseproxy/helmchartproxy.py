@@ -27,17 +27,9 @@ from actuator.conditions import find_condition
 from actuator.errors import AlreadyExists, NotFound
 from actuator.meta import Raw
 from actuator.ownership import is_owned_by, with_owner
+from extensions.helmreleaseproxy import kinds
 from extensions.helmreleaseproxy.charts import Charts
 from extensions.helmreleaseproxy.forced import force
-from extensions.helmreleaseproxy.kinds import (
-    CHART_LABEL,
-    RELEASES,
-    TARGET_LABEL,
-    TARGETS,
-    HelmChartProxy,
-    HelmReleaseProxy,
-    HelmReleaseProxySpec,
-)
 from extensions.helmreleaseproxy.order import IS_GONE, is_ready
 from extensions.helmreleaseproxy.targets import guard_of, let_go, put_guard
 from generic import owns, watches
@@ -73,31 +65,31 @@ def _is_news(event: Event[Header]) -> bool:
 _CHILD_NEWS = any_of(conditions_changed(READY), generation_changed, IS_GONE)
 
 
-class HelmCharts(Actuator[HelmChartProxy]):
+class HelmCharts(Actuator[kinds.HelmChartProxy]):
     """Spreads a chart over Targets."""
 
     permissions = (
         Permission(
-            api_version=TARGETS.api_version,
-            resource=TARGETS.plural,
+            api_version=kinds.TARGETS.api_version,
+            resource=kinds.TARGETS.plural,
             verbs=["get", "list", "patch"],
         ),
         Permission(
-            api_version=RELEASES.api_version,
-            resource=RELEASES.plural,
+            api_version=kinds.RELEASES.api_version,
+            resource=kinds.RELEASES.plural,
             verbs=["get", "list", "create", "patch", "delete"],
         ),
     )
     watches = (
-        owns(RELEASES, predicates=[_CHILD_NEWS]),
-        watches(TARGETS, _in_namespace, predicates=[_is_news]),
+        owns(kinds.RELEASES, predicates=[_CHILD_NEWS]),
+        watches(kinds.TARGETS, _in_namespace, predicates=[_is_news]),
     )
 
     def __init__(self, charts: Charts) -> None:
         self._charts = charts
 
     def validate(
-        self, ctx: Context, obj: HelmChartProxy, cluster: Cluster
+        self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster
     ) -> Iterable[FieldProblem]:
         """What is wrong with the spec."""
         yield from self._charts.problems(obj.spec, obj.metadata.name)
@@ -105,9 +97,9 @@ class HelmCharts(Actuator[HelmChartProxy]):
             detail = f"guards and labels have room for {_LONGEST_NAME} characters; shorten it"
             yield FieldProblem(field="metadata.name", detail=detail)
 
-    def reconcile(self, ctx: Context, obj: HelmChartProxy, cluster: Cluster) -> None:
+    def reconcile(self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster) -> None:
         """Afterwards every Target that is meant has its release, and no other has one."""
-        targets = ctx.client.list(TARGETS, obj.metadata.namespace)
+        targets = ctx.client.list(kinds.TARGETS, obj.metadata.namespace)
         meant = {one["metadata"]["name"]: one for one in targets if _means(obj, one)}
         children = {child.spec.target: child for child in _children(ctx, obj)}
         for name, target in meant.items():
@@ -121,63 +113,63 @@ class HelmCharts(Actuator[HelmChartProxy]):
         obj.status.ready = len(children) - len(missing)
         _wait_for(missing)
 
-    def delete(self, ctx: Context, obj: HelmChartProxy, cluster: Cluster) -> None:
+    def delete(self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster) -> None:
         """Afterwards all releases are uninstalled, and no Target is guarded."""
         children = list(_children(ctx, obj))
         for child in children:
             _delete(ctx, child)
-        targets = ctx.client.list(TARGETS, obj.metadata.namespace)
+        targets = ctx.client.list(kinds.TARGETS, obj.metadata.namespace)
         _let_go_of_others(ctx, obj, targets, {child.spec.target for child in children})
         _wait_for(children)
 
-    def force_delete(self, ctx: Context, obj: HelmChartProxy, cluster: Cluster) -> None:
+    def force_delete(self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster) -> None:
         """Forces its releases, which record what they leave, and lets all Targets go."""
         children = list(_children(ctx, obj))
         for child in children:
             force(ctx, child)
             _delete(ctx, child)
-        targets = ctx.client.list(TARGETS, obj.metadata.namespace)
+        targets = ctx.client.list(kinds.TARGETS, obj.metadata.namespace)
         _let_go_of_others(ctx, obj, targets, ())
         if children:
             raise RequeueAfter(1, f"Waiting for {_listed(children)}, force-deleted too")
 
 
-def _means(obj: HelmChartProxy, target: Raw) -> bool:
+def _means(obj: kinds.HelmChartProxy, target: Raw) -> bool:
     """Whether the selector means the Target, and it is to stay."""
     meta = target["metadata"]
     wanted = obj.spec.target_selector.items() <= (meta.get("labels") or {}).items()
     return wanted and meta.get("deletionTimestamp") is None
 
 
-def _children(ctx: Context, obj: HelmChartProxy) -> Iterator[HelmReleaseProxy]:
+def _children(ctx: Context, obj: kinds.HelmChartProxy) -> Iterator[kinds.HelmReleaseProxy]:
     """What it made: by owner, since labels are anybody's to change."""
-    for found in ctx.client.list(RELEASES, obj.metadata.namespace):
+    for found in ctx.client.list(kinds.RELEASES, obj.metadata.namespace):
         if is_owned_by(found, obj):
-            yield decode(HelmReleaseProxy, found)
+            yield decode(kinds.HelmReleaseProxy, found)
 
 
 def _ensured(
-    ctx: Context, obj: HelmChartProxy, target: str, there: HelmReleaseProxy | None
-) -> HelmReleaseProxy:
+    ctx: Context, obj: kinds.HelmChartProxy, target: str, there: kinds.HelmReleaseProxy | None
+) -> kinds.HelmReleaseProxy:
     """The HelmReleaseProxy of the Target, as wanted; one that is going has to go first.
 
     Raises ConfigurationError where its name is taken.
     """
     wanted = _wanted(obj, target)
     if there is None:
-        return decode(HelmReleaseProxy, _created(ctx, obj, wanted))
+        return decode(kinds.HelmReleaseProxy, _created(ctx, obj, wanted))
     same = (there.spec.chart, there.spec.values) == (obj.spec.chart, obj.spec.values)
     if same or there.metadata.deletion_timestamp is not None:
         return there
     patch = [test("/metadata/uid", there.metadata.uid)]
     patch += [add(f"/spec/{field}", wanted["spec"][field]) for field in ("chart", "values")]
     where = (there.metadata.name, there.metadata.namespace)
-    return decode(HelmReleaseProxy, ctx.client.patch(RELEASES, *where, patch))
+    return decode(kinds.HelmReleaseProxy, ctx.client.patch(kinds.RELEASES, *where, patch))
 
 
-def _created(ctx: Context, obj: HelmChartProxy, wanted: Raw) -> Raw:
+def _created(ctx: Context, obj: kinds.HelmChartProxy, wanted: Raw) -> Raw:
     try:
-        return ctx.client.create(RELEASES, wanted)
+        return ctx.client.create(kinds.RELEASES, wanted)
     except AlreadyExists:
         raise ConfigurationError(
             f"HelmReleaseProxy {obj.metadata.namespace}/{wanted['metadata']['name']} exists, and "
@@ -185,19 +177,19 @@ def _created(ctx: Context, obj: HelmChartProxy, wanted: Raw) -> Raw:
         ) from None
 
 
-def _wanted(obj: HelmChartProxy, target: str) -> Raw:
+def _wanted(obj: kinds.HelmChartProxy, target: str) -> Raw:
     meta, spec = obj.metadata, obj.spec
-    release = HelmReleaseProxySpec(
+    release = kinds.HelmReleaseProxySpec(
         target=target,
         chart=spec.chart,
         namespace=spec.namespace,
         release_name=spec.release_name or meta.name,
         depends_on=[_name(other, target) for other in spec.depends_on],
     )
-    labels = {**meta.labels, CHART_LABEL: meta.name, TARGET_LABEL: target}
+    labels = {**meta.labels, kinds.CHART_LABEL: meta.name, kinds.TARGET_LABEL: target}
     wanted = {**encode(release), "values": spec.values}
     name = _name(meta.name, target)
-    child = manifest_of(HelmReleaseProxy, name, meta.namespace, labels, spec=wanted)
+    child = manifest_of(kinds.HelmReleaseProxy, name, meta.namespace, labels, spec=wanted)
     return with_owner(child, obj)
 
 
@@ -205,15 +197,15 @@ def _name(chart_proxy: str, target: str) -> str:
     return f"{chart_proxy}-{target}"
 
 
-def _delete(ctx: Context, child: HelmReleaseProxy) -> None:
+def _delete(ctx: Context, child: kinds.HelmReleaseProxy) -> None:
     meta = child.metadata
     if meta.deletion_timestamp is None:
         with suppress(NotFound):
-            ctx.client.delete(RELEASES, meta.name, meta.namespace, uid=meta.uid)
+            ctx.client.delete(kinds.RELEASES, meta.name, meta.namespace, uid=meta.uid)
 
 
 def _let_go_of_others(
-    ctx: Context, obj: HelmChartProxy, targets: Sequence[Raw], needed: Collection[str]
+    ctx: Context, obj: kinds.HelmChartProxy, targets: Sequence[Raw], needed: Collection[str]
 ) -> None:
     """Takes the guard off all Targets but those with a release, or about to get one."""
     for target in targets:
@@ -221,7 +213,7 @@ def _let_go_of_others(
             let_go(ctx, target, guard_of(obj.metadata.name))
 
 
-def _wait_for(children: Sequence[HelmReleaseProxy]) -> None:
+def _wait_for(children: Sequence[kinds.HelmReleaseProxy]) -> None:
     """Returns where there are none. Raises RequeueAfter, with what one of them complains of."""
     for child in children:
         ready = find_condition(child.status.conditions, READY)
@@ -234,7 +226,7 @@ def _wait_for(children: Sequence[HelmReleaseProxy]) -> None:
         raise RequeueAfter(_LOOK_AGAIN, f"Waiting for {_listed(children)}")
 
 
-def _listed(children: Sequence[HelmReleaseProxy]) -> str:
+def _listed(children: Sequence[kinds.HelmReleaseProxy]) -> str:
     first = ", ".join(child.metadata.name for child in children[:3])
     more = f" and {len(children) - 3} more" if len(children) > 3 else ""
     return f"HelmReleaseProxy {first}{more}"

@@ -23,17 +23,10 @@ from actuator import (
     RequeueAfter,
 )
 from actuator.conditions import set_condition
+from extensions.helmreleaseproxy import kinds
 from extensions.helmreleaseproxy.charts import Charts
 from extensions.helmreleaseproxy.forced import CONTROLLERS, follow_controller
 from extensions.helmreleaseproxy.helm import Helm
-from extensions.helmreleaseproxy.kinds import (
-    CHARTS,
-    RELEASE_LABEL,
-    TARGET_LABEL,
-    TARGET_NAMESPACE_LABEL,
-    TARGETS,
-    HelmReleaseProxy,
-)
 from extensions.helmreleaseproxy.order import (
     NEIGHBOURS,
     wait_for_dependants,
@@ -51,12 +44,16 @@ TARGET_REACHABLE = "TargetReachable"
 _LOOK_AGAIN = 5.0
 
 
-class HelmReleases(Actuator[HelmReleaseProxy]):
+class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
     """Installs charts with `helm`."""
 
     permissions = (
-        Permission(api_version=TARGETS.api_version, resource=TARGETS.plural, verbs=["get"]),
-        Permission(api_version=CHARTS.api_version, resource=CHARTS.plural, verbs=["get"]),
+        Permission(
+            api_version=kinds.TARGETS.api_version, resource=kinds.TARGETS.plural, verbs=["get"]
+        ),
+        Permission(
+            api_version=kinds.CHARTS.api_version, resource=kinds.CHARTS.plural, verbs=["get"]
+        ),
         Permission(api_version="v1", resource="secrets", verbs=["get"]),
     )
     watches = (NEIGHBOURS, CONTROLLERS)
@@ -66,12 +63,12 @@ class HelmReleases(Actuator[HelmReleaseProxy]):
         self._charts = charts
 
     def validate(
-        self, ctx: Context, obj: HelmReleaseProxy, cluster: Cluster
+        self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster
     ) -> Iterable[FieldProblem]:
         """What is wrong with the spec."""
         return self._charts.problems(obj.spec, obj.metadata.name)
 
-    def reconcile(self, ctx: Context, obj: HelmReleaseProxy, cluster: Cluster) -> None:
+    def reconcile(self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster) -> None:
         """Afterwards the release is in the Target as `spec` wants it."""
         target, status = _target(obj), obj.status
         uid = uid_of(ctx, target)
@@ -89,7 +86,7 @@ class HelmReleases(Actuator[HelmReleaseProxy]):
                 status.revision = releases.install(wanted, there)
                 status.applied_generation = generation
 
-    def delete(self, ctx: Context, obj: HelmReleaseProxy, cluster: Cluster) -> None:
+    def delete(self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster) -> None:
         """Afterwards the release is gone, or its Target is."""
         if not obj.status.target_uid:
             return  # helm never ran
@@ -105,20 +102,20 @@ class HelmReleases(Actuator[HelmReleaseProxy]):
             if releases.find(ours) is not None:
                 releases.uninstall(ours)
 
-    def force_delete(self, ctx: Context, obj: HelmReleaseProxy, cluster: Cluster) -> None:
+    def force_delete(self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster) -> None:
         """Asks no Target for anything: the release stays, unless its Target is gone."""
         if obj.status.target_uid and uid_of(ctx, _target(obj)) != obj.status.target_uid:
             obj.status.target_uid = ""
             ctx.save(obj)
 
-    def external_resources(self, obj: HelmReleaseProxy) -> Iterable[ExternalResource]:
+    def external_resources(self, obj: kinds.HelmReleaseProxy) -> Iterable[ExternalResource]:
         """The release, where helm may have run."""
         if obj.status.target_uid:
             where = f"{obj.spec.namespace}/{obj.spec.release_name}"
             yield left_behind(where, _target(obj), obj.metadata.uid)
 
     @contextmanager
-    def _releases(self, ctx: Context, obj: HelmReleaseProxy) -> Iterator[Releases]:
+    def _releases(self, ctx: Context, obj: kinds.HelmReleaseProxy) -> Iterator[Releases]:
         """The Target's releases; what the Target answers becomes a condition."""
         target = _target(obj)
         try:
@@ -128,17 +125,17 @@ class HelmReleases(Actuator[HelmReleaseProxy]):
             _say(ctx, obj, "Unknown", unknown.reason, unknown.message)
             raise
 
-    def _release(self, obj: HelmReleaseProxy) -> Release:
+    def _release(self, obj: kinds.HelmReleaseProxy) -> Release:
         meta, spec = obj.metadata, obj.spec
         return Release(
             namespace=spec.namespace,
             name=spec.release_name,
             chart=self._charts.path(spec.chart),
-            mark=(RELEASE_LABEL, meta.uid),
+            mark=(kinds.RELEASE_LABEL, meta.uid),
             marks={
-                RELEASE_LABEL: meta.uid,
-                TARGET_LABEL: spec.target,
-                TARGET_NAMESPACE_LABEL: meta.namespace,
+                kinds.RELEASE_LABEL: meta.uid,
+                kinds.TARGET_LABEL: spec.target,
+                kinds.TARGET_NAMESPACE_LABEL: meta.namespace,
             },
             values=spec.values,
         )
@@ -150,10 +147,10 @@ def left_behind(release: str, target: TargetId, uid: str) -> ExternalResource:
     return ExternalResource(type=RELEASE, id=f"{release}@{target}", tags=tags)
 
 
-def _target(obj: HelmReleaseProxy) -> TargetId:
+def _target(obj: kinds.HelmReleaseProxy) -> TargetId:
     return TargetId(obj.metadata.namespace, obj.spec.target)
 
 
-def _say(ctx: Context, obj: HelmReleaseProxy, status: str, reason: str, message: str) -> None:
+def _say(ctx: Context, obj: kinds.HelmReleaseProxy, status: str, reason: str, message: str) -> None:
     said = Condition(type=TARGET_REACHABLE, status=status, reason=reason, message=message)
     obj.status.conditions = set_condition(obj.status.conditions, said, ctx.clock.now())

@@ -22,21 +22,12 @@ from actuator import Actuator, ConfigurationError, Context, ExternalResource
 from actuator.errors import NotFound
 from actuator.interface import Client
 from actuator.meta import Base64, Raw
-from extensions.helmreleaseproxy import CHARTS
+from extensions.helmreleaseproxy import CHARTS, kinds
 from extensions.helmreleaseproxy.charts import Charts
 from extensions.helmreleaseproxy.far import Far
 from extensions.helmreleaseproxy.helm import Answer, Helm
 from extensions.helmreleaseproxy.helmchartproxy import HelmCharts
 from extensions.helmreleaseproxy.helmreleaseproxy import HelmReleases, left_behind
-from extensions.helmreleaseproxy.kinds import (
-    RELEASE_LABEL,
-    TARGET_LABEL,
-    TARGET_NAMESPACE_LABEL,
-    TARGETS,
-    HelmChartProxy,
-    HelmReleaseProxy,
-    Target,
-)
 from extensions.helmreleaseproxy.targets import TargetId
 from generic.kube.crds import crd
 from generic.kube.inline_kubeconfig import InlineKubeconfig
@@ -55,7 +46,9 @@ class HelmReleaseProxyRehearsal(Rehearsal):
     title = "Helm releases (in a second embedded cluster)"
     region = "eu-1"
     never_migrates = True
-    makes: Mapping[str, Sequence[str]] = {HelmChartProxy.KIND.name: [HelmReleaseProxy.KIND.name]}
+    makes: Mapping[str, Sequence[str]] = {
+        kinds.HelmChartProxy.KIND.name: [kinds.HelmReleaseProxy.KIND.name]
+    }
     scenarios: Mapping[str, str] = {
         "everything-fails": "Nothing listens any more where the Targets' API servers were.",
         "deletion-denied": "The Targets' API servers deny deletions to helm.",
@@ -95,7 +88,7 @@ class HelmReleaseProxyRehearsal(Rehearsal):
 
     def crds(self) -> Sequence[Raw]:
         """The stand-in for Cluster API's Cluster."""
-        return [crd(Target)]
+        return [crd(kinds.Target)]
 
     def actuators(self) -> Sequence[Actuator[Any]]:
         """Both, with the sample's own charts."""
@@ -113,15 +106,15 @@ class HelmReleaseProxyRehearsal(Rehearsal):
         where = shoot.technical_id, shoot.labels
         alone = {"target": _NAME, "releaseName": _ALONE, "dependsOn": []}
         return [
-            manifest_of(Target, _NAME, *where),
+            manifest_of(kinds.Target, _NAME, *where),
             self._kubeconfig(shoot),
-            manifest_of(HelmChartProxy, "spread", *where, spec=release),
-            manifest_of(HelmReleaseProxy, _ALONE, *where, spec={**release, **alone}),
+            manifest_of(kinds.HelmChartProxy, "spread", *where, spec=release),
+            manifest_of(kinds.HelmReleaseProxy, _ALONE, *where, spec={**release, **alone}),
         ]
 
     def spoil(self, manifest: Raw) -> None:
         """Asks for a chart that there is not."""
-        if manifest["kind"] in (HelmChartProxy.KIND.name, HelmReleaseProxy.KIND.name):
+        if manifest["kind"] in (kinds.HelmChartProxy.KIND.name, kinds.HelmReleaseProxy.KIND.name):
             manifest["spec"]["chart"] = "nonsense"
 
     def break_outside(self, scenario: str) -> None:
@@ -157,10 +150,10 @@ class HelmReleaseProxyRehearsal(Rehearsal):
     def _delete_targets(self) -> None:
         if self._seed is None:
             raise ConfigurationError("scenario target-first is for an embedded cluster only")
-        for target in self._seed.list(TARGETS, label_selector=LABEL):
+        for target in self._seed.list(kinds.TARGETS, label_selector=LABEL):
             with suppress(NotFound):
                 self._seed.delete(
-                    TARGETS, target["metadata"]["name"], target["metadata"]["namespace"]
+                    kinds.TARGETS, target["metadata"]["name"], target["metadata"]["namespace"]
                 )
 
     def _is_left(self, release: Raw) -> bool:
@@ -168,7 +161,9 @@ class HelmReleaseProxyRehearsal(Rehearsal):
         labels = release["labels"]
         try:
             if self._seed is not None and labels["name"] == _ALONE:
-                self._seed.get(TARGETS, labels[TARGET_LABEL], labels[TARGET_NAMESPACE_LABEL])
+                self._seed.get(
+                    kinds.TARGETS, labels[kinds.TARGET_LABEL], labels[kinds.TARGET_NAMESPACE_LABEL]
+                )
         except NotFound:
             return False
         return True
@@ -176,8 +171,10 @@ class HelmReleaseProxyRehearsal(Rehearsal):
 
 def _left(release: Raw) -> ExternalResource:
     labels = release["labels"]
-    target = TargetId(labels[TARGET_NAMESPACE_LABEL], labels[TARGET_LABEL])
-    return left_behind(f"{release['namespace']}/{labels['name']}", target, labels[RELEASE_LABEL])
+    target = TargetId(labels[kinds.TARGET_NAMESPACE_LABEL], labels[kinds.TARGET_LABEL])
+    return left_behind(
+        f"{release['namespace']}/{labels['name']}", target, labels[kinds.RELEASE_LABEL]
+    )
 
 
 @attrs.frozen

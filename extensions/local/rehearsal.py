@@ -15,16 +15,9 @@ from typing import Any
 
 import attrs
 
-from actuator import Actuator, ExternalResource
+from actuator import Actuator, ExternalResource, v1alpha1
 from actuator.codec import encode
 from actuator.meta import Object, Raw
-from actuator.v1alpha1 import (
-    ContainerRuntime,
-    Extension,
-    Network,
-    OperatingSystemConfig,
-    SelfHostedShootExposure,
-)
 from extensions.local.config import API_VERSION
 from extensions.local.containerruntime import LocalContainerRuntime
 from extensions.local.exposure import LocalExposure
@@ -100,11 +93,17 @@ class LocalRehearsal(Rehearsal):
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
         """One object of each kind, in the order in which gardenlet creates them."""
         specs: list[tuple[type[Object], Raw]] = [
-            (OperatingSystemConfig, {"purpose": "provision", "files": [_FILE], "units": [_UNIT]}),
-            (Network, {"podCIDR": "100.96.0.0/11", "serviceCIDR": "100.64.0.0/13"}),
-            (ContainerRuntime, {"binaryPath": "/var/bin/containerruntimes", "workerPool": _POOL}),
-            (SelfHostedShootExposure, {"port": 443, "endpoints": [_ENDPOINT]}),
-            (Extension, {"providerConfig": _SHARE}),
+            (
+                v1alpha1.OperatingSystemConfig,
+                {"purpose": "provision", "files": [_FILE], "units": [_UNIT]},
+            ),
+            (v1alpha1.Network, {"podCIDR": "100.96.0.0/11", "serviceCIDR": "100.64.0.0/13"}),
+            (
+                v1alpha1.ContainerRuntime,
+                {"binaryPath": "/var/bin/containerruntimes", "workerPool": _POOL},
+            ),
+            (v1alpha1.SelfHostedShootExposure, {"port": 443, "endpoints": [_ENDPOINT]}),
+            (v1alpha1.Extension, {"providerConfig": _SHARE}),
         ]
         return [_manifest(cls, shoot, spec) for cls, spec in specs]
 

@@ -9,29 +9,27 @@ from actuator.errors import ActuatorError, ErrorCode, NotFound, RequeueAfter
 from actuator.interface import Client, Clock
 from actuator.meta import ObjectMeta, parse_time
 from generic.kube.patches import add
+from generic.library.managedresources import ours
 from generic.library.managedresources.kind import MANAGED_RESOURCES, ManagedResource, is_healthy
-from generic.library.managedresources.ours import (
-    DEFAULT_ORIGIN,
-    LOOK_AGAIN,
-    SECRETS,
-    find_ours,
-    is_ours,
-    patch_spec,
-)
 
 _DELETION = timedelta(minutes=2)
 
 
 def delete(
-    client: Client, namespace: str, name: str, *, origin: str = DEFAULT_ORIGIN, adopted: bool = True
+    client: Client,
+    namespace: str,
+    name: str,
+    *,
+    origin: str = ours.DEFAULT_ORIGIN,
+    adopted: bool = True,
 ) -> None:
     """Asks for the deletion: the Secrets first, which the resource manager's finalizer holds.
 
     What is gone already, or foreign, is success; without `adopted`, also what lacks our label.
     Raises ApiError.
     """
-    managed = find_ours(client, namespace, name, origin)
-    if managed is None or not (adopted or is_ours(managed.metadata, origin)):
+    managed = ours.find_ours(client, namespace, name, origin)
+    if managed is None or not (adopted or ours.is_ours(managed.metadata, origin)):
         return
     for reference in managed.spec.secret_refs:
         _delete_secret(client, managed, reference.name, origin)
@@ -41,31 +39,33 @@ def delete(
         pass
 
 
-def is_deployed(client: Client, namespace: str, name: str, *, origin: str = DEFAULT_ORIGIN) -> bool:
+def is_deployed(
+    client: Client, namespace: str, name: str, *, origin: str = ours.DEFAULT_ORIGIN
+) -> bool:
     """Whether it is there, ours, and not being deleted. Raises ApiError."""
-    managed = find_ours(client, namespace, name, origin)
+    managed = ours.find_ours(client, namespace, name, origin)
     return managed is not None and managed.metadata.deletion_timestamp is None
 
 
 def set_keep_objects(
-    client: Client, namespace: str, name: str, keep: bool, *, origin: str = DEFAULT_ORIGIN
+    client: Client, namespace: str, name: str, keep: bool, *, origin: str = ours.DEFAULT_ORIGIN
 ) -> None:
     """Afterwards the objects stay, or go, when the ManagedResource is deleted.
 
     Nothing of ours there is success (Gardener documentation, "Control Plane Migration"). Raises
     ApiError.
     """
-    managed = find_ours(client, namespace, name, origin)
+    managed = ours.find_ours(client, namespace, name, origin)
     if managed is None or managed.spec.keep_objects is keep:
         return
     try:
-        patch_spec(client, managed, [add("/spec/keepObjects", keep)])
+        ours.patch_spec(client, managed, [add("/spec/keepObjects", keep)])
     except NotFound:
         pass
 
 
 def check_deleted(
-    client: Client, clock: Clock, namespace: str, *names: str, origin: str = DEFAULT_ORIGIN
+    client: Client, clock: Clock, namespace: str, *names: str, origin: str = ours.DEFAULT_ORIGIN
 ) -> None:
     """Returns if none of these is there any more.
 
@@ -74,13 +74,13 @@ def check_deleted(
     """
     waiting = []
     for name in names:
-        managed = find_ours(client, namespace, name, origin)
+        managed = ours.find_ours(client, namespace, name, origin)
         if managed is not None:
             _refuse_stuck(managed, clock)
             waiting.append(name)
     if waiting:
         raise RequeueAfter(
-            LOOK_AGAIN, f"Waiting for the deletion of ManagedResource {', '.join(waiting)}"
+            ours.LOOK_AGAIN, f"Waiting for the deletion of ManagedResource {', '.join(waiting)}"
         )
 
 
@@ -89,19 +89,19 @@ def check_healthy(client: Client, namespace: str, name: str, *, origin: str) -> 
 
     Raises RequeueAfter, with what the resource manager reports, while it waits; and ApiError.
     """
-    managed = find_ours(client, namespace, name, origin)
+    managed = ours.find_ours(client, namespace, name, origin)
     if managed is None or managed.metadata.deletion_timestamp is not None or is_healthy(managed):
         return
     why = next((f": {c.message}" for c in managed.status.conditions if c.status == "False"), "")
-    raise RequeueAfter(LOOK_AGAIN, f"Waiting for ManagedResource {name} to be healthy{why}")
+    raise RequeueAfter(ours.LOOK_AGAIN, f"Waiting for ManagedResource {name} to be healthy{why}")
 
 
 def _delete_secret(client: Client, managed: ManagedResource, name: str, origin: str) -> None:
     namespace = managed.metadata.namespace
     try:
-        meta = decode(ObjectMeta, client.get(SECRETS, name, namespace)["metadata"])
-        if is_ours(meta, origin, managed):
-            client.delete(SECRETS, name, namespace, uid=meta.uid)
+        meta = decode(ObjectMeta, client.get(ours.SECRETS, name, namespace)["metadata"])
+        if ours.is_ours(meta, origin, managed):
+            client.delete(ours.SECRETS, name, namespace, uid=meta.uid)
     except NotFound:
         pass
 

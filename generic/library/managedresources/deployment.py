@@ -13,23 +13,7 @@ from actuator.errors import ActuatorError, AlreadyExists
 from actuator.interface import Client
 from actuator.meta import Base64, ObjectMeta, Raw
 from generic.kube.patches import add, test
-from generic.library.managedresources.kind import (
-    GARBAGE_COLLECTABLE,
-    MANAGED_RESOURCES,
-    NO_CLEANUP,
-    ORIGIN,
-    SEED_CLASS,
-    ManagedResource,
-    ManagedResourceSpec,
-    SecretName,
-)
-from generic.library.managedresources.ours import (
-    DEFAULT_ORIGIN,
-    SECRETS,
-    find,
-    patch_spec,
-    refuse_foreign,
-)
+from generic.library.managedresources import kind, ours
 from generic.library.manifests import manifest, manifest_of
 
 _HASH_DIGITS = 8
@@ -42,14 +26,14 @@ def deploy_for_seed(
     name: str,
     manifests: Iterable[Raw],
     *,
-    origin: str = DEFAULT_ORIGIN,
+    origin: str = ours.DEFAULT_ORIGIN,
 ) -> None:
     """Afterwards the seed's resource manager is told to apply exactly these manifests.
 
     Raises ActuatorError where something foreign has the name, RequeueAfter while an older one is
     being deleted, and ApiError.
     """
-    spec = ManagedResourceSpec(class_=SEED_CLASS, keep_objects=False)
+    spec = kind.ManagedResourceSpec(class_=kind.SEED_CLASS, keep_objects=False)
     _deploy(client, namespace, name, manifests, spec, origin)
 
 
@@ -59,7 +43,7 @@ def deploy_for_shoot(
     name: str,
     manifests: Iterable[Raw],
     *,
-    origin: str = DEFAULT_ORIGIN,
+    origin: str = ours.DEFAULT_ORIGIN,
     force_overwrite_annotations: bool = False,
 ) -> None:
     """Afterwards the shoot's resource manager is told to apply exactly these manifests.
@@ -67,8 +51,8 @@ def deploy_for_shoot(
     The objects carry a label that keeps gardenlet from cleaning them up itself. Raises like
     `deploy_for_seed`.
     """
-    spec = ManagedResourceSpec(
-        inject_labels={NO_CLEANUP: "true"},
+    spec = kind.ManagedResourceSpec(
+        inject_labels={kind.NO_CLEANUP: "true"},
         keep_objects=False,
         force_overwrite_annotations=force_overwrite_annotations or None,
     )
@@ -80,18 +64,18 @@ def _deploy(
     namespace: str,
     name: str,
     manifests: Iterable[Raw],
-    spec: ManagedResourceSpec,
+    spec: kind.ManagedResourceSpec,
     origin: str,
 ) -> None:
-    existing = find(client, namespace, name)
+    existing = ours.find(client, namespace, name)
     if existing is not None:
-        refuse_foreign(existing.metadata, f"ManagedResource {existing.key}", origin, existing)
+        ours.refuse_foreign(existing.metadata, f"ManagedResource {existing.key}", origin, existing)
     secret = _ensure_secret(client, namespace, name, _documents(manifests), origin)
-    spec = attrs.evolve(spec, secret_refs=[SecretName(name=secret)])
+    spec = attrs.evolve(spec, secret_refs=[kind.SecretName(name=secret)])
     if existing is None:
         _create(client, namespace, name, spec, origin)
     elif changes := _changes(existing, spec, origin):
-        patch_spec(client, existing, changes)
+        ours.patch_spec(client, existing, changes)
 
 
 def _documents(manifests: Iterable[Raw]) -> bytes:
@@ -103,34 +87,36 @@ def _documents(manifests: Iterable[Raw]) -> bytes:
 def _ensure_secret(client: Client, namespace: str, owner: str, data: bytes, origin: str) -> str:
     """The name of the immutable Secret with this content, which is there afterwards."""
     name = f"managedresource-{owner}-{_hash(data)}"
-    labels = {GARBAGE_COLLECTABLE: "true", ORIGIN: origin}
+    labels = {kind.GARBAGE_COLLECTABLE: "true", kind.ORIGIN: origin}
     objects = {"objects.yaml": str(Base64.encode_bytes(data))}
     secret = manifest("v1", "Secret", name, namespace, labels, immutable=True, data=objects)
     try:
-        client.create(SECRETS, secret)
+        client.create(ours.SECRETS, secret)
     except AlreadyExists:
-        existing = client.get(SECRETS, name, namespace)
+        existing = client.get(ours.SECRETS, name, namespace)
         what = f"Secret {namespace}/{name}"
-        refuse_foreign(decode(ObjectMeta, existing["metadata"]), what, origin)
+        ours.refuse_foreign(decode(ObjectMeta, existing["metadata"]), what, origin)
         if existing.get("data") != secret["data"] or not existing.get("immutable"):
             raise ActuatorError(f"{what} was changed by somebody else; delete it") from None
     return name
 
 
-def _changes(existing: ManagedResource, spec: ManagedResourceSpec, origin: str) -> list[Raw]:
+def _changes(
+    existing: kind.ManagedResource, spec: kind.ManagedResourceSpec, origin: str
+) -> list[Raw]:
     """What makes an existing one the wanted one; one of the Go library gets our label."""
     meta = existing.metadata
     kept = {key: value for key, value in meta.annotations.items() if not key.startswith(_REFERENCE)}
     changes: list[Raw] = [] if existing.spec == spec else [add("/spec", encode(spec))]
     for path, before, after in (
-        ("/metadata/labels", meta.labels, {**meta.labels, ORIGIN: origin}),
+        ("/metadata/labels", meta.labels, {**meta.labels, kind.ORIGIN: origin}),
         ("/metadata/annotations", meta.annotations, {**kept, **_references(spec)}),
     ):
         changes += [] if before == after else [test(path, before or None), add(path, after)]
     return changes
 
 
-def _references(spec: ManagedResourceSpec) -> dict[str, str]:
+def _references(spec: kind.ManagedResourceSpec) -> dict[str, str]:
     """Annotations without which Gardener's garbage collector deletes a Secret after an hour.
 
     Source: gardener, `pkg/resourcemanager/controller/garbagecollector`.
@@ -143,8 +129,10 @@ def _hash(data: bytes) -> str:
 
 
 def _create(
-    client: Client, namespace: str, name: str, spec: ManagedResourceSpec, origin: str
+    client: Client, namespace: str, name: str, spec: kind.ManagedResourceSpec, origin: str
 ) -> None:
-    managed = manifest_of(ManagedResource, name, namespace, {ORIGIN: origin}, spec=encode(spec))
+    managed = manifest_of(
+        kind.ManagedResource, name, namespace, {kind.ORIGIN: origin}, spec=encode(spec)
+    )
     managed["metadata"]["annotations"] = _references(spec)
-    client.create(MANAGED_RESOURCES, managed)
+    client.create(kind.MANAGED_RESOURCES, managed)

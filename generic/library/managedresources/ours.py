@@ -10,20 +10,15 @@ from actuator.interface import Client, Permission, Resource
 from actuator.meta import ObjectMeta, Raw
 from generic.kube.finalizers import Stale, patch_tested
 from generic.kube.patches import test
-from generic.library.managedresources.kind import (
-    MANAGED_RESOURCES,
-    ORIGIN,
-    SEED_CLASS,
-    ManagedResource,
-)
+from generic.library.managedresources import kind
 
 DEFAULT_ORIGIN = "actuator"
 LOOK_AGAIN = 5.0
 """Seconds between two looks at what the resource manager has to finish."""
 
 GO_LIBRARY: Mapping[str, str] = {
-    "extension-controlplane-configuration-seed": SEED_CLASS,
-    "extension-controlplane-seed": SEED_CLASS,
+    "extension-controlplane-configuration-seed": kind.SEED_CLASS,
+    "extension-controlplane-seed": kind.SEED_CLASS,
     "extension-controlplane-shoot": "",
     "extension-controlplane-shoot-crds": "",
     "extension-controlplane-shoot-webhooks": "",
@@ -43,55 +38,57 @@ PERMISSIONS = tuple(
         resource=resource.plural,
         verbs=["get", "create", "patch", "delete"],
     )
-    for resource in (SECRETS, MANAGED_RESOURCES)
+    for resource in (SECRETS, kind.MANAGED_RESOURCES)
 )
 """What deploying and deleting does in the API."""
 
 
-def find(client: Client, namespace: str, name: str) -> ManagedResource | None:
+def find(client: Client, namespace: str, name: str) -> kind.ManagedResource | None:
     """The one of this name, whoever deployed it. Raises ApiError."""
     try:
-        return decode(ManagedResource, client.get(MANAGED_RESOURCES, name, namespace))
+        return decode(kind.ManagedResource, client.get(kind.MANAGED_RESOURCES, name, namespace))
     except NotFound:
         return None
 
 
-def find_ours(client: Client, namespace: str, name: str, origin: str) -> ManagedResource | None:
+def find_ours(
+    client: Client, namespace: str, name: str, origin: str
+) -> kind.ManagedResource | None:
     """The one of this name, if it is ours."""
     found = find(client, namespace, name)
     return found if found is not None and is_ours(found.metadata, origin, found) else None
 
 
-def is_ours(meta: ObjectMeta, origin: str, managed: ManagedResource | None = None) -> bool:
+def is_ours(meta: ObjectMeta, origin: str, managed: kind.ManagedResource | None = None) -> bool:
     """Whether it has our label, or is what we adopt: a ManagedResource in GO_LIBRARY, its Secrets.
 
     A Secret has to be called `<name>` or `<name>-<hash>`; `managed` is what refers to it.
     """
-    if ORIGIN in meta.labels or managed is None:
-        return meta.labels.get(ORIGIN) == origin
+    if kind.ORIGIN in meta.labels or managed is None:
+        return meta.labels.get(kind.ORIGIN) == origin
     name = managed.metadata.name
     known = GO_LIBRARY.get(name) == (managed.spec.class_ or "")
     return known and (meta is managed.metadata or f"{meta.name}-".startswith(f"{name}-"))
 
 
 def refuse_foreign(
-    meta: ObjectMeta, what: str, origin: str, managed: ManagedResource | None = None
+    meta: ObjectMeta, what: str, origin: str, managed: kind.ManagedResource | None = None
 ) -> None:
     """Raises ActuatorError where it is not ours, RequeueAfter where it is being deleted."""
     if not is_ours(meta, origin, managed):
         raise ActuatorError(
-            f"{what} exists without the label {ORIGIN}={origin} and belongs to another owner;"
+            f"{what} exists without the label {kind.ORIGIN}={origin} and belongs to another owner;"
             " delete it, or set the label to hand it over"
         )
     if meta.deletion_timestamp is not None:
         raise RequeueAfter(LOOK_AGAIN, f"Waiting for the deletion of the old {what}")
 
 
-def patch_spec(client: Client, managed: ManagedResource, changes: Sequence[Raw]) -> None:
+def patch_spec(client: Client, managed: kind.ManagedResource, changes: Sequence[Raw]) -> None:
     """Changes that very object. Raises RequeueAfter if it changed since it was read; ApiError."""
     meta = managed.metadata
     patch = [test("/metadata/uid", meta.uid), *changes]
     try:
-        patch_tested(client, MANAGED_RESOURCES, meta.name, meta.namespace, patch)
+        patch_tested(client, kind.MANAGED_RESOURCES, meta.name, meta.namespace, patch)
     except Stale as error:
         raise RequeueAfter(LOOK_AGAIN, str(error)) from error

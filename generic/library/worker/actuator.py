@@ -14,24 +14,10 @@ from actuator.meta import format_time
 from actuator.v1alpha1 import Worker
 from generic.controller.watch import MACHINES
 from generic.library.machines import MACHINE_OBJECTS
+from generic.library.worker import objects, removal
 from generic.library.worker.availability import check_available, refuse_failed
 from generic.library.worker.group import MachineGroup
 from generic.library.worker.inplace import note_in_place_updates
-from generic.library.worker.objects import (
-    PERMISSIONS,
-    MachineObjects,
-    label_for_force_deletion,
-    look,
-    manager_runs,
-    scale_manager,
-    waiting_for,
-)
-from generic.library.worker.removal import (
-    remove_all,
-    remove_unwanted,
-    require_credentials,
-    wait_until_released,
-)
 from generic.library.worker.rollout import apply_classes, apply_deployments
 from generic.library.worker.state import machine_state, recreate, with_state
 
@@ -48,7 +34,7 @@ class GenericWorker(Actuator[Worker]):
 
     strips_machine_objects = False
     seed_objects = MACHINE_OBJECTS
-    permissions = PERMISSIONS
+    permissions = objects.PERMISSIONS
     watches = (MACHINES,)
 
     @abstractmethod
@@ -102,8 +88,8 @@ class GenericWorker(Actuator[Worker]):
         """Afterwards no machine is left, in the seed nor outside."""
         with self._coded():
             self.pre_delete(ctx, worker, cluster)
-            remove_all(ctx, worker, lambda: self.machine_deployments(ctx, worker, cluster))
-            wait_until_released(ctx, worker)
+            removal.remove_all(ctx, worker, lambda: self.machine_deployments(ctx, worker, cluster))
+            removal.wait_until_released(ctx, worker)
             self.post_delete(ctx, worker, cluster)
 
     def force_delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
@@ -134,21 +120,21 @@ class GenericWorker(Actuator[Worker]):
     ) -> None:
         namespace = worker.metadata.namespace
         _refuse_same_names(worker, groups)
-        require_credentials(ctx, worker, groups)
+        removal.require_credentials(ctx, worker, groups)
         apply_classes(ctx.client, namespace, groups)
-        found = look(ctx.client, namespace)
+        found = objects.look(ctx.client, namespace)
         if cluster.hibernation_enabled:
-            label_for_force_deletion(ctx.client, found.machines)
+            objects.label_for_force_deletion(ctx.client, found.machines)
         apply_deployments(ctx.client, worker, cluster, groups, found, restored or {})
         _report(ctx, worker, groups)
-        found = look(ctx.client, namespace)
+        found = objects.look(ctx.client, namespace)
         check_available(ctx, cluster, groups, found)
         note_in_place_updates(worker, cluster, found)
-        remove_unwanted(ctx, namespace, groups)
-        if not cluster.hibernation_enabled or manager_runs(ctx.client, namespace):
-            _wait_for_unwanted(groups, look(ctx.client, namespace))
+        removal.remove_unwanted(ctx, namespace, groups)
+        if not cluster.hibernation_enabled or objects.manager_runs(ctx.client, namespace):
+            _wait_for_unwanted(groups, objects.look(ctx.client, namespace))
         if cluster.hibernation_enabled:
-            scale_manager(ctx.client, namespace, 0)
+            objects.scale_manager(ctx.client, namespace, 0)
         self.post_reconcile(ctx, worker, cluster)
 
 
@@ -171,9 +157,11 @@ def _restored(
     apply_classes(ctx.client, namespace, known)
     recreate(ctx.client, namespace, (states[g.name] for g in known))
     counts = {group.name: states[group.name].replicas for group in known}
-    apply_deployments(ctx.client, worker, cluster, known, look(ctx.client, namespace), counts)
+    apply_deployments(
+        ctx.client, worker, cluster, known, objects.look(ctx.client, namespace), counts
+    )
     if not cluster.is_hibernated:
-        scale_manager(ctx.client, namespace, 1)
+        objects.scale_manager(ctx.client, namespace, 1)
     return counts
 
 
@@ -184,11 +172,11 @@ def _report(ctx: Context, worker: Worker, groups: Sequence[MachineGroup]) -> Non
     ctx.save(worker)
 
 
-def _wait_for_unwanted(groups: Sequence[MachineGroup], found: MachineObjects) -> None:
+def _wait_for_unwanted(groups: Sequence[MachineGroup], found: objects.MachineObjects) -> None:
     names = {group.name for group in groups}
     unwanted = [d for d in found.deployments if d.metadata.name not in names]
     for deployment in unwanted:
         refuse_failed(deployment)
     if unwanted:
         left = ", ".join(deployment.metadata.name for deployment in unwanted)
-        raise waiting_for(f"the deletion of MachineDeployment {left}")
+        raise objects.waiting_for(f"the deletion of MachineDeployment {left}")

@@ -22,16 +22,9 @@ from generic.library.machines import (
     MachineDeployment,
     MachineSet,
 )
+from generic.library.worker import objects
 from generic.library.worker.group import MachineGroup
 from generic.library.worker.inplace import missing_in_place
-from generic.library.worker.objects import (
-    MANAGER,
-    MANAGER_PODS,
-    PODS,
-    MachineObjects,
-    delete_all,
-    waiting_for,
-)
 
 _STUCK = timedelta(minutes=2)
 _FAILED = "Failed"
@@ -45,7 +38,7 @@ _HEALTHY = {
 
 
 def check_available(
-    ctx: Context, cluster: Cluster, groups: Sequence[MachineGroup], found: MachineObjects
+    ctx: Context, cluster: Cluster, groups: Sequence[MachineGroup], found: objects.MachineObjects
 ) -> None:
     """Returns when every group has the machines it should have, of the class it should have.
 
@@ -58,14 +51,14 @@ def check_available(
     if cluster.hibernation_enabled:
         awake = sum(deployment.status.replicas for deployment in deployments)
         if awake:
-            raise waiting_for(f"{awake} machines to hibernate")
+            raise objects.waiting_for(f"{awake} machines to hibernate")
         return
     waiting = [f"{g.name}: {missing}" for g in groups if (missing := _missing(g, found))]
     if waiting:
         stuck = [g.name for g in groups if is_stuck(ctx, g, found)]
         if stuck:
             _restart_manager(ctx, deployments[0].metadata.namespace, stuck)
-        raise waiting_for(f"machines: {'; '.join(waiting)}")
+        raise objects.waiting_for(f"machines: {'; '.join(waiting)}")
 
 
 def refuse_failed(deployment: MachineDeployment, tolerated: Sequence[str] = ()) -> None:
@@ -78,7 +71,7 @@ def refuse_failed(deployment: MachineDeployment, tolerated: Sequence[str] = ()) 
         )
 
 
-def is_stuck(ctx: Context, group: MachineGroup, found: MachineObjects) -> bool:
+def is_stuck(ctx: Context, group: MachineGroup, found: objects.MachineObjects) -> bool:
     """Whether the machine-controller-manager has long known of the group, and made no set for it.
 
     Deployment and class are older than 2 minutes, the deployment has its finalizer, and there is
@@ -92,7 +85,7 @@ def is_stuck(ctx: Context, group: MachineGroup, found: MachineObjects) -> bool:
     return known and all(_is_old(ctx, obj.metadata) for obj in (deployment, *classes))
 
 
-def _missing(group: MachineGroup, found: MachineObjects) -> str:
+def _missing(group: MachineGroup, found: objects.MachineObjects) -> str:
     """What the group's deployment still waits for; "" when it is done."""
     deployment = found.deployment(group.name)
     if deployment is None:
@@ -100,9 +93,9 @@ def _missing(group: MachineGroup, found: MachineObjects) -> str:
     status, desired = deployment.status, deployment.spec.replicas
     preserved = len(_preserved(deployment, found.machines))
     if status.observed_generation < deployment.metadata.generation:
-        return f"{MANAGER} has not seen the change yet"
+        return f"{objects.MANAGER} has not seen the change yet"
     if _set_of(group, found.sets) is None:
-        return f"{MANAGER} has not made the new machine set yet"
+        return f"{objects.MANAGER} has not made the new machine set yet"
     if status.available_replicas + preserved < desired:
         return f"{status.available_replicas} of {desired} available"
     if status.unavailable_replicas > preserved:
@@ -150,10 +143,10 @@ def _is_old(ctx: Context, meta: ObjectMeta) -> bool:
 
 def _restart_manager(ctx: Context, namespace: str, stuck: Sequence[str]) -> None:
     """Deletes its pods, unless they are so young that they may not have got to it yet."""
-    found = ctx.client.list(PODS, namespace, label_selector=MANAGER_PODS)
+    found = ctx.client.list(objects.PODS, namespace, label_selector=objects.MANAGER_PODS)
     metas = [decode(ObjectMeta, pod["metadata"]) for pod in found]
     old = [meta for meta in metas if _is_old(ctx, meta)]
     if old:
-        said = f"{MANAGER} made no machine set for {', '.join(stuck)}; restarting it"
+        said = f"{objects.MANAGER} made no machine set for {', '.join(stuck)}; restarting it"
         ctx.event("MachineControllerManagerStuck", said, warning=True)
-        delete_all(ctx.client, PODS, old)
+        objects.delete_all(ctx.client, objects.PODS, old)

@@ -24,15 +24,7 @@ from actuator.v1alpha1 import (
     Worker,
     WorkerPool,
 )
-from generic.library.machines import (
-    DEPLOYMENT_NAME,
-    ClassReference,
-    MachineClass,
-    MachineDeploymentSpec,
-    MachineSpec,
-    MachineTemplate,
-    TemplateMetadata,
-)
+from generic.library import machines
 from generic.library.manifests import manifest, manifest_of
 from generic.library.worker.autoscaler import autoscaler_annotations
 from generic.library.worker.poolhash import IN_PLACE, MANUAL_IN_PLACE, pool_field
@@ -81,31 +73,33 @@ class MachineGroup:
 
     def machine_class(self, namespace: str) -> Raw:
         """The machine class."""
-        parts = MachineClass(
+        parts = machines.MachineClass(
             provider=self.provider,
             provider_spec=self.provider_spec,
             secret_ref=SecretReference(name=self.class_name, namespace=namespace),
             credentials_secret_ref=self.credentials,
             node_template=self.node_template,
         )
-        return encode(parts) | manifest_of(MachineClass, self.class_name, namespace)
+        return encode(parts) | manifest_of(machines.MachineClass, self.class_name, namespace)
 
-    def deployment_spec(self, worker: str, replicas: int) -> MachineDeploymentSpec:
+    def deployment_spec(self, worker: str, replicas: int) -> machines.MachineDeploymentSpec:
         """The spec of the machine deployment; `worker` is the Worker's name."""
-        labels = {DEPLOYMENT_NAME: self.name}
+        labels = {machines.DEPLOYMENT_NAME: self.name}
         in_place = {WORKER: worker} if self._in_place else {}
         node: Raw = {"metadata": {}, "spec": {}}
         node["metadata"] = _filled(labels=dict(self.labels), annotations=dict(self.annotations))
         node["spec"] = _filled(taints=[encode(taint) for taint in self.taints])
-        return MachineDeploymentSpec(
+        return machines.MachineDeploymentSpec(
             replicas=replicas,
             min_ready_seconds=_READY_SECONDS,
             strategy=self._strategy(),
             selector=LabelSelector(match_labels=labels),
-            template=MachineTemplate(
-                metadata=TemplateMetadata(labels={**labels, **in_place}),
-                spec=MachineSpec(
-                    class_=ClassReference(kind=MachineClass.KIND.name, name=self.class_name),
+            template=machines.MachineTemplate(
+                metadata=machines.TemplateMetadata(labels={**labels, **in_place}),
+                spec=machines.MachineSpec(
+                    class_=machines.ClassReference(
+                        kind=machines.MachineClass.KIND.name, name=self.class_name
+                    ),
                     node_template=node,
                     **_configuration(self.pool.machine_controller_manager),
                 ),

@@ -9,42 +9,26 @@ from actuator.errors import ActuatorError, ConfigurationError, ErrorCode, NotFou
 from actuator.interface import Context
 from actuator.meta import ObjectMeta, parse_time
 from actuator.v1alpha1 import Worker
-from generic.library.machines import (
-    MACHINE_CLASSES,
-    MACHINE_DEPLOYMENTS,
-    MACHINE_SETS,
-    MC_FINALIZER,
-    MCM_FINALIZER,
-)
+from generic.library import machines
+from generic.library.worker import objects
 from generic.library.worker.availability import refuse_failed
 from generic.library.worker.group import MachineGroup
-from generic.library.worker.objects import (
-    MANAGER,
-    SECRETS,
-    WAIT,
-    MachineObjects,
-    delete_all,
-    label_for_force_deletion,
-    look,
-    own_secrets,
-    waiting_for,
-)
 from generic.library.worker.rollout import apply_classes
 
 _NAMED = 3
-_FINALIZERS = frozenset({MCM_FINALIZER, MC_FINALIZER})
+_FINALIZERS = frozenset({machines.MCM_FINALIZER, machines.MC_FINALIZER})
 
 
 def remove_unwanted(ctx: Context, namespace: str, groups: Sequence[MachineGroup]) -> None:
     """Asks for the deletion of what no group wants; emptied machine sets of old classes too."""
-    found = look(ctx.client, namespace)
+    found = objects.look(ctx.client, namespace)
     names, classes = {g.name for g in groups}, {g.class_name for g in groups}
     unwanted = [d.metadata for d in found.deployments if d.metadata.name not in names]
-    delete_all(ctx.client, MACHINE_DEPLOYMENTS, unwanted)
+    objects.delete_all(ctx.client, machines.MACHINE_DEPLOYMENTS, unwanted)
     old = [c.metadata for c in found.classes if c.metadata.name not in classes]
-    delete_all(ctx.client, MACHINE_CLASSES, old)
-    secrets = [s for s in own_secrets(ctx.client, namespace) if s.name not in classes]
-    delete_all(ctx.client, SECRETS, secrets)
+    objects.delete_all(ctx.client, machines.MACHINE_CLASSES, old)
+    secrets = [s for s in objects.own_secrets(ctx.client, namespace) if s.name not in classes]
+    objects.delete_all(ctx.client, objects.SECRETS, secrets)
     empty = [
         one.metadata
         for one in found.sets
@@ -52,7 +36,7 @@ def remove_unwanted(ctx: Context, namespace: str, groups: Sequence[MachineGroup]
         and not one.status.replicas
         and one.spec.template.spec.class_.name not in classes
     ]
-    delete_all(ctx.client, MACHINE_SETS, empty)
+    objects.delete_all(ctx.client, machines.MACHINE_SETS, empty)
 
 
 def remove_all(ctx: Context, worker: Worker, groups: Callable[[], Sequence[MachineGroup]]) -> None:
@@ -63,20 +47,24 @@ def remove_all(ctx: Context, worker: Worker, groups: Callable[[], Sequence[Machi
     it waits; ActuatorError where a machine failed, or one object takes more than 5 minutes.
     """
     namespace = worker.metadata.namespace
-    found = look(ctx.client, namespace)
+    found = objects.look(ctx.client, namespace)
     if found.need_a_provider:
         wanted = groups()
         apply_classes(ctx.client, namespace, wanted)
         _wait_until_acquired(ctx, worker, wanted, found)
-    label_for_force_deletion(ctx.client, found.machines)
+    objects.label_for_force_deletion(ctx.client, found.machines)
     for deployment in found.deployments:
         if deployment.metadata.deletion_timestamp is not None:
             refuse_failed(deployment)
-    delete_all(ctx.client, MACHINE_DEPLOYMENTS, (d.metadata for d in found.deployments))
-    found = look(ctx.client, namespace)
-    delete_all(ctx.client, MACHINE_CLASSES, (c.metadata for c in found.classes))
-    delete_all(ctx.client, SECRETS, own_secrets(ctx.client, namespace))
-    _wait_until_gone(ctx, look(ctx.client, namespace), own_secrets(ctx.client, namespace))
+    objects.delete_all(
+        ctx.client, machines.MACHINE_DEPLOYMENTS, (d.metadata for d in found.deployments)
+    )
+    found = objects.look(ctx.client, namespace)
+    objects.delete_all(ctx.client, machines.MACHINE_CLASSES, (c.metadata for c in found.classes))
+    objects.delete_all(ctx.client, objects.SECRETS, objects.own_secrets(ctx.client, namespace))
+    _wait_until_gone(
+        ctx, objects.look(ctx.client, namespace), objects.own_secrets(ctx.client, namespace)
+    )
 
 
 def require_credentials(
@@ -109,42 +97,44 @@ def wait_until_released(ctx: Context, worker: Worker) -> None:
     if not _is_held(ctx, worker):
         return
     where = f"Secret {reference.namespace}/{reference.name}"
-    if _seconds_since(ctx, worker.metadata) > 2 * WAIT.total_seconds():
+    if _seconds_since(ctx, worker.metadata) > 2 * objects.WAIT.total_seconds():
         raise ActuatorError(
-            f"{where} is still held by {MANAGER}; see whether it runs",
+            f"{where} is still held by {objects.MANAGER}; see whether it runs",
             codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
         )
-    raise waiting_for(f"{MANAGER} to let go of {where}")
+    raise objects.waiting_for(f"{objects.MANAGER} to let go of {where}")
 
 
 def _wait_until_acquired(
-    ctx: Context, worker: Worker, groups: Iterable[MachineGroup], found: MachineObjects
+    ctx: Context, worker: Worker, groups: Iterable[MachineGroup], found: objects.MachineObjects
 ) -> None:
     """The controller has to know the classes before they are deleted, or it loses machines."""
     if any(c.metadata.deletion_timestamp is not None for c in found.classes):
         return
     if require_credentials(ctx, worker, groups) is not False:
         return
-    if _seconds_since(ctx, worker.metadata) > WAIT.total_seconds():
+    if _seconds_since(ctx, worker.metadata) > objects.WAIT.total_seconds():
         raise ActuatorError(
-            f"{MANAGER} has not put its finalizer on the Secret of Worker {worker.key}; "
+            f"{objects.MANAGER} has not put its finalizer on the Secret of Worker {worker.key}; "
             "see whether it runs",
             codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
         )
-    raise waiting_for(f"{MANAGER} to take up the credentials")
+    raise objects.waiting_for(f"{objects.MANAGER} to take up the credentials")
 
 
 def _is_held(ctx: Context, worker: Worker) -> bool | None:
     """Whether the manager has a finalizer on the Worker's Secret; None without a Secret."""
     reference = worker.spec.secret_ref
     try:
-        secret = ctx.client.get(SECRETS, reference.name, reference.namespace)
+        secret = ctx.client.get(objects.SECRETS, reference.name, reference.namespace)
     except NotFound:
         return None
     return not _FINALIZERS.isdisjoint(decode(ObjectMeta, secret["metadata"]).finalizers)
 
 
-def _wait_until_gone(ctx: Context, found: MachineObjects, secrets: Sequence[ObjectMeta]) -> None:
+def _wait_until_gone(
+    ctx: Context, found: objects.MachineObjects, secrets: Sequence[ObjectMeta]
+) -> None:
     groups: list[tuple[str, Sequence[ObjectMeta]]] = [
         ("machines", [one.metadata for one in found.machines]),
         ("machine sets", [one.metadata for one in found.sets]),
@@ -156,14 +146,14 @@ def _wait_until_gone(ctx: Context, found: MachineObjects, secrets: Sequence[Obje
     if not left:
         return
     counted = ", ".join(f"{len(metas)} {name}" for name, metas in groups if metas)
-    late = [meta for meta in left if _seconds_since(ctx, meta) > WAIT.total_seconds()]
+    late = [meta for meta in left if _seconds_since(ctx, meta) > objects.WAIT.total_seconds()]
     if late:
         raise ActuatorError(
             f"Not deleted after 5 minutes: {', '.join(map(_say, late[:_NAMED]))}"
-            f" (still there: {counted}); see what {MANAGER} says",
+            f" (still there: {counted}); see what {objects.MANAGER} says",
             codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
         )
-    raise waiting_for(f"the deletion of {counted}")
+    raise objects.waiting_for(f"the deletion of {counted}")
 
 
 def _say(meta: ObjectMeta) -> str:

@@ -14,12 +14,7 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import Worker
 from generic.kube.finalizers import Stale, patch_tested
 from generic.kube.patches import add, test
-from generic.library.machines import (
-    MACHINE_CLASSES,
-    MACHINE_DEPLOYMENTS,
-    MachineDeployment,
-    MachineDeploymentSpec,
-)
+from generic.library import machines
 from generic.library.manifests import manifest_of
 from generic.library.worker.group import POOL, PURPOSE, MachineGroup
 from generic.library.worker.objects import SECRETS, MachineObjects
@@ -35,7 +30,7 @@ def apply_classes(client: Client, namespace: str, groups: Iterable[MachineGroup]
     for group in groups:
         _refuse_foreign(client, namespace, group.class_name)
         client.apply(SECRETS, group.secret(namespace))
-        client.apply(MACHINE_CLASSES, group.machine_class(namespace))
+        client.apply(machines.MACHINE_CLASSES, group.machine_class(namespace))
 
 
 def apply_deployments(
@@ -105,12 +100,12 @@ def _refuse_foreign(client: Client, namespace: str, name: str) -> None:
 
 
 def _create(
-    client: Client, namespace: str, group: MachineGroup, spec: MachineDeploymentSpec
+    client: Client, namespace: str, group: MachineGroup, spec: machines.MachineDeploymentSpec
 ) -> None:
     where = group.name, namespace, {POOL: group.pool.name}
-    deployment = manifest_of(MachineDeployment, *where, spec=encode(spec))
+    deployment = manifest_of(machines.MachineDeployment, *where, spec=encode(spec))
     deployment["metadata"]["annotations"] = _annotations(group, {})
-    client.create(MACHINE_DEPLOYMENTS, deployment)
+    client.create(machines.MACHINE_DEPLOYMENTS, deployment)
 
 
 def _annotations(group: MachineGroup, existing: Mapping[str, str]) -> dict[str, str]:
@@ -121,7 +116,10 @@ def _annotations(group: MachineGroup, existing: Mapping[str, str]) -> dict[str, 
 
 
 def _update(
-    client: Client, existing: MachineDeployment, group: MachineGroup, spec: MachineDeploymentSpec
+    client: Client,
+    existing: machines.MachineDeployment,
+    group: MachineGroup,
+    spec: machines.MachineDeploymentSpec,
 ) -> None:
     """Write what differs, if nobody changed the deployment since it was read.
 
@@ -144,5 +142,5 @@ def _update(
     if changes:
         read = test("/metadata/resourceVersion", meta.resource_version)
         tests = [test("/metadata/uid", meta.uid), read]
-        where = (client, MACHINE_DEPLOYMENTS, meta.name, meta.namespace)
+        where = (client, machines.MACHINE_DEPLOYMENTS, meta.name, meta.namespace)
         patch_tested(*where, [*tests, *changes])
