@@ -7,7 +7,7 @@
 Read in this order: the actuators (`infrastructure`, `controlplane`, `worker`, `dnsrecord`,
 `bastion`, `backupbucket`, `backupentry`) and `account` (their common base); `config`, `profile`,
 `credentials`, `status`, `seed` (what they read and write in Kubernetes), `machineclass`; `network`,
-`address`, `host`, `records`, `bucket`, `tags` (what they do in the cloud); `cloud`,
+`host`, `records`, `bucket`, `tags` (what they do in the cloud); `cloud`,
 `errors` (how), `policy` (with which rights); `verification` (what is left). `rehearsal`,
 `full_rehearsal`, `manifests`, `inventory`, `simulator` and `simulated_iam` are for drills.
 """

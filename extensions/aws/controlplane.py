@@ -22,9 +22,9 @@ from actuator import Actuator, ActuatorError, Cluster, Context, ExternalResource
 from actuator.v1alpha1 import ControlPlane
 from extensions.aws import seed, tags
 from extensions.aws.account import OnAws
-from extensions.aws.address import ELASTIC_IP, Address
 from extensions.aws.config import control_plane_config
 from extensions.aws.credentials import READ_SECRETS
+from extensions.aws.network import ELASTIC_IP, Network
 from extensions.aws.status import ControlPlaneStatus, read_status, write_status
 from generic.library import seedobjects
 from generic.library.imagevector import load_images
@@ -58,7 +58,7 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
         seedobjects.delete(ctx.client, seed.GROUPS, obj.metadata.namespace)
         remembered = read_status(ControlPlaneStatus, obj.status)
         if remembered is not None:
-            self._address(ctx, obj).release(remembered.allocation_id)
+            self._network(ctx, obj).release_address(remembered.allocation_id)
             obj.status.provider_status = obj.status.state = None
         seedobjects.check_deleted(ctx, seed.GROUPS, obj.metadata.namespace)
 
@@ -82,15 +82,15 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
             region=obj.spec.region,
         )
 
-    def _address(self, ctx: Context, obj: ControlPlane) -> Address:
+    def _network(self, ctx: Context, obj: ControlPlane) -> Network:
         cloud = self._open(ctx, obj, obj.spec.secret_ref, obj.spec.region)
-        return Address(cloud, obj.metadata.namespace)
+        return Network(cloud, obj.metadata.namespace)
 
     def _ensure_address(self, ctx: Context, obj: ControlPlane) -> None:
-        address = self._address(ctx, obj)
-        elastic_ip = address.find()
+        network = self._network(ctx, obj)
+        elastic_ip = network.find_address()
         if elastic_ip is None:
             write_status(obj.status, ControlPlaneStatus())
             ctx.save(obj)  # from here on an address may exist outside
-            elastic_ip = address.allocate()
+            elastic_ip = network.allocate_address()
         write_status(obj.status, elastic_ip)

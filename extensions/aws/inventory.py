@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from actuator import ExternalResource
 from actuator.meta import Raw
 from extensions.aws import tags
-from extensions.aws.address import ELASTIC_IP
 from extensions.aws.bucket import BUCKET, OBJECTS, objects_id
 from extensions.aws.cloud import GLOBAL, Cloud
 from extensions.aws.errors import CloudError
 from extensions.aws.host import INSTANCE
-from extensions.aws.network import SECURITY_GROUP, SUBNET, VPC
+from extensions.aws.network import ELASTIC_IP, SECURITY_GROUP, SUBNET, VPC
 from extensions.aws.records import RECORD_SET, comment_name, record_set_id
 from extensions.aws.simulator import Account
 

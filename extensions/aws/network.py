@@ -5,7 +5,7 @@ behind its writes by moments (Amazon EC2 API reference, "Eventual consistency"):
 them may create a thing twice, which the next look reports instead of choosing one.
 
 To the security group rules are only added: the shoot's cloud-controller-manager has its own in
-there. Nothing in here knows Kubernetes; `infrastructure` does.
+there. Nothing in here knows Kubernetes; `infrastructure` and `controlplane` do.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from actuator.meta import Raw
 from extensions.aws import tags
 from extensions.aws.cloud import Cloud
 from extensions.aws.config import Zone
-from extensions.aws.status import SecurityGroup, Subnet, Vpc
+from extensions.aws.status import ControlPlaneStatus, SecurityGroup, Subnet, Vpc
 
 VPC = "AWS::EC2::VPC"
 SUBNET = "AWS::EC2::Subnet"
 SECURITY_GROUP = "AWS::EC2::SecurityGroup"
+ELASTIC_IP = "AWS::EC2::EIP"
 """Resource types as AWS CloudFormation names them."""
 
 NODES = "nodes"
@@ -35,7 +36,7 @@ _NODE_PORTS: Raw = {"FromPort": 30000, "ToPort": 32767, "IpRanges": [{"CidrIp": 
 
 @attrs.frozen
 class Network:
-    """The VPC of the shoot `technical_id` with its subnets and its security group."""
+    """The VPC of the shoot `technical_id`, its subnets, its security group, and its one address."""
 
     cloud: Cloud
     technical_id: str
@@ -112,6 +113,25 @@ class Network:
             self.cloud.remove("delete_vpc", VpcId=id)
         vpc.id = ""
 
+    def find_address(self) -> ControlPlaneStatus | None:
+        """The Elastic IP address, or None. Raises ActuatorError where there are two."""
+        marked = self._marked("describe_addresses", "Addresses")
+        found = tags.only(self._mark, "address", "AllocationId", marked)
+        return None if found is None else _address(found)
+
+    def allocate_address(self) -> ControlPlaneStatus:
+        """A new address."""
+        specification = tags.specification("elastic-ip", self._mark, self.technical_id)
+        return _address(
+            self.cloud.request("allocate_address", Domain="vpc", TagSpecifications=specification)
+        )
+
+    def release_address(self, known_id: str) -> None:
+        """Afterwards neither the address with that id is left, nor one that carries the mark."""
+        marked = self._marked("describe_addresses", "Addresses")
+        for id in _ids([known_id], marked, "AllocationId"):
+            self.cloud.remove("release_address", AllocationId=id)
+
     @property
     def _mark(self) -> tags.Mark:
         return tags.mark(self.technical_id)
@@ -167,6 +187,13 @@ class Network:
             Description="Security group for nodes",
             TagSpecifications=tags.specification("security-group", self._mark, name),
         )
+
+
+def _address(described: Raw) -> ControlPlaneStatus:
+    """It stays the same however often the load balancer behind it is replaced."""
+    return ControlPlaneStatus(
+        allocation_id=str(described["AllocationId"]), public_ip=str(described["PublicIp"])
+    )
 
 
 def _ids(known: list[str], marked: list[Raw], id_key: str) -> list[str]:

@@ -13,12 +13,11 @@ from collections.abc import Callable, Mapping
 from actuator import ExternalResource
 from actuator.meta import Raw
 from extensions.aws import records, tags
-from extensions.aws.address import ELASTIC_IP
 from extensions.aws.bucket import BUCKET, OBJECTS, Bucket, Found
 from extensions.aws.cloud import GLOBAL, Cloud, Clouds, Service
 from extensions.aws.errors import CloudError
 from extensions.aws.host import ALIVE, INSTANCE
-from extensions.aws.network import SECURITY_GROUP, SUBNET, VPC
+from extensions.aws.network import ELASTIC_IP, SECURITY_GROUP, SUBNET, VPC
 from extensions.aws.records import RECORD_SET
 
 Look = Callable[[Cloud, ExternalResource], bool | None]

@@ -4,15 +4,13 @@
     actuator drill --all extensions.azurecontrolplane.rehearsal:AzureRehearsal
 
 Read `actuator` (the override), then `remedies` (custom resources that a controller of the control
-plane holds), `parts` (what is deployed), `config` (what users may write); `rehearsal` is for
-drills.
+plane holds) and `parts` (what is deployed); `rehearsal` is for drills.
 """
 
 from __future__ import annotations
 
 import generic
-from extensions.azurecontrolplane.actuator import AzureControlPlane
-from extensions.azurecontrolplane.config import ControlPlaneConfig
+from extensions.azurecontrolplane.actuator import AzureControlPlane, ControlPlaneConfig
 from extensions.azurecontrolplane.remedies import PublicIPAddress, VirtualMachine
 
 __all__ = [

@@ -23,6 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
+import attrs
+
 from actuator import (
     Cluster,
     Context,
@@ -36,17 +38,30 @@ from actuator.meta import Raw, parse_time
 from actuator.provider_config import config_problems, read_config
 from actuator.v1alpha1 import ControlPlane
 from extensions.azurecontrolplane import parts, remedies
-from extensions.azurecontrolplane.config import ControlPlaneConfig
 from generic.library import seedobjects
 from generic.library.controlplane import GenericControlPlane, Situation
 from generic.library.imagevector import load_images
 
+API_VERSION = "azure.provider.extensions.gardener.cloud/v1alpha1"
 PATIENCE = timedelta(minutes=10)
 """From the ControlPlane's deletionTimestamp on: how long the controller has for the addresses."""
 _LOOK_AGAIN = 5.0
 """Seconds between two looks at what another controller has to finish."""
 _DEPLOYMENTS = Resource("apps/v1", "deployments")
 _CLOUD_CONTROLLER = "cloud-controller-manager"
+
+
+@attrs.frozen(kw_only=True)
+class ControlPlaneConfig:
+    """`remedy_controller`: whether stuck addresses and machines are put right by it."""
+
+    api_version: str = API_VERSION
+    kind: str = "ControlPlaneConfig"
+    remedy_controller: bool = True
+
+    def problems(self) -> Iterable[FieldProblem]:
+        """None: the types say it all."""
+        return ()
 
 
 class AzureControlPlane(GenericControlPlane):

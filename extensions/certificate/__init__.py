@@ -3,7 +3,7 @@
     actuator run extensions.certificate:extension
     actuator drill --all extensions.certificate.rehearsal:CertificateRehearsal
 
-Read `actuator`, then `seed` and `shoot` (what it makes there), `config` (what users may write);
+Read `actuator`, then `shoot` (what it makes there), `config` (what users may write);
 `issuers` is somebody else's kind and controller, and `rehearsal` is for drills.
 """
 

@@ -16,24 +16,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from actuator import Actuator, Cluster, Context, FieldProblem
+from actuator import Actuator, Cluster, Context, FieldProblem, SeedObjects
 from actuator.provider_config import config_problems, read_config
 from actuator.v1alpha1 import Extension
-from extensions.certificate import seed
 from extensions.certificate.config import CertificateConfig
+from extensions.certificate.issuers import ISSUERS, Issuer
 from extensions.certificate.shoot import manifests
 from generic.library import managedresources, seedobjects
+from generic.library.manifests import manifest_of
 
 MANAGED_NAME = "extension-certificate-service"
 ORIGIN = "extension-certificate"
+_ISSUERS = SeedObjects(
+    ISSUERS.api_version,
+    ISSUERS.plural,
+    [Issuer.KIND.finalizer],
+    label_selector="app.kubernetes.io/managed-by=certificate-service",
+)
 
 
 class CertificateService(Actuator[Extension]):
     """Issuers in the seed, a ManagedResource for the shoot."""
 
     finalizer = "extensions.gardener.cloud/certificate-service"
-    seed_objects = (seed.GROUP,)
-    permissions = (*managedresources.PERMISSIONS, seedobjects.permission(seed.GROUP))
+    seed_objects = (_ISSUERS,)
+    permissions = (*managedresources.PERMISSIONS, seedobjects.permission(_ISSUERS))
 
     def validate(self, ctx: Context, obj: Extension, cluster: Cluster) -> Iterable[FieldProblem]:
         """What is wrong with providerConfig."""
@@ -44,11 +51,14 @@ class CertificateService(Actuator[Extension]):
         client, namespace = ctx.client, obj.metadata.namespace
         issuers = read_config(CertificateConfig, obj.spec).issuers
         for issuer in issuers:
-            seedobjects.ensure(client, seed.GROUP, seed.manifest(namespace, issuer))
+            spec = {"server": issuer.server, "email": issuer.email}
+            wanted = manifest_of(Issuer, issuer.name, namespace, spec=spec)
+            seedobjects.ensure(client, _ISSUERS, wanted)
         names = {issuer.name for issuer in issuers}
         seedobjects.delete(client, self.seed_objects, namespace, but=names)
-        wanted = manifests(issuers)
-        managedresources.deploy_for_shoot(client, namespace, MANAGED_NAME, wanted, origin=ORIGIN)
+        managedresources.deploy_for_shoot(
+            client, namespace, MANAGED_NAME, manifests(issuers), origin=ORIGIN
+        )
 
     def delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Afterwards nothing of it is left, in seed or shoot."""

@@ -5,7 +5,7 @@
         --scenario everything-fails
 
 Read in this order: `kinds` (what users write), `helmchartproxy` and `helmreleaseproxy` (the
-actuators), `order` (what waits for what), `forced` (what is forced with what), `targets` (there,
+actuators), `order` (what waits for what, and is forced with what), `targets` (there,
 gone, or nobody can say), `releases` and `helm` (what is run there), `charts` (the operator's
 folder); `rehearsal` is for drills.
 """

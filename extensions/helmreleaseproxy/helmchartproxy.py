@@ -29,8 +29,7 @@ from actuator.meta import Raw
 from actuator.ownership import is_owned_by, with_owner
 from extensions.helmreleaseproxy import kinds
 from extensions.helmreleaseproxy.charts import Charts
-from extensions.helmreleaseproxy.forced import force
-from extensions.helmreleaseproxy.order import IS_GONE, is_ready
+from extensions.helmreleaseproxy.order import IS_GONE, force, is_ready
 from extensions.helmreleaseproxy.targets import guard_of, let_go, put_guard
 from generic import owns, watches
 from generic.controller.mappers import Target as Known

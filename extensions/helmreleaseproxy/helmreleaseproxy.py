@@ -25,10 +25,11 @@ from actuator import (
 from actuator.conditions import set_condition
 from extensions.helmreleaseproxy import kinds
 from extensions.helmreleaseproxy.charts import Charts
-from extensions.helmreleaseproxy.forced import CONTROLLERS, follow_controller
 from extensions.helmreleaseproxy.helm import Helm
 from extensions.helmreleaseproxy.order import (
+    CONTROLLERS,
     NEIGHBOURS,
+    follow_controller,
     wait_for_dependants,
     wait_for_dependencies,
 )

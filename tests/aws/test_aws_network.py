@@ -8,7 +8,6 @@ from aws_objects import NETWORKS
 
 from actuator import ActuatorError, ConfigurationError, ErrorCode
 from extensions.aws import tags
-from extensions.aws.address import Address
 from extensions.aws.config import Zone
 from extensions.aws.network import Network
 from extensions.aws.status import Vpc
@@ -189,23 +188,25 @@ def test_what_somebody_put_into_the_vpc_blocks_and_the_rest_is_forgotten(network
 
 
 def test_an_address_is_allocated_once_and_released(cloud, ec2, shoot):
-    address = Address(cloud, shoot)
-    assert address.find() is None
-    allocated = address.allocate()
-    assert address.find() == allocated
-    address.release(allocated.allocation_id)
-    address.release(allocated.allocation_id)
+    network = Network(cloud, shoot)
+    assert network.find_address() is None
+    allocated = network.allocate_address()
+    assert network.find_address() == allocated
+    network.release_address(allocated.allocation_id)
+    network.release_address(allocated.allocation_id)
     assert counts(ec2, shoot) == {}
 
 
 def test_an_address_of_unknown_id_is_released_by_its_mark(cloud, ec2, shoot):
-    Address(cloud, shoot).allocate()
-    Address(cloud, shoot).release("")
+    Network(cloud, shoot).allocate_address()
+    Network(cloud, shoot).release_address("")
     assert counts(ec2, shoot) == {}
 
 
 def test_two_addresses_are_an_error_that_names_both(cloud, shoot):
-    address = Address(cloud, shoot)
-    ids = sorted([address.allocate().allocation_id, address.allocate().allocation_id])
+    network = Network(cloud, shoot)
+    ids = sorted(
+        [network.allocate_address().allocation_id, network.allocate_address().allocation_id]
+    )
     with pytest.raises(ActuatorError, match=f"{ids[0]}, {ids[1]}"):
-        address.find()
+        network.find_address()

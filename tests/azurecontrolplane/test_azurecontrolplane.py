@@ -20,7 +20,7 @@ from extensions.azurecontrolplane import (
     actuator,
     extension,
 )
-from extensions.azurecontrolplane.config import API_VERSION
+from extensions.azurecontrolplane.actuator import API_VERSION
 from extensions.azurecontrolplane.parts import REMEDY
 from generic.kube.crds import crd
 from generic.library.controlplane.parts import CONFIG, SEED, SHOOT, STORAGE_CLASSES

@@ -14,7 +14,7 @@ from actuator.cluster import FORCE_DELETION
 from actuator.codec import decode
 from actuator.errors import Invalid
 from extensions.helmreleaseproxy import HelmCharts, HelmReleaseProxy
-from extensions.helmreleaseproxy.forced import force
+from extensions.helmreleaseproxy.order import force
 from extensions.helmreleaseproxy.targets import guard_of
 
 GUARD = guard_of("note")
