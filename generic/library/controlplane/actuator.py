@@ -27,21 +27,7 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
 from generic.library import managedresources
 from generic.library.charts import Chart, render
-from generic.library.controlplane.parts import (
-    CONFIG,
-    CRDS,
-    EVERY_PART,
-    KEPT_ON_MIGRATION,
-    SEED,
-    SHOOT,
-    STORAGE_CLASSES,
-    WEBHOOKS,
-    Manifests,
-    Part,
-    Secrets,
-    Situation,
-    checksums_of,
-)
+from generic.library.controlplane import parts
 from generic.library.secrets import Config, ShootAccess
 from generic.library.secrets.access import PERMISSIONS as ACCESS
 
@@ -67,26 +53,26 @@ class GenericControlPlane(Actuator[ControlPlane]):
     """Who adds to these, or uses `secrets_manager`, extends them."""
 
     @abstractmethod
-    def seed(self, at: Situation, /) -> Manifests | None:
+    def seed(self, at: parts.Situation, /) -> parts.Manifests | None:
         """What runs in the seed: the cloud controller manager, the CSI controller."""
 
-    def config(self, at: Situation, /) -> Manifests | None:
+    def config(self, at: parts.Situation, /) -> parts.Manifests | None:
         """What others in the seed read: the cloud provider's configuration."""
         return None
 
-    def shoot(self, at: Situation, /) -> Manifests | None:
+    def shoot(self, at: parts.Situation, /) -> parts.Manifests | None:
         """What runs in the shoot: CSI nodes, roles of the seed's part."""
         return None
 
-    def shoot_crds(self, at: Situation, /) -> Manifests | None:
+    def shoot_crds(self, at: parts.Situation, /) -> parts.Manifests | None:
         """CustomResourceDefinitions for the shoot."""
         return None
 
-    def storage_classes(self, at: Situation, /) -> Manifests | None:
+    def storage_classes(self, at: parts.Situation, /) -> parts.Manifests | None:
         """StorageClasses and VolumeSnapshotClasses for the shoot."""
         return None
 
-    def shoot_webhooks(self, at: Situation, /) -> Manifests | None:
+    def shoot_webhooks(self, at: parts.Situation, /) -> parts.Manifests | None:
         """Webhook configurations for the shoot."""
         return None
 
@@ -94,7 +80,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
         """Certificates and keys that the parts need."""
         return ()
 
-    def secrets_manager(self, ctx: Context, control_plane: ControlPlane, /) -> Secrets | None:
+    def secrets_manager(self, ctx: Context, control_plane: ControlPlane, /) -> parts.Secrets | None:
         """What generates them, a SecretsManager; a force deletion asks for it too."""
         return None
 
@@ -105,12 +91,12 @@ class GenericControlPlane(Actuator[ControlPlane]):
         leaving = cluster.is_deleting or cluster.is_migrating
         hibernating = cluster.hibernation_enabled and not leaving
         awake = hibernating and _is_running(ctx, obj)
-        at = Situation(
+        at = parts.Situation(
             ctx=ctx,
             control_plane=obj,
             cluster=cluster,
             secrets=made,
-            checksums=checksums_of(_credentials(ctx, obj)),
+            checksums=parts.checksums_of(_credentials(ctx, obj)),
             scaled_down=hibernating and not awake,
         )
         for name in self.access_secrets:
@@ -120,7 +106,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
             at = self._deploy(at, part, hook(at))
         if not cluster.hibernation_enabled and not leaving:  # else no resource manager may run
             managedresources.check_healthy(
-                ctx.client, at.namespace, WEBHOOKS.name, origin=self.origin
+                ctx.client, at.namespace, parts.WEBHOOKS.name, origin=self.origin
             )
         if secrets:
             secrets.cleanup()
@@ -137,7 +123,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
 
         Secrets stay: those that persist are what the next seed restores.
         """
-        for part in KEPT_ON_MIGRATION:
+        for part in parts.KEPT_ON_MIGRATION:
             managedresources.set_keep_objects(
                 ctx.client, obj.metadata.namespace, part.name, True, origin=self.origin
             )
@@ -146,24 +132,28 @@ class GenericControlPlane(Actuator[ControlPlane]):
 
     def force_delete(self, ctx: Context, obj: ControlPlane, cluster: Cluster, /) -> None:
         """Afterwards every part is asked to go; gardenlet sees to the shoot's."""
-        for part in EVERY_PART:
+        for part in parts.EVERY_PART:
             self._delete(ctx, obj, part)
         self._delete_access(ctx, obj)
         self._clean_up_secrets(ctx, obj)
         super().force_delete(ctx, obj, cluster)
 
-    def _parts(self) -> Sequence[tuple[Part, Callable[[Situation], Manifests | None]]]:
+    def _parts(
+        self,
+    ) -> Sequence[tuple[parts.Part, Callable[[parts.Situation], parts.Manifests | None]]]:
         """In the order of deployment."""
         return (
-            (CONFIG, self.config),
-            (WEBHOOKS, self.shoot_webhooks),
-            (SEED, self.seed),
-            (CRDS, self.shoot_crds),
-            (SHOOT, self.shoot),
-            (STORAGE_CLASSES, self.storage_classes),
+            (parts.CONFIG, self.config),
+            (parts.WEBHOOKS, self.shoot_webhooks),
+            (parts.SEED, self.seed),
+            (parts.CRDS, self.shoot_crds),
+            (parts.SHOOT, self.shoot),
+            (parts.STORAGE_CLASSES, self.storage_classes),
         )
 
-    def _deploy(self, at: Situation, part: Part, manifests: Manifests | None) -> Situation:
+    def _deploy(
+        self, at: parts.Situation, part: parts.Part, manifests: parts.Manifests | None
+    ) -> parts.Situation:
         """Deploys what the hook returned; returns the situation with the checksums of `config`."""
         at.ctx.check()
         where = (at.ctx.client, at.namespace, part.name)
@@ -180,39 +170,41 @@ class GenericControlPlane(Actuator[ControlPlane]):
                 origin=self.origin,
                 force_overwrite_annotations=part.overwrite_annotations,
             )
-        if part is not CONFIG:
+        if part is not parts.CONFIG:
             return at
-        return attrs.evolve(at, checksums={**at.checksums, **checksums_of(rendered)})
+        return attrs.evolve(at, checksums={**at.checksums, **parts.checksums_of(rendered)})
 
     def _refresh_config(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
         """While the seed's part cleans up, it needs credentials that are valid now."""
         namespace = obj.metadata.namespace
-        if not managedresources.is_deployed(ctx.client, namespace, SEED.name, origin=self.origin):
+        if not managedresources.is_deployed(
+            ctx.client, namespace, parts.SEED.name, origin=self.origin
+        ):
             return
-        checksums = checksums_of(_credentials(ctx, obj))
-        at = Situation(ctx=ctx, control_plane=obj, cluster=cluster, checksums=checksums)
+        checksums = parts.checksums_of(_credentials(ctx, obj))
+        at = parts.Situation(ctx=ctx, control_plane=obj, cluster=cluster, checksums=checksums)
         manifests = self.config(at)
         if manifests is not None:
-            self._deploy(at, CONFIG, manifests)
+            self._deploy(at, parts.CONFIG, manifests)
 
     def _delete_parts(self, ctx: Context, obj: ControlPlane) -> None:
-        self._delete(ctx, obj, STORAGE_CLASSES)
-        self._delete(ctx, obj, CRDS)
-        self._wait(ctx, obj, CRDS)
-        self._delete(ctx, obj, SHOOT)
-        self._wait(ctx, obj, STORAGE_CLASSES, SHOOT)
-        self._delete(ctx, obj, SEED)
-        self._delete(ctx, obj, CONFIG)
+        self._delete(ctx, obj, parts.STORAGE_CLASSES)
+        self._delete(ctx, obj, parts.CRDS)
+        self._wait(ctx, obj, parts.CRDS)
+        self._delete(ctx, obj, parts.SHOOT)
+        self._wait(ctx, obj, parts.STORAGE_CLASSES, parts.SHOOT)
+        self._delete(ctx, obj, parts.SEED)
+        self._delete(ctx, obj, parts.CONFIG)
         self._delete_access(ctx, obj)
-        self._delete(ctx, obj, WEBHOOKS)
-        self._wait(ctx, obj, WEBHOOKS)
+        self._delete(ctx, obj, parts.WEBHOOKS)
+        self._wait(ctx, obj, parts.WEBHOOKS)
 
-    def _delete(self, ctx: Context, obj: ControlPlane, part: Part) -> None:
+    def _delete(self, ctx: Context, obj: ControlPlane, part: parts.Part) -> None:
         ctx.check()
         managedresources.delete(ctx.client, obj.metadata.namespace, part.name, origin=self.origin)
 
-    def _wait(self, ctx: Context, obj: ControlPlane, *parts: Part) -> None:
-        names = (part.name for part in parts)
+    def _wait(self, ctx: Context, obj: ControlPlane, *waited: parts.Part) -> None:
+        names = (part.name for part in waited)
         managedresources.check_deleted(
             ctx.client, ctx.clock, obj.metadata.namespace, *names, origin=self.origin
         )
@@ -229,7 +221,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
             secrets.cleanup()
 
 
-def _rendered(manifests: Manifests, at: Situation) -> Sequence[Raw]:
+def _rendered(manifests: parts.Manifests, at: parts.Situation) -> Sequence[Raw]:
     if isinstance(manifests, Chart):
         return render(manifests, at.cluster.kubernetes_version)
     return list(manifests)
