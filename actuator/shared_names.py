@@ -26,31 +26,41 @@ _CONTRACT = Path("actuator", "__init__.py")
 _FRAMEWORK, _SAMPLES = "generic", "extensions"
 
 
+def share_names() -> None:
+    """Install the finder before all others, and update what is imported already.
+
+    Call it again after a change of `sys.path`.
+    """
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+    for name in (_FRAMEWORK, _SAMPLES):
+        imported, found = sys.modules.get(name), _find(name)
+        if imported is not None and found is not None:
+            imported.__path__ = _folders(found)
+
+
 class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the package with the folders of both; None where one of them does not exist."""
-        if fullname not in (_FRAMEWORK, _SAMPLES):
-            return None
-        # An entry with an `actuator` is the framework, or another copy of it.
-        others = [entry for entry in sys.path if not Path(entry, _CONTRACT).exists()]
-        ours = PathFinder.find_spec(fullname, [str(_HOME)])
-        authors = PathFinder.find_spec(fullname, others)
-        if ours is None or authors is None:
-            return ours
-        first, second = (ours, authors) if fullname == _FRAMEWORK else (authors, ours)
-        folders = [*_folders(first), *_folders(second)]
-        found = first if first.loader else second  # a folder without __init__.py has no loader
-        found.submodule_search_locations = folders
-        return found
+        """Return a package of ours; None for all other modules."""
+        return _find(fullname) if fullname in (_FRAMEWORK, _SAMPLES) else None
 
 
-def _folders(spec: ModuleSpec) -> Sequence[str]:
+def _find(name: str) -> ModuleSpec | None:
+    """The package with the folders of both, if both exist; None without ours."""
+    # An entry with an `actuator` is the framework, or another copy of it.
+    others = [entry for entry in sys.path if not Path(entry, _CONTRACT).exists()]
+    ours = PathFinder.find_spec(name, [str(_HOME)])
+    authors = PathFinder.find_spec(name, others)
+    if ours is None or authors is None:
+        return ours
+    first, second = (ours, authors) if name == _FRAMEWORK else (authors, ours)
+    folders = [*_folders(first), *_folders(second)]
+    found = first if first.loader else second  # a folder without __init__.py has no loader
+    found.submodule_search_locations = folders
+    return found
+
+
+def _folders(spec: ModuleSpec) -> list[str]:
     return list(spec.submodule_search_locations or ())  # a module has none
-
-
-def share_names() -> None:
-    """Install the finder before all others. Calling it again does nothing."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())

@@ -76,6 +76,11 @@ def test_own_extensions_and_samples_are_found_together(tmp_path, own):
         assert printed(tmp_path, "-c", code) == "found"
 
 
+def test_own_extensions_are_found_without_an_import_of_the_contract(tmp_path):
+    write(tmp_path / "extensions" / "acme.py", "word = 'found'\n")
+    assert printed(tmp_path, "-c", "from extensions.acme import word; print(word)") == "found"
+
+
 def test_a_copied_sample_replaces_the_original(tmp_path):
     write(tmp_path / "extensions" / "aws" / "__init__.py", OWN)
     printed_roles = printed(tmp_path, "-P", "-c", COMMAND, "rbac", "extensions.aws:extension")
@@ -85,8 +90,9 @@ def test_a_copied_sample_replaces_the_original(tmp_path):
 
 def test_commands_serve_own_and_sample_extensions_beside_own_folders(tmp_path):
     write(tmp_path / "generic" / "__init__.py", "raise AssertionError\n")
+    write(tmp_path / "generic" / "mine.py")
     write(tmp_path / "extensions" / "__init__.py")
-    write(tmp_path / "extensions" / "acme.py", OWN)
+    write(tmp_path / "extensions" / "acme.py", f"import generic.mine\n{OWN}")
     own = printed(tmp_path, "-P", "-c", COMMAND, "rbac", "extensions.acme:extension")
     assert '"networks"' in own
     sample = printed(tmp_path, "-P", "-c", COMMAND, "rbac", "extensions.networkfilter:extension")

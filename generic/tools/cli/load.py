@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from actuator.errors import ConfigurationError
 from actuator.interface import Actuator
 from actuator.meta import Object
+from actuator.shared_names import share_names
 from generic.manager.flags import FLAGS
 from generic.manager.manager import Manager
 from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
@@ -29,6 +30,7 @@ def load(reference: str) -> Any:
     here = str(Path.cwd())
     if here not in sys.path:  # an author's module beside the command, as with python -m
         sys.path.insert(0, here)
+        share_names()
     try:
         found: Any = import_module(module_name)
     except ModuleNotFoundError as error:
