@@ -21,6 +21,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 import attrs
 import cattrs
+import msgspec
 from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
@@ -35,6 +36,7 @@ __all__ = [
     "decode_strictly",
     "depth_problem",
     "encode",
+    "is_deep",
     "plain_json",
     "read_json",
 ]
@@ -49,6 +51,8 @@ T = TypeVar("T")
 _CUT = CUT.encode()
 _AROUND = 10
 """Levels, at most, of what is around a field: its object, the event or the list that has it."""
+_BRACES = bytes.maketrans(b"[]", b"{}")
+_NO_BRACKETS = bytes(set(range(256)).difference(b'"[]{}'))
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
 _PATH = re.compile(r"@ \$\S+")
 _SNAKE = re.compile(r"_([a-z])")
@@ -93,10 +97,9 @@ def plain_json(value: object, limit: int) -> Any:
     text = json.dumps(value, allow_nan=False)
     if len(text) > limit:
         raise ValueError(f"it has {len(text)} bytes of JSON, and at most {limit} fit")
-    copied = json.loads(text, parse_int=_int64)
-    if _is_deep(copied, MAX_DEPTH - _AROUND):
+    if is_deep(text.encode(), MAX_DEPTH - _AROUND):
         raise RecursionError
-    return copied
+    return json.loads(text, parse_int=_int64)
 
 
 def _int64(digits: str) -> int:
@@ -107,14 +110,12 @@ def _int64(digits: str) -> int:
 
 def _read(text: bytes) -> tuple[Any, bool]:
     """The value, and whether something was left out."""
-    try:
-        value = json.loads(text)
-    except RecursionError:
+    if is_deep(text):
         return json.loads(_shallow(text)), True
-    brackets = text.count(b"{") + text.count(b"[")  # far cheaper than a walk, and mostly enough
-    if brackets <= MAX_DEPTH or not _is_deep(value):
-        return value, False
-    return json.loads(_shallow(text)), True
+    try:
+        return msgspec.json.decode(text), False
+    except (msgspec.MsgspecError, UnicodeDecodeError):  # NaN, lone surrogates, huge numbers
+        return json.loads(text), False
 
 
 def depth_problem(obj: Raw) -> str:
@@ -127,13 +128,18 @@ def depth_problem(obj: Raw) -> str:
     return f"it is nested deeper than {MAX_DEPTH} levels" if CUT in json.dumps(obj) else ""
 
 
-def _is_deep(value: object, limit: int = MAX_DEPTH) -> bool:
-    """Whether a JSON value has more than `limit` levels; without recursion."""
-    level, depth = [value], 0
-    while level := [one for one in level if isinstance(one, (dict, list))]:
-        depth += 1
-        level = [child for one in level for child in (one.values() if type(one) is dict else one)]
-    return depth > limit
+def is_deep(text: bytes, limit: int = MAX_DEPTH) -> bool:
+    """Whether JSON text has more than `limit` levels of objects and lists; without recursion."""
+    if text.count(b"{") + text.count(b"[") <= limit:  # far cheaper, and mostly enough
+        return False
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    left = b"".join(text.translate(_BRACES, _NO_BRACKETS).split(b'"')[::2])  # outside of strings
+    for _ in range(limit):
+        left = left.replace(b"{}", b"")  # the innermost level
+        if not left:
+            return False
+    return True
 
 
 def _shallow(text: bytes) -> bytes:

@@ -2,8 +2,8 @@
 
 Start reading at `client` (requests), then `informer` (list and watch), `store` (the cache) and
 `writer` (writes that enter the cache). `finalizers` and `patches` build patches that test what they
-change. `headers` and `errorinfo` turn input that is not trusted into bounded data; `kubeconfig` and
-`inline_kubeconfig` read credentials.
+change. `documents`, `headers` and `errorinfo` turn input that is not trusted into bounded data;
+`kubeconfig` and `inline_kubeconfig` read credentials.
 
 Not here: queues and workers (`generic.controller`), and any decision about an object
 (`generic.reconciler`). This room imports no other room.

@@ -33,6 +33,8 @@ __all__ = [
     "cluster_header",
     "header",
     "request_of",
+    "uid_of",
+    "version_of",
 ]
 
 DELETION_BLOCKED = "DeletionBlocked"
@@ -162,8 +164,8 @@ def _fields(obj: Raw) -> dict[str, Any]:
     spec = as_dict(obj.get("spec"))
     status = as_dict(obj.get("status"))
     return {
-        "uid": _text(meta.get("uid")),
-        "resource_version": _version(meta),
+        "uid": uid_of(meta),
+        "resource_version": version_of(meta),
         "generation": _int(meta.get("generation")),
         "deletion_timestamp": meta.get("deletionTimestamp"),
         "finalizers": tuple(intern(f) for f in meta.get("finalizers") or ()),
@@ -225,6 +227,12 @@ def _int(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _version(meta: dict[str, Any]) -> int:
+def uid_of(meta: Raw) -> str:
+    """metadata.uid, "" where there is none."""
+    return _text(meta.get("uid"))
+
+
+def version_of(meta: Raw) -> int:
+    """metadata.resourceVersion as a number, 0 where there is none."""
     text = str(meta.get("resourceVersion") or "0")
     return int(text) if text.isdecimal() else 0

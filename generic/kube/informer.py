@@ -28,19 +28,20 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from actuator.codec import read_json
 from actuator.errors import ApiError, Gone, NotFound, Unavailable, api_error
 from actuator.interface import Clock
-from actuator.meta import Raw
 from generic.kube.client import HttpClient, Silence, path_of
 from generic.kube.clock import SystemClock
-from generic.kube.store import Event, Request, Store, request_of
+from generic.kube.documents import Document, read_event
+from generic.kube.store import Event, Request, Store
 
 __all__ = ["Informer"]
 
 logger = logging.getLogger(__name__)
+S = TypeVar("S", Document, Event[Any])
 
 _INITIAL_END = "k8s.io/initial-events-end"
 _BACKOFF = (0.2, 5.0)
@@ -172,9 +173,9 @@ class Informer:
         for objects, version in self._client.pages(  # noqa: B007 - the last page's is the list's
             self._store.resource, self._namespace, label_selector=self._selector
         ):
-            for obj in objects:
-                listed.add(request_of(obj))
-                self._take(self._observe_listed, obj)
+            for document in map(Document, objects):
+                listed.add(document.request)
+                self._take(self._observe_listed, document)
         self._complete(listed, version)
 
     def _follow_from_list(self, stop: threading.Event) -> None:
@@ -184,22 +185,22 @@ class Informer:
         with self._stream(query) as lines:
             self._count_list()
             events = self._events(lines, stop)
-            for kind, obj in events:
+            for kind, document in events:
                 if kind == "DELETED":  # since the list was begun
-                    listed.discard(request_of(obj))
-                    self._take(self._store.observe_deleted, obj)
+                    listed.discard(document.request)
+                    self._take(self._store.observe_deleted, document)
                 elif kind != "BOOKMARK":
-                    listed.add(request_of(obj))
-                    self._take(self._observe_listed, obj)
-                elif _INITIAL_END in (obj["metadata"].get("annotations") or {}):
-                    self._complete(listed, str(obj["metadata"]["resourceVersion"]))
+                    listed.add(document.request)
+                    self._take(self._observe_listed, document)
+                elif _INITIAL_END in (document.meta.get("annotations") or {}):
+                    self._complete(listed, str(document.meta["resourceVersion"]))
                     self._follow(events)
                 else:  # an ordinary bookmark: the server has overlooked what we asked for
                     self._streams_lists = False
                     return
 
-    def _observe_listed(self, obj: Raw) -> Event[Any] | None:
-        return self._store.observe(obj, relisted=True)
+    def _observe_listed(self, document: Document) -> Event[Any] | None:
+        return self._store.observe(document, relisted=True)
 
     @contextmanager
     def _stream(self, query: dict[str, str]) -> Iterator[Iterator[bytes]]:
@@ -217,7 +218,9 @@ class Informer:
             self.absent = False
             yield lines
 
-    def _events(self, lines: Iterator[bytes], stop: threading.Event) -> Iterator[tuple[str, Raw]]:
+    def _events(
+        self, lines: Iterator[bytes], stop: threading.Event
+    ) -> Iterator[tuple[str, Document]]:
         """Understood lines. Raises Gone, another ApiError, or _StreamError."""
         for line in lines:
             if stop.is_set():
@@ -225,39 +228,33 @@ class Informer:
             self._alive_at = self._clock.monotonic()
             yield _parse(line)
 
-    def _follow(self, events: Iterator[tuple[str, Raw]]) -> None:
-        for kind, obj in events:
+    def _follow(self, events: Iterator[tuple[str, Document]]) -> None:
+        for kind, document in events:
             if kind == "DELETED":
-                self._take(self._store.observe_deleted, obj)
+                self._take(self._store.observe_deleted, document)
             elif kind != "BOOKMARK":
-                self._take(self._store.observe, obj)
-            self._version = str(obj["metadata"]["resourceVersion"])
+                self._take(self._store.observe, document)
+            self._version = str(document.meta["resourceVersion"])
 
     def _complete(self, listed: set[Request], version: str) -> None:
         """The list is whole: what it did not contain is gone."""
         for event in self._store.prune(listed, int(version) if version.isdecimal() else 0):
-            with self._unbroken_by(event.request):
-                self._on_event(event)
+            self._take(_as_it_is, event)
         self._version = version
         self._alive_at = self._clock.monotonic()
         self.synced = True
         self._settled.set()
 
-    def _take(self, observe: Callable[[Raw], Event[Any] | None], obj: Raw) -> None:
-        with self._unbroken_by(request_of(obj)):
-            event = observe(obj)
-            if event is not None:
-                self._on_event(event)
-
-    @contextmanager
-    def _unbroken_by(self, request: Request) -> Iterator[None]:
+    def _take(self, observe: Callable[[S], Event[Any] | None], seen: S) -> None:
         """One object that breaks its handling must not keep the others from theirs."""
         try:
-            yield
+            event = observe(seen)
+            if event is not None:
+                self._on_event(event)
         except BaseException:  # SystemExit of an author's mapper included
             logger.exception(
                 "an event could not be handled",
-                extra={"fields": {"resource": self.name, "object": str(request)}},
+                extra={"fields": {"resource": self.name, "object": str(seen.request)}},
             )
 
     def _count_list(self) -> None:
@@ -319,15 +316,19 @@ class Informer:
             logger.log(level, text, extra={"fields": fields})
 
 
-def _parse(line: bytes) -> tuple[str, Raw]:
+def _as_it_is(event: Event[Any]) -> Event[Any]:
+    return event
+
+
+def _parse(line: bytes) -> tuple[str, Document]:
     """The type and the object of a line. Raises _StreamError, or the ApiError it tells of."""
     try:
-        event = read_json(line)
-        kind, obj = event["type"], event["object"]
+        kind, document = read_event(line)
         if kind == "ERROR":
-            raise api_error(int(obj.get("code") or 500), obj)
-        obj["metadata"]["resourceVersion"]
+            status = read_json(line)["object"]
+            raise api_error(int(status.get("code") or 500), status)
+        document.meta["resourceVersion"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"  # not the line: it may hold what is private
         raise _StreamError(f"a watch event that cannot be understood: {reason}") from error
-    return kind, obj
+    return kind, document

@@ -11,7 +11,6 @@ what an Event means `predicates`'.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import defaultdict
@@ -23,6 +22,7 @@ import attrs
 from actuator.codec import CUT
 from actuator.interface import Resource
 from actuator.meta import Raw
+from generic.kube.documents import Document
 from generic.kube.headers import (
     ClusterHeader,
     Event,
@@ -81,8 +81,8 @@ def _gone(request: Request, last: Entry[H], *, own: bool = False) -> Event[H]:
     return Event(EventType.DELETED, request, last.header, None, own, last=last.raw)
 
 
-def _same(one: AnyHeader, other: AnyHeader) -> bool:
-    return one.resource_version == other.resource_version and one.uid == other.uid
+def _document(obj: Raw | Document) -> Document:
+    return obj if isinstance(obj, Document) else Document(obj)
 
 
 @attrs.frozen
@@ -143,34 +143,34 @@ class Store(Generic[H]):
         with self._lock:
             return resource_version in self._own.get(request, ())
 
-    def observe(self, obj: Raw, *, relisted: bool = False) -> Event[H] | None:
+    def observe(self, obj: Raw | Document, *, relisted: bool = False) -> Event[H] | None:
         """Takes in an object from a watch, or from a list; None when nothing changed."""
-        request = request_of(obj)
-        entry = self._entry(obj)
-        version = entry.header.resource_version
+        document = _document(obj)
+        request, uid, version = document.request, document.uid, document.version
         with self._lock:
             old = self._entries.get(request)
             own = self._take_own(request, version)
-            if self._is_dead(request, entry.header.uid):
+            if self._is_dead(request, uid):
                 return None  # the watch lags behind: we already know that it is gone
-            if old is not None and _same(old.header, entry.header):
+            if old is not None and (old.header.resource_version, old.header.uid) == (version, uid):
                 return None
             if relisted and old is not None and self._wrote_lately(request, old, version):
                 return None  # the list is older than our write; the watch will go on from there
+            entry = self._entry(document)  # most events of our own writes end before
             if old is None or relisted or old.header.resource_version < version:
                 self._put(request, entry)
-        if old is None or old.header.uid != entry.header.uid:  # another object of the same name
+        if old is None or old.header.uid != uid:  # another object of the same name
             return Event(EventType.ADDED, request, None, entry.header, own)
         late = old.header.resource_version > version and not relisted
         return Event(EventType.MODIFIED, request, old.header, entry.header, own, late)
 
-    def observe_deleted(self, obj: Raw) -> Event[H] | None:
+    def observe_deleted(self, obj: Raw | Document) -> Event[H] | None:
         """Takes in a DELETED watch event; None when that object was not in the store.
 
         One that we knew of is told of here too, as our own doing: others may wait for it.
         """
-        request = request_of(obj)
-        uid = str(as_dict(obj.get("metadata")).get("uid") or "")
+        document = _document(obj)
+        request, uid = document.request, document.uid
         with self._lock:
             if self._is_dead(request, uid):
                 return _gone(request, self._dead.pop(request).last, own=True)
@@ -203,8 +203,8 @@ class Store(Generic[H]):
 
     def written(self, obj: Raw) -> tuple[Entry[H], Event[H]]:
         """Takes in the answer to a write of ours, and remembers its resourceVersion."""
-        request = request_of(obj)
-        entry = self._entry(obj)
+        document = Document(obj)
+        request, entry = document.request, self._entry(document)
         version = entry.header.resource_version
         meta = as_dict(obj.get("metadata"))
         gone = meta.get("deletionTimestamp") is not None and not meta.get("finalizers")
@@ -227,14 +227,11 @@ class Store(Generic[H]):
             if old is not None and old.header.uid == uid:
                 self._bury(request, old, old.header.resource_version + 1)
 
-    def _entry(self, obj: Raw) -> Entry[H]:
+    def _entry(self, document: Document) -> Entry[H]:
+        header = self._make_header(document.fields)
         if self._headers_only:
-            return Entry(self._make_header(obj), b"")
-        meta = obj.get("metadata")
-        if isinstance(meta, dict):
-            meta.pop("managedFields", None)
-        raw = json.dumps(obj, separators=(",", ":"), ensure_ascii=False).encode()
-        header = self._make_header(obj)
+            return Entry(header, b"")
+        raw = document.encoded()
         return Entry(as_unreadable(header) if _CUT in raw else header, raw)
 
     def _put(self, request: Request, entry: Entry[H]) -> None:

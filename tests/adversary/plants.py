@@ -12,6 +12,7 @@ import generic.reconciler.force_delete
 import generic.reconciler.invoker
 import generic.reconciler.status
 from actuator.errors import ApiError, api_error
+from generic.kube.documents import Document
 from generic.kube.patches import test
 
 
@@ -37,11 +38,11 @@ def frozen_status() -> None:
 def deep_objects() -> None:
     """A line of the watch is read by recursion, and one that is too deep ends the watch."""
 
-    def parse(line: bytes) -> tuple[str, Any]:
+    def parse(line: bytes) -> tuple[str, Document]:
         event = json.loads(line)
         if event["type"] == "ERROR":
             raise api_error(int(event["object"].get("code") or 500), event["object"])
-        return event["type"], event["object"]
+        return event["type"], Document(event["object"])
 
     generic.kube.informer._parse = parse
 
