@@ -1,6 +1,8 @@
 """Names that authors import from `actuator` and `generic` are a promise."""
 
 import inspect
+import subprocess
+import sys
 from importlib import import_module
 
 import pytest
@@ -105,3 +107,23 @@ def test_the_names_of_the_library_are_all_there_and_no_others(module):
     found = import_module(f"generic.library.{module}")
     assert found.__all__ == LIBRARY[module].split()
     assert all(hasattr(found, name) for name in found.__all__)
+
+
+LOADED = """
+import sys
+before = set(sys.modules)
+from generic import Manager
+print(*(set(sys.modules) - before))
+"""
+
+
+def test_importing_a_manager_loads_what_every_manager_needs_and_no_more():
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.split()
+    assert "generic.kube.informer" in loaded
+    on_demand = ("generic.testing", "generic.tools", "generic.library", "actuator.v1alpha1")
+    on_demand += ("click", "kubernetes", "yaml")
+    assert [name for name in loaded if name.startswith(on_demand)] == []
+    assert len(loaded) <= 350

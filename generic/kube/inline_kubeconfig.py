@@ -11,13 +11,15 @@ from __future__ import annotations
 import base64
 import json
 import re
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import attrs
-import yaml
 from urllib3.util import parse_url
 
 from actuator.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import yaml
 
 __all__ = ["InlineKubeconfig", "read_kubeconfig"]
 
@@ -52,7 +54,7 @@ _NULL = {"", "~", "null", "Null", "NULL"}
 _PEM_LABEL = re.compile(rb"-----BEGIN ([^-\n]*)-----")
 _PLAIN_KEYS = {b"PRIVATE KEY", b"EC PRIVATE KEY", b"RSA PRIVATE KEY", b"EC PARAMETERS"}
 """To decrypt a key can cost as much CPU as its author wants."""
-_LOADER = getattr(yaml, "CLoader", yaml.Loader)  # only its events are used, and no constructor
+_LOADER = "CLoader"  # only its events are used, and no constructor
 
 
 @attrs.frozen
@@ -108,10 +110,13 @@ def _refuse(why: str) -> NoReturn:
 
 def _tree(content: bytes) -> Any:
     """The document as dicts, lists and texts; built without recursion, references or types."""
+    import yaml  # on first use: an in-cluster configuration does not need it
+
     stack: list[list[Any]] = [[]]
     try:
         text = content.decode("utf-8-sig") if len(content) <= _KIB * 1024 else ""
-        for number, event in enumerate(yaml.parse(text, Loader=_LOADER)):
+        loader = getattr(yaml, _LOADER, yaml.Loader)
+        for number, event in enumerate(yaml.parse(text, Loader=loader)):
             if number >= _NODES or len(stack) > _LEVELS:
                 break
             _add(event, stack)
@@ -128,6 +133,8 @@ def _tree(content: bytes) -> Any:
 
 def _add(event: yaml.Event, stack: list[list[Any]]) -> None:
     """Put one event into the innermost open collection."""
+    import yaml
+
     if getattr(event, "anchor", None) is not None or getattr(event, "tag", None) is not None:
         _refuse("uses YAML anchors, aliases or tags; write the values themselves")
     if isinstance(event, yaml.CollectionStartEvent):

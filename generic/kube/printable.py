@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import click
-
 __all__ = ["echo", "printable"]
 
 
@@ -18,4 +16,6 @@ def printable(text: str, keep: str = "") -> str:
 
 def echo(text: object, *, err: bool = False, lines: bool = False) -> None:
     """Print one line, or several `lines`, to standard output or to standard error."""
+    import click  # 12 modules that a manager without a command line does not need
+
     click.echo(printable(str(text), keep="\n" if lines else ""), err=err)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
-import yaml
 
 from actuator.errors import ConfigurationError
 from generic.controller.health import parse_address
@@ -68,6 +67,8 @@ def _read_config(ctx: click.Context, _option: click.Parameter, value: Path | Non
 
 
 def _config_values(path: Path) -> Iterator[tuple[str, Any]]:
+    import yaml
+
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

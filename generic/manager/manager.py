@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from types import FrameType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from actuator.cluster import Verdict
 from actuator.errors import ConfigurationError
@@ -28,15 +28,15 @@ from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS
 from generic.kube.store import ClusterHeader, Request, Store, cluster_header
-from generic.library.healthchecks import HealthChecks
-from generic.manager import flags
-from generic.manager.heartbeat import Heartbeat
 from generic.manager.options import Options
 from generic.manager.registry import CheckRegistration, Registration, Registry, Run, Runnable
 from generic.manager.running import Running
 from generic.reconciler.escalation import Escalation
 from generic.reconciler.orphans.keeper import Keeper
 from generic.reconciler.reporter import Listener
+
+if TYPE_CHECKING:
+    from generic.library.healthchecks import HealthChecks
 
 __all__ = ["Manager", "Registration"]
 
@@ -80,6 +80,8 @@ class Manager:
     @classmethod
     def from_args(cls, args: Sequence[str] | None = None) -> Manager:
         """A manager set up from the command line and the environment, logging configured."""
+        from generic.manager import flags  # with click, only for a program
+
         settings = flags.from_args(args)
         logs.configure(settings.log_level, settings.log_format)
         return cls(settings)
@@ -164,6 +166,8 @@ class Manager:
         try:
             self._registry.enabled()
         except ConfigurationError as error:
+            from generic.manager import flags
+
             flags.refuse(error)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
@@ -242,6 +246,8 @@ class Manager:
 
     def _add_heartbeat(self) -> None:
         """The extension is called as in the name of its Lease, NAME-leader-election."""
+        from generic.manager.heartbeat import Heartbeat
+
         name = self.options.leader_election_id.removesuffix("-leader-election")
         seconds = self.options.heartbeat_renew_interval_seconds
         heartbeat = Heartbeat(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -17,11 +17,12 @@ from actuator.meta import Kind, Object
 from actuator.qualified import require_qualified
 from generic.controller.predicates import Predicate
 from generic.controller.watch import Watch, watches_for
-from generic.library.healthchecks import HealthChecks
 from generic.manager.options import Options
-from generic.reconciler.behaviours import with_behaviour
 from generic.reconciler.escalation import Escalation
 from generic.reconciler.force_delete import OUT_OF_SCOPE
+
+if TYPE_CHECKING:
+    from generic.library.healthchecks import HealthChecks
 
 __all__ = ["CheckRegistration", "Registration", "Registry", "Run", "Runnable"]
 
@@ -88,6 +89,8 @@ class Registry:
         guards_secret: bool,
     ) -> None:
         """See Manager.add."""
+        from generic.reconciler.behaviours import with_behaviour  # with all kinds of Gardener
+
         cls = object_class(actuator)
         who = f"add({type(actuator).__name__}())"
         if cls.KIND.has_operation_annotation and not types:

@@ -36,7 +36,6 @@ from generic.kube.informer import Informer
 from generic.kube.store import Store
 from generic.kube.timers import Timers
 from generic.kube.writer import Writer
-from generic.library.healthchecks import HealthReconciler, wants_check
 from generic.manager.options import Options
 from generic.manager.registry import CheckRegistration, Registration, Registry
 from generic.reconciler.calls import AbandonedCalls
@@ -222,6 +221,8 @@ class Wiring:
 
     def _add_health_checks(self, added: CheckRegistration) -> None:
         """A controller beside those of the kind's actuators; to it their writes are news."""
+        from generic.library.healthchecks import HealthReconciler, wants_check
+
         shared, checks = self._s, added.checks
         watched = self._watched(checks.cls.KIND)
         # How an object ended is for its actuator's controller to find out.

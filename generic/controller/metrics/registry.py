@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterable
-from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
 from prometheus_client import (
@@ -178,6 +177,8 @@ def _stream_families(streams: Iterable[Stream]) -> list[Metric]:
 
 
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(_DISTRIBUTION)
     except PackageNotFoundError:
