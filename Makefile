@@ -13,6 +13,9 @@ PURE := tests/actuator $(addprefix tests/test_,package_conflicts.py public_api.p
 PYTHON ?= python3.14 python3.13 python3.12 python3.11 python3 python
 ARGS ?=
 
+# Tests and drills start hundreds of processes: to compile everything in each takes longer than to run it.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help drill test check lint types layers test-pure bench env-up env-down soak adversary wheel lock clean dashboards mutants observe

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import signal
 import subprocess
@@ -25,6 +26,11 @@ from generic.manager.manager import Manager
 from generic.reconciler.orphans import Orphan
 from generic.testing.seed import install
 from generic.tools.cli.main import main
+
+# For the servers of embedded clusters, which take most of the CPU: fewer garbage collections, and
+# no threads that wait for each other.
+os.environ.setdefault("GOGC", "400")
+os.environ.setdefault("GOMAXPROCS", "1")
 
 # How long an example takes says something of the machine, not of what holds. Hypothesis's own
 # profile for CI would try the same examples for ever.

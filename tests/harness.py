@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain, repeat
 from typing import Any, Never
 
 import attrs
@@ -42,6 +43,8 @@ TIMESTAMP = "gardener.cloud/timestamp"
 
 PATIENCE = 60.0
 """Seconds for what takes moments on an idle machine: a busy one only takes longer to fail."""
+SOON, LATER = (0.01, 0.02, 0.03, 0.05, 0.08), 0.12
+"""Seconds between two looks: most of what is waited for takes moments, and a look is a request."""
 _NOT_YET = (AssertionError, LookupError, NotFound)
 
 
@@ -52,6 +55,7 @@ def eventually(check: Callable[[], Any], seconds: float = PATIENCE) -> Any:
     again, and its error is raised in the end.
     """
     deadline = time.monotonic() + seconds
+    pauses = chain(SOON, repeat(LATER))
     while True:
         try:
             if answer := check():
@@ -62,7 +66,7 @@ def eventually(check: Callable[[], Any], seconds: float = PATIENCE) -> Any:
             answer = None
         if time.monotonic() > deadline:
             raise AssertionError(f"still {answer!r} after {seconds} s: {check}")
-        time.sleep(0.05)
+        time.sleep(next(pauses))
 
 
 def is_allowed(

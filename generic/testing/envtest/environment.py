@@ -27,6 +27,7 @@ from generic.testing.envtest.binaries import Binaries, find_binaries
 from generic.testing.envtest.servers import (
     CONTROLLER_MANAGER,
     ETCD_CLIENTS,
+    GO_SETTINGS,
     HOST,
     Server,
     apiserver_command,
@@ -163,7 +164,8 @@ class Environment(Access):
         return process is not None and process.poll() is None
 
     def _run(self, name: str, command: list[str]) -> None:
-        environ = {"HOME": str(self.directory), "PATH": os.defpath}
+        chosen = {key: os.environ[key] for key in GO_SETTINGS if key in os.environ}
+        environ = {"HOME": str(self.directory), "PATH": os.defpath, **chosen}
         with self._log(name).open("ab") as log:
             self._started.processes[name] = self._started.group.start(command, log, environ)
 
