@@ -14,6 +14,7 @@ from typing import Any
 
 import builders
 import pytest
+from borrowing import Clusters
 from harness import Script, Seed, running
 from hypothesis import HealthCheck, settings
 
@@ -99,8 +100,26 @@ def start(environment, admin, namespace, managers) -> Iterator[Callable[..., Man
         yield starter
 
 
+@pytest.fixture(scope="session")
+def clusters() -> Iterator[Clusters]:
+    """The clusters that tests of this process borrow one after the other."""
+    lent = Clusters()
+    yield lent
+    lent.close()
+
+
 @pytest.fixture
-def command(capsys) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+def borrowed(clusters, monkeypatch) -> None:
+    """What this test starts as an embedded cluster is one that others have used before.
+
+    To start one takes three seconds of CPU. Drills and explorers name everything after themselves,
+    so they do not mind. A test that kills servers, or needs an empty cluster, starts its own.
+    """
+    clusters.patch(monkeypatch)
+
+
+@pytest.fixture
+def command(capsys, borrowed) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
     """Runs `actuator` as the command line does, but in here: loading it anew takes seconds."""
     before, root = signal.getsignal(signal.SIGTERM), logging.getLogger()
     handlers, level = list(root.handlers), root.level

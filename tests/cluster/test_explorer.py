@@ -1,28 +1,21 @@
 """`actuator explore`: what is sound survives every kill, and each planted bug is found."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-COMMAND = [sys.executable, "-c", "from generic.tools.cli.explore import explore; explore()"]
 pytestmark = pytest.mark.long
-HERE = str(Path(__file__).parent)
 
 
-def explore(rehearsal, *flags):
-    done = subprocess.run(
-        [*COMMAND, rehearsal, *flags],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-        env={**os.environ, "PYTHONPATH": HERE},
-    )
-    return done, json.loads(done.stdout) if "json" in flags else None
+@pytest.fixture
+def explore(command):
+    """Explores a rehearsal in this process; what it said, and what it found."""
+
+    def run(rehearsal, *flags):
+        done = command("explore", rehearsal, *flags, "-o", "json")
+        return done, json.loads(done.stdout)
+
+    return run
 
 
 def problems(tally, at):
@@ -31,9 +24,8 @@ def problems(tally, at):
     )
 
 
-def test_the_local_network_survives_every_kill_in_all_operations():
-    flags = ("--kind", "Network", "-o", "json")
-    done, tallies = explore("extensions.local.rehearsal:LocalRehearsal", *flags)
+def test_the_local_network_survives_every_kill_in_all_operations(explore):
+    done, tallies = explore("extensions.local.rehearsal:LocalRehearsal", "--kind", "Network")
     assert done.returncode == 0, done.stdout + done.stderr
     operations = ["reconcile", "delete", "force_delete", "migrate", "restore"]
     assert [tally["operation"] for tally in tallies] == operations
@@ -47,16 +39,16 @@ def test_the_local_network_survives_every_kill_in_all_operations():
     assert guard < reconcile.index("outside: ensure")
 
 
-def test_every_request_to_the_cloud_is_a_point():
-    flags = ("--kind", "Infrastructure", "--operation", "restore", "-o", "json")
+def test_every_request_to_the_cloud_is_a_point(explore):
+    flags = ("--kind", "Infrastructure", "--operation", "restore")
     done, [tally] = explore("extensions.aws.rehearsal:AwsRehearsal", *flags)
     assert done.returncode == 0, done.stdout + done.stderr
     assert tally["tried"] == tally["survived"] > 0
     assert {"ec2: DescribeVpcs", "ec2: DescribeSubnets"} <= set(tally["points"])
 
 
-def test_each_planted_bug_is_found():
-    flags = ("--kind", "Network", "-o", "json", "--patience", "25")
+def test_each_planted_bug_is_found(explore):
+    flags = ("--kind", "Network", "--patience", "15")
     done, tallies = explore("careless:CarelessRehearsal", *flags)
     assert done.returncode == 1
     reconcile, delete, force_delete, migrate, restore = tallies
@@ -74,7 +66,7 @@ def test_each_planted_bug_is_found():
 
     found = problems(restore, "after API: patch networks/status")
     assert "somebody was here before" in found
-    assert "not through 25 s after the restart" in found, "it is not waited for for ever"
+    assert "not through 15 s after the restart" in found, "it is not waited for for ever"
     assert problems(restore, "before actuator: restore") == ""
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -15,7 +13,6 @@ from generic.manager.options import Options
 from generic.testing.drill.all import rounds
 from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
 
-ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 REHEARSAL = "extensions.relations.rehearsal:RelationsRehearsal"
 
 
@@ -72,15 +69,9 @@ def test_what_was_broken_is_mended_with_all_that_was_in_it(rehearsal, tmp_path, 
     assert rehearsal.left_outside() == []
 
 
-def test_the_drill_holds_and_records_every_entry(tmp_path):
-    flags = ["--scenario", "everything-fails", "--shoots", "2", "--output", str(tmp_path)]
-    done = subprocess.run(
-        [*ACTUATOR, "drill", REHEARSAL, *flags],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
+def test_the_drill_holds_and_records_every_entry(command, tmp_path):
+    flags = ("--scenario", "everything-fails", "--shoots", "2", "--output", tmp_path)
+    done = command("drill", REHEARSAL, *flags)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr
     evidence = json.loads((tmp_path / "report.json").read_text())["evidence"]
     assert len(evidence["records"]) == len(evidence["outside_after"]) == 2
