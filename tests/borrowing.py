@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from actuator.errors import ApiError
+from generic.kube.client import connect
 from generic.testing.envtest import Environment
-from generic.testing.envtest.servers import APISERVER, CONTROLLER_MANAGER, ETCD, Servers
+from generic.testing.garden import NAMESPACES
 
 __all__ = ["Clusters"]
-
-_PROGRAMS = (ETCD, APISERVER, CONTROLLER_MANAGER)
 
 
 class Clusters:
@@ -19,7 +21,7 @@ class Clusters:
     """
 
     def __init__(self) -> None:
-        self._free: list[Servers] = []
+        self._free: list[Any] = []
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
         """As long as the patch holds, environments borrow."""
@@ -32,9 +34,8 @@ class Clusters:
                 start(environment)
 
         def give_back(environment: Environment) -> None:
-            running = environment._running
-            if running is not None and all(map(running.is_running, _PROGRAMS)):
-                self._free.append(running)
+            if environment._running is not None and is_well(environment):
+                self._free.append(environment._running)
                 environment._running = None
             stop(environment)
 
@@ -43,5 +44,16 @@ class Clusters:
 
     def close(self) -> None:
         """Ends those that are free."""
-        while self._free:
-            self._free.pop().close()
+        for running in self._free:
+            last = Environment()
+            last._running = running
+            last.stop()
+
+
+def is_well(environment: Environment) -> bool:
+    """Whether its API server answers from etcd."""
+    try:
+        connect(environment.kubeconfig).within(5).list(NAMESPACES)
+    except ApiError:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""`make adversary` with 300 inputs of each family, and each old mistake is caught by it."""
+"""`make adversary` with 120 inputs of each family, and each old mistake is caught by it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tests.adversary.run import FAMILIES, attack
 from tests.adversary.values import plan
 
 ROOT = Path(__file__).parents[2]
+INPUTS = 120
 
 
 @pytest.fixture
@@ -30,10 +31,10 @@ def ground():
 
 @pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
-def test_nothing_breaks_a_rule_in_300_inputs(ground, tmp_path, family):
-    report = attack(ground, 12, family, range(300), tmp_path, print)
+def test_nothing_breaks_a_rule_in_many_inputs(ground, tmp_path, family):
+    report = attack(ground, 12, family, range(INPUTS), tmp_path, print)
     assert report.problems == {}
-    assert report.counts["lived"] >= 270
+    assert report.counts["lived"] >= 0.9 * INPUTS
 
 
 def is_deep(one, _made):

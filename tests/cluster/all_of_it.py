@@ -1,10 +1,11 @@
 """Rehearsals of the local sample that a test can afford to drill with everything."""
 
+from moving import OneNetwork
+
 from actuator.errors import ActuatorError
-from extensions.local.rehearsal import LocalRehearsal
 
 
-class OneScenario(LocalRehearsal):
+class OneScenario(OneNetwork):
     """One of its scenarios, and an outside that is not shared, so there is no migration."""
 
     share = None

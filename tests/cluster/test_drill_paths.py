@@ -64,9 +64,12 @@ def test_without_a_scenario_the_rehearsals_first_is_used(drill):  # noqa: F811
     assert report["evidence"]["scenario"] == next(iter(LocalRehearsal().scenarios))
 
 
+NETWORK = "moving:OneNetwork"
+
+
 def test_shoots_are_retried_and_the_report_names_the_path(drill, tmp_path):  # noqa: F811
     done, report = drill(
-        LOCAL, "--path", "retry", "--scenario", "everything-fails", "--shoots", "1"
+        NETWORK, "--path", "retry", "--scenario", "everything-fails", "--shoots", "1"
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert report["evidence"]["path"] == f"retry: {PATHS['retry']}"
@@ -76,7 +79,9 @@ def test_shoots_are_retried_and_the_report_names_the_path(drill, tmp_path):  # n
 
 def test_a_step_that_does_not_get_stuck_is_told(drill):  # noqa: F811
     """Only deletions are denied, so that no reconciliation fails."""
-    done, report = drill(LOCAL, "--path", "retry", "--scenario", "deletion-denied", "--shoots", "1")
+    done, report = drill(
+        NETWORK, "--path", "retry", "--scenario", "deletion-denied", "--shoots", "1"
+    )
     assert done.returncode == 1
     assert broken_rules(report) == {"path"}
     assert report["evidence"]["unfinished"] == ["reconcile of s1: did not get stuck"]
@@ -84,7 +89,7 @@ def test_a_step_that_does_not_get_stuck_is_told(drill):  # noqa: F811
 
 def test_a_rule_that_is_broken_on_purpose_fails_on_a_path_too(drill):  # noqa: F811
     flags = ["--path", "delete", "--scenario", "everything-fails", "--shoots", "1"]
-    done, report = drill(LOCAL, *flags, "--break", "I4")
+    done, report = drill(NETWORK, *flags, "--break", "I4")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "I4" in broken_rules(report)
 

@@ -35,7 +35,7 @@ CONFIGMAPS, SECRETS = Resource("v1", "configmaps"), Resource("v1", "secrets")
 ETCDS = Resource("druid.gardener.cloud/v1alpha1", "etcds")
 NODES = "ContainerRuntime Network OperatingSystemConfig Worker"
 OTHERS = "ControlPlane DNSRecord Extension Infrastructure SelfHostedShootExposure"
-STUCK = 30.0
+STUCK = 12.0
 """Seconds until gardenlet gives up in a step that has to get stuck."""
 QUIET = 1.0
 """Seconds in which a failed shoot has to rest."""
