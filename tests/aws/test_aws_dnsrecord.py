@@ -64,11 +64,11 @@ ZONES = [("z1", "example.com."), ("z2", "foo.example.com."), ("z3", "oo.example.
         ("badexample.com", None),
     ],
 )
-def test_case_50_zone_match_is_by_label_boundary_and_the_longest_wins(name, zone):
+def test_zone_match_is_by_label_boundary_and_the_longest_wins(name, zone):
     assert choose_zone(name, ZONES) == zone
 
 
-def test_case_50_meta_record_names():
+def test_meta_record_names():
     assert comment_name("Foo.example.com") == "comment-foo.example.com"
     assert comment_name("*.foo.example.com.") == "*.comment-foo.example.com"
 

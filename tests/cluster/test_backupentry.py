@@ -1,4 +1,4 @@
-"""GenericBackupEntry through a Manager: etcd's Secret comes, follows and goes (cases 47, 48)."""
+"""GenericBackupEntry through a Manager: etcd's Secret comes, follows and goes."""
 
 import base64
 
@@ -89,7 +89,7 @@ def change(entry, name, patch):
     return entry.client.patch(SECRETS, name, entry.namespace, patch)
 
 
-def test_case_47_etcds_secret_is_created_and_follows_the_credentials(entry, start):
+def test_etcds_secret_is_created_and_follows_the_credentials(entry, start):
     start(Backups())
     create(entry)
     found = etcds(entry)
@@ -100,7 +100,7 @@ def test_case_47_etcds_secret_is_created_and_follows_the_credentials(entry, star
     assert etcds(entry)["data"] == encoded(KEY="two", bucketName="bucket")
 
 
-def test_case_47_what_is_as_it_should_be_is_not_written(entry, start):
+def test_what_is_as_it_should_be_is_not_written(entry, start):
     start(Backups())
     create(entry)
     before = etcds(entry)["metadata"]["resourceVersion"]
@@ -108,7 +108,7 @@ def test_case_47_what_is_as_it_should_be_is_not_written(entry, start):
     assert etcds(entry)["metadata"]["resourceVersion"] == before
 
 
-def test_case_47_metadata_of_others_and_data_of_others_are_stripped(entry, start):
+def test_metadata_of_others_and_data_of_others_are_stripped(entry, start):
     foreign = {"labels": {"foreign": "yes"}, "annotations": {"foreign": "yes"}}
     manifest = secret(entry.namespace, "etcd-backup", metadata=foreign, data=encoded(old="x"))
     entry.client.create(SECRETS, manifest)
@@ -120,7 +120,7 @@ def test_case_47_metadata_of_others_and_data_of_others_are_stripped(entry, start
     assert found["data"] == encoded(KEY="one", bucketName="bucket")
 
 
-def test_case_47_without_the_shoots_namespace_nothing_is_written(entry, start):
+def test_without_the_shoots_namespace_nothing_is_written(entry, start):
     start(Backups())
     create(entry, f"{entry.namespace}-gone--uid")
     names = {one["metadata"]["name"] for one in entry.client.list(SECRETS, entry.namespace)}
@@ -129,7 +129,7 @@ def test_case_47_without_the_shoots_namespace_nothing_is_written(entry, start):
         entry.client.get(NAMESPACES, f"{entry.namespace}-gone")
 
 
-def test_case_47_in_a_namespace_that_goes_nothing_is_written(entry, start):
+def test_in_a_namespace_that_goes_nothing_is_written(entry, start):
     going = f"{entry.namespace}-gone"
     meta = {"name": going}
     entry.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
@@ -143,7 +143,7 @@ def test_case_47_in_a_namespace_that_goes_nothing_is_written(entry, start):
     entry.client.patch(SECRETS, "held", going, {"metadata": {"finalizers": None}})
 
 
-def test_case_47_what_a_workload_identity_needs_is_kept_with_its_token(entry, start):
+def test_what_a_workload_identity_needs_is_kept_with_its_token(entry, start):
     annotations = {f"{IDENTITY}/{part}": part for part in ("name", "namespace", "context-object")}
     labels = {PURPOSE: REQUESTOR, f"{IDENTITY}/provider": "aws"}
     given = {"labels": labels | {"x": "y"}, "annotations": annotations | {"x": "y"}}
@@ -161,7 +161,7 @@ def test_case_47_what_a_workload_identity_needs_is_kept_with_its_token(entry, st
     assert etcds(entry)["data"] == encoded(config="d", bucketName="bucket", token="requested")
 
 
-def test_case_47_a_deletion_takes_the_secret_and_the_backups(entry, start):
+def test_a_deletion_takes_the_secret_and_the_backups(entry, start):
     actuator = start_and_create(entry, start)
     entry.delete()
     eventually(entry.is_gone)
@@ -170,7 +170,7 @@ def test_case_47_a_deletion_takes_the_secret_and_the_backups(entry, start):
     assert actuator.deleted == [entry.name]
 
 
-def test_case_47_a_secret_that_another_entry_made_survives_the_deletion(entry, start):
+def test_a_secret_that_another_entry_made_survives_the_deletion(entry, start):
     actuator = start_and_create(entry, start)
     other = {"metadata": {"annotations": {CREATED_BY: "another"}}}
     change(entry, "etcd-backup", other)
@@ -180,7 +180,7 @@ def test_case_47_a_secret_that_another_entry_made_survives_the_deletion(entry, s
     assert actuator.deleted == [entry.name]
 
 
-def test_case_47_a_secret_without_creator_goes_with_the_entry(entry, start):
+def test_a_secret_without_creator_goes_with_the_entry(entry, start):
     start_and_create(entry, start)
     change(entry, "etcd-backup", {"metadata": {"annotations": {CREATED_BY: None}}})
     entry.delete()
@@ -189,7 +189,7 @@ def test_case_47_a_secret_without_creator_goes_with_the_entry(entry, start):
         etcds(entry)
 
 
-def test_case_47_the_source_of_a_migration_has_a_secret_of_its_own(entry, start):
+def test_the_source_of_a_migration_has_a_secret_of_its_own(entry, start):
     start_and_create(entry, start)
     source = f"source-{entry.namespace}--uid"
     create(entry, source)
@@ -199,7 +199,7 @@ def test_case_47_the_source_of_a_migration_has_a_secret_of_its_own(entry, start)
     assert etcds(entry)
 
 
-def test_case_47_a_migration_leaves_secret_and_backups(entry, start):
+def test_a_migration_leaves_secret_and_backups(entry, start):
     actuator = start_and_create(entry, start)
     entry.ask("migrate")
     eventually(lambda: entry.last_operation() == ("Migrate", "Succeeded"))
@@ -231,17 +231,17 @@ def start_and_create(entry, start):
         ("shoot--source-x--name--a-b-c", ("shoot--source-x--name", "a-b-c")),
     ],
 )
-def test_case_48_a_name_says_technical_id_and_uid(name, expected):
+def test_a_name_says_technical_id_and_uid(name, expected):
     assert technical_id_and_uid(name) == expected
 
 
 @pytest.mark.parametrize("name", ["shoot-project-name", "shoot--", "--uid", "source---uid", ""])
-def test_case_48_a_name_that_says_no_shoot_is_refused_and_named(name):
+def test_a_name_that_says_no_shoot_is_refused_and_named(name):
     with pytest.raises(ConfigurationError, match=f"BackupEntry {name}: metadata.name says no"):
         technical_id_and_uid(name)
 
 
-def test_case_48_an_entry_with_such_a_name_says_so_in_its_status(seed, start):
+def test_an_entry_with_such_a_name_says_so_in_its_status(seed, start):
     entry = seed.of(BackupEntry, f"{seed.namespace}-nothing")
     start(Backups())
     spec = {"type": entry.namespace, "region": "eu-1", "bucketName": "bucket"}

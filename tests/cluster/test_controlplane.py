@@ -171,7 +171,7 @@ def release(cp, *names):
 @pytest.mark.parametrize(
     ("actuator", "parts"), [(Plain, ALWAYS), (Full, ALWAYS | {CONFIG, CRDS, WEBHOOKS})]
 )
-def test_case_55_exactly_the_parts_that_there_are_come_and_go(cp, start, actuator, parts):
+def test_exactly_the_parts_that_there_are_come_and_go(cp, start, actuator, parts):
     start(actuator())
     create(cp)
     assert managed(cp).keys() == parts

@@ -263,7 +263,7 @@ def test_a_forced_deletion_hits_bastions_first_then_all_at_once_and_no_backup(
     assert objects(admin, shoot) == []
 
 
-def test_case_59_a_forced_deletion_lets_go_of_machines_and_of_what_is_in_the_shoot_only(
+def test_a_forced_deletion_lets_go_of_machines_and_of_what_is_in_the_shoot_only(
     admin, shoot, flow, monkeypatch
 ):
     flow.create(manifests(shoot))
@@ -334,7 +334,7 @@ def test_a_shoot_moves_with_its_state_and_what_its_extensions_refer_to(admin, sh
         ),
     ],
 )
-def test_case_58_a_state_that_gardenlet_could_not_take_is_refused(
+def test_a_state_that_gardenlet_could_not_take_is_refused(
     admin, shoot, flow, diary, kind, status, words
 ):
     flow.create(manifests(shoot))
@@ -357,7 +357,7 @@ def test_a_wait_that_is_in_vain_says_for_what(admin, shoot, diary):
     Flow(Garden(admin), shoot, kinds, patience=PATIENT).delete()
 
 
-def test_case_57_a_deletion_that_fails_surfaces_with_its_codes(admin, shoot, diary):
+def test_a_deletion_that_fails_surfaces_with_its_codes(admin, shoot, diary):
     kinds = [v1alpha1.Infrastructure.KIND]
     flow = Flow(Garden(admin), shoot, kinds, patience=PATIENT)
     flow.create(manifests(shoot, [v1alpha1.Infrastructure]))
@@ -371,7 +371,7 @@ def test_case_57_a_deletion_that_fails_surfaces_with_its_codes(admin, shoot, dia
     flow.delete()
 
 
-def test_case_57_a_kind_that_the_seed_does_not_have_counts_as_deleted(admin, shoot):
+def test_a_kind_that_the_seed_does_not_have_counts_as_deleted(admin, shoot):
     unknown = attrs.evolve(v1alpha1.Infrastructure.KIND, name="Nowhere", plural="nowheres")
     garden = Garden(admin)
     garden.create_namespace(shoot)
@@ -380,9 +380,7 @@ def test_case_57_a_kind_that_the_seed_does_not_have_counts_as_deleted(admin, sho
     assert is_gone(admin, NAMESPACES, shoot.technical_id)
 
 
-def test_case_58_a_state_that_is_there_is_not_overwritten_on_restore(
-    admin, shoot, flow, diary, namespace
-):
+def test_a_state_that_is_there_is_not_overwritten_on_restore(admin, shoot, flow, diary, namespace):
     kind = v1alpha1.Infrastructure.KIND
     flow.create(manifests(shoot, [v1alpha1.Infrastructure]))
     (obj,) = Garden(admin).objects(kind, shoot)
@@ -393,7 +391,7 @@ def test_case_58_a_state_that_is_there_is_not_overwritten_on_restore(
     flow.delete()
 
 
-def test_case_59_one_that_is_stuck_fails_the_wait_and_is_named(admin, shoot, diary):
+def test_one_that_is_stuck_fails_the_wait_and_is_named(admin, shoot, diary):
     classes = [v1alpha1.Infrastructure, v1alpha1.Network]
     kinds = [cls.KIND for cls in classes]
     garden = Told(admin, diary.manager)
@@ -419,14 +417,14 @@ def test_case_59_one_that_is_stuck_fails_the_wait_and_is_named(admin, shoot, dia
         (False, ["ERR_INFRA_UNAUTHENTICATED"], "not being deleted"),
     ],
 )
-def test_case_60_a_force_deletion_needs_a_deletion_and_a_code(deleting, codes, problem):
+def test_a_force_deletion_needs_a_deletion_and_a_code(deleting, codes, problem):
     meta = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {}
     shoot = {"metadata": meta, "status": {"lastErrors": [{"codes": codes}]}}
     answer = not_forcible_because(shoot)
     assert answer is None if problem is None else problem in answer
 
 
-def test_case_60_a_bastion_is_told_itself(admin, shoot, diary):
+def test_a_bastion_is_told_itself(admin, shoot, diary):
     kind = v1alpha1.Bastion.KIND
     flow = Flow(Garden(admin), shoot, [kind], patience=PATIENT)
     flow.create(manifests(shoot, [v1alpha1.Bastion]))

@@ -1,4 +1,4 @@
-"""Health checks on the embedded cluster: conditions, shoots, and others who write (case 64)."""
+"""Health checks on the embedded cluster: conditions, shoots, and others who write."""
 
 import base64
 import tempfile
@@ -211,7 +211,7 @@ def test_progressing_becomes_false_after_its_threshold(infra):
     assert health()["reason"] == "HealthCheckUnsuccessful"
 
 
-def test_case_64_a_hibernated_shoot_is_healthy_and_waking_up_is_noticed(infra):
+def test_a_hibernated_shoot_is_healthy_and_waking_up_is_noticed(infra):
     manifest = cluster(infra.namespace)
     manifest["spec"]["shoot"]["spec"]["hibernation"] = {"enabled": True}
     infra.update_cluster(manifest)
@@ -386,7 +386,7 @@ def resource_conditions(applied="True", healthy="True", message="m"):
     ]
 
 
-def test_case_64_a_managed_resource_that_is_missing_is_unhealthy(managed_resources, infra):
+def test_a_managed_resource_that_is_missing_is_unhealthy(managed_resources, infra):
     found = Health(infra, managed_resource("mr"))()
     assert found["status"] == "False"
     assert found["message"] == (
@@ -407,7 +407,7 @@ def test_case_64_a_managed_resource_that_is_missing_is_unhealthy(managed_resourc
         ),
     ],
 )
-def test_case_64_a_managed_resource_that_is_outdated_or_unhealthy_is_said(
+def test_a_managed_resource_that_is_outdated_or_unhealthy_is_said(
     managed_resources, infra, generation, conditions, words
 ):
     managed(infra, observedGeneration=generation, conditions=conditions)
@@ -417,7 +417,7 @@ def test_case_64_a_managed_resource_that_is_outdated_or_unhealthy_is_said(
     assert "codes" not in found
 
 
-def test_case_64_a_managed_resource_with_an_object_that_is_invalid_is_the_users_problem(
+def test_a_managed_resource_with_an_object_that_is_invalid_is_the_users_problem(
     managed_resources, infra
 ):
     message = "Error during apply of object v1/ConfigMap/a/b is invalid: data"
@@ -432,7 +432,7 @@ def test_a_managed_resource_that_is_well_is_well(managed_resources, infra):
     assert Health(infra, managed_resource("mr"))()["status"] == "True"
 
 
-def test_case_64_a_managed_resource_that_cannot_be_read_is_unknown(infra, environment):
+def test_a_managed_resource_that_cannot_be_read_is_unknown(infra, environment):
     """Another error than not found: here nobody granted the right to read it."""
     stranger = connect(environment.user_kubeconfig("stranger"))
 

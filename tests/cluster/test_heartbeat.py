@@ -1,4 +1,4 @@
-"""The heartbeat Lease, as gardenlet reads it (contract case 61)."""
+"""The heartbeat Lease, as gardenlet reads it."""
 
 import threading
 from datetime import UTC, datetime, timedelta
@@ -54,7 +54,7 @@ def renewed(admin, namespace):
         return None
 
 
-def test_case_61_the_lease_is_created_with_holder_and_duration_and_renewed_as_time_goes_by(
+def test_the_lease_is_created_with_holder_and_duration_and_renewed_as_time_goes_by(
     admin, namespace, beating
 ):
     clock = Moved()

@@ -118,9 +118,7 @@ def test_secrets_are_immutable_and_labelled_as_gardeners_are(admin, namespace, m
         admin.patch(SECRETS, issued.secret_name, namespace, {"data": {"tls.key": "eA=="}})
 
 
-def test_case_65_preparing_keeps_both_authorities_and_completing_drops_the_old(
-    admin, namespace, manager
-):
+def test_preparing_keeps_both_authorities_and_completing_drops_the_old(admin, namespace, manager):
     before = manager().ensure(CONFIGS)
     old = before["ca-provider"].certificate
     during = manager().ensure(rotated(PREPARING))
@@ -143,14 +141,14 @@ def test_case_65_preparing_keeps_both_authorities_and_completing_drops_the_old(
     assert manager().ensure(rotated(COMPLETED)) == after
 
 
-def test_case_65_a_server_keeps_its_certificate_while_its_authority_is_prepared(manager):
+def test_a_server_keeps_its_certificate_while_its_authority_is_prepared(manager):
     before = manager().ensure(CONFIGS)
     during = manager().ensure(rotated(PREPARING))
     assert during["server"].secret_name == before["server"].secret_name
     assert during["server"] != before["server"], "its checksum changes with the bundle"
 
 
-def test_case_65_what_is_not_rotated_is_unaffected(admin, namespace, manager):
+def test_what_is_not_rotated_is_unaffected(admin, namespace, manager):
     other = [Authority(name="ca-other"), attrs.evolve(SERVER, name="other", authority="ca-other")]
     access = ShootAccess(name="csi")
     access.ensure(admin, namespace)
@@ -166,7 +164,7 @@ def test_case_65_what_is_not_rotated_is_unaffected(admin, namespace, manager):
     assert admin.get(SECRETS, access.secret_name, namespace) == asked
 
 
-def test_case_65_a_shoot_that_was_rotated_long_ago_is_not_rotated_again(manager):
+def test_a_shoot_that_was_rotated_long_ago_is_not_rotated_again(manager):
     first = manager().ensure(rotated(COMPLETED))
     assert manager().ensure(rotated(COMPLETED)) == first
 

@@ -250,7 +250,7 @@ def backed_up(seed, admin, managed):
 
 
 @pytest.mark.parametrize("cls", [BackupBucket, BackupEntry], ids=lambda cls: cls.KIND.name)
-def test_case_40_with_the_annotation_ignored_spec_secret_and_namespace_are_news(
+def test_with_the_annotation_ignored_spec_secret_and_namespace_are_news(
     backed_up, seed, admin, cls
 ):
     script = Script(cls)
@@ -268,7 +268,7 @@ def test_case_40_with_the_annotation_ignored_spec_secret_and_namespace_are_news(
         settles_at(script, before + 2 + (cls is BackupEntry), there.name)
 
 
-def test_case_41_without_that_a_changed_spec_waits_for_the_annotation(backed_up, seed, admin):
+def test_without_that_a_changed_spec_waits_for_the_annotation(backed_up, seed, admin):
     script = Script(BackupEntry)
     with backed_up(BackupEntry, script) as there:
         there.patch({"spec": {"providerConfig": {"a": "b"}}})

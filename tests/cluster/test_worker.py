@@ -262,7 +262,7 @@ def test_a_new_hash_replaces_the_machines(workers, admin, start, controller, nam
     assert not set(before) & set(after)
 
 
-def test_case_51_what_the_autoscaler_chose_stays_within_the_pools_bounds(
+def test_what_the_autoscaler_chose_stays_within_the_pools_bounds(
     workers, admin, start, controller, namespace
 ):
     created(workers, start, pool(minimum=1, maximum=5))
@@ -285,7 +285,7 @@ def hibernated(namespace):
     return asleep
 
 
-def test_case_51_a_hibernated_shoot_has_no_machines_and_wakes_up_at_the_minimum(
+def test_a_hibernated_shoot_has_no_machines_and_wakes_up_at_the_minimum(
     workers, admin, start, controller, namespace
 ):
     created(workers, start, pool(minimum=2, maximum=5))
@@ -362,7 +362,7 @@ def test_machine_objects_carry_the_technical_id_where_the_namespace_differs(
     assert one == f"shoot--self--hosted-pool-z1-{hash_in(workers, namespace)}"
 
 
-def test_case_51_without_an_autoscaler_there_are_as_many_as_the_pool_says(
+def test_without_an_autoscaler_there_are_as_many_as_the_pool_says(
     workers, admin, start, controller, namespace
 ):
     created(workers, start, pool(minimum=2, maximum=2))
@@ -372,9 +372,7 @@ def test_case_51_without_an_autoscaler_there_are_as_many_as_the_pool_says(
     assert admin.get(*where)["spec"]["replicas"] == 2
 
 
-def test_case_52_a_failed_machine_is_the_workers_error(
-    workers, admin, start, controller, namespace
-):
+def test_a_failed_machine_is_the_workers_error(workers, admin, start, controller, namespace):
     created(workers, start, pool())
     controller.enabled = False
     operation = {"description": "no capacity", "state": "Failed"}
@@ -456,7 +454,7 @@ def test_a_call_that_has_to_stop_says_so_whatever_its_text_means(reason):
         Stopped().reconcile(None, None, None)
 
 
-def test_case_52_a_failed_machine_that_somebody_preserves_is_no_error(
+def test_a_failed_machine_that_somebody_preserves_is_no_error(
     workers, admin, start, controller, namespace
 ):
     created(workers, start, pool())
@@ -474,7 +472,7 @@ def test_case_52_a_failed_machine_that_somebody_preserves_is_no_error(
     is_done(workers)
 
 
-def test_case_52_a_rolling_update_is_waited_for(workers, admin, start, controller, namespace):
+def test_a_rolling_update_is_waited_for(workers, admin, start, controller, namespace):
     created(workers, start, pool())
     controller.enabled = False
     say(admin, namespace, {"replicas": 3, "updatedReplicas": 2})
@@ -571,7 +569,7 @@ def test_machines_that_the_user_selects_are_waited_for_and_the_last_one_brings_t
 @pytest.mark.parametrize(
     ("type", "status"), [("Available", "False"), ("Progressing", "False"), ("Frozen", "True")]
 )
-def test_case_52_an_unhealthy_deployment_is_waited_for(
+def test_an_unhealthy_deployment_is_waited_for(
     workers, admin, start, controller, namespace, type, status
 ):
     created(workers, start, pool())
@@ -598,7 +596,7 @@ class Later:
         return self.time
 
 
-def test_case_53_a_controller_is_stuck_that_knows_of_a_deployment_and_made_no_set(
+def test_a_controller_is_stuck_that_knows_of_a_deployment_and_made_no_set(
     workers, admin, start, controller, namespace
 ):
     created(workers, start, pool())
@@ -619,9 +617,7 @@ def test_case_53_a_controller_is_stuck_that_knows_of_a_deployment_and_made_no_se
     assert not is_stuck(late, group, unknown), "it has not seen the deployment"
 
 
-def test_case_53_a_stuck_controller_is_restarted(
-    workers, admin, start, controller, namespace, monkeypatch
-):
+def test_a_stuck_controller_is_restarted(workers, admin, start, controller, namespace, monkeypatch):
     monkeypatch.setattr("generic.library.worker.availability._STUCK", timedelta(seconds=-1))
     controller.enabled = False
     for name, role in (("stuck", "machine-controller-manager"), ("other", "other")):
@@ -735,9 +731,7 @@ def state_of(namespace):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_case_54_a_restored_worker_keeps_its_machines(
-    workers, admin, start, controller, namespace, packed
-):
+def test_a_restored_worker_keeps_its_machines(workers, admin, start, controller, namespace, packed):
     controller.enabled = False
     group = f"{namespace}-pool-z1"
     state = state_of(namespace)
@@ -765,7 +759,7 @@ def test_case_54_a_restored_worker_keeps_its_machines(
     assert workers.status()["state"] == state
 
 
-def test_case_54_a_hibernated_shoot_is_restored_without_state_and_makes_no_machine(
+def test_a_hibernated_shoot_is_restored_without_state_and_makes_no_machine(
     workers, admin, start, controller, namespace
 ):
     workers.update_cluster(hibernated(namespace))
@@ -785,7 +779,7 @@ def restore(workers, start, state, *pools):
     workers.ask("restore")
 
 
-def test_case_54_sets_and_machines_that_are_there_already_stay_as_they_are(
+def test_sets_and_machines_that_are_there_already_stay_as_they_are(
     workers, admin, start, controller, namespace
 ):
     state = state_of(namespace)
@@ -803,7 +797,7 @@ def test_case_54_sets_and_machines_that_are_there_already_stay_as_they_are(
     is_done(workers)
 
 
-def test_case_54_a_restoration_without_state_fails_and_makes_no_machine(
+def test_a_restoration_without_state_fails_and_makes_no_machine(
     workers, admin, start, controller, namespace
 ):
     """Difference: there is no fallback to the ShootState, which Go's library is about to drop:
@@ -821,7 +815,7 @@ def hash_in(workers, namespace):
     return pool_hash(worker, worker.spec.pools[0], Cluster())
 
 
-def test_case_54_a_state_that_is_none_is_named(workers, start, controller, namespace):
+def test_a_state_that_is_none_is_named(workers, start, controller, namespace):
     restore(workers, start, {"state": "bm9uc2Vuc2U="}, pool())
     error = eventually(lambda: workers.status().get("lastError"))
     assert f"{namespace}/worker: status.state: cannot read the machine" in error["description"]

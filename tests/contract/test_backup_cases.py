@@ -1,4 +1,4 @@
-"""Cases 38 to 46 of the Gardener contract: BackupBucket and BackupEntry and their Secret."""
+"""The Gardener contract: BackupBucket and BackupEntry and their Secret."""
 
 import pytest
 from contract_objects import manifest, secret
@@ -33,7 +33,7 @@ def backup(of, start, namespace):
 
 
 @both
-def test_case_38_created_it_guards_its_secret(backup, cls):
+def test_created_it_guards_its_secret(backup, cls):
     script = Script(cls)
     seed = backup(cls, script)
     eventually(seed.is_ready)
@@ -43,9 +43,9 @@ def test_case_38_created_it_guards_its_secret(backup, cls):
 
 
 @both
-def test_case_39_a_missing_secret_is_named_in_the_status(backup, cls):
-    """Difference: Go's library leaves lastOperation at Processing and says nothing; design.md §5
-    has what fails before the actuator is called in the status too."""
+def test_a_missing_secret_is_named_in_the_status(backup, cls):
+    """Difference: Go's library leaves lastOperation at Processing and says nothing. Ours
+    shows what fails before the actuator is called in the status too."""
     script = Script(cls)
     seed = backup(cls, script, with_secret=False)
     eventually(lambda: seed.last_operation() == ("Create", "Error"))
@@ -60,7 +60,7 @@ def test_case_39_a_missing_secret_is_named_in_the_status(backup, cls):
 
 
 @both
-def test_case_42_a_fault_that_clears_is_overcome_by_backoff(backup, cls):
+def test_a_fault_that_clears_is_overcome_by_backoff(backup, cls):
     broken = []
 
     def reconcile(ctx, obj, cluster):
@@ -77,7 +77,7 @@ def test_case_42_a_fault_that_clears_is_overcome_by_backoff(backup, cls):
 
 
 @both
-def test_case_43_a_failed_deletion_says_so_and_then_lets_the_secret_go(backup, cls):
+def test_a_failed_deletion_says_so_and_then_lets_the_secret_go(backup, cls):
     failing = [ActuatorError("no")]
     seen = []
 
@@ -95,7 +95,7 @@ def test_case_43_a_failed_deletion_says_so_and_then_lets_the_secret_go(backup, c
 
 
 @both
-def test_case_44_a_secret_that_changes_during_the_deletion_does_not_stop_it(backup, cls):
+def test_a_secret_that_changes_during_the_deletion_does_not_stop_it(backup, cls):
     def delete(ctx, obj, cluster):
         patch = {"metadata": {"labels": {"changed": "yes"}}}
         seed.client.patch(SECRETS, "cloudprovider", seed.namespace, patch)
@@ -107,7 +107,7 @@ def test_case_44_a_secret_that_changes_during_the_deletion_does_not_stop_it(back
     assert finalizers(seed) == []
 
 
-def test_case_45_a_restore_that_fails_recovers(backup, namespace):
+def test_a_restore_that_fails_recovers(backup, namespace):
     failing = [ActuatorError("no")]
     seen = []
 
@@ -125,8 +125,8 @@ def test_case_45_a_restore_that_fails_recovers(backup, namespace):
     assert seen[1] == ("Restore", "Error")
 
 
-def test_case_46_a_migration_takes_off_our_finalizers_and_no_others(backup):
-    """Difference: Go's library wipes all finalizers of the object (design.md §4, rule 3)."""
+def test_a_migration_takes_off_our_finalizers_and_no_others(backup):
+    """Difference: Go's library wipes all finalizers of the object."""
     failing = [ActuatorError("no")]
     seen = []
 

@@ -1,4 +1,4 @@
-"""Case 49 of the Gardener contract, and what follows from it when a record is deleted."""
+"""The Gardener contract: a DNSRecord that was never created, and its deletion."""
 
 import pytest
 from builders import cluster
@@ -24,7 +24,7 @@ def created(seed):
         ("False", False, "False"),
     ],
 )
-def test_case_49_created_remembers_whether_it_ever_worked(of, start, before, works, after):
+def test_created_remembers_whether_it_ever_worked(of, start, before, works, after):
     seed = of(DNSRecord)
     outcomes = [works] if before is None else [before == "True", works]
 

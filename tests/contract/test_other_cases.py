@@ -1,4 +1,4 @@
-"""Cases 56 and 63 of the Gardener contract: what gardenlet calls ready, and error codes."""
+"""The Gardener contract: what gardenlet calls ready, and error codes."""
 
 import re
 
@@ -42,25 +42,25 @@ def asked(timestamp):
         (asked("yesterday"), "yesterday"),
     ],
 )
-def test_case_56_what_gardenlet_calls_ready(seen, reason):
+def test_what_gardenlet_calls_ready(seen, reason):
     answer = not_ready_because(seen)
     assert answer is None if reason is None else reason in answer
 
 
 @pytest.mark.parametrize("code", list(ErrorCode))
-def test_case_63_each_code_is_known_by_its_text(code):
+def test_each_code_is_known_by_its_text(code):
     determined = determine_error(ValueError(f"TEXT of {code}"), PATTERNS)
     assert codes_of(determined) == (code,)
     assert str(determined) == f"TEXT of {code}"
     assert isinstance(determined.__cause__, ValueError)
 
 
-def test_case_63_an_error_that_fits_nothing_stays_as_it_is():
+def test_an_error_that_fits_nothing_stays_as_it_is():
     error = ValueError("something")
     assert determine_error(error, PATTERNS) is error
 
 
-def test_case_63_codes_that_an_error_carries_win():
+def test_codes_that_an_error_carries_win():
     coded = ActuatorError(
         f"text of {ErrorCode.ERR_INFRA_DEPENDENCIES}", codes=[ErrorCode.ERR_INFRA_UNAUTHORIZED]
     )
@@ -70,12 +70,12 @@ def test_case_63_codes_that_an_error_carries_win():
     assert determine_error(wrapped, PATTERNS) is wrapped
 
 
-def test_case_63_several_may_fit():
+def test_several_may_fit():
     both = {code: re.compile("x") for code in reversed(list(ErrorCode))}
     assert codes_of(determine_error(ValueError("x"), both)) == tuple(sorted(ErrorCode))
 
 
-def test_case_63_when_to_look_again_is_not_lost():
+def test_when_to_look_again_is_not_lost():
     """Difference: Go's DetermineError hides a RequeueAfterError behind the codes it found."""
     again = RequeueAfter(30, cause=ValueError(f"text of {ErrorCode.ERR_PROBLEMATIC_WEBHOOK}"))
     determined = determine_error(again, PATTERNS)

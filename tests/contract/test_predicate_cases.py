@@ -1,4 +1,4 @@
-"""Cases 28 to 34 of the Gardener contract: which events are worth a look."""
+"""The Gardener contract: which events are worth a look."""
 
 import pytest
 from builders import cluster, infrastructure
@@ -26,18 +26,18 @@ def event(old, new):
 DELETING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["f"]}
 
 
-def test_case_28_an_event_without_an_object_is_nothing():
+def test_an_event_without_an_object_is_nothing():
     assert not operation_requested(Event(EventType.ADDED, Request("n", "o"), None, None))
 
 
 @pytest.mark.parametrize("operation", ["reconcile", "migrate", "restore"])
 @pytest.mark.parametrize("old", [None, seen()])
-def test_case_29_a_requested_operation_is_worth_a_look(old, operation):
+def test_a_requested_operation_is_worth_a_look(old, operation):
     assert operation_requested(event(old, seen(annotations={OPERATION: operation})))
 
 
 @pytest.mark.parametrize("operation", ["wait-for-state", "anything"])
-def test_case_29_other_values_ask_for_nothing(operation):
+def test_other_values_ask_for_nothing(operation):
     assert not operation_requested(event(seen(), seen(annotations={OPERATION: operation})))
 
 
@@ -51,11 +51,11 @@ def test_case_29_other_values_ask_for_nothing(operation):
         (seen(), False),
     ],
 )
-def test_case_30_after_a_restart_what_is_unfinished_is_worth_a_look(new, passes):
+def test_after_a_restart_what_is_unfinished_is_worth_a_look(new, passes):
     assert operation_requested(event(None, new)) is passes
 
 
-def test_case_31_on_a_deleting_object_a_change_of_the_status_alone_is_nothing():
+def test_on_a_deleting_object_a_change_of_the_status_alone_is_nothing():
     """Difference: Go's library asks whether the status is equal, to leave out its own writes, and
     so drops what others change together with it; ours knows its own writes by resourceVersion."""
     deleting = seen(**DELETING)
@@ -65,12 +65,12 @@ def test_case_31_on_a_deleting_object_a_change_of_the_status_alone_is_nothing():
     assert not operation_requested(event(deleting, None))
 
 
-def test_case_31_a_deletion_is_worth_a_look():
+def test_a_deletion_is_worth_a_look():
     assert operation_requested(event(seen(), seen(**DELETING)))
 
 
 @pytest.mark.parametrize("missing", [False, True])
-def test_case_32_a_failed_shoot_loses_no_event(seed, start, script, missing):
+def test_a_failed_shoot_loses_no_event(seed, start, script, missing):
     """Difference: Go's predicate drops events while the shoot has failed or the Cluster cannot be
     read; here they are decided by the reconciler, and looked at again when the Cluster changes."""
     if missing:
@@ -100,11 +100,11 @@ def test_case_32_a_failed_shoot_loses_no_event(seed, start, script, missing):
         ("garden", ["seed", "garden"], True),
     ],
 )
-def test_case_33_no_class_means_shoot(class_, served, passes):
+def test_no_class_means_shoot(class_, served, passes):
     assert has_class(*served)(event(None, seen(class_=class_))) is passes
 
 
-def test_case_34_one_type_or_several():
+def test_one_type_or_several():
     assert has_type("aws")(event(None, seen()))
     assert not has_type("azure")(event(None, seen()))
     assert has_type("azure", "aws")(event(None, seen()))

@@ -1,4 +1,4 @@
-"""Cases 1 to 11 of the Gardener contract: the status, and small rules around it."""
+"""The Gardener contract: the status, and small rules around it."""
 
 import pytest
 from builders import infrastructure
@@ -49,7 +49,7 @@ def failed(seed, start, script, error):
     return seed.status()
 
 
-def test_case_01_processing_says_type_and_progress_and_leaves_the_rest(seed, start, script, gate):
+def test_processing_says_type_and_progress_and_leaves_the_rest(seed, start, script, gate):
     failed(seed, start, script, ActuatorError("no"))
     script.on["reconcile"] = lambda ctx, obj, cluster: gate.wait(100)
     seed.patch({"spec": {"region": "eu-2"}})
@@ -62,7 +62,7 @@ def test_case_01_processing_says_type_and_progress_and_leaves_the_rest(seed, sta
     assert status["observedGeneration"] == 1
 
 
-def test_case_02_an_error_without_codes_has_none(seed, start, script):
+def test_an_error_without_codes_has_none(seed, start, script):
     status = failed(seed, start, script, ActuatorError("no network"))
     assert status["lastOperation"]["progress"] == 50
     assert status["lastError"]["description"] == status["lastOperation"]["description"]
@@ -71,13 +71,13 @@ def test_case_02_an_error_without_codes_has_none(seed, start, script):
     assert status["observedGeneration"] == 1
 
 
-def test_case_03_an_error_with_codes_says_them(seed, start, script):
+def test_an_error_with_codes_says_them(seed, start, script):
     code = ErrorCode.ERR_INFRA_QUOTA_EXCEEDED
     status = failed(seed, start, script, ActuatorError("too much", codes=[code]))
     assert status["lastError"]["codes"] == ["ERR_INFRA_QUOTA_EXCEEDED"]
 
 
-def test_case_04_success_removes_the_error(seed, start, script):
+def test_success_removes_the_error(seed, start, script):
     script.on["reconcile"] = fails_once(ActuatorError("no"))
     start(script)
     seed.create(infrastructure(seed.namespace, seed.namespace))
@@ -106,14 +106,14 @@ class RefusesStatus:
 
 
 @pytest.mark.parametrize("processing", ["slow", "always"])
-def test_case_05_a_status_that_cannot_be_written_is_tried_again(seed, start, script, processing):
+def test_a_status_that_cannot_be_written_is_tried_again(seed, start, script, processing):
     """Difference: the reconciler hides no such failure; after an error status it logs it too."""
     start(script, intercept=lambda client: RefusesStatus(client, 2), processing_status=processing)
     seed.create(infrastructure(seed.namespace, seed.namespace))
     eventually(seed.is_ready)
 
 
-def test_case_06_taking_the_request_off_leaves_the_other_annotations(seed, start, script):
+def test_taking_the_request_off_leaves_the_other_annotations(seed, start, script):
     start(script)
     annotations = {OPERATION: "reconcile", TIMESTAMP: "2026-01-01T00:00:00Z", "example.org/a": "b"}
     seed.create(infrastructure(seed.namespace, seed.namespace, annotations=annotations))
@@ -124,7 +124,7 @@ def test_case_06_taking_the_request_off_leaves_the_other_annotations(seed, start
 
 @pytest.mark.parametrize("type", ["Create", "Reconcile", "Delete", "Migrate", "Restore"])
 @pytest.mark.parametrize("state", ["Succeeded", "Error", "Processing", "Failed"])
-def test_case_07_only_migrate_succeeded_means_migrated(seed, start, script, type, state):
+def test_only_migrate_succeeded_means_migrated(seed, start, script, type, state):
     waiting(seed, type, state)
     seed.annotate(**{OPERATION: "reconcile"})
     start(script)
@@ -155,9 +155,7 @@ def waiting(seed, type, state):
     ("asked", "called"),
     [("reconcile", []), ("restore", ["restore"]), ("migrate", ["migrate"]), ("delete", [])],
 )
-def test_case_08_a_migrated_object_is_left_alone_unless_it_is_to_move(
-    seed, start, script, asked, called
-):
+def test_a_migrated_object_is_left_alone_unless_it_is_to_move(seed, start, script, asked, called):
     waiting(seed, "Migrate", "Succeeded")
     if asked == "delete":
         seed.annotate(**{OPERATION: None})
@@ -170,7 +168,7 @@ def test_case_08_a_migrated_object_is_left_alone_unless_it_is_to_move(
     eventually(lambda: script.operations() == called)
 
 
-def test_case_09_requeue_after_with_a_cause_reports_it_and_looks_again(seed, start, script):
+def test_requeue_after_with_a_cause_reports_it_and_looks_again(seed, start, script):
     again = RequeueAfter(0.5, cause=ActuatorError("the cause"))
     status = seen_when_called_again(seed, start, script, again)
     last = status["lastOperation"]
@@ -178,8 +176,8 @@ def test_case_09_requeue_after_with_a_cause_reports_it_and_looks_again(seed, sta
     assert "the cause" in status["lastError"]["description"]
 
 
-def test_case_10_requeue_after_without_a_cause_is_no_error(seed, start, script):
-    """Difference: Go's library reports the request's own text as an error; design.md §1 says
+def test_requeue_after_without_a_cause_is_no_error(seed, start, script):
+    """Difference: Go's library reports the request's own text as an error. Ours says
     Processing with that text, since nothing went wrong."""
     again = RequeueAfter(0.5, "Waiting for the gateway")
     status = seen_when_called_again(seed, start, script, again)
@@ -197,7 +195,7 @@ def test_case_10_requeue_after_without_a_cause_is_no_error(seed, start, script):
         ("WorkloadIdentity", "workloadidentities", "workload-identity-ref-mine"),
     ],
 )
-def test_case_11_referenced_resources_are_found_by_their_prefix(kind, plural, name):
+def test_referenced_resources_are_found_by_their_prefix(kind, plural, name):
     entry = {"name": "dns", "resourceRef": {"kind": kind, "name": "mine"}}
     cluster = Cluster(spec=ClusterSpec(shoot={"spec": {"resources": [entry]}}))
     resource, found = locate_referenced(cluster, "dns")

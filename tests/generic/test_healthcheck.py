@@ -1,4 +1,4 @@
-"""What results of health checks mean, without a cluster (contract §8, case 64)."""
+"""What results of health checks mean, without a cluster."""
 
 import threading
 import time
@@ -83,7 +83,7 @@ def test_several_that_cannot_be_checked_are_counted():
         ),
     ],
 )
-def test_case_64_the_message_format_is_gardeners(findings, message):
+def test_the_message_format_is_gardeners(findings, message):
     assert made(*findings).message == message
 
 
@@ -168,7 +168,7 @@ def test_a_pre_check_that_says_no_counts_as_good():
     assert check.run(None) == GOOD
 
 
-def test_case_64_what_a_detail_means_is_added_to_its_codes():
+def test_what_a_detail_means_is_added_to_its_codes():
     check = Check("X", lambda ctx: bad("quota", CONFIG), classify=lambda detail: [QUOTA, CONFIG])
     assert check.run(None).codes == (CONFIG, QUOTA)
 

@@ -106,7 +106,7 @@ def works(client) -> bool:
     return client.get(NAMESPACES, "default")["metadata"]["name"] == "default"
 
 
-def test_case_62_the_given_file_comes_before_the_variable_before_the_pod_before_the_home(
+def test_the_given_file_comes_before_the_variable_before_the_pod_before_the_home(
     environment, pod, monkeypatch, tmp_path
 ):
     def write(name, host):

@@ -1,4 +1,4 @@
-"""Which of our objects an event about something else is about (cases 35 to 37)."""
+"""Which of our objects an event about something else is about."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def owned(kind="Infrastructure", group="extensions.gardener.cloud", controller=T
     return {"ownerReferences": [owner | {"controller": controller}]}
 
 
-def test_case_35_a_cluster_is_about_all_objects_of_its_namespace_and_no_others():
+def test_a_cluster_is_about_all_objects_of_its_namespace_and_no_others():
     objects = target(manifest("a"), manifest("b"), manifest("c", "other"))
     cluster = event(new=manifest("n", ""))
     assert sorted(names(in_clusters_namespace(cluster, objects))) == ["n/a", "n/b"]
@@ -73,7 +73,7 @@ def test_case_35_a_cluster_is_about_all_objects_of_its_namespace_and_no_others()
         ({}, False),
     ],
 )
-def test_case_36_a_secret_is_about_objects_that_name_it_by_name_and_namespace(spec, is_about):
+def test_a_secret_is_about_objects_that_name_it_by_name_and_namespace(spec, is_about):
     found = by_secret_reference(event(new=manifest("s")), target(manifest(spec=spec)))
     assert names(found) == (["n/o"] if is_about else [])
 
@@ -87,7 +87,7 @@ def test_case_36_a_secret_is_about_objects_that_name_it_by_name_and_namespace(sp
         ("shoot--p--s", None, []),
     ],
 )
-def test_case_36_a_namespace_is_about_the_backup_entries_of_its_technical_id_and_uid(
+def test_a_namespace_is_about_the_backup_entries_of_its_technical_id_and_uid(
     namespace, uid, is_about
 ):
     entries = target(
@@ -98,7 +98,7 @@ def test_case_36_a_namespace_is_about_the_backup_entries_of_its_technical_id_and
     assert [name for name in names(found) if entries.store.get(Request("", name))] == is_about
 
 
-def test_case_37_a_machine_is_about_the_worker_that_its_label_names():
+def test_a_machine_is_about_the_worker_that_its_label_names():
     label = {"labels": {"worker.gardener.cloud/name": "w"}}
     named, unnamed = manifest("m", metadata=label), manifest("m")
     workers = target()

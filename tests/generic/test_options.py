@@ -1,4 +1,4 @@
-"""Flags, the environment and the file they may come from (case 62)."""
+"""Flags, the environment and the file they may come from."""
 
 import json
 import subprocess
@@ -55,7 +55,7 @@ def test_without_flags_the_defaults_hold():
         (["--disable-webhooks=shoot"], "ignored_flags", ("--disable-webhooks",)),
     ],
 )
-def test_case_62_a_flag_of_gardeners_extensions_is_understood(arguments, field, value):
+def test_a_flag_of_gardeners_extensions_is_understood(arguments, field, value):
     assert getattr(from_args(arguments), field) == value
 
 
@@ -78,7 +78,7 @@ def test_case_62_a_flag_of_gardeners_extensions_is_understood(arguments, field, 
         (["--config-file=/nowhere.yaml"], "/nowhere.yaml cannot be read"),
     ],
 )
-def test_case_62_a_bad_value_is_refused_in_a_sentence_with_status_2(arguments, words, capsys):
+def test_a_bad_value_is_refused_in_a_sentence_with_status_2(arguments, words, capsys):
     with pytest.raises(SystemExit) as exit:
         from_args(arguments)
     assert exit.value.code == 2
@@ -164,9 +164,7 @@ NAMES = ["infrastructure", "infrastructure-gcp", "healthcheck-worker", "healthch
         (("infrastructure", "healthcheck"), ("healthcheck-worker",), [NAMES[0], NAMES[3]]),
     ],
 )
-def test_case_62_controllers_are_chosen_by_name_or_by_what_their_names_begin_with(
-    only, without, left
-):
+def test_controllers_are_chosen_by_name_or_by_what_their_names_begin_with(only, without, left):
     options = Options(controllers=only, disable_controllers=without)
     assert options.enabled(NAMES) == set(left)
 
@@ -179,7 +177,7 @@ def test_case_62_controllers_are_chosen_by_name_or_by_what_their_names_begin_wit
         Options(workers={"infra": 2}),
     ],
 )
-def test_case_62_an_unknown_controller_is_refused_with_the_known_ones(options):
+def test_an_unknown_controller_is_refused_with_the_known_ones(options):
     manager = Manager(options)
     manager.add(Script(), type="x")
     manager.add_runnable("heartbeat", lambda client, stop: None)

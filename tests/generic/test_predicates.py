@@ -251,8 +251,8 @@ def test_only_relevant_conditions_count(old, new, passes):
         pytest.param(Verdict(ClusterState.UNREADABLE), True, id="a Cluster nobody can read"),
     ],
 )
-def test_case_32_a_failed_shoot_is_left_alone(verdict, passes):
-    """Difference: a Cluster that is missing or unreadable drops no event (design.md, section 4)."""
+def test_a_failed_shoot_is_left_alone(verdict, passes):
+    """Difference: a Cluster that is missing or unreadable drops no event."""
     predicate = shoot_not_failed({"n": verdict}.__getitem__)
     assert predicate(event(None, QUIET)) is passes
     assert not predicate(event(QUIET, None))
