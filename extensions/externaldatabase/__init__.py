@@ -20,7 +20,7 @@ from extensions.externaldatabase.actuator import DatabaseActuator
 from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
 from extensions.externaldatabase.server import Server, Traffic
-from generic.reconciler.escalation import Escalation, Then
+from generic.reconciler.deletion.escalation import Escalation, Then
 
 __all__ = ["DatabaseActuator", "ExternalDatabase", "extension", "server_for"]
 

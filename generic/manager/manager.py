@@ -31,7 +31,7 @@ from generic.kube.store import ClusterHeader, Request, Store, cluster_header
 from generic.manager.options import Options
 from generic.manager.registry import CheckRegistration, Registration, Registry, Run, Runnable
 from generic.manager.running import Running
-from generic.reconciler.escalation import Escalation
+from generic.reconciler.deletion.escalation import Escalation
 from generic.reconciler.orphans.keeper import Keeper
 from generic.reconciler.reporter import Listener
 

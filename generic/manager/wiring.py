@@ -39,9 +39,9 @@ from generic.kube.writer import Writer
 from generic.manager.options import Options
 from generic.manager.registry import CheckRegistration, Registration, Registry
 from generic.reconciler.calls import AbandonedCalls
+from generic.reconciler.deletion.watchdog import DeletionWatchdog
 from generic.reconciler.reconciler import Dependencies, Reconciler
 from generic.reconciler.reporter import Listener, Sinks
-from generic.reconciler.watchdog import DeletionWatchdog
 
 __all__ = ["Shared", "Watched", "Wiring"]
 

@@ -16,7 +16,7 @@ from actuator.meta import parse_time
 from generic.controller.controller import Again, Done, Failed, Outcome
 from generic.kube.errorinfo import ErrorInfo
 from generic.reconciler.blocked import blocked_message
-from generic.reconciler.escalation import Escalation, gives_up
+from generic.reconciler.deletion.escalation import Escalation, gives_up
 from generic.reconciler.operation import Operation
 from generic.reconciler.status import Failure
 

@@ -43,11 +43,11 @@ from generic.controller.controller import WorkerReplaced
 from generic.kube.errorinfo import ErrorInfo, read_error
 from generic.kube.headers import Request
 from generic.reconciler.calls import Call
-from generic.reconciler.force_delete import delete_seed_objects
 from generic.reconciler.known_secrets import SharedSecrets
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, recordable
 from generic.reconciler.reporter import Reporter
+from generic.reconciler.seed_objects import delete_seed_objects
 from generic.reconciler.track import Track, Tracks
 
 __all__ = ["CallFailed", "CallHangs", "Invoker", "WrongResult"]

@@ -33,11 +33,12 @@ from generic.kube.timers import Timers
 from generic.kube.writer import Vanished, Writer
 from generic.reconciler.attempt import Attempt, StatusUnwritable
 from generic.reconciler.calls import AbandonedCalls
-from generic.reconciler.escalation import Escalation
+from generic.reconciler.deletion.escalation import Escalation
+from generic.reconciler.deletion.force_deletion import ForceDeletion
+from generic.reconciler.deletion.late_cleanup import LateCleanup
+from generic.reconciler.deletion.watchdog import DeletionWatchdog
 from generic.reconciler.failure import Waiting, classify, seconds_since
-from generic.reconciler.forcing import ForceDeletion
 from generic.reconciler.invoker import CallFailed, Invoker
-from generic.reconciler.late_cleanup import LateCleanup
 from generic.reconciler.operation import (
     Blocked,
     Nothing,
@@ -47,7 +48,6 @@ from generic.reconciler.operation import (
 )
 from generic.reconciler.reporter import Reporter, Sinks
 from generic.reconciler.track import CleanedUp, Track, Tracks
-from generic.reconciler.watchdog import DeletionWatchdog
 
 __all__ = ["Dependencies", "Reconciler"]
 

@@ -20,9 +20,9 @@ from generic.kube.errorinfo import ErrorInfo, describe
 from generic.kube.events import About, EventRecorder
 from generic.kube.headers import Request
 from generic.reconciler.attempt import is_refused
-from generic.reconciler.force_delete import Stripped
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import OrphanedFrom
+from generic.reconciler.seed_objects import Stripped
 from generic.reconciler.track import Track
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 `Tracks` has one track per object (request and uid) of a controller, one lock, and one place that
 drops a track: `settle`. A restart of the process forgets all of it. Deciding what to do with it
-is the business of the modules that read it: `watchdog`, `forcing`, `late_cleanup`, `reconciler`.
+is the business of the modules that read it: `deletion` and `reconciler`.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ from actuator.v1alpha1 import Cluster, Infrastructure
 from generic.controller.predicates import OPERATION, TIMESTAMP
 from generic.kube.client import HttpClient, path_of
 from generic.kube.crds import crd
-from generic.reconciler.force_delete import CONFIRM_DELETION
 from generic.reconciler.orphans import ORPHANS, Orphan
+from generic.reconciler.seed_objects import CONFIRM_DELETION
 
 __all__ = ["Key", "Watch", "World"]
 

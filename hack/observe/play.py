@@ -27,7 +27,7 @@ from actuator.v1alpha1 import Infrastructure
 from generic.kube.client import HttpClient
 from generic.kube.headers import DELETION_BLOCKED
 from generic.library.machines import MACHINES
-from generic.reconciler.escalation import Escalation, Then
+from generic.reconciler.deletion.escalation import Escalation, Then
 from generic.testing.faults import Effect, Fault, FaultProxy
 from generic.testing.garden import Garden, Shoot, not_ready_because
 

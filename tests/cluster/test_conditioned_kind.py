@@ -16,7 +16,7 @@ from actuator.meta import (
     ReadyReasons,
     Schema,
 )
-from generic.reconciler.escalation import Escalation, Then
+from generic.reconciler.deletion.escalation import Escalation, Then
 from generic.testing.seed import install_kinds
 
 

@@ -10,7 +10,7 @@ from harness import FINALIZER, Script, eventually
 from actuator import ActuatorError, ErrorCode
 from actuator.errors import Forbidden
 from generic.kube.clock import SystemClock
-from generic.reconciler.escalation import Escalation, Then
+from generic.reconciler.deletion.escalation import Escalation, Then
 
 DAY = 86400.0
 FOREIGN = "example.org/foreign"

@@ -24,7 +24,7 @@ from generic.library.machines import (
 from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.reconciler.eligibility import not_forcible_because
+from generic.reconciler.deletion.eligibility import not_forcible_because
 from generic.testing.garden import (
     NAMESPACES,
     SHOOT,

@@ -7,7 +7,7 @@ from harness import FINALIZER, Script, eventually
 
 from actuator import ActuatorError, ErrorCode, ExternalResource, RequeueAfter
 from generic.kube.clock import SystemClock
-from generic.reconciler.escalation import Escalation, Then
+from generic.reconciler.deletion.escalation import Escalation, Then
 
 FOREIGN = "example.org/foreign"
 

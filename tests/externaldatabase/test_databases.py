@@ -13,7 +13,7 @@ from actuator.errors import Invalid, NotFound
 from actuator.interface import ExternalResource
 from extensions.externaldatabase.connection import SECRETS
 from extensions.externaldatabase.kind import Engine
-from generic.reconciler.escalation import Escalation, Then
+from generic.reconciler.deletion.escalation import Escalation, Then
 
 
 @pytest.fixture

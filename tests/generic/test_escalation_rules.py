@@ -3,7 +3,7 @@
 import pytest
 
 from actuator import ErrorCode
-from generic.reconciler.escalation import Escalation, Then, gives_up
+from generic.reconciler.deletion.escalation import Escalation, Then, gives_up
 
 AUTH = ErrorCode.ERR_INFRA_UNAUTHORIZED
 QUOTA = ErrorCode.ERR_INFRA_QUOTA_EXCEEDED

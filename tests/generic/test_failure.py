@@ -15,7 +15,7 @@ from actuator.errors import (
 )
 from generic.controller.controller import Again, Done, Failed
 from generic.kube.errorinfo import read_error
-from generic.reconciler.escalation import Escalation, Then
+from generic.reconciler.deletion.escalation import Escalation, Then
 from generic.reconciler.failure import Waiting, classify
 from generic.reconciler.operation import Operation
 

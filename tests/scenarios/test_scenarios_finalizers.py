@@ -109,7 +109,7 @@ def test_scenario_35_what_was_forced_and_stripped_by_hand_stays_on_record(seed, 
 def test_scenario_35_what_was_stripped_by_hand_is_on_record_however_many_tries_that_takes(
     seed, behind, recorded, monkeypatch
 ):
-    monkeypatch.setattr("generic.reconciler.late_cleanup._ATTEMPTS", 3)
+    monkeypatch.setattr("generic.reconciler.deletion.late_cleanup._ATTEMPTS", 3)
     script = OneVpc(delete=stuck)
     stage = behind(script)
     ready(seed)

@@ -20,9 +20,9 @@ from generic.kube.client import connect
 from generic.kube.clusters import CLUSTERS
 from generic.library.machines import MACHINES
 from generic.manager.options import Options
-from generic.reconciler.force_delete import CONFIRM_DELETION
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.reconciler.reporter import DeletionEnded
+from generic.reconciler.seed_objects import CONFIRM_DELETION
 from generic.testing.drill.names import Names
 from generic.testing.drill.world import World, manager_for, outside
 from generic.testing.garden import NAMESPACES, Garden

@@ -15,7 +15,7 @@ from actuator.interface import Client, Resource, resource_of
 from actuator.meta import Kind, Raw
 from generic.controller.metrics import Outcome
 from generic.kube.headers import DELETION_BLOCKED, as_dict
-from generic.reconciler.forcing import IN_SEED
+from generic.reconciler.deletion.force_deletion import IN_SEED
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.reconciler.reporter import event_reason
 from generic.testing.drill.bystanders import DISTURBANCE

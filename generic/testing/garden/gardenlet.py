@@ -18,7 +18,7 @@ from actuator.meta import ForceSource, Kind, Raw, format_time
 from generic.controller.predicates import OPERATION, TIMESTAMP
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS
-from generic.reconciler.force_delete import CONFIRM_DELETION
+from generic.reconciler.seed_objects import CONFIRM_DELETION
 from generic.testing.garden.order import HANDED_ON, ON_REQUEST
 from generic.testing.garden.readiness import not_ready_because
 

@@ -10,7 +10,7 @@ from actuator.cluster import FORCE_DELETION, Cluster, ClusterState, Verdict
 from actuator.meta import ForceSource, Kind, LastError
 from generic.controller.predicates import default_predicate
 from generic.kube.store import Event, EventType, Header, Request
-from generic.reconciler.eligibility import FORCIBLE, codes_of_shoot, not_forcible_because
+from generic.reconciler.deletion.eligibility import FORCIBLE, codes_of_shoot, not_forcible_because
 from generic.reconciler.operation import (
     Blocked,
     Nothing,

@@ -1,4 +1,4 @@
-"""Forcing: a force deletion, bounded by its budget, with what it leaves behind on record.
+"""ForceDeletion: a forced deletion within its budget, with what remains on record.
 
 Inside the budget the actuator's force_delete is tried; at its end, and where too many calls are
 abandoned, one last pass goes without it: declared seed objects are stripped, what may remain is
@@ -24,11 +24,11 @@ from generic.controller.metrics import Outcome
 from generic.kube.errorinfo import describe
 from generic.reconciler.attempt import Attempt
 from generic.reconciler.calls import Call
-from generic.reconciler.force_delete import SeedObjectsHeld
 from generic.reconciler.invoker import CallFailed, Invoker
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, OrphanReason, record
 from generic.reconciler.reporter import Reporter
+from generic.reconciler.seed_objects import SeedObjectsHeld
 from generic.reconciler.track import Budget
 
 __all__ = ["IN_SEED", "ForceDeletion", "NotRecorded"]
