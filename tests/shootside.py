@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import builders
 from harness import Seed
@@ -12,6 +11,7 @@ from harness import Seed
 from actuator.interface import Client, Resource
 from actuator.meta import Object, Raw
 from generic.kube.crds import crd
+from generic.kube.delegating import DelegatingClient
 from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
 from generic.testing.drill.shoots import ShootManager, Shoots
@@ -30,20 +30,19 @@ def shoot_managers(admin: Client, namespace: str) -> Iterator[Shoots]:
         yield found
 
 
-class OneShoot:
+class OneShoot(DelegatingClient):
     """A seed as one shoot's resource manager sees it; the others' are tests of their own."""
 
     def __init__(self, client: Client, namespace: str) -> None:
-        self._client = client
+        super().__init__(client)
         self._namespace = namespace
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    def list(self, resource: Resource) -> list[Raw]:
+    def list(
+        self, resource: Resource, namespace: str = "", *, label_selector: str = ""
+    ) -> list[Raw]:
         if resource.namespaced:
-            return self._client.list(resource, self._namespace)
-        found = self._client.list(resource)
+            return self._inner.list(resource, self._namespace, label_selector=label_selector)
+        found = self._inner.list(resource, label_selector=label_selector)
         return [one for one in found if one["metadata"]["name"] == self._namespace]
 
 

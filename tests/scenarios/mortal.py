@@ -20,6 +20,7 @@ from actuator.errors import ActuatorError
 from actuator.interface import ExternalResource
 from actuator.v1alpha1 import Infrastructure
 from generic.controller import logs
+from generic.kube.delegating import DelegatingClient
 from generic.manager import flags
 from generic.manager.manager import Manager
 
@@ -82,14 +83,8 @@ class Mortal(Actuator[Infrastructure]):
         return [ExternalResource(type="thing", id=f"thing-{obj.metadata.uid}")]
 
 
-class Dying:
+class Dying(DelegatingClient):
     """A client that dies before or after a patch of a kind."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
 
     def patch(
         self, resource: Any, name: str, namespace: str, patch: Any, *, subresource: str = ""
@@ -97,7 +92,7 @@ class Dying:
         """See Client."""
         what = f"/{subresource}" if subresource else "/metadata/finalizers"
         pass_by("before", what)
-        answer = self._client.patch(resource, name, namespace, patch, subresource=subresource)
+        answer = self._inner.patch(resource, name, namespace, patch, subresource=subresource)
         pass_by("after", what)
         return answer
 

@@ -22,6 +22,7 @@ from harness import FINALIZER, INFRASTRUCTURES, PATIENCE, Seed, eventually
 from actuator import Actuator, ActuatorError, ExternalResource
 from actuator.interface import WrappedActuator
 from actuator.v1alpha1 import Infrastructure
+from generic.kube.delegating import DelegatingClient
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
 from generic.testing.drill.breaks import BREAKS
 
@@ -73,21 +74,19 @@ class Seen:
     good_in_time: bool = False
 
 
-class Recorder:
+class Recorder(DelegatingClient):
     """A client that looks at the outside, and at the record, as our finalizer comes off."""
 
     def __init__(self, client: Any, seed: Seed, seen: Seen) -> None:
-        self._client, self._seed, self._seen = client, seed, seen
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
+        super().__init__(client)
+        self._seed, self._seen = seed, seen
 
     def patch(
         self, resource: Any, name: str, namespace: str, patch: Any, *, subresource: str = ""
     ) -> Any:
         """See Client."""
         before = self._finalizers(name) if resource == INFRASTRUCTURES else ()
-        answer = self._client.patch(resource, name, namespace, patch, subresource=subresource)
+        answer = self._inner.patch(resource, name, namespace, patch, subresource=subresource)
         after = answer["metadata"].get("finalizers") or []
         if FINALIZER in before and FINALIZER not in after:
             self._look(answer["metadata"]["uid"], after)
