@@ -53,10 +53,7 @@ def soak(
 
     Raises ActuatorError, ApiError or EnvtestError where it could not be held.
     """
-    faults = [word for word in words if word != INPUT]
-    script = Script(steps=[], seed=seed)
-    if faults:
-        script = random_script(seed, seconds, faults, pause=_PAUSE)
+    script = _script(seed, seconds, [word for word in words if word != INPUT])
     (folder / "script.json").write_text(script.to_json())
     outside, log, names = Outside(folder), folder / "manager.log", Names()
     with ExitStack() as stack:
@@ -129,6 +126,12 @@ def started(log: Path, module: str, *arguments: object) -> Iterator[subprocess.P
             yield process
         finally:
             process.kill()
+
+
+def _script(seed: int, seconds: float, faults: Sequence[str]) -> Script:
+    if not faults:
+        return Script(steps=[], seed=seed)
+    return random_script(seed, seconds, faults, pause=_PAUSE)
 
 
 def _play(script: Script, manager: subprocess.Popen[str], stage: Stage) -> None:
