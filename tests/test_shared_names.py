@@ -104,9 +104,12 @@ def test_child_processes_of_a_drill_import_the_framework(tmp_path):
     code = """
 from pathlib import Path
 import actuator
-from generic.testing.drill.program import Program
-program = Program("generic.library.programs.errors", Path("log"))
-print(program.receive() == "" and program.last_words() == "")
-program.close()
+from generic.testing.drill.kills.child import Order, Task
+from generic.testing.drill.kills.processes import _Zygote
+rehearsal = "extensions.relations.rehearsal:RelationsRehearsal"
+zygote = _Zygote(Task(kubeconfig="", rehearsals=[rehearsal]), Path("log"))
+zygote.send(Order(type="x", shared=[{}], calls="calls"))
+print(zygote.receive().isdigit() or zygote.error("failed"))
+zygote.close()
 """
     assert printed(tmp_path, "-c", code) == "True"

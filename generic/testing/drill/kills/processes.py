@@ -24,8 +24,8 @@ import cattrs
 from actuator.errors import ActuatorError
 from generic.testing.drill.kills.child import STOP, WORKING, Order, Task
 
-_RUN = "import sys, runpy, actuator; runpy.run_module(sys.argv[1], run_name='__main__')"
-"""As `python -m` does it, but an author's own folder `generic` hides nothing."""
+_RUN = "import actuator; from generic.testing.drill.kills.child import main; main()"
+"""`python -m` would import `generic` first, and find an author's own folder of that name."""
 _POLL = 0.15
 _GRACE = 60.0
 """Seconds for a process to start and to answer, beyond the time of an order."""
@@ -50,7 +50,7 @@ class _Zygote:
         self._log = log
         with log.open("a") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _RUN, "generic.testing.drill.kills.child"],
+                [sys.executable, "-c", _RUN],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
