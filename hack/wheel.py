@@ -12,31 +12,6 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 DIST = ROOT / "dist"
 PACKAGES = {"actuator", "generic", "extensions"}
-NEEDED = [
-    *(f"{package}/py.typed" for package in sorted(PACKAGES)),
-    *(
-        f"generic/tools/packaging/{name}"
-        for name in (
-            "files/values.yaml",
-            "files/templates/_helpers.tpl",
-            "image/Dockerfile",
-            "image/Dockerfile.dockerignore",
-        )
-    ),
-    *(
-        f"generic/testing/drill/templates/{name}.html"
-        for name in ("report", "parts", "timeline", "force-deletion", "migration")
-    ),
-    *(
-        f"extensions/{name}/images.yaml"
-        for name in ("aws", "azurecontrolplane", "local", "networkfilter")
-    ),
-    *(
-        f"generic/testing/envtest/assets/{module}/{name}"
-        for module in ("etcd", "kubernetes")
-        for name in ("go.mod", "go.sum")
-    ),
-]
 ENTRY_POINTS = ("actuator = generic.tools.cli.main:main",)
 
 
@@ -67,11 +42,19 @@ def look_into(path: Path) -> Iterator[str]:
         names = wheel.namelist()
         (declared,) = (name for name in names if name.endswith("/entry_points.txt"))
         entry_points = wheel.read(declared).decode()
-    yield from (f"lacks {name}" for name in NEEDED if name not in names)
+    yield from (f"lacks {name}" for name in sources() if name not in names)
     yield from (
         f"lacks the entry point {line}" for line in ENTRY_POINTS if line not in entry_points
     )
     yield from (f"must not have {name}" for name in strangers(names))
+
+
+def sources() -> Iterator[str]:
+    """Yields every file of our packages: code, templates, and other data."""
+    for package in sorted(PACKAGES):
+        for path in sorted((ROOT / package).rglob("*")):
+            if path.is_file() and path.suffix != ".pyc":
+                yield str(path.relative_to(ROOT))
 
 
 def strangers(names: Sequence[str]) -> list[str]:
