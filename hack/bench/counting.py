@@ -8,6 +8,7 @@ from __future__ import annotations
 import statistics
 import timeit
 from collections.abc import Callable
+from functools import partial
 
 from ours import Noop
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -15,8 +16,6 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from generic import Manager
 from generic.controller.metrics.values import RECONCILE_SECONDS
-
-__all__ = ["FAMILY", "WRAPPED", "seconds_per_call"]
 
 FAMILY = "bench_metric_calls"
 WRAPPED: dict[str, tuple[type[MetricWrapperBase], str, tuple[object, ...]]] = {
@@ -40,15 +39,12 @@ def seconds_per_call() -> dict[str, float]:
         Gauge: Gauge("g", "-", registry=registry),
         Histogram: Histogram("h", "-", buckets=RECONCILE_SECONDS, registry=registry),
     }
-    return {
-        name: _seconds(getattr(metrics[cls], method), arguments)
-        for name, (cls, method, arguments) in WRAPPED.items()
-    }
-
-
-def _seconds(call: Callable[..., object], arguments: tuple[object, ...]) -> float:
-    rounds = timeit.repeat(lambda: call(*arguments), number=_NUMBER, repeat=_ROUNDS)
-    return statistics.median(rounds) / _NUMBER
+    seconds = {}
+    for name, (cls, method, arguments) in WRAPPED.items():
+        call = partial(getattr(metrics[cls], method), *arguments)
+        rounds = timeit.repeat(call, number=_NUMBER, repeat=_ROUNDS)
+        seconds[name] = statistics.median(rounds) / _NUMBER
+    return seconds
 
 
 def _count(registry: CollectorRegistry) -> None:

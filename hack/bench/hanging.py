@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,8 +27,8 @@ from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.testing.envtest import Environment
 from generic.testing.garden import Garden, Shoot, not_ready_because
 from generic.testing.seed import install
-
-__all__ = ["Figures", "measure"]
+from hack.objects import infrastructure
+from hack.processes import wait
 
 _INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 _DRIVERS = 8
@@ -95,21 +95,19 @@ class _Most:
 def measure(kubeconfig: Path, objects: int, *, workers: int, budget: float, mute: bool) -> Figures:
     """Lets it happen in a namespace of its own. Raises TimeoutError."""
     admin = connect(kubeconfig, connections=workers + 2 * _DRIVERS)
-    shoot = Shoot(
-        technical_id=f"hanging-{time.monotonic_ns():x}", name="a", project="b", region="c"
-    )
+    name = f"hanging-{time.monotonic_ns():x}"
+    shoot = Shoot(technical_id=name, name="a", project="b", region="c")
     garden, gate = Garden(admin), threading.Event()
     garden.create_namespace(shoot)
-    manager = Manager(
-        Options(
-            kubeconfig=kubeconfig,
-            metrics_bind_address="0",
-            health_bind_address="0",
-            max_concurrent_reconciles=workers,
-            force_delete_budget=budget,
-            shutdown_timeout=1.0,
-        )
+    options = Options(
+        kubeconfig=kubeconfig,
+        metrics_bind_address="0",
+        health_bind_address="0",
+        max_concurrent_reconciles=workers,
+        force_delete_budget=budget,
+        shutdown_timeout=1.0,
     )
+    manager = Manager(options)
     manager.add(Hanging(gate, mute=mute), type=shoot.technical_id)
     manager.start()
     try:
@@ -124,17 +122,18 @@ def _measure(admin: Client, garden: Garden, shoot: Shoot, objects: int) -> Figur
     namespace, before, during = shoot.technical_id, _Most(), _Most()
     names = [f"n{number}" for number in range(objects)]
 
-    def left() -> list[Raw]:
+    def left(most: _Most) -> list[Raw]:
+        most.look()
         return admin.list(_INFRASTRUCTURES, namespace)
 
     with ThreadPoolExecutor(_DRIVERS) as pool:
-        list(pool.map(lambda name: garden.deploy(_manifest(namespace, name)), names))
-        _until(lambda: all(not_ready_because(obj) is None for obj in left()), 120, before)
+        list(pool.map(garden.deploy, [infrastructure(namespace, n, namespace) for n in names]))
+        wait("ready", lambda: not any(map(not_ready_because, left(before))), 120)
         list(pool.map(lambda name: garden.delete(Infrastructure.KIND, namespace, name), names))
     garden.mark_deleted(shoot)
     before.look()
     garden.force(shoot)
-    seconds = _until(lambda: not left(), 120, during)
+    seconds = wait("gone", lambda: not left(during), 120)
     found = admin.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={namespace}")
     return Figures(
         objects=objects,
@@ -143,26 +142,6 @@ def _measure(admin: Client, garden: Garden, shoot: Shoot, objects: int) -> Figur
         threads_more=during.threads - before.threads,
         memory_more=during.memory - before.memory,
     )
-
-
-def _manifest(namespace: str, name: str) -> Raw:
-    return {
-        "apiVersion": Infrastructure.KIND.api_version,
-        "kind": "Infrastructure",
-        "metadata": {"namespace": namespace, "name": name},
-        "spec": {"type": namespace, "region": "c", "secretRef": {"name": "none"}},
-    }
-
-
-def _until(check: Callable[[], bool], seconds: float, most: _Most) -> float:
-    """Seconds until it holds."""
-    began = time.monotonic()
-    while not check():
-        most.look()
-        if time.monotonic() - began > seconds:
-            raise TimeoutError(f"not within {seconds:.0f} s")
-        time.sleep(0.2)
-    return time.monotonic() - began
 
 
 def main() -> None:

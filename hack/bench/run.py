@@ -14,32 +14,35 @@ import statistics
 import sys
 import tempfile
 import time
+import timeit
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import attrs
 from counting import FAMILY, WRAPPED, seconds_per_call
-from sides import WORKERS, Process, Side, SideError, ours, peer
+from sides import WORKERS, Process, Side, ours, peer
 from world import Key, Watch, World
 
+from actuator.errors import ActuatorError
 from generic.kube.client import connect
 from generic.testing.envtest import Environment, EnvtestError
+from hack.processes import wait
 
 _NAMESPACES = 10
 _SETTLE = 1.0
 _SCRAPES = 9
-_PENDING_SECONDS = 300.0
+_progress = partial(print, flush=True)
 
-
-@attrs.frozen(kw_only=True)
-class Figures:
-    """What one run of one side gave."""
-
-    reconciles: float = attrs.field(metadata={"title": "reconciles/s", "format": ".0f"})
-    forced: float = attrs.field(metadata={"title": "force deletions/s", "format": ".0f"})
-    requests: float = attrs.field(metadata={"title": "requests per object", "format": ".2f"})
-    cpu: float = attrs.field(metadata={"title": "CPU seconds", "format": ".2f"})
-    memory: float = attrs.field(metadata={"title": "RSS MiB", "format": ".0f"})
+Figures = Mapping[str, float]
+"""The result of one run of one side, by the names in `_FORMATS`."""
+_FORMATS = {
+    "reconciles/s": ".0f",
+    "force deletions/s": ".0f",
+    "requests per object": ".2f",
+    "CPU seconds": ".2f",
+    "RSS MiB": ".0f",
+}
 
 
 @attrs.frozen
@@ -58,15 +61,6 @@ class Gate:
         verdict = "ok" if kept else "FAIL"
         print(f"{self.title:<42}{self.figure:>9.2f}  {sign} {self.bound:<6}{verdict}")
         return kept
-
-
-@attrs.frozen(kw_only=True)
-class Cached:
-    """What a full cache takes: MiB, and milliseconds of a scrape."""
-
-    resident: float
-    peak: float
-    scrape: float
 
 
 @attrs.frozen(kw_only=True)
@@ -110,13 +104,13 @@ class Bench:
         forced = _clock(lambda: self.world.delete(keys), self.watch.wait_gone, keys)
         time.sleep(_SETTLE)
         driver = 3 * objects  # create, confirm, delete
-        return Figures(
-            reconciles=objects / reconciled,
-            forced=objects / forced,
-            requests=(self.world.requests() - requests - driver) / objects,
-            cpu=process.cpu_seconds() - cpu,
-            memory=process.resident_mib(),
-        )
+        return {
+            "reconciles/s": objects / reconciled,
+            "force deletions/s": objects / forced,
+            "requests per object": (self.world.requests() - requests - driver) / objects,
+            "CPU seconds": process.cpu_seconds() - cpu,
+            "RSS MiB": process.resident_mib(),
+        }
 
     def count_metric_calls(self, objects: int) -> tuple[dict[str, float], float]:
         """Calls of metrics while so many objects live once, by what was called; and passes."""
@@ -135,27 +129,21 @@ class Bench:
         print(f"created {objects} shoots in {time.monotonic() - started:.0f} s", flush=True)
         return keys
 
-    def measure_cached(self, keys: Sequence[Key]) -> Cached:
-        """Our side, when it found all these and reconciled them."""
+    def measure_cached(self, keys: Sequence[Key]) -> tuple[float, float, float]:
+        """MiB now and at most, and ms of a scrape, when our side has reconciled all these."""
         with ours().running(self.kubeconfig, self.logs / "memory.log") as process:
             self.watch.wait_succeeded(keys)
             time.sleep(_SETTLE)
-            return Cached(
-                resident=process.resident_mib(),
-                peak=process.resident_mib(peak=True),
-                scrape=_scrape_ms(process),
-            )
+            resident, peak = process.resident_mib(), process.resident_mib(peak=True)
+            return resident, peak, _scrape_ms(process)
 
     def measure_deleting(self, keys: Sequence[Key]) -> float:
         """Milliseconds of a scrape while all these are under deletion, and wait."""
         self.world.delete(keys)
         with ours("pending").running(self.kubeconfig, self.logs / "pending.log") as process:
             pending = 'actuator_operations_total{.*operation="delete",result="pending"}'
-            deadline = time.monotonic() + _PENDING_SECONDS
-            while (waiting := _sum(process.scrape(), pending)) < len(keys):
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"only {waiting:.0f} of {len(keys)} deletions wait")
-                time.sleep(_SETTLE)
+            done = f"all of {len(keys)} deletions waiting"
+            wait(done, lambda: _sum(process.scrape(), pending) >= len(keys), 300, every=_SETTLE)
             return _scrape_ms(process)
 
 
@@ -166,12 +154,7 @@ def _sum(text: str, pattern: str) -> float:
 
 def _scrape_ms(process: Process) -> float:
     """Median milliseconds of some scrapes."""
-    times = []
-    for _ in range(_SCRAPES):
-        started = time.monotonic()
-        process.scrape()
-        times.append(time.monotonic() - started)
-    return statistics.median(times) * 1000
+    return statistics.median(timeit.repeat(process.scrape, number=1, repeat=_SCRAPES)) * 1000
 
 
 def _clock(
@@ -184,27 +167,26 @@ def _clock(
 
 
 def _median(runs: Sequence[Figures]) -> Figures:
-    names = [field.name for field in attrs.fields(Figures)]
-    return Figures(**{n: statistics.median(getattr(run, n) for run in runs) for n in names})
+    return {name: statistics.median(run[name] for run in runs) for name in _FORMATS}
 
 
 def _print_table(medians: Mapping[str, Figures], runs: int, objects: int) -> None:
     left, right = medians["ours"], medians["peer"]
     print(f"\n{objects} Infrastructures, {WORKERS} workers, median of {runs} alternating runs")
     print(f"{'':<22}{'ours':>10}{'peer':>10}{'ratio':>10}")
-    for field in attrs.fields(Figures):
-        title, form = field.metadata["title"], field.metadata["format"]
-        a, b = getattr(left, field.name), getattr(right, field.name)
-        print(f"{title:<22}{a:>10{form}}{b:>10{form}}{a / b:>10.2f}")
+    for name, form in _FORMATS.items():
+        a, b = left[name], right[name]
+        print(f"{name:<22}{a:>10{form}}{b:>10{form}}{a / b:>10.2f}")
 
 
 def _speed_gates(medians: Mapping[str, Figures]) -> list[Gate]:
     left, right = medians["ours"], medians["peer"]
+    ratios = {name: left[name] / right[name] for name in _FORMATS}
     return [
-        Gate("requests per object", left.requests, operator.le, 3.1),
-        Gate("reconciles/s, ratio", left.reconciles / right.reconciles, operator.ge, 1.3),
-        Gate("force deletions/s, ratio", left.forced / right.forced, operator.ge, 1.8),
-        Gate("CPU seconds, ratio", left.cpu / right.cpu, operator.le, 0.7),
+        Gate("requests per object", left["requests per object"], operator.le, 3.1),
+        Gate("reconciles/s, ratio", ratios["reconciles/s"], operator.ge, 1.3),
+        Gate("force deletions/s, ratio", ratios["force deletions/s"], operator.ge, 1.8),
+        Gate("CPU seconds, ratio", ratios["CPU seconds"], operator.le, 0.7),
     ]
 
 
@@ -224,7 +206,7 @@ def _run_speed(bench: Bench, size: Size) -> list[Gate]:
 def _run_metrics(bench: Bench, size: Size) -> list[Gate]:
     """What metrics cost of a pass: calls per pass, times what one takes, beside all its CPU."""
     objects = size.objects
-    cpu = bench.measure(ours(), "uncounted", objects).cpu
+    cpu = bench.measure(ours(), "uncounted", objects)["CPU seconds"]
     calls, passes = bench.count_metric_calls(objects)
     takes = seconds_per_call()
     print(f"\n{objects} Infrastructures, {passes:.0f} passes")
@@ -238,12 +220,12 @@ def _run_metrics(bench: Bench, size: Size) -> list[Gate]:
 def _run_memory(bench: Bench, size: Size) -> list[Gate]:
     objects = size.cached
     keys = bench.fill(objects)
-    cached = bench.measure_cached(keys)
-    print(f"\n{objects} Infrastructures and Clusters of 3 KB: {cached.resident:.0f} MiB")
+    resident, peak, scrape = bench.measure_cached(keys)
+    print(f"\n{objects} Infrastructures and Clusters of 3 KB: {resident:.0f} MiB")
     deleting = bench.measure_deleting(keys)
     return [
-        Gate(f"peak MiB with {objects} shoots", cached.peak, operator.le, 250.0),
-        Gate(f"ms a scrape with {objects} objects", cached.scrape, operator.le, 100.0),
+        Gate(f"peak MiB with {objects} shoots", peak, operator.le, 250.0),
+        Gate(f"ms a scrape with {objects} objects", scrape, operator.le, 100.0),
         Gate("ms a scrape, all of them under deletion", deleting, operator.le, 200.0),
     ]
 
@@ -256,14 +238,7 @@ _PARTS: dict[str, Callable[[Bench, Size], list[Gate]]] = {
 
 
 def _describe(figures: Figures) -> str:
-    return ", ".join(
-        f"{getattr(figures, field.name):{field.metadata['format']}} {field.metadata['title']}"
-        for field in attrs.fields(Figures)
-    )
-
-
-def _progress(line: str) -> None:
-    print(line, flush=True)
+    return ", ".join(f"{figures[name]:{form}} {name}" for name, form in _FORMATS.items())
 
 
 def _parse() -> argparse.Namespace:
@@ -292,5 +267,5 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (EnvtestError, SideError) as error:
+    except (ActuatorError, EnvtestError) as error:
         sys.exit(f"bench: {error}")

@@ -11,30 +11,26 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any
 
 import attrs
 
 from actuator.cluster import FORCE_DELETION
 from actuator.errors import ApiError
-from actuator.interface import Resource, resource_of
+from actuator.interface import resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import Cluster, Infrastructure
-from generic.controller.predicates import OPERATION, TIMESTAMP
+from generic.controller.predicates import OPERATION
 from generic.kube.client import HttpClient, path_of
-from generic.kube.crds import crd
-from generic.reconciler.orphans import ORPHANS, Orphan
+from generic.reconciler.orphans import Orphan
 from generic.reconciler.seed_objects import CONFIRM_DELETION
+from generic.testing.garden import Garden, Shoot
+from generic.testing.seed import install_kinds
+from hack.objects import infrastructure
 
-__all__ = ["Key", "Watch", "World"]
-
-T = TypeVar("T")
 Key = tuple[str, str]
 """Namespace and name of an Infrastructure."""
 
-_CRDS = Resource("apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False)
-_NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 _CLUSTERS = resource_of(Cluster.KIND)
 _INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 _THREADS = 8
@@ -108,30 +104,23 @@ class World:
 
     def install(self) -> None:
         """Creates the CRDs, and waits until they are served."""
-        for cls in (Infrastructure, Cluster, Orphan):
-            self.client.create(_CRDS, crd(cls))
-        end = time.monotonic() + 30
-        while True:
-            try:
-                for resource in (_INFRASTRUCTURES, _CLUSTERS, ORPHANS):
-                    self.client.list(resource)
-                return
-            except ApiError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.2)
+        install_kinds(self.client, [Infrastructure, Cluster, Orphan])
 
     def create_shoots(self, names: Sequence[str]) -> None:
         """Creates the namespaces and Clusters of shoots."""
-        self._each(self._create_shoot, names)
+        garden = Garden(self.client)
+        self._each(garden.create_namespace, [_PaddedShoot.named(name) for name in names])
 
     def create(self, keys: Sequence[Key]) -> None:
         """Creates Infrastructures, and asks to reconcile them, as gardenlet does."""
-        self._each(self._create, keys)
+        config = {"apiVersion": "bench/v1", "kind": "Config", "zones": [_PADDING]}
+        manifests = [infrastructure(*key, "bench", providerConfig=config) for key in keys]
+        self._each(Garden(self.client).deploy, manifests)
 
     def confirm(self, keys: Sequence[Key]) -> None:
         """Confirms the deletion of Infrastructures."""
-        self._each(self._confirm, keys)
+        patch = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
+        self._each(lambda key: self.client.patch(_INFRASTRUCTURES, key[1], key[0], patch), keys)
 
     def force(self, names: Sequence[str]) -> None:
         """Puts the force deletion of shoots into their Clusters."""
@@ -153,61 +142,21 @@ class World:
         threading.Thread(target=watch.follow, args=(self.client,), daemon=True).start()
         return watch
 
-    def _each(self, do: Callable[[T], object], items: Sequence[T]) -> None:
+    def _each(self, do: Callable[[Any], object], items: Sequence[object]) -> None:
         with ThreadPoolExecutor(_THREADS) as pool:
-            for _ in pool.map(do, items):
-                pass
-
-    def _create_shoot(self, name: str) -> None:
-        labels = {"gardener.cloud/role": "shoot"}
-        namespace = {"metadata": {"name": name, "labels": labels}}
-        self.client.create(_NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", **namespace})
-        self.client.create(_CLUSTERS, _cluster(name))
-
-    def _create(self, key: Key) -> None:
-        self.client.create(_INFRASTRUCTURES, _infrastructure(key))
-
-    def _confirm(self, key: Key) -> None:
-        patch = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
-        self.client.patch(_INFRASTRUCTURES, key[1], key[0], patch)
+            list(pool.map(do, items))
 
 
-def _cluster(name: str) -> Raw:
-    core = "core.gardener.cloud/v1beta1"
-    shoot = {
-        "apiVersion": core,
-        "kind": "Shoot",
-        "metadata": {"name": name, "namespace": "garden-bench"},
-        "spec": {"region": "eu-west-1", "provider": {"type": "bench", "workers": [_PADDING]}},
-        "status": {"technicalID": name, "lastOperation": {"type": "Create", "state": "Processing"}},
-    }
-    return {
-        "apiVersion": Cluster.KIND.api_version,
-        "kind": "Cluster",
-        "metadata": {"name": name},
-        "spec": {
-            "cloudProfile": {"apiVersion": core, "kind": "CloudProfile"},
-            "seed": {"apiVersion": core, "kind": "Seed"},
-            "shoot": shoot,
-        },
-    }
+class _PaddedShoot(Shoot):
+    """A shoot whose Cluster has a realistic size."""
 
+    @classmethod
+    def named(cls, name: str) -> _PaddedShoot:
+        """Return a shoot; its namespace and its Cluster have the same name."""
+        return cls(technical_id=name, name=name, project="bench", region="eu-west-1")
 
-def _infrastructure(key: Key) -> Raw:
-    namespace, name = key
-    asked = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    return {
-        "apiVersion": Infrastructure.KIND.api_version,
-        "kind": "Infrastructure",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "annotations": {OPERATION: "reconcile", TIMESTAMP: asked},
-        },
-        "spec": {
-            "type": "bench",
-            "region": "eu-west-1",
-            "secretRef": {"name": "cloudprovider", "namespace": namespace},
-            "providerConfig": {"apiVersion": "bench/v1", "kind": "Config", "zones": [_PADDING]},
-        },
-    }
+    def cluster(self) -> Raw:
+        """See Shoot."""
+        cluster = super().cluster()
+        cluster["spec"]["shoot"]["spec"]["provider"] = {"type": "bench", "workers": [_PADDING]}
+        return cluster

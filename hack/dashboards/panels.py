@@ -27,8 +27,6 @@ from grafana_foundation_sdk.models.dashboard import (
 )
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-__all__ = ["FORMS", "SOURCE", "Form", "Panel"]
-
 SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 """The Prometheus that a reader chooses."""
 

@@ -25,7 +25,7 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import KINDS
 from actuator.v1alpha1 import Cluster as ClusterKind
 from generic.controller.metrics import Outcome
-from generic.kube.client import connect
+from generic.kube.client import HttpClient, connect
 from generic.library.machines import MACHINE_KINDS
 from generic.manager.manager import Manager
 from generic.manager.options import Options
@@ -72,37 +72,29 @@ class Row:
     good: bool
 
 
-@attrs.frozen
-class _Scene:
-    """What the deletions are played on; the manager can be started anew."""
-
-    environment: Environment
-    way: FaultProxy
-    port: int
-
-    @contextmanager
-    def manager(self) -> Iterator[Manager]:
-        """A manager, while it is open."""
-        options = Options(
-            kubeconfig=self.way.kubeconfig,
-            metrics_bind_address=f"127.0.0.1:{self.port}",
-            health_bind_address="0",
-            leader_election=True,
-            heartbeat_namespace="default",
-            heartbeat_renew_interval_seconds=5,
-            force_delete_budget=_BUDGET,
-            metrics_oldest_terminating=5,
-            shutdown_timeout=2.0,
-        )
-        manager = Manager(options)
-        manager.add(play.Plays(), type=play.TYPE, escalations=[play.GIVES_UP])
-        manager.start()
-        try:
-            if not manager.wait_synced():
-                raise ActuatorError("the caches of the manager are not filled")
-            yield manager
-        finally:
-            manager.stop()
+@contextmanager
+def _manager(kubeconfig: Path, address: str) -> Iterator[Manager]:
+    """Run a manager while it is open; its metrics are served at the address."""
+    options = Options(
+        kubeconfig=kubeconfig,
+        metrics_bind_address=address,
+        health_bind_address="0",
+        leader_election=True,
+        heartbeat_namespace="default",
+        heartbeat_renew_interval_seconds=5,
+        force_delete_budget=_BUDGET,
+        metrics_oldest_terminating=5,
+        shutdown_timeout=2.0,
+    )
+    manager = Manager(options)
+    manager.add(play.Plays(), type=play.TYPE, escalations=[play.GIVES_UP])
+    manager.start()
+    try:
+        if not manager.wait_synced():
+            raise ActuatorError("the caches of the manager are not filled")
+        yield manager
+    finally:
+        manager.stop()
 
 
 def main() -> None:
@@ -110,7 +102,7 @@ def main() -> None:
     say = Console(stderr=True).print
     try:
         rows = _observe(say)
-    except (ActuatorError, ApiError, EnvtestError) as error:
+    except (ActuatorError, ApiError, EnvtestError, TimeoutError) as error:
         say(f"Error: {error}")
         sys.exit(1)
     Console(width=170).print(_table(rows))
@@ -121,33 +113,30 @@ def main() -> None:
 
 def _observe(say: Callable[[str], None]) -> list[Row]:
     program = find_program("prometheus", say)
+    address = f"127.0.0.1:{free_port()}"
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="observe-")))
         say("Starting the embedded cluster")
         environment = stack.enter_context(Environment(say))
         install(environment, [*KINDS, ClusterKind, Orphan, *MACHINE_KINDS])
         way = stack.enter_context(FaultProxy(environment.kubeconfig, folder))
-        scene = _Scene(environment, way, free_port())
         say("Starting Prometheus")
-        server = stack.enter_context(
-            prometheus(program, folder, free_port(), f"127.0.0.1:{scene.port}")
-        )
-        counts = _play(scene, say)
-        with scene.manager():  # anew: the Orphans are counted as it starts
+        server = stack.enter_context(prometheus(program, folder, free_port(), address))
+        with _manager(way.kubeconfig, address) as manager:
+            _play(connect(environment.kubeconfig), way, say)
+            counts = _sums(manager)
+        with _manager(way.kubeconfig, address):  # anew: the Orphans are counted as it starts
             time.sleep(_SCRAPES)
             return [*_panels(server), *_alerts(server), counts]
 
 
-def _play(scene: _Scene, say: Callable[[str], None]) -> Row:
-    admin = connect(scene.environment.kubeconfig)
-    with scene.manager() as manager:
-        time.sleep(_SCRAPES)  # that all is at 0 has to be seen
-        play.delete(admin, scene.way, say)
-        time.sleep(_SCRAPES)
-        say("Force-deleting what is stuck")
-        play.force(admin)
-        time.sleep(_SCRAPES)
-        return _sums(manager)
+def _play(admin: HttpClient, way: FaultProxy, say: Callable[[str], None]) -> None:
+    time.sleep(_SCRAPES)  # that all is at 0 has to be seen
+    play.delete(admin, way, say)
+    time.sleep(_SCRAPES)
+    say("Force-deleting what is stuck")
+    play.force(admin)
+    time.sleep(_SCRAPES)
 
 
 def _sums(manager: Manager) -> Row:

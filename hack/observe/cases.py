@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-__all__ = ["ALERTED", "RECORDED", "Recorded", "Situation"]
-
 Series = Mapping[str, str]
 
 _CK = 'job="ext", controller="infra", kind="Infrastructure"'
@@ -43,18 +41,17 @@ def _counter(metric: str, labels: str) -> tuple[Situation, list[Situation]]:
     return Situation({name: "0x10 1x60"}, 15), [Situation({name: "7x60"}, 15)]
 
 
+def _by(label: str, metric: str, labels: str, values: Mapping[str, str]) -> dict[str, str]:
+    """Return one series for each value of a label."""
+    return {f'{metric}{{{labels}, {label}="{name}"}}': one for name, one in values.items()}
+
+
 def _deletions(**outcomes: str) -> dict[str, str]:
-    return {
-        f'actuator_deletions_total{{{_CK}, outcome="{outcome}"}}': values
-        for outcome, values in outcomes.items()
-    }
+    return _by("outcome", "actuator_deletions_total", _CK, outcomes)
 
 
 def _terminating(**states: str) -> dict[str, str]:
-    return {
-        f'actuator_terminating_objects{{{_CK}, state="{state}"}}': values
-        for state, values in states.items()
-    }
+    return _by("state", "actuator_terminating_objects", _CK, states)
 
 
 def _oldest(values: str) -> dict[str, str]:
@@ -62,39 +59,29 @@ def _oldest(values: str) -> dict[str, str]:
 
 
 def _errors(code: str, values: str, operation: str = "delete") -> dict[str, str]:
-    labels = f'{_C}, operation="{operation}", code="{code}"'
-    return {f"actuator_errors_total{{{labels}}}": values}
+    return _by("code", "actuator_errors_total", f'{_C}, operation="{operation}"', {code: values})
 
 
 def _leaders(job: str, *values: str) -> dict[str, str]:
-    return {
-        f'leader_election_master_status{{job="{job}", name="lease", instance="{number}"}}': value
-        for number, value in enumerate(values)
-    }
+    replicas = {str(number): value for number, value in enumerate(values)}
+    labels = f'job="{job}", name="lease"'
+    return _by("instance", "leader_election_master_status", labels, replicas)
 
 
 def _reconciles(who: str, errors: str, successes: str) -> dict[str, str]:
-    return {
-        f"controller_runtime_reconcile_errors_total{{{who}}}": errors,
-        f'controller_runtime_reconcile_total{{{who}, result="error"}}': errors,
-        f'controller_runtime_reconcile_total{{{who}, result="success"}}': successes,
-    }
+    results = {"error": errors, "success": successes}
+    failed = {f"controller_runtime_reconcile_errors_total{{{who}}}": errors}
+    return failed | _by("result", "controller_runtime_reconcile_total", who, results)
 
 
 def _waits(who: str, **buckets: str) -> dict[str, str]:
     named = {name.lstrip("_").replace("Inf", "+Inf"): v for name, v in buckets.items()}
-    return {
-        f'workqueue_queue_duration_seconds_bucket{{{who}, le="{bound}"}}': values
-        for bound, values in named.items()
-    }
+    return _by("le", "workqueue_queue_duration_seconds_bucket", who, named)
 
 
 def _requests(job: str, **codes: str) -> dict[str, str]:
     named = {name.lstrip("_").replace("none", "<error>"): v for name, v in codes.items()}
-    return {
-        f'rest_client_requests_total{{job="{job}", method="GET", code="{code}"}}': values
-        for code, values in named.items()
-    }
+    return _by("code", "rest_client_requests_total", f'job="{job}", method="GET"', named)
 
 
 _LONGEST = "workqueue_longest_running_processor_seconds"
@@ -246,14 +233,15 @@ ALERTED: Mapping[str, tuple[Situation, Sequence[Situation]]] = {
 """Of each alert a situation in which it fires, and some in which it does not."""
 
 _BUCKET = "actuator_deletion_duration_seconds_bucket"
+_DELETED = f'{_CK}, outcome="deleted"'
 _STATE = f'{_CK}, state="failing"'
 
 RECORDED: Mapping[str, Recorded] = {
     "job_controller_kind_outcome:actuator_deletions:rate5m": Recorded(
-        _deletions(deleted="0+60x120"), f'{_CK}, outcome="deleted"', 1.0
+        _deletions(deleted="0+60x120"), _DELETED, 1.0
     ),
     "job_controller_kind_outcome:actuator_deletions:increase1h": Recorded(
-        _deletions(deleted="0+1x120"), f'{_CK}, outcome="deleted"', 60.0
+        _deletions(deleted="0+1x120"), _DELETED, 60.0
     ),
     "job_controller_kind:actuator_deletions_failed:ratio_increase1h": Recorded(
         _deletions(failed="0+0.5x120", gave_up="0+0.5x120", deleted="0+3x120", skipped="0+9x120"),
@@ -261,21 +249,15 @@ RECORDED: Mapping[str, Recorded] = {
         0.25,
     ),
     "job_controller_kind_le:actuator_deletion_duration_seconds_bucket:rate1h": Recorded(
-        {f'{_BUCKET}{{{_CK}, outcome="deleted", le="60"}}': "0+60x120"}, f'{_CK}, le="60"', 1.0
+        _by("le", _BUCKET, _DELETED, {"60": "0+60x120"}), f'{_CK}, le="60"', 1.0
     ),
     "job_controller_kind:actuator_deletion_duration_seconds:p95_rate1h": Recorded(
-        {
-            f'{_BUCKET}{{{_CK}, outcome="deleted", le="{bound}"}}': values
-            for bound, values in (("60", "0x120"), ("120", "0+60x120"), ("+Inf", "0+60x120"))
-        },
+        _by("le", _BUCKET, _DELETED, {"60": "0x120", "120": "0+60x120", "+Inf": "0+60x120"}),
         _CK,
         117.0,
     ),
     "job_controller_kind_state:actuator_terminating_objects:max": Recorded(
-        {
-            f'actuator_terminating_objects{{{_STATE}, instance="a"}}': "3x120",
-            f'actuator_terminating_objects{{{_STATE}, instance="b"}}': "0x120",
-        },
+        _by("instance", "actuator_terminating_objects", _STATE, {"a": "3x120", "b": "0x120"}),
         _STATE,
         3.0,
     ),

@@ -17,7 +17,7 @@ import attrs
 
 from actuator.meta import Raw
 from generic.tools.monitoring import ALERTS, RECORDINGS, rule_file
-from hack.observe.cases import ALERTED, RECORDED, Recorded, Situation
+from hack.observe.cases import ALERTED, RECORDED, Situation
 from hack.observe.programs import find_program
 
 RULES: Sequence[Raw] = (*RECORDINGS, *ALERTS)
@@ -40,12 +40,9 @@ def problems(
     cases.write_text(json.dumps(_cases(rules if about is None else about)))
     checked = ["check", "rules", "--lint=all", "--lint-fatal", str(written)]
     for command in (checked, ["test", "rules", str(cases)]):
+        arguments = [str(promtool), *command]
         done = subprocess.run(
-            [str(promtool), *command],
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
+            arguments, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
         if done.returncode:
             return f"{done.stdout}{done.stderr}"
@@ -53,44 +50,34 @@ def problems(
 
 
 def _cases(rules: Sequence[Raw]) -> Raw:
-    tests = []
-    for rule in rules:
-        if "record" in rule:
-            tests.append(_recorded(rule["record"], RECORDED[rule["record"]]))
-        else:
-            fires, quiet = ALERTED[rule["alert"]]
-            tests.append(_asked(rule, fires, fires=True))
-            tests += [_asked(rule, one, fires=False) for one in quiet]
     return {
         "rule_files": ["rules.json"],
         "evaluation_interval": "1m",
         "group_eval_order": [_GROUP],
-        "tests": tests,
+        "tests": [test for rule in rules for test in _tests(rule)],
     }
 
 
-def _asked(alert: Raw, situation: Situation, *, fires: bool) -> Raw:
-    name = alert["alert"]
+def _tests(rule: Raw) -> Iterator[Raw]:
+    """One for the example of a recorded series; one for each situation of an alert."""
+    name = name_of(rule)
+    if "record" in rule:
+        series, labels, value = attrs.astuple(RECORDED[name])
+        expected = {"labels": f"{{{labels}}}", "value": value}
+        yield _test(name, Situation(series, 120), f"round({name}, 1e-6)", [expected])
+        return
     shown = f'count by (alertname, severity) (ALERTS{{alertname="{name}", alertstate="firing"}})'
-    labels = f'{{alertname="{name}", severity="{alert["labels"]["severity"]}"}}'
-    expected = [{"labels": labels, "value": 1}] if fires else []
-    return _test(f"{name} {'fires' if fires else 'is quiet'}", situation, shown, expected)
-
-
-def _recorded(name: str, recorded: Recorded) -> Raw:
-    expected = [{"labels": f"{{{recorded.labels}}}", "value": recorded.value}]
-    return _test(name, Situation(recorded.series, 120), f"round({name}, 1e-6)", expected)
+    labels = f'{{alertname="{name}", severity="{rule["labels"]["severity"]}"}}'
+    fires, quiet = ALERTED[name]
+    yield _test(f"{name} fires", fires, shown, [{"labels": labels, "value": 1}])
+    for situation in quiet:
+        yield _test(f"{name} is quiet", situation, shown, [])
 
 
 def _test(name: str, situation: Situation, expr: str, expected: list[Raw]) -> Raw:
     series = [{"series": one, "values": values} for one, values in situation.series.items()]
     asked = {"expr": expr, "eval_time": f"{situation.minute}m", "exp_samples": expected}
-    return {
-        "name": name,
-        "interval": "1m",
-        "input_series": series,
-        "promql_expr_test": [asked],
-    }
+    return {"name": name, "interval": "1m", "input_series": series, "promql_expr_test": [asked]}
 
 
 @attrs.frozen

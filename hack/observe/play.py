@@ -7,22 +7,11 @@ watch (one 410), or by hand (a finalizer that somebody takes off); nothing of th
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable
 
-from actuator import (
-    Actuator,
-    ActuatorError,
-    Cluster,
-    Context,
-    ErrorCode,
-    ExternalResource,
-    RequeueAfter,
-    SeedObjects,
-)
-from actuator.errors import NotFound
+from actuator import Actuator, Cluster, Context, ExternalResource, RequeueAfter, SeedObjects
+from actuator.errors import ActuatorError, ErrorCode, NotFound
 from actuator.interface import resource_of
-from actuator.meta import Raw
 from actuator.v1alpha1 import Infrastructure
 from generic.kube.client import HttpClient
 from generic.kube.headers import DELETION_BLOCKED
@@ -30,8 +19,8 @@ from generic.library.machines import MACHINES
 from generic.reconciler.deletion.escalation import Escalation, Then
 from generic.testing.faults import Effect, Fault, FaultProxy
 from generic.testing.garden import Garden, Shoot, not_ready_because
-
-__all__ = ["GIVES_UP", "NAMES", "TYPE", "Plays", "delete", "force"]
+from hack.objects import infrastructure
+from hack.processes import wait
 
 TYPE = "observed"
 NAMES = (
@@ -81,10 +70,10 @@ class Plays(Actuator[Infrastructure]):
 
 
 def delete(admin: HttpClient, way: FaultProxy, say: Callable[[str], None]) -> None:
-    """Creates the objects and deletes them; what is stuck then stays so. Raises ActuatorError."""
+    """Creates the objects and deletes them; what is stuck then stays so. Raises TimeoutError."""
     garden = Garden(admin)
     _create(garden)
-    _wait("all are ready", lambda: all(_is_ready(admin, name) for name in NAMES))
+    wait("all ready", lambda: all(_is_ready(admin, name) for name in NAMES), _PATIENCE)
     say("A 410 in the watch")
     way.inject(Fault(effect=Effect.STREAM_ERROR, status=410, resource="infrastructures.*", times=1))
     _annotate(admin, "failed", "example.org/seen", "yes")
@@ -93,18 +82,18 @@ def delete(admin: HttpClient, way: FaultProxy, say: Callable[[str], None]) -> No
     garden.mark_deleted(_SHOOT)
     for name in NAMES:
         garden.delete(Infrastructure.KIND, _NAMESPACE, name)
-    _wait("deleted is gone", lambda: _is_gone(admin, "deleted"))
-    _wait("the stuck say why", lambda: all(_is_blocked(admin, name) for name in _STUCK))
+    wait("deleted", lambda: _is_gone(admin, "deleted"), _PATIENCE)
+    wait("all blocked", lambda: all(_is_blocked(admin, name) for name in _STUCK), _PATIENCE)
     say("Somebody takes a finalizer off")
     admin.patch(_INFRASTRUCTURES, "bypassed", _NAMESPACE, {"metadata": {"finalizers": None}})
 
 
 def force(admin: HttpClient) -> None:
-    """The user forces the deletion: all go but one that others hold. Raises ActuatorError."""
+    """The user forces the deletion: all go but one that others hold. Raises TimeoutError."""
     _annotate(admin, "skipped", "gardener.cloud/operation", None)
     Garden(admin).force(_SHOOT)
     gone = [name for name in NAMES if name != "foreign"]
-    _wait("the forced are gone", lambda: all(_is_gone(admin, name) for name in gone))
+    wait("all force-deleted", lambda: all(_is_gone(admin, name) for name in gone), _PATIENCE)
 
 
 def _annotate(admin: HttpClient, name: str, key: str, value: str | None) -> None:
@@ -129,28 +118,13 @@ def _is_blocked(admin: HttpClient, name: str) -> bool:
     return any(one["type"] == DELETION_BLOCKED for one in status.get("conditions") or [])
 
 
-def _wait(what: str, reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while not reached():
-        if time.monotonic() > deadline:
-            raise ActuatorError(f"after {_PATIENCE:.0f} s it does not hold that {what}")
-        time.sleep(0.2)
-
-
 def _create(garden: Garden) -> None:
     garden.create_namespace(_SHOOT)
     machine = {"name": "machine", "namespace": _NAMESPACE, "finalizers": [_OTHERS]}
     typed = {"apiVersion": MACHINES.api_version, "kind": "Machine"}
     garden.deploy({**typed, "metadata": machine, "spec": {"class": {"name": "one"}}})
     for name in NAMES:
-        meta: Raw = {"name": name, "namespace": _NAMESPACE}
+        manifest = infrastructure(_NAMESPACE, name, TYPE)
         if name == "foreign":
-            meta["finalizers"] = [_OTHERS]
-        garden.deploy(
-            {
-                "apiVersion": Infrastructure.KIND.api_version,
-                "kind": "Infrastructure",
-                "metadata": meta,
-                "spec": {"type": TYPE, "region": "eu-1", "secretRef": {"name": "cloudprovider"}},
-            }
-        )
+            manifest["metadata"]["finalizers"] = [_OTHERS]
+        garden.deploy(manifest)

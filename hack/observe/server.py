@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,14 +12,10 @@ import attrs
 import urllib3
 
 from actuator.errors import ActuatorError
-from generic.library.programs.processes import stop
 from generic.tools.monitoring import GROUPS, rule_file
-
-__all__ = ["Prometheus", "prometheus"]
+from hack.processes import running
 
 _EVERY = "1s"
-_READY_SECONDS = 60.0
-_STOP_SECONDS = 15.0
 
 
 @attrs.frozen
@@ -64,28 +58,10 @@ def prometheus(program: Path, folder: Path, port: int, target: str) -> Iterator[
     }
     written = folder / "prometheus.json"
     written.write_text(json.dumps(config))
-    log = folder / "prometheus.log"
+    address = f"127.0.0.1:{port}"
     command = [
         *(str(program), f"--config.file={written}", f"--storage.tsdb.path={folder / 'data'}"),
-        *(f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn"),
+        *(f"--web.listen-address={address}", "--log.level=warn"),
     ]
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-    try:
-        server = Prometheus(f"http://127.0.0.1:{port}")
-        _wait_ready(server, process, log)
-        yield server
-    finally:
-        stop(process, _STOP_SECONDS)
-
-
-def _wait_ready(server: Prometheus, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + _READY_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            server.query("vector(1)")
-            return
-        except (urllib3.exceptions.HTTPError, ActuatorError, ValueError):
-            time.sleep(0.2)
-    tail = "\n".join(log.read_text(errors="replace").splitlines()[-10:])
-    raise ActuatorError(f"Prometheus did not get ready:\n{tail}")
+    with running(command, folder / "prometheus.log", address, "/-/ready"):
+        yield Prometheus(f"http://{address}")

@@ -20,7 +20,6 @@ except ImportError as error:
         "reports need the package `jinja2`: pip install 'gardener-actuator[drill]'"
     ) from error
 
-__all__ = ["render"]
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),

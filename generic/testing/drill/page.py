@@ -12,8 +12,6 @@ from generic.testing.drill.html import render
 from generic.testing.drill.judge import Finding, covers
 from generic.testing.drill.timeline import short
 
-__all__ = ["page"]
-
 
 def page(evidence: Evidence, findings: Sequence[Finding]) -> str:
     """Return the whole page."""

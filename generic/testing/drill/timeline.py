@@ -12,8 +12,6 @@ from typing import Any
 
 from generic.testing.drill.evidence import Life
 
-__all__ = ["drawn", "rows", "seconds", "short", "summed_up"]
-
 _MOMENTS = ("created", "ready", "deleted", "stuck", "forced", "gone")
 _PHASES = (
     ("making", "being created", "created"),

@@ -32,12 +32,8 @@ ALERTS: Sequence[Raw] = [rule for one in GROUPS for rule in one["rules"] if "ale
 def dashboard_files() -> dict[str, str]:
     """Return the JSON of each dashboard by its name."""
     folder = files(__name__) / "dashboards"
-    texts = {path.name: path.read_text() for path in folder.iterdir()}
-    return {
-        name.removesuffix(".json"): text
-        for name, text in sorted(texts.items())
-        if name.endswith(".json")
-    }
+    found = sorted((path.name, path.read_text()) for path in folder.iterdir())
+    return {name.removesuffix(".json"): text for name, text in found if name.endswith(".json")}
 
 
 def rule_file(groups: Sequence[Raw], runbooks: str) -> Raw:

@@ -10,8 +10,6 @@ from generic.testing.drill.judge import Finding
 from generic.testing.drill.migration.evidence import MigrationEvidence, Move
 from generic.testing.drill.timeline import seconds, short
 
-__all__ = ["page", "verdict"]
-
 
 def page(evidence: MigrationEvidence, findings: Sequence[Finding]) -> str:
     """Return the whole page."""

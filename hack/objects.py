@@ -1,0 +1,19 @@
+"""Infrastructures for the programs here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actuator.meta import Raw
+from actuator.v1alpha1 import Infrastructure
+
+
+def infrastructure(namespace: str, name: str, type_: str, **spec: Any) -> Raw:
+    """Return the manifest of an Infrastructure; `spec` are more fields of its spec."""
+    secret = {"name": "cloudprovider", "namespace": namespace}
+    return {
+        "apiVersion": Infrastructure.KIND.api_version,
+        "kind": Infrastructure.KIND.name,
+        "metadata": {"namespace": namespace, "name": name},
+        "spec": {"type": type_, "region": "eu-1", "secretRef": secret, **spec},
+    }
