@@ -31,6 +31,7 @@ Format = Literal["text", "json"]
 
 _TALKATIVE = frozenset({"boto3", "botocore", "kubernetes", "s3transfer", "urllib3"})
 _COLOURS = {"debug": 2, "info": 36, "warning": 33, "error": 31, "critical": 31}
+_NOT_BARE = frozenset(' "=,')
 _MESSAGE = logging.LogRecord.getMessage
 _Plain = str | int | float | None | list[Any]
 
@@ -198,7 +199,7 @@ def _quoted(value: _Plain) -> str:
         return ",".join(_quoted(item) for item in value) or "[]"
     if not isinstance(value, str):
         return json.dumps(value)
-    bare = value.isprintable() and value and not any(c in value for c in ' "=,')
+    bare = value.isprintable() and value and _NOT_BARE.isdisjoint(value)
     return value if bare else printable(json.dumps(value, ensure_ascii=False))
 
 

@@ -27,6 +27,7 @@ from actuator.codec import read_json
 from actuator.errors import ApiError, Invalid, Unavailable, api_error
 from actuator.interface import Propagation, Resource
 from actuator.meta import Raw
+from generic.kube.documents import Answer
 from generic.kube.encoding import escaped, go_json
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.kube.kubeconfig import Access, find_access
@@ -193,7 +194,8 @@ class HttpClient:
         """See Client."""
         path = path_of(resource, namespace, name, subresource)
         content_type = MERGE_PATCH if isinstance(patch, dict) else JSON_PATCH
-        return _object(self._write("PATCH", path, patch, content_type))
+        answer = self._write("PATCH", path, patch, content_type)
+        return Answer(_object(answer), answer)
 
     def delete(
         self,

@@ -10,6 +10,7 @@ Not here: what a header is (`headers`), and complete decoding (`actuator.codec`)
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any, TypedDict
 
 import msgspec
@@ -18,7 +19,7 @@ from actuator.codec import is_deep, read_json
 from actuator.meta import Raw
 from generic.kube.headers import as_dict, request_of, uid_of, version_of
 
-__all__ = ["Document", "read_event"]
+__all__ = ["Answer", "Document", "read_event"]
 
 _Text = str | None
 _Texts = dict[str, str] | None
@@ -110,7 +111,16 @@ class _Event(msgspec.Struct):
 
 _EVENT = msgspec.json.Decoder(_Event)
 _FIELDS = msgspec.json.Decoder(_Fields)
+_TEXT = msgspec.json.Decoder(msgspec.Raw)
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class Answer(dict[str, Any]):
+    """An object as a complete decode reads it, with the text that it was read from."""
+
+    def __init__(self, obj: Raw, text: bytes) -> None:
+        super().__init__(obj)
+        self.text = text
 
 
 class Document:
@@ -125,6 +135,14 @@ class Document:
         self.request = request_of(fields)
         self.meta = as_dict(fields.get("metadata"))
         self.uid, self.version = uid_of(self.meta), version_of(self.meta)
+
+    @classmethod
+    def of(cls, obj: Raw) -> Document:
+        """The document of an object; with the text of an Answer, nothing has to be encoded."""
+        if isinstance(obj, Answer) and _is_plain(obj.text):
+            with suppress(msgspec.MsgspecError):
+                return cls(obj, _TEXT.decode(obj.text))
+        return cls(obj)
 
     def encoded(self) -> bytes:
         """The whole object as JSON, without managedFields."""

@@ -82,7 +82,7 @@ def _gone(request: Request, last: Entry[H], *, own: bool = False) -> Event[H]:
 
 
 def _document(obj: Raw | Document) -> Document:
-    return obj if isinstance(obj, Document) else Document(obj)
+    return obj if isinstance(obj, Document) else Document.of(obj)
 
 
 @attrs.frozen
@@ -203,7 +203,7 @@ class Store(Generic[H]):
 
     def written(self, obj: Raw) -> tuple[Entry[H], Event[H]]:
         """Takes in the answer to a write of ours, and remembers its resourceVersion."""
-        document = Document(obj)
+        document = Document.of(obj)
         request, entry = document.request, self._entry(document)
         version = entry.header.resource_version
         meta = as_dict(obj.get("metadata"))
