@@ -6,9 +6,7 @@ The browser is the machine's: Debian's package `chromium`.
 import shutil
 from contextlib import contextmanager
 
-from axe_playwright_python.sync_playwright import Axe
 from harness import missing
-from playwright.sync_api import sync_playwright
 
 PHONE, DESK = 390, 1280
 GRAVE = {"serious", "critical"}
@@ -18,6 +16,8 @@ VIEWS = [(width, scheme) for width in (PHONE, DESK) for scheme in ("light", "dar
 @contextmanager
 def chromium():
     """A running browser; without one the test ends here."""
+    from playwright.sync_api import sync_playwright
+
     path = shutil.which("chromium") or missing("no Chromium on PATH: install the package chromium")
     with sync_playwright() as playwright, playwright.chromium.launch(executable_path=path) as it:
         yield it
@@ -40,6 +40,8 @@ def view(browser, path, width, scheme):
 
 def faults(browser, path, views=VIEWS):
     """What is wrong with a page, in these views: a line each."""
+    from axe_playwright_python.sync_playwright import Axe
+
     found = []
     for width, scheme in views:
         with view(browser, path, width, scheme) as (tab, wrong):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from aws_objects import REGION, Call, secret
@@ -12,12 +13,16 @@ from actuator.interface import Resource
 from extensions.aws.cloud import GLOBAL, Cloud, Clouds
 from extensions.aws.credentials import Credentials
 from extensions.aws.policy import policy
-from extensions.aws.simulator import Account, Simulator
+
+if TYPE_CHECKING:
+    from extensions.aws.simulator import Account
 
 
 @pytest.fixture(scope="module")
 def simulator() -> Iterator[tuple[str, Account]]:
     """The endpoint and the administrator of a simulated account with IAM enforced."""
+    from extensions.aws.simulator import Simulator  # moto: only for those who use it
+
     running = Simulator()
     account = running.start()
     yield running.url, account

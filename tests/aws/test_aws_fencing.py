@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import builders
 import pytest
@@ -29,34 +29,22 @@ from extensions.aws import AwsBackupBucket, AwsDnsRecord, AwsInfrastructure
 from extensions.aws.cloud import Clouds
 from extensions.aws.credentials import Credentials
 from extensions.aws.policy import policy
-from extensions.aws.simulator import Account, Simulator
 from generic.manager.leaderelection import LEASES
 from generic.manager.options import Options
+
+if TYPE_CHECKING:
+    from aws_counting import Counting
+
+    from extensions.aws.simulator import Account
 
 SECRETS = Resource("v1", "secrets")
 ELSEWHERE = "eu-central-1"
 
 
-class Counting(Simulator):
-    """Counts what arrives at the extension's door, and can hold one request up there."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.arrived = 0
-        self.hold_at = 0
-        self.held, self.go = threading.Event(), threading.Event()
-
-    def _answer(self, environ: Any, start_response: Any) -> Any:
-        if environ["SERVER_PORT"] == self.url.rpartition(":")[2]:
-            self.arrived += 1
-            if self.arrived == self.hold_at:
-                self.held.set()
-                self.go.wait(60)
-        return super()._answer(environ, start_response)
-
-
 @pytest.fixture(scope="module")
 def counting() -> Iterator[tuple[Counting, Account]]:
+    from aws_counting import Counting  # moto: only for those who use it
+
     running = Counting()
     account = running.start()
     yield running, account

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import pytest
 from harness import eventually, running
 
 from actuator.codec import decode
 from actuator.interface import Actuator, ExternalResource, object_class
-from extensions.aws.full_rehearsal import AwsFullRehearsal
 from extensions.aws.seed import BINDINGS
 from generic.testing.garden import SHOOT, Flow, Garden, Shoot
 from generic.testing.machinecontroller import MachineController
@@ -18,11 +18,16 @@ from generic.testing.polling import polling
 from generic.testing.rehearsal import CombinedRehearsal, Rehearsal, RehearsedShoot
 from generic.testing.seed import install_crds
 
+if TYPE_CHECKING:
+    from extensions.aws.full_rehearsal import AwsFullRehearsal
+
 NEVER_FORCED = {"BackupBucket", "BackupEntry"}
 
 
 @pytest.fixture
 def rehearsal(tmp_path) -> Iterator[AwsFullRehearsal]:
+    from extensions.aws.full_rehearsal import AwsFullRehearsal
+
     world = AwsFullRehearsal()
     world.start(tmp_path)
     yield world
@@ -88,6 +93,8 @@ def ids(resources: list[ExternalResource]) -> list[tuple[str, str]]:
 
 
 def test_it_is_what_the_drill_wants():
+    from extensions.aws.full_rehearsal import AwsFullRehearsal
+
     rehearsal: Rehearsal = AwsFullRehearsal()
     assert CombinedRehearsal([rehearsal]).is_shared
     assert "everything-fails" in rehearsal.scenarios

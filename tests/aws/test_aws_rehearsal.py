@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import builders
 import pytest
@@ -13,11 +14,13 @@ from actuator.errors import NotFound
 from actuator.interface import Resource, resource_of
 from actuator.v1alpha1 import ControlPlane, Infrastructure
 from extensions.aws import tags
-from extensions.aws.rehearsal import AwsRehearsal
 from extensions.aws.seed import BINDINGS
 from generic.testing.garden import not_ready_because
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 from generic.testing.seed import install_crds
+
+if TYPE_CHECKING:
+    from extensions.aws.rehearsal import AwsRehearsal
 
 KINDS = [Infrastructure.KIND, ControlPlane.KIND]
 CODES = {
@@ -30,6 +33,8 @@ CODES = {
 
 @pytest.fixture
 def rehearsal(tmp_path) -> Iterator[AwsRehearsal]:
+    from extensions.aws.rehearsal import AwsRehearsal
+
     running = AwsRehearsal()
     running.start(tmp_path)
     yield running
@@ -81,6 +86,8 @@ def played(rehearsal, seed, start) -> Played:
 
 
 def test_it_is_what_the_drill_wants():
+    from extensions.aws.rehearsal import AwsRehearsal
+
     rehearsal: Rehearsal = AwsRehearsal()
     assert "simulated" in rehearsal.title
     assert set(rehearsal.scenarios) == set(CODES)
@@ -162,6 +169,8 @@ def test_what_was_broken_can_be_mended(rehearsal, played, scenario):
 
 
 def test_another_process_uses_the_same_outside(rehearsal):
+    from extensions.aws.rehearsal import AwsRehearsal
+
     other = AwsRehearsal()
     other.attach(rehearsal.share())
     assert other.url == rehearsal.url

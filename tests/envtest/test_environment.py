@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from kubernetes import client, config
 
 from generic.testing.envtest import Access, Environment, EnvtestError
 from generic.testing.envtest import environment as running
@@ -56,6 +55,8 @@ def exists(access: Access, path: str) -> bool:
 
 def status_of_list(kubeconfig: Path, namespace: str) -> int:
     """List the namespace's config maps as the kubeconfig's user; return the HTTP status."""
+    from kubernetes import client, config
+
     api = config.new_client_from_config(str(kubeconfig))  # type: ignore[no-untyped-call]
     with api:
         try:

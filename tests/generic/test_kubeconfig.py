@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 import pytest
 from builders import infrastructure
 from harness import eventually
-from kubernetes.config import incluster_config
 from proxy import kubeconfig
 from urllib3 import ProxyManager
 
@@ -32,6 +31,7 @@ from generic.testing.envtest.certificates import Authority
 from generic.testing.faults import FaultProxy
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+IN_CLUSTER = "kubernetes.config.incluster_config"
 
 
 @pytest.fixture(autouse=True)
@@ -48,8 +48,8 @@ def pod(environment, monkeypatch, tmp_path):
     address = urlsplit(environment.url)
     token = tmp_path / "pod-token"
     token.write_text(environment.admin_token)
-    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
-    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(environment.ca_file))
+    monkeypatch.setattr(f"{IN_CLUSTER}.SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(f"{IN_CLUSTER}.SERVICE_CERT_FILENAME", str(environment.ca_file))
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", address.hostname)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(address.port))
     return token
@@ -403,7 +403,7 @@ def as_data(rotating, pod, folder, monkeypatch):
 
 
 def as_the_pods(rotating, pod, folder, monkeypatch):
-    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(rotating.ca_file))
+    monkeypatch.setattr(f"{IN_CLUSTER}.SERVICE_CERT_FILENAME", str(rotating.ca_file))
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(urlsplit(rotating.url).port))
     return connect()
 

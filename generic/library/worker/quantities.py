@@ -8,16 +8,13 @@ apart: exponents ("12e6"), and a lone number such as "1.250", both of which Go k
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
-
-from kubernetes.utils.quantity import parse_quantity
 
 _BINARY = [(Decimal(1024) ** (6 - n), f"{letter}i") for n, letter in enumerate("EPTGMK")]
 _DECIMAL = [(Decimal(10) ** (18 - 3 * n), unit) for n, unit in enumerate([*"EPTGMk", "", *"mun"])]
 _ONE = (Decimal(1), "")
 _NONE = "<nil>"
-_parse: Callable[[str], Decimal] = parse_quantity
 _QUANTITY = re.compile(r"[+-]?[\d.]{1,40}(?:[numkMGTPE]|[KMGTPE]i|[eE]-?\d{1,2})?", re.ASCII)
 
 
@@ -34,7 +31,10 @@ def total(quantities: Iterable[str | int | None]) -> str:
 def _number(text: str) -> Decimal:
     if not _QUANTITY.fullmatch(text):
         raise ValueError(f"expected a quantity such as 100m or 1Gi, got {text!r}")
-    return _parse(text)
+    from kubernetes.utils.quantity import parse_quantity  # with it comes the whole client
+
+    number: Decimal = parse_quantity(text)  # type: ignore[no-untyped-call]
+    return number
 
 
 def _canonical(number: Decimal, *, binary: bool) -> str:
