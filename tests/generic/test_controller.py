@@ -58,7 +58,7 @@ def held():
     store = Store(RESOURCE, header)
     runs, inside, go = [], threading.Event(), threading.Event()
 
-    def reconcile(request):
+    def reconcile(request, _failures):
         runs.append(request)
         inside.set()
         go.wait(10)
@@ -131,7 +131,7 @@ def test_a_worker_outlives_every_outcome(outcome):
     store = Store(RESOURCE, header)
     runs = []
 
-    def reconcile(request):
+    def reconcile(request, _failures):
         runs.append(request)
         if len(runs) == 1:
             return outcome
