@@ -3,12 +3,13 @@
 from moving import OneNetwork
 
 from actuator.errors import ActuatorError
+from generic.testing.rehearsal import Rehearsal
 
 
 class OneScenario(OneNetwork):
     """One of its scenarios, and an outside that is not shared, so there is no migration."""
 
-    share = None
+    share = Rehearsal.share
 
     def __init__(self):
         super().__init__()
