@@ -111,6 +111,7 @@ class _Event(msgspec.Struct):
 
 _EVENT = msgspec.json.Decoder(_Event)
 _FIELDS = msgspec.json.Decoder(_Fields)
+_ENCODER = msgspec.json.Encoder()
 _TEXT = msgspec.json.Decoder(msgspec.Raw)
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -155,7 +156,9 @@ class Document:
         parts = _PARTS.decode(text)
         metadata = _PARTS.decode(parts["metadata"])
         metadata.pop("managedFields", None)
-        return msgspec.json.encode({**parts, "metadata": metadata})
+        buffer = bytearray(len(text))
+        _ENCODER.encode_into({**parts, "metadata": metadata}, buffer)
+        return bytes(buffer)  # `encode` would shrink a larger buffer, whose end stays unused
 
 
 def read_event(line: bytes) -> tuple[str, Document]:
