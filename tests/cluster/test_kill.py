@@ -18,7 +18,7 @@ from generic.manager.rbac import grant
 VICTIM = Path(__file__).with_name("victim.py")
 NAMES = [f"infra-{number}" for number in range(8)]
 KILLS = 2
-MANY = [f"many-{number}" for number in range(100)]
+MANY = [f"many-{number}" for number in range(60)]
 WORKERS = 3
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from hack.bench.hanging import measure
 
+OBJECTS = 150
 ASIDE = 64
 HELPERS = 4
 """Threads of ours that begin with the first force deletion."""
@@ -12,7 +13,7 @@ HELPERS = 4
 @pytest.mark.parametrize("mute", [False, True], ids=["operations", "every question"])
 def test_all_go_and_each_is_on_record_with_few_threads_and_little_memory(admin, environment, mute):
     """How long it takes is for `make bench` to say: at most 30 s for 1,000."""
-    figures = measure(environment.kubeconfig, 300, workers=20, budget=5.0, mute=mute)
-    assert figures.recorded == figures.objects == 300
+    figures = measure(environment.kubeconfig, OBJECTS, workers=20, budget=5.0, mute=mute)
+    assert figures.recorded == figures.objects == OBJECTS
     assert figures.threads_more <= ASIDE + HELPERS
     assert figures.memory_more <= 50 * 2**20

@@ -13,6 +13,12 @@ def promtool():
     return find_program("promtool", print)
 
 
+@pytest.fixture(autouse=True)
+def all_processors(monkeypatch):
+    """The limit is for the servers of clusters."""
+    monkeypatch.delenv("GOMAXPROCS", raising=False)
+
+
 def test_each_rule_has_its_situations():
     assert ALERTED.keys() == set(map(name_of, ALERTS))
     assert RECORDED.keys() == set(map(name_of, RECORDINGS))
