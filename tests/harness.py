@@ -101,6 +101,16 @@ def cluster_rules(manager: Manager) -> list[Raw]:
     return rules
 
 
+def samples(manager: Manager, metric: str) -> dict[str, float]:
+    """Of one metric: the value by the last of its labels."""
+    return {
+        tuple(sample.labels.values())[-1]: sample.value
+        for family in manager.metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == metric
+    }
+
+
 class Script(Actuator[Any]):
     """Does what `on` says for an operation, else nothing; remembers its calls."""
 

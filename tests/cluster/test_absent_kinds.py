@@ -11,8 +11,7 @@ import urllib.request
 
 import pytest
 from builders import API, cluster, infrastructure
-from harness import Script, Seed, eventually, running
-from test_metrics_of_deletions import samples
+from harness import Script, Seed, eventually, running, samples
 
 from actuator import Resource
 from actuator.errors import ApiError

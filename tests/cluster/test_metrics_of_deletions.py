@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from builders import cluster, infrastructure
-from harness import FINALIZER, Script, eventually
+from harness import FINALIZER, Script, eventually, samples
 
 from actuator import ActuatorError, ErrorCode, ExternalResource, RequeueAfter
 from generic.kube.clock import SystemClock
@@ -21,16 +21,6 @@ class Ahead(SystemClock):
 
 def fail(*_args):
     raise ActuatorError("revoked", codes=[ErrorCode.ERR_INFRA_UNAUTHORIZED])
-
-
-def samples(manager, metric):
-    """Of one metric: the value by the last of its labels."""
-    return {
-        tuple(sample.labels.values())[-1]: sample.value
-        for family in manager.metrics.registry.collect()
-        for sample in family.samples
-        if sample.name == metric
-    }
 
 
 def test_each_deletion_is_counted_timed_and_seen_in_the_cache_while_it_lasts(seed, start):
