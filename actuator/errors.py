@@ -6,7 +6,7 @@
     ├── RequeueAfter             not done yet, look again
     ├── Cancelled                Context.check(): stop working
     │   ├── DeadlineExceeded     the operation's time is over
-    │   ├── SetAside             another call has taken this one's place
+    │   ├── CallAbandoned             another call has taken this one's place
     │   └── LeaseLost            another replica leads now
     ├── DecodeError              bytes or JSON that are no object of the expected class
     └── ApiError                 the API server refused, or could not be reached
@@ -33,6 +33,7 @@ __all__ = [
     "ActuatorError",
     "AlreadyExists",
     "ApiError",
+    "CallAbandoned",
     "Cancelled",
     "ConfigurationError",
     "Conflict",
@@ -45,7 +46,6 @@ __all__ = [
     "LeaseLost",
     "NotFound",
     "RequeueAfter",
-    "SetAside",
     "TooManyRequests",
     "Unauthorized",
     "Unavailable",
@@ -139,7 +139,7 @@ class DeadlineExceeded(Cancelled):
     """The operation's time is over."""
 
 
-class SetAside(Cancelled):
+class CallAbandoned(Cancelled):
     """Another call has taken, or is about to take, the place of this one."""
 
 

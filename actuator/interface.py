@@ -238,7 +238,7 @@ class Client(Protocol):
 
 
 class Context(Protocol):
-    """What one call of an actuator may use. After the call was set aside, every use raises."""
+    """What one call of an actuator may use. After the call was abandoned, every use raises."""
 
     client: Client
     log: logging.LoggerAdapter[logging.Logger]
@@ -249,7 +249,7 @@ class Context(Protocol):
     def check(self) -> None:
         """Call it before each step that has an effect outside.
 
-        Raises DeadlineExceeded, SetAside or LeaseLost when this call must stop.
+        Raises DeadlineExceeded, CallAbandoned or LeaseLost when this call must stop.
         """
 
     def remaining(self) -> float:

@@ -1,12 +1,12 @@
 """A thin layer over boto3: clients kept, every request checked, every error translated.
 
 Guarantees: no request leaves without `Context.check()` right before it, those that boto3 makes by
-itself included (a call that was set aside, or that lost the lease, cannot touch the cloud any
+itself included (a call that was abandoned, or that lost the lease, cannot touch the cloud any
 more); each is sent once, since the work queue already
 backs off; each ends within CONNECT_TIMEOUT + READ_TIMEOUT; it answers or raises ActuatorError.
 What the requests are about is not here.
 
-Caveat: a request that is on the wire already when the call is set aside, or the lease lost, is
+Caveat: a request that is on the wire already when the call is abandoned, or the lease lost, is
 carried out; nothing can call it back. So whoever acts next must find what it made: by its mark.
 """
 

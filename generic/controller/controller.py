@@ -22,7 +22,7 @@ from generic.controller.workqueue import ShutDown, WorkQueue
 from generic.kube.headers import Event, EventType, Header, Request
 from generic.kube.store import Store
 
-__all__ = ["Again", "Controller", "Done", "Failed", "Outcome", "WorkerReplaced"]
+__all__ = ["Again", "Controller", "Done", "Failed", "Result", "WorkerReplaced"]
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Failed:
     cap: float | None = None
 
 
-Outcome = Done | Again | Failed
+Result = Done | Again | Failed
 _everything = all_of()
 _HELPERS = 1
 """Threads beside the workers, at most, for what is urgent while all of those are busy."""
@@ -64,7 +64,7 @@ class _Busy:
 
 
 class WorkerReplaced(Exception):
-    """This worker's call was set aside and its place taken: its thread has to end."""
+    """This worker's call was abandoned and its place taken: its thread has to end."""
 
 
 class Controller:
@@ -73,7 +73,7 @@ class Controller:
     def __init__(
         self,
         name: str,
-        reconcile: Callable[[Request, int], Outcome],
+        reconcile: Callable[[Request, int], Result],
         predicate: Predicate,
         store: Store[Header],
         clock: Clock,
@@ -168,7 +168,7 @@ class Controller:
             self._workers.add(thread)
 
     def working(self) -> int:
-        """How many workers are alive; those whose calls were set aside do not count."""
+        """How many workers are alive; those whose calls were abandoned do not count."""
         with self._lock:
             return sum(thread.is_alive() for thread in self._workers)
 
@@ -204,12 +204,12 @@ class Controller:
             elif busy is not None:
                 self._workers.discard(busy.worker)
         if was_helper:
-            self.hurry(request)
+            self.enqueue_urgent(request)
         else:
             self.queue.add(request, urgent=True)
             self.add_worker()
 
-    def hurry(self, request: Request) -> None:
+    def enqueue_urgent(self, request: Request) -> None:
         """Puts an object before all others; where every worker is busy, a helper takes it.
 
         Workers may hang for as long as their actuators do, and what is urgent must not wait.
@@ -251,7 +251,7 @@ class Controller:
             self._busy[request] = _Busy(here, entry.header if entry else None)
         started = time.monotonic()
         self._metrics.active(1)
-        outcome: Outcome = Failed()
+        outcome: Result = Failed()
         try:
             outcome = self._reconcile(request, self.queue.failures(request))
         except WorkerReplaced:
@@ -265,7 +265,7 @@ class Controller:
         self._finish(request, outcome, time.monotonic() - started)
         return True
 
-    def _finish(self, request: Request, outcome: Outcome, seconds: float) -> None:
+    def _finish(self, request: Request, outcome: Result, seconds: float) -> None:
         """Put the request back into the queue as its outcome says."""
         self._metrics.reconciled(_result(outcome), seconds)
         if not isinstance(outcome, Failed):
@@ -282,7 +282,7 @@ def _seen(request: Request, header: Header) -> Event[Header]:
     return Event(EventType.ADDED, request, None, header)
 
 
-def _result(outcome: Outcome) -> ReconcileResult:
+def _result(outcome: Result) -> ReconcileResult:
     match outcome:
         case Done():
             return ReconcileResult.SUCCESS

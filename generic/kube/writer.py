@@ -16,10 +16,10 @@ from actuator.meta import Raw
 from generic.kube.finalizers import Stale, patch_tested
 from generic.kube.store import Entry, Event, Header, Request, Store
 
-__all__ = ["Vanished", "Writer"]
+__all__ = ["ObjectGone", "Writer"]
 
 
-class Vanished(Exception):
+class ObjectGone(Exception):
     """The object, that object and no other of its name, is gone."""
 
 
@@ -36,7 +36,7 @@ class Writer:
     def patch(
         self, request: Request, uid: str, patch: Sequence[Raw], *, subresource: str = ""
     ) -> Entry[Header]:
-        """The object as patched. Raises Stale, Vanished or ApiError.
+        """The object as patched. Raises Stale, ObjectGone or ApiError.
 
         A 404 that is not about the object, as from an API server that does not serve the kind, is
         no proof that the object was deleted: it stays an ApiError, and the object stays known.
@@ -56,14 +56,14 @@ class Writer:
                 raise
             if self.forgets:
                 self.store.forget(request, uid)
-            raise Vanished(str(request)) from error
+            raise ObjectGone(str(request)) from error
         entry, event = self.store.written(answer)
         self.notify(event)
         return entry
 
     def latest(self, request: Request, uid: str) -> Entry[Header]:
-        """What the store knows of that object now. Raises Vanished."""
+        """What the store knows of that object now. Raises ObjectGone."""
         entry = self.store.get(request)
         if entry is None or entry.header.uid != uid:
-            raise Vanished(str(request))
+            raise ObjectGone(str(request))
         return entry

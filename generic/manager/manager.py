@@ -185,7 +185,7 @@ class Manager:
             if not self.stop():
                 code = code or 1
             logging.shutdown()
-            os._exit(code)  # calls that were set aside must not hold the process up
+            os._exit(code)  # calls that were abandoned must not hold the process up
 
     def start(self) -> None:
         """Starts everything and returns. Raises ConfigurationError or ApiError."""

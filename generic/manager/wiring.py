@@ -90,7 +90,7 @@ class Served(NamedTuple):
         """End what is overdue, whatever hangs."""
         over, abandoned = self.watchdog.tick()
         for request in over:
-            self.controller.hurry(request)
+            self.controller.enqueue_urgent(request)
         for request in abandoned:
             self.controller.replace_worker(request)
 

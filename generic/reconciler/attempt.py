@@ -36,7 +36,7 @@ from generic.kube.finalizers import Stale
 from generic.kube.headers import DELETION_BLOCKED
 from generic.kube.patches import escape, remove, test
 from generic.kube.store import Entry, Header
-from generic.kube.writer import Vanished, Writer
+from generic.kube.writer import ObjectGone, Writer
 from generic.reconciler import status
 from generic.reconciler.blocked import blocking
 from generic.reconciler.operation import Operation
@@ -128,7 +128,7 @@ class Attempt:
         """Afterwards our finalizer is on the object; a request is off where that is safe.
 
         An object that cannot be read gets no finalizer, so that nothing blocks its deletion.
-        Raises DecodeError, Stale, Vanished, or ApiError.
+        Raises DecodeError, Stale, ObjectGone, or ApiError.
         """
         header = self._entry.header
         requested = self.operation is Operation.RECONCILE and self._asks_for("reconcile")
@@ -146,7 +146,7 @@ class Attempt:
             self._entry = self._writer.patch(self.request, self.uid, patch)
 
     def publish(self) -> None:
-        """Afterwards the status says Processing. Raises Vanished or ApiError.
+        """Afterwards the status says Processing. Raises ObjectGone or ApiError.
 
         A kind that reports by conditions goes on showing what it was, if it showed anything.
         """
@@ -241,7 +241,7 @@ class Attempt:
         patch = [test("/metadata/uid", self.uid), *self._take_request_off()]
         try:
             self._entry = self._writer.patch(self.request, self.uid, patch)
-        except (Stale, Vanished):
+        except (Stale, ObjectGone):
             pass
 
     def release(self) -> None:
@@ -255,7 +255,7 @@ class Attempt:
                 if patch:
                     self._entry = self._writer.patch(self.request, self.uid, patch)
                 return
-            except Vanished:
+            except ObjectGone:
                 return
             except Stale:
                 if attempt == _ROUNDS - 1:

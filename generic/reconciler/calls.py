@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
-from actuator.errors import Cancelled, DeadlineExceeded, SetAside
+from actuator.errors import CallAbandoned, Cancelled, DeadlineExceeded
 from actuator.interface import Client, Clock, SeedObjects
 from actuator.meta import Object, Raw
 from generic.kube.delegating import DelegatingClient
@@ -94,7 +94,7 @@ class Call:
     def check(self) -> None:
         """See Context."""
         if self._cancelled is not None:
-            raise SetAside(str(self._cancelled))  # anew: one that is shared keeps every frame
+            raise CallAbandoned(str(self._cancelled))  # anew: one that is shared keeps every frame
         if self.clock.monotonic() >= self.deadline:
             raise DeadlineExceeded("the time for this operation is over")
         self._gate()
@@ -124,12 +124,12 @@ class Call:
         self._services.delete_seed_objects(self, groups)
 
     def cancel(self, reason: str, *, grace: float | None = None) -> None:
-        """Ask the call to stop: every use of it raises SetAside.
+        """Ask the call to stop: every use of it raises CallAbandoned.
 
         It has `grace` seconds to return, ABANDONED_AFTER if None.
         """
         if self._cancelled is None:
-            self._cancelled = SetAside(reason)
+            self._cancelled = CallAbandoned(reason)
         seconds = ABANDONED_AFTER if grace is None else grace
         self.limit = min(self.limit, self.clock.monotonic() + seconds)
 
@@ -143,7 +143,7 @@ class Call:
         with self._lock:
             first, self._over = not self._over, True
             if self._cancelled is None:
-                self._cancelled = SetAside("the call is over")
+                self._cancelled = CallAbandoned("the call is over")
             return first
 
 

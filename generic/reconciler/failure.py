@@ -11,9 +11,9 @@ from datetime import datetime
 
 import attrs
 
-from actuator.errors import LeaseLost, SetAside
+from actuator.errors import CallAbandoned, LeaseLost
 from actuator.meta import parse_time
-from generic.controller.controller import Again, Done, Failed, Outcome
+from generic.controller.controller import Again, Done, Failed, Result
 from generic.kube.errorinfo import ErrorInfo
 from generic.reconciler.blocked import blocked_message
 from generic.reconciler.deletion.escalation import Escalation, gives_up
@@ -42,13 +42,13 @@ def classify(
     since: str | None,
     now: datetime,
     escalations: Sequence[Escalation] = (),
-) -> tuple[Failure | Waiting | None, Outcome]:
+) -> tuple[Failure | Waiting | None, Result]:
     """Return what the status shows, None for nothing, and when to reconcile the object again.
 
     `attempts` is the number of failures in a row, this one included; `since` the object's
     deletionTimestamp.
     """
-    if error.is_a(SetAside):
+    if error.is_a(CallAbandoned):
         return None, Again(0)
     if error.is_a(LeaseLost):
         return None, Done()  # the new leader sees the object as it is
@@ -65,7 +65,7 @@ def classify(
     return failure, _next(error, operation, gives_up=last)
 
 
-def _next(error: ErrorInfo, operation: Operation, *, gives_up: bool) -> Outcome:
+def _next(error: ErrorInfo, operation: Operation, *, gives_up: bool) -> Result:
     cap = DELETION_BACKOFF_CAP if operation.deletes else None
     if operation is Operation.FORCE_DELETE:
         cap = FORCED_BACKOFF_CAP

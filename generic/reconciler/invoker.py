@@ -18,12 +18,12 @@ import attrs
 from actuator.cluster import Cluster
 from actuator.errors import (
     ActuatorError,
+    CallAbandoned,
     Cancelled,
     DeadlineExceeded,
     ErrorCode,
     LeaseLost,
     NotFound,
-    SetAside,
 )
 from actuator.interface import (
     Actuator,
@@ -179,7 +179,7 @@ class Invoker:
     def _read(self, call: Call, error: BaseException) -> ErrorInfo:
         """Return what was raised; an error that ends the call is believed if the call has ended."""
         info = read_error(error)
-        if not info.is_a(SetAside, LeaseLost, DeadlineExceeded):
+        if not info.is_a(CallAbandoned, LeaseLost, DeadlineExceeded):
             return info
         try:
             call.check()

@@ -22,15 +22,16 @@ from typing import Any
 import attrs
 
 from actuator.errors import ApiError
-from actuator.interface import Actuator, Client, Clock, Result, kind_of, object_class
-from generic.controller.controller import Again, Done, Outcome, WorkerReplaced
+from actuator.interface import Actuator, Client, Clock, kind_of, object_class
+from actuator.interface import Result as CallResult
+from generic.controller.controller import Again, Done, Result, WorkerReplaced
 from generic.controller.metrics import Outcome as Deletion
 from generic.kube.clusters import Clusters
 from generic.kube.errorinfo import ErrorInfo, read_error
 from generic.kube.finalizers import Stale
 from generic.kube.store import Entry, Header, Request
 from generic.kube.timers import Timers
-from generic.kube.writer import Vanished, Writer
+from generic.kube.writer import ObjectGone, Writer
 from generic.reconciler.attempt import Attempt, StatusUnwritable
 from generic.reconciler.calls import AbandonedCalls
 from generic.reconciler.deletion.escalation import Escalation
@@ -95,7 +96,7 @@ class Reconciler:
         self._force_deletion = ForceDeletion(self._invoker, self._cls, cluster)
         self._late_cleanup = LateCleanup(self._invoker, self._cls, cluster)
 
-    def reconcile(self, request: Request, failures: int = 0) -> Outcome:
+    def reconcile(self, request: Request, failures: int = 0) -> Result:
         """Do what the object needs now, after so many failures in a row.
 
         Raises WorkerReplaced, and nothing else on purpose.
@@ -146,7 +147,7 @@ class Reconciler:
             report.deletion(Deletion.SKIPPED)
         return chosen
 
-    def _perform(self, attempt: Attempt, report: Reporter) -> Outcome:
+    def _perform(self, attempt: Attempt, report: Reporter) -> Result:
         """Guard, call, report, release."""
         operation, track = attempt.operation, attempt.track
         if operation.guards:
@@ -154,7 +155,7 @@ class Reconciler:
             track.releasing = False
         if self._d.processing_after is None and operation.calls:
             attempt.publish()
-        result, deletion = Result(), Deletion.SKIPPED if not operation.calls else None
+        result, deletion = CallResult(), Deletion.SKIPPED if not operation.calls else None
         if operation.deletes and track.cleaned_up is not None:
             deletion = track.cleaned_up.outcome  # only the finalizer patch failed
         elif operation is Operation.FORCE_DELETE:
@@ -173,7 +174,7 @@ class Reconciler:
         report.succeeded(operation)
         return Done() if result.requeue_after is None else Again(result.requeue_after)
 
-    def _call(self, attempt: Attempt, report: Reporter) -> Result:
+    def _call(self, attempt: Attempt, report: Reporter) -> CallResult:
         """Call the actuator. Raises CallFailed with what the actuator raised."""
         track = attempt.track
         self._invoker.refuse_while_one_hangs(track)
@@ -195,7 +196,7 @@ class Reconciler:
 
     def _publish(self, attempt: Attempt, report: Reporter) -> None:
         """Publish Processing, as the operation is still running."""
-        with suppress(Vanished):  # its worker will see
+        with suppress(ObjectGone):  # its worker will see
             self._write(attempt.publish, report)
 
     def _release(self, attempt: Attempt, deletion: Deletion | None, report: Reporter) -> None:
@@ -216,16 +217,16 @@ class Reconciler:
 
     def _handle(
         self, error: Exception, attempt: Attempt, failures: int, report: Reporter
-    ) -> Outcome:
+    ) -> Result:
         """Turn an error into a result, and make it visible."""
         if isinstance(error, Stale):
             return Again(_STALE_SECONDS)
         try:
-            if isinstance(error, Vanished):
+            if isinstance(error, ObjectGone):
                 raise error
             found = error.error if isinstance(error, CallFailed) else read_error(error)
             return self._fail(attempt, found, failures, report)
-        except Vanished:  # the answer to any write, that of an error included
+        except ObjectGone:  # the answer to any write, that of an error included
             known, track = attempt.known, attempt.track
             ours = self._kind.finalizer in known.header.finalizers
             if ours and self.watchdog.keep_removed(track, known.header, known.raw):
@@ -233,8 +234,8 @@ class Reconciler:
             self._count_lost_releases(track.request, self._store.get(track.request))
             return Done()
 
-    def _fail(self, attempt: Attempt, error: ErrorInfo, failures: int, report: Reporter) -> Outcome:
-        """Report a failed attempt. Raises Vanished."""
+    def _fail(self, attempt: Attempt, error: ErrorInfo, failures: int, report: Reporter) -> Result:
+        """Report a failed attempt. Raises ObjectGone."""
         since, operation, d = attempt.start.deletion_timestamp, attempt.operation, self._d
         failure, result = classify(error, operation, failures, since, d.clock.now(), d.escalations)
         if failure is None:
@@ -256,10 +257,10 @@ class Reconciler:
         return result
 
     def _write(self, write: Callable[[], None], report: Reporter) -> None:
-        """Write a status beside the result; its failure must not hide the rest. Raises Vanished."""
+        """Write a status; its failure must not hide the result. Raises ObjectGone."""
         try:
             write()
-        except Vanished:
+        except ObjectGone:
             raise
         except Exception as error:
             report.status_not_written(error)

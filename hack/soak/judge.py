@@ -126,7 +126,7 @@ def _memory(seen: Seen) -> Iterator[str]:
 
 
 def _threads(seen: Seen) -> Iterator[str]:
-    """Calls that were set aside have a thread each until they return, so ends are compared."""
+    """Calls that were abandoned have a thread each until they return, so ends are compared."""
     if not seen.warm or not seen.settled:
         yield "nothing was measured"
         return

@@ -41,7 +41,7 @@ _USERS = 6
 _STAYING = 4
 _PATIENCE = 180.0
 _SETTLE_SECONDS = 25.0
-"""After everything has ended: calls that were set aside have come back by then."""
+"""After everything has ended: calls that were abandoned have come back by then."""
 _PROGRESS_SECONDS = 15.0
 CRASHED = ("Traceback (most recent call last)", "Exception in thread")
 

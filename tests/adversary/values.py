@@ -129,7 +129,7 @@ _ERRORS: tuple[Callable[[], BaseException], ...] = (
     lambda: errors.Unavailable(0, _BIG),
     *(
         lambda cls=cls: cls("hostile")
-        for cls in (errors.LeaseLost, errors.SetAside, errors.DecodeError)
+        for cls in (errors.LeaseLost, errors.CallAbandoned, errors.DecodeError)
     ),
 )
 _VALUES: tuple[Callable[[], Any], ...] = (

@@ -9,7 +9,7 @@ import pytest
 from aws_objects import REGION
 
 from actuator import ActuatorError, ErrorCode
-from actuator.errors import SetAside
+from actuator.errors import CallAbandoned
 from extensions.aws.cloud import Clouds
 from extensions.aws.credentials import Credentials
 from extensions.aws.errors import CloudError
@@ -49,17 +49,17 @@ def test_nothing_beyond_the_policy_is_allowed(cloud):
     assert error.codes == (ErrorCode.ERR_INFRA_UNAUTHORIZED,)
 
 
-def test_no_request_leaves_after_the_call_was_set_aside(account, url, key):
+def test_no_request_leaves_after_the_call_was_abandoned(account, url, key):
     asked = []
 
     def check():
         asked.append(1)
         if len(asked) > 1:
-            raise SetAside("another call has taken its place")
+            raise CallAbandoned("another call has taken its place")
 
     cloud = Clouds(url).open(key, REGION, check)
     cloud.request("describe_vpcs")
-    with pytest.raises(SetAside):
+    with pytest.raises(CallAbandoned):
         cloud.request("create_vpc", CidrBlock="10.0.0.0/16")
     left = account.ec2(REGION).describe("describe_vpcs", "Vpcs", [])
     assert [vpc for vpc in left if not vpc["IsDefault"]] == []

@@ -15,7 +15,7 @@ import pytest
 from harness import FINALIZER, Script, Seed, eventually
 
 from actuator import ActuatorError, ErrorCode, ExternalResource, RequeueAfter, Result
-from actuator.errors import DeadlineExceeded, Invalid, LeaseLost, SetAside
+from actuator.errors import CallAbandoned, DeadlineExceeded, Invalid, LeaseLost
 from actuator.meta import GROUP, DefaultSpec, DefaultStatus, Kind, Object
 from actuator.v1alpha1 import DNSRecord, Infrastructure
 from generic.kube.clock import SystemClock
@@ -189,7 +189,7 @@ def own_cause() -> BaseException:
 
 
 ERRORS = {
-    "set aside": (lambda: SetAside("not so"), "not so"),
+    "abandoned": (lambda: CallAbandoned("not so"), "not so"),
     "lease lost": (lambda: LeaseLost("not so"), "not so"),
     "deadline": (lambda: DeadlineExceeded("not so"), "not so"),
     "own cause": (own_cause, "its own cause"),

@@ -112,7 +112,7 @@ def test_a_failed_shoot_is_skipped_unless_deletion_is_forced(seed, start, script
     eventually(lambda: seed.is_ready("later"))
 
 
-def test_a_delete_that_hangs_is_set_aside_and_its_object_force_deleted(
+def test_a_delete_that_hangs_is_abandoned_and_its_object_force_deleted(
     seed, start, script, gate, monkeypatch
 ):
     monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER", 0.5)
@@ -143,7 +143,7 @@ def test_a_delete_that_hangs_is_set_aside_and_its_object_force_deleted(
     eventually(lambda: contexts[-1] == "came back")
 
 
-def test_a_delete_that_listens_is_not_set_aside(seed, start, script):
+def test_a_delete_that_listens_is_not_abandoned(seed, start, script):
     def patient(ctx, obj, cluster):
         while True:
             ctx.check()

@@ -122,7 +122,7 @@ def test_a_standby_that_takes_over_leaves_quiet_objects_alone(seed, environment,
         assert standby.operations() == []
 
 
-def test_a_call_that_was_set_aside_does_not_hold_up_the_end(seed, start, script, gate, monkeypatch):
+def test_a_call_that_was_abandoned_does_not_hold_up_the_end(seed, start, script, gate, monkeypatch):
     monkeypatch.setattr("generic.reconciler.calls.ABANDONED_AFTER", 0.2)
     hung = []
     script.on["delete"] = hold(gate, hung)

@@ -12,11 +12,11 @@ from harness import eventually
 
 from actuator.codec import decode
 from actuator.errors import (
+    CallAbandoned,
     DeadlineExceeded,
     ErrorCode,
     LeaseLost,
     NotFound,
-    SetAside,
     TooManyRequests,
 )
 from actuator.interface import Resource
@@ -444,7 +444,7 @@ def test_an_error_of_the_seeds_api_is_left_as_it_is():
     assert caught.value.retry_after == 7.0
 
 
-@pytest.mark.parametrize("reason", [SetAside, LeaseLost, DeadlineExceeded])
+@pytest.mark.parametrize("reason", [CallAbandoned, LeaseLost, DeadlineExceeded])
 def test_a_call_that_has_to_stop_says_so_whatever_its_text_means(reason):
     class Stopped(Machines):
         def pre_reconcile(self, ctx, worker, cluster):

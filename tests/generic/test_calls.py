@@ -1,11 +1,11 @@
-"""Calls that end, are cancelled, or are set aside; and the timers that do it."""
+"""Calls that end, are cancelled, or are abandoned; and the timers that do it."""
 
 import logging
 import threading
 
 import pytest
 
-from actuator.errors import DeadlineExceeded, LeaseLost, SetAside
+from actuator.errors import CallAbandoned, DeadlineExceeded, LeaseLost
 from generic.kube.clock import SystemClock
 from generic.kube.store import Request
 from generic.kube.timers import Timers
@@ -64,7 +64,7 @@ USES = [
 def test_every_use_of_a_cancelled_call_raises(use):
     cancelled = call()
     cancelled.cancel("enough")
-    with pytest.raises(SetAside, match="enough"):
+    with pytest.raises(CallAbandoned, match="enough"):
         use(cancelled)
 
 
@@ -163,7 +163,7 @@ def test_a_call_for_a_deleted_object_keeps_its_track_until_it_returns():
 def test_who_uses_a_call_that_is_over_is_told_so():
     over = call()
     assert over.end()
-    with pytest.raises(SetAside, match="over"):
+    with pytest.raises(CallAbandoned, match="over"):
         over.check()
 
 

@@ -7,11 +7,11 @@ import pytest
 from actuator.errors import (
     ActuatorError,
     ApiError,
+    CallAbandoned,
     DeadlineExceeded,
     ErrorCode,
     LeaseLost,
     RequeueAfter,
-    SetAside,
 )
 from generic.controller.controller import Again, Done, Failed
 from generic.kube.errorinfo import read_error
@@ -51,7 +51,9 @@ def test_a_failure_is_retried_with_the_backoff_of_its_operation(error, operation
     assert "x" in failure.text
 
 
-@pytest.mark.parametrize(("error", "result"), [(SetAside("x"), Again(0)), (LeaseLost("x"), Done())])
+@pytest.mark.parametrize(
+    ("error", "result"), [(CallAbandoned("x"), Again(0)), (LeaseLost("x"), Done())]
+)
 def test_a_call_that_had_to_stop_shows_nothing(error, result):
     assert classified(error, Operation.DELETE) == (None, result)
 

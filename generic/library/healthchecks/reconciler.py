@@ -27,14 +27,14 @@ from actuator.errors import ApiError, DecodeError, LeaseLost
 from actuator.interface import Client, Clock
 from actuator.meta import Condition, Raw
 from generic.controller import logs
-from generic.controller.controller import Again, Done, Failed, Outcome
+from generic.controller.controller import Again, Done, Failed, Result
 from generic.controller.predicates import OPERATION
 from generic.kube.clusters import Clusters
 from generic.kube.finalizers import Stale
 from generic.kube.headers import Event, Header, Request
 from generic.kube.patches import add, remove, replace, test, test_version
 from generic.kube.store import Entry
-from generic.kube.writer import Vanished, Writer
+from generic.kube.writer import ObjectGone, Writer
 from generic.library.healthchecks import aggregate
 from generic.library.healthchecks.model import HealthChecks, HealthContext
 from generic.library.healthchecks.runs import Runs
@@ -69,7 +69,7 @@ class HealthReconciler:
         self._shoots = ShootClients(client)
         self._runs = Runs()
 
-    def reconcile(self, request: Request, _failures: int = 0) -> Outcome:
+    def reconcile(self, request: Request, _failures: int = 0) -> Result:
         """Afterwards the conditions say what the checks say; raises nothing on purpose."""
         entry = self._writer.store.get(request)
         if entry is None or _rests(entry.header):
@@ -78,7 +78,7 @@ class HealthReconciler:
         log = logs.bind(logger, kind=self._checks.cls.KIND.name, object=str(request))
         try:
             self._write(request, entry.header.uid, self._look(request, entry), log)
-        except (Vanished, LeaseLost):
+        except (ObjectGone, LeaseLost):
             return Done()
         except DecodeError as error:  # the other reconciler says so in the status
             log.warning("cannot be checked", extra={"fields": {"error": str(error)}})

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from actuator.cluster import Cluster
-from actuator.errors import ActuatorError, ApiError, DecodeError, LeaseLost, SetAside
+from actuator.errors import ActuatorError, ApiError, CallAbandoned, DecodeError, LeaseLost
 from actuator.interface import ExternalResource, SeedObjects
 from actuator.meta import Object
 from actuator.tolerance import WrongField
@@ -116,7 +116,7 @@ class ForceDeletion:
         except SeedObjectsHeld as error:
             held = [_in_seed(one.resource, one.name) for one in error.held[:_MOST_HELD]]
             return held if len(held) == len(error.held) else [*held, UNKNOWN]
-        except (LeaseLost, SetAside):
+        except (LeaseLost, CallAbandoned):
             raise
         except Exception as error:  # also what the author declared and cannot be listed
             report.log.error("stripping ended early", extra={"fields": {"error": describe(error)}})

@@ -20,7 +20,7 @@ from actuator.cluster import Cluster
 from actuator.errors import ApiError, DecodeError, LeaseLost
 from actuator.meta import Object
 from actuator.tolerance import decode_tolerantly
-from generic.controller.controller import Again, Done, Failed, Outcome
+from generic.controller.controller import Again, Done, Failed, Result
 from generic.kube.errorinfo import describe
 from generic.kube.store import Entry, Header
 from generic.reconciler.invoker import CallFailed, Invoker
@@ -46,7 +46,7 @@ class LateCleanup:
     cls: type[Object]
     clusters: Callable[[str], Cluster]
 
-    def run(self, track: Track, entry: Entry[Header] | None, report: Reporter) -> Outcome:
+    def run(self, track: Track, entry: Entry[Header] | None, report: Reporter) -> Result:
         """Record, then clean up; `entry` is the object that has the name now.
 
         Raises WorkerReplaced.

@@ -112,7 +112,7 @@ class DeletionWatchdog:
         if not self.tracks.abandon(track, call):
             return False
         fields = {"kind": self.kind.name, "object": str(track.request)}
-        logger.warning("a call that hangs was set aside", extra={"fields": fields})
+        logger.warning("a call that hangs was abandoned", extra={"fields": fields})
         return True
 
     def began_after(self, request: Request, cluster_version: int) -> bool:
