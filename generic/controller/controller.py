@@ -22,8 +22,6 @@ from generic.controller.workqueue import ShutDown, WorkQueue
 from generic.kube.headers import Event, EventType, Header, Request
 from generic.kube.store import Store
 
-__all__ = ["Again", "Controller", "Done", "Failed", "Result", "WorkerReplaced"]
-
 logger = logging.getLogger(__name__)
 
 _NEWS = -1  # in the place of a version: an answer of ours revealed something

@@ -21,8 +21,6 @@ import attrs
 
 from actuator.errors import ConfigurationError
 
-__all__ = ["Address", "Check", "HealthServer", "Remarks", "parse_address"]
-
 logger = logging.getLogger(__name__)
 
 Check = Callable[[], str | None]

@@ -24,8 +24,6 @@ from uuid import UUID
 
 from generic.kube.printable import printable
 
-__all__ = ["Format", "Level", "Log", "bind", "configure"]
-
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["text", "json"]
 

@@ -28,8 +28,6 @@ import attrs
 from actuator.interface import Clock
 from generic.controller.metrics import QueueMetrics
 
-__all__ = ["Backoff", "ShutDown", "WorkQueue"]
-
 T = TypeVar("T", bound=Hashable)
 _LONGEST_WAIT = 3600.0  # a Condition cannot wait for ever
 

@@ -32,8 +32,6 @@ from generic.kube.encoding import escaped, go_json
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.kube.kubeconfig import Access, find_access
 
-__all__ = ["HttpClient", "Silence", "connect", "path_of"]
-
 logger = logging.getLogger(__name__)
 
 JSON = "application/json"

@@ -22,8 +22,6 @@ from actuator.interface import Client, Resource
 from actuator.meta import ClusterNeed, Kind, ObjectMeta
 from generic.kube.store import ClusterHeader, Event, Request, Store
 
-__all__ = ["CLUSTERS", "Clusters"]
-
 CLUSTERS = Resource(Cluster.KIND.api_version, Cluster.KIND.plural, namespaced=False)
 _NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 _NOT_NEEDED = Verdict(ClusterState.NOT_NEEDED)

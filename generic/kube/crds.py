@@ -15,8 +15,6 @@ import attrs
 
 from actuator.meta import Base64, Object, Raw, Schema, schema_of, wire_name
 
-__all__ = ["crd"]
-
 _PRESERVE: Raw = {"x-kubernetes-preserve-unknown-fields": True}
 _HEAD = frozenset({"api_version", "kind", "metadata", "extra"})
 _SCALARS: dict[object, str] = {str: "string", int: "integer", bool: "boolean", float: "number"}

@@ -8,8 +8,6 @@ from typing import TypeVar
 from actuator.interface import Client, Propagation, Resource
 from actuator.meta import Raw
 
-__all__ = ["DelegatingClient"]
-
 T = TypeVar("T")
 
 

@@ -19,8 +19,6 @@ from actuator.codec import is_deep, read_json
 from actuator.meta import Raw
 from generic.kube.headers import as_dict, request_of, uid_of, version_of
 
-__all__ = ["Answer", "Document", "read_event"]
-
 _Text = str | None
 _Texts = dict[str, str] | None
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import re
 
-__all__ = ["escaped", "go_json"]
-
 _ESCAPED_BY_GO = re.compile("[&<>\u2028\u2029]")
 
 

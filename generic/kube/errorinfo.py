@@ -33,8 +33,6 @@ from actuator.errors import (
 )
 from generic.kube.printable import printable
 
-__all__ = ["MAX_TEXT", "ErrorInfo", "describe", "read_error", "shorten"]
-
 MAX_TEXT = 8192
 """Bytes of an error's text that are kept, in UTF-8."""
 

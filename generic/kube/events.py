@@ -22,8 +22,6 @@ from actuator.errors import AlreadyExists, ApiError, Forbidden, NotFound
 from actuator.interface import Client, Clock, Resource
 from actuator.meta import Raw, format_time
 
-__all__ = ["EVENTS", "About", "EventRecorder"]
-
 logger = logging.getLogger(__name__)
 
 EVENTS = Resource("v1", "events")

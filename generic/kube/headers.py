@@ -20,23 +20,6 @@ from actuator.codec import decode
 from actuator.errors import DecodeError
 from actuator.meta import Raw
 
-__all__ = [
-    "DELETION_BLOCKED",
-    "ClusterHeader",
-    "Event",
-    "EventType",
-    "Header",
-    "Owner",
-    "Request",
-    "as_dict",
-    "as_unreadable",
-    "cluster_header",
-    "header",
-    "request_of",
-    "uid_of",
-    "version_of",
-]
-
 DELETION_BLOCKED = "DeletionBlocked"
 """Type of the condition that is True while a deletion cannot go on."""
 

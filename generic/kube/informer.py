@@ -38,8 +38,6 @@ from generic.kube.clock import SystemClock
 from generic.kube.documents import Document, read_event
 from generic.kube.store import Event, Request, Store
 
-__all__ = ["Informer"]
-
 logger = logging.getLogger(__name__)
 S = TypeVar("S", Document, Event[Any])
 

@@ -21,8 +21,6 @@ from actuator.errors import ConfigurationError
 if TYPE_CHECKING:
     import yaml
 
-__all__ = ["InlineKubeconfig", "read_kubeconfig"]
-
 _KIB, _NODES, _LEVELS, _KEY_BYTES = 256, 5000, 12, 8192
 """Limits. With a longer key (RSA of more than 8,192 bits) each handshake costs seconds of CPU."""
 _CA, _CERTIFICATE, _KEY, _NAME = (

@@ -41,8 +41,6 @@ from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
 
-__all__ = ["Access", "find_access"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from actuator.meta import Raw
 
-__all__ = ["add", "escape", "remove", "replace", "test", "test_version", "tests_hold"]
-
 
 def escape(key: str) -> str:
     """A key as one step of a JSON pointer (RFC 6901)."""

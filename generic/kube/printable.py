@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-__all__ = ["echo", "printable"]
-
 
 def printable(text: str, keep: str = "") -> str:
     r"""Escape characters without a glyph as JSON does (ESC: \u001b), but not those in `keep`."""

@@ -13,8 +13,6 @@ from itertools import count
 
 from actuator.interface import Clock
 
-__all__ = ["Timer", "Timers"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -16,8 +16,6 @@ from actuator.meta import Raw
 from generic.kube.finalizers import Stale, patch_tested
 from generic.kube.store import Entry, Event, Header, Request, Store
 
-__all__ = ["ObjectGone", "Writer"]
-
 
 class ObjectGone(Exception):
     """The object, that object and no other of its name, is gone."""

@@ -14,8 +14,6 @@ import click
 
 from actuator.cluster import parse_bool
 
-__all__ = ["PREFIX", "WEBHOOKS", "WORKERS", "ManagerCommand"]
-
 PREFIX = "ACTUATOR"
 WORKERS = "-max-concurrent-reconciles"
 WEBHOOKS = "--webhook-config-"

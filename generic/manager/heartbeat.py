@@ -22,8 +22,6 @@ from actuator.meta import Raw
 from generic.controller.workqueue import Backoff
 from generic.kube.clock import SystemClock
 
-__all__ = ["LEASE_NAME", "Heartbeat"]
-
 logger = logging.getLogger(__name__)
 
 LEASE_NAME = "gardener-extension-heartbeat"

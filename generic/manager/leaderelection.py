@@ -41,8 +41,6 @@ from actuator.interface import Client, Clock, Resource
 from actuator.meta import Raw
 from generic.controller.metrics import Metrics
 
-__all__ = ["LEASES", "LeaderElector", "Timing"]
-
 logger = logging.getLogger(__name__)
 
 LEASES = Resource("coordination.k8s.io/v1", "leases")

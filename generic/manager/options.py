@@ -10,8 +10,6 @@ import attrs
 
 from actuator.errors import ConfigurationError
 
-__all__ = ["Options", "matching"]
-
 
 @attrs.frozen(kw_only=True)
 class Options:

@@ -17,8 +17,6 @@ from generic.manager.registry import Registry
 from generic.manager.runnables import Runner
 from generic.reconciler.orphans.probe import OrphanProbe
 
-__all__ = ["Probes"]
-
 STALE_STREAM = 180.0
 """Seconds without a sign of life after which a stream counts as dead: more than two watchdogs."""
 FAILING_STREAM = 60.0

@@ -18,8 +18,6 @@ from generic.controller.mappers import by_controller_owner
 from generic.manager.manager import Manager, Registration
 from generic.reconciler.orphans import ORPHANS
 
-__all__ = ["grant", "manifests", "role_binding"]
-
 _GROUP = "rbac.authorization.k8s.io"
 _STRIP = ("get", "list", "patch", "delete")
 

@@ -24,8 +24,6 @@ from generic.reconciler.seed_objects import OUT_OF_SCOPE
 if TYPE_CHECKING:
     from generic.library.healthchecks import HealthChecks
 
-__all__ = ["CheckRegistration", "Registration", "Registry", "Run", "Runnable"]
-
 Run = Callable[[Client, threading.Event], None]
 """Runs until the event is set."""
 

@@ -16,8 +16,6 @@ from actuator.interface import Client
 from generic.controller.workqueue import Backoff
 from generic.manager.registry import Runnable
 
-__all__ = ["Runner"]
-
 logger = logging.getLogger(__name__)
 
 _STEADY = 60.0

@@ -28,8 +28,6 @@ from generic.reconciler.calls import AbandonedCalls
 from generic.reconciler.orphans.probe import OrphanProbe
 from generic.reconciler.reporter import Listener
 
-__all__ = ["Running"]
-
 logger = logging.getLogger(__name__)
 
 _SWEEP_SECONDS = 0.5

@@ -9,8 +9,6 @@ from generic.controller.health import Check, HealthServer, Remarks, parse_addres
 from generic.controller.metrics import Metrics
 from generic.manager.options import Options
 
-__all__ = ["serve"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -43,8 +43,6 @@ from generic.reconciler.deletion.watchdog import DeletionWatchdog
 from generic.reconciler.reconciler import Dependencies, Reconciler
 from generic.reconciler.reporter import Listener, Sinks
 
-__all__ = ["Shared", "Watched", "Wiring"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -43,8 +43,6 @@ from generic.reconciler.operation import Operation
 from generic.reconciler.status import Failure
 from generic.reconciler.track import Track
 
-__all__ = ["Attempt", "StatusUnwritable", "is_refused"]
-
 _ROUNDS = 10  # of read again and patch again, before the queue's backoff takes over
 _GERUNDS = {
     Operation.RECONCILE: "reconciling",

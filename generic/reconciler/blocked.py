@@ -14,8 +14,6 @@ from generic.kube.errorinfo import MAX_TEXT, shorten
 from generic.kube.headers import DELETION_BLOCKED
 from generic.reconciler.status import condition
 
-__all__ = ["blocked_message", "blocking"]
-
 
 def blocked_message(text: str, tries: int, deleting_since: str | None, *, gives_up: bool) -> str:
     """Return the message of the condition."""

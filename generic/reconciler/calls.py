@@ -20,8 +20,6 @@ from generic.kube.delegating import DelegatingClient
 from generic.kube.headers import Request
 from generic.reconciler.operation import Operation
 
-__all__ = ["ABANDONED_AFTER", "AbandonedCalls", "Call", "Services"]
-
 T = TypeVar("T")
 
 ABANDONED_AFTER = 10.0

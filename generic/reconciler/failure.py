@@ -20,8 +20,6 @@ from generic.reconciler.deletion.escalation import Escalation, gives_up
 from generic.reconciler.operation import Operation
 from generic.reconciler.status import Failure
 
-__all__ = ["DELETION_BACKOFF_CAP", "FORCED_BACKOFF_CAP", "Waiting", "classify", "seconds_since"]
-
 DELETION_BACKOFF_CAP = 60.0
 """Seconds at most between two attempts at a deletion."""
 FORCED_BACKOFF_CAP = 5.0

@@ -50,8 +50,6 @@ from generic.reconciler.reporter import Reporter
 from generic.reconciler.seed_objects import delete_seed_objects
 from generic.reconciler.track import Track, Tracks
 
-__all__ = ["CallFailed", "CallHangs", "Invoker", "WrongResult"]
-
 _SECRETS = Resource("v1", "secrets")
 _MAX_PROBLEMS = 100
 _RESOURCES_SECONDS = 2.0

@@ -17,8 +17,6 @@ import attrs
 
 from actuator.meta import Raw
 
-__all__ = ["SharedSecret", "SharedSecrets"]
-
 _BULK = "managedFields"
 """Not needed by any reader of a Secret."""
 

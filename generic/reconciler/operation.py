@@ -18,17 +18,6 @@ from actuator.meta import ClusterNeed, ForceSource, Kind, LastOperationType
 from generic.controller.predicates import OPERATION
 from generic.kube.store import Header
 
-__all__ = [
-    "Blocked",
-    "BlockedByCluster",
-    "Blocker",
-    "Nothing",
-    "Operation",
-    "bad_force_value",
-    "choose_operation",
-    "is_forced",
-]
-
 
 class Operation(Enum):
     """What the reconciler does for an object; the value is the name in metrics and logs."""

@@ -50,8 +50,6 @@ from generic.reconciler.operation import (
 from generic.reconciler.reporter import Reporter, Sinks
 from generic.reconciler.track import CleanedUp, Track, Tracks
 
-__all__ = ["Dependencies", "Reconciler"]
-
 _STALE_SECONDS = 0.1
 """Until the next attempt at an object that others change faster than we write."""
 

@@ -25,15 +25,6 @@ from generic.reconciler.orphans import OrphanedFrom
 from generic.reconciler.seed_objects import Stripped
 from generic.reconciler.track import Track
 
-__all__ = [
-    "STATUS_NOT_WRITTEN",
-    "DeletionEnded",
-    "Listener",
-    "Reporter",
-    "Sinks",
-    "event_reason",
-]
-
 STATUS_NOT_WRITTEN = "StatusNotWritten"
 """Reason of the event about an object whose status the API server refuses."""
 

@@ -30,8 +30,6 @@ from actuator.meta import Raw
 from generic.kube.finalizers import Stale, patch_tested, take_off
 from generic.kube.patches import add, escape, test
 
-__all__ = ["CONFIRM_DELETION", "Held", "SeedObjectsHeld", "Stripped", "delete_seed_objects"]
-
 CONFIRM_DELETION = "confirmation.gardener.cloud/deletion"
 _PROTECTED_GROUPS = frozenset({"extensions.gardener.cloud", "druid.gardener.cloud"})
 _ROUNDS = 5

@@ -16,18 +16,6 @@ from actuator.errors import ErrorCode
 from actuator.meta import LastOperationState, LastOperationType, Raw, ReadyReasons
 from generic.kube.patches import add, remove, test, test_version
 
-__all__ = [
-    "READY",
-    "Failure",
-    "Report",
-    "changes",
-    "condition",
-    "onto",
-    "reported",
-    "saved",
-    "with_condition",
-]
-
 READY = "Ready"
 """Type of the condition by which kinds outside Gardener report."""
 

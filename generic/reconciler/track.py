@@ -20,8 +20,6 @@ from generic.reconciler.known_secrets import SharedSecret
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import Orphan
 
-__all__ = ["Budget", "CleanedUp", "Removal", "Track", "Tracks"]
-
 
 @attrs.define
 class Budget:

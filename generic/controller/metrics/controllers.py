@@ -21,8 +21,6 @@ from generic.controller.metrics.values import (
     TryResult,
 )
 
-__all__ = ["ControllerFamilies", "ControllerMetrics"]
-
 _NO_CODE = "none"
 _CODES = (*(code.value for code in ErrorCode), _NO_CODE)
 

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable
 from prometheus_client import CollectorRegistry, Counter, Metric
 from prometheus_client.registry import Collector
 
-__all__ = ["MANY", "TOO_MANY", "Bounded", "Guarded", "WithoutCreated", "never_raising"]
-
 logger = logging.getLogger(__name__)
 
 MANY = 25

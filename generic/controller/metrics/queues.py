@@ -10,8 +10,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from generic.controller.metrics.exposition import never_raising
 from generic.controller.metrics.values import QUEUE_SECONDS
 
-__all__ = ["QueueFamilies", "QueueMetrics"]
-
 
 @attrs.frozen
 class QueueMetrics:

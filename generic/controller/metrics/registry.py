@@ -25,8 +25,6 @@ from generic.controller.metrics.terminating import TerminatingObjects
 from generic.controller.metrics.values import RelistReason
 from generic.kube.clock import SystemClock
 
-__all__ = ["Metrics", "Stream"]
-
 _DISTRIBUTION = "gardener-actuator"
 
 

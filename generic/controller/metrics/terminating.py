@@ -18,8 +18,6 @@ from prometheus_client.core import GaugeHistogramMetricFamily, GaugeMetricFamily
 from actuator.interface import Clock
 from generic.controller.metrics.values import AGES, TerminatingState
 
-__all__ = ["Source", "Terminating", "TerminatingObjects"]
-
 _BY = ("controller", "kind")
 
 

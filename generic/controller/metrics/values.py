@@ -4,21 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = [
-    "AGES",
-    "CALL_SECONDS",
-    "DELETION_SECONDS",
-    "FORCE_SECONDS",
-    "OPERATIONS",
-    "QUEUE_SECONDS",
-    "RECONCILE_SECONDS",
-    "Outcome",
-    "ReconcileResult",
-    "RelistReason",
-    "TerminatingState",
-    "TryResult",
-]
-
 # controller-runtime's bounds of controller_runtime_reconcile_time_seconds.
 RECONCILE_SECONDS = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8),

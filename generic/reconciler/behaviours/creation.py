@@ -18,8 +18,6 @@ from actuator.errors import Cancelled
 from actuator.interface import Context, ExternalResource, Result, WrappedActuator
 from actuator.meta import Condition
 
-__all__ = ["CREATED", "RemembersCreation"]
-
 CREATED = "Created"
 _MESSAGES = {
     "True": ("RecordCreated", "The record was created."),

@@ -15,8 +15,6 @@ from generic.reconciler.behaviours.creation import RemembersCreation
 from generic.reconciler.behaviours.secret_guard import GuardsSecret
 from generic.reconciler.behaviours.user_data import WritesUserData
 
-__all__ = ["with_behaviour"]
-
 _BEHAVIOURS: Mapping[type[Object], Callable[[Actuator[Any]], Actuator[Any]]] = {
     BackupBucket: GuardsSecret,
     BackupEntry: partial(GuardsSecret, needed_to_delete=True),

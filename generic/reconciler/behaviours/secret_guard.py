@@ -39,8 +39,6 @@ from actuator.meta import Object, Raw
 from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
 from generic.kube.headers import Request, header
 
-__all__ = ["GuardsSecret"]
-
 _SECRETS = Resource("v1", "secrets")
 _ROUNDS = 5
 T = TypeVar("T")

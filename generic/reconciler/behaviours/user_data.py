@@ -27,8 +27,6 @@ from actuator.ownership import is_owned_by, owner_permission, with_owner
 from actuator.v1alpha1 import CloudConfig, OperatingSystemConfig
 from generic.kube.patches import add, test
 
-__all__ = ["KEY", "WritesUserData", "secret_name"]
-
 _SECRETS = Resource("v1", "secrets")
 KEY = "cloud_config"
 

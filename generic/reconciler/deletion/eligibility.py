@@ -10,8 +10,6 @@ from actuator.errors import ErrorCode
 from actuator.meta import Raw
 from generic.kube.headers import as_dict
 
-__all__ = ["FORCIBLE", "codes_of_shoot", "not_forcible_because"]
-
 FORCIBLE = frozenset(code for code in ErrorCode if code.allows_force_deletion)
 """One of these codes has to stand in the shoot's last errors."""
 

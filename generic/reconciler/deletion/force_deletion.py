@@ -31,8 +31,6 @@ from generic.reconciler.reporter import Reporter
 from generic.reconciler.seed_objects import SeedObjectsHeld
 from generic.reconciler.track import Budget
 
-__all__ = ["IN_SEED", "ForceDeletion", "NotRecorded"]
-
 IN_SEED = "seed/"
 """Prefix of the resource type of an Orphan for an object that remains in the seed."""
 

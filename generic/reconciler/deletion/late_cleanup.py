@@ -29,8 +29,6 @@ from generic.reconciler.orphans import UNKNOWN, Orphan, OrphanReason, mark_gone,
 from generic.reconciler.reporter import Reporter
 from generic.reconciler.track import Removal, Track
 
-__all__ = ["LateCleanup"]
-
 _ATTEMPTS = 20
 """With the queue's backoff, about six minutes."""
 _CAP = 60.0

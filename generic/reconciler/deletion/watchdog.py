@@ -21,8 +21,6 @@ from generic.kube.store import Event, Header, Request, Store
 from generic.reconciler.operation import Nothing, Operation, choose_operation, is_forced
 from generic.reconciler.track import Removal, Track, Tracks
 
-__all__ = ["DeletionWatchdog"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from actuator.meta import Raw
 from generic.reconciler.orphans.kind import Orphan
 
-__all__ = ["facts"]
-
 
 def facts(orphan: Orphan) -> Raw:
     """All that is on record of it; every key is always there."""

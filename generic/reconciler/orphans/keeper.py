@@ -26,8 +26,6 @@ from generic.reconciler.orphans.kind import KIND_LABEL, ORPHANS, Orphan, OrphanS
 from generic.reconciler.orphans.ledger import read_orphans
 from generic.reconciler.orphans.served import Serving, serving
 
-__all__ = ["RETENTION", "Keeper"]
-
 logger = logging.getLogger(__name__)
 
 RETENTION = timedelta(days=30)

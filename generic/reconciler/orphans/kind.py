@@ -17,20 +17,6 @@ import attrs
 from actuator.interface import ExternalResource, resource_of
 from actuator.meta import Column, Kind, Object, Raw, Schema
 
-__all__ = [
-    "GROUP",
-    "KIND_LABEL",
-    "ORPHANS",
-    "SHOOT_LABEL",
-    "Orphan",
-    "OrphanReason",
-    "OrphanSpec",
-    "OrphanState",
-    "OrphanStatus",
-    "OrphanedFrom",
-    "orphan_name",
-]
-
 GROUP = "actuator.extensions.gardener.cloud"
 SHOOT_LABEL = f"{GROUP}/shoot"
 """Label: the namespace of the shoot in the seed."""

@@ -17,8 +17,6 @@ from actuator.meta import Raw, format_time
 from generic.kube.patches import add, test
 from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanState, OrphanStatus
 
-__all__ = ["close", "find", "read_orphans", "short_names", "write_status"]
-
 _CUTS = ((8, 4), (8, 16), (18, 16))
 """Characters of the object's UID and of the digest in a short name; the first that tells apart."""
 

@@ -16,8 +16,6 @@ from actuator.meta import ObjectMeta, format_time
 from generic.kube.client import HttpClient, path_of
 from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanedFrom, OrphanReason, OrphanSpec
 
-__all__ = ["OrphanProbe"]
-
 _GOOD_FOR, _BAD_FOR = 300.0, 10.0
 """Seconds that an answer is kept."""
 _NO_CRD = (

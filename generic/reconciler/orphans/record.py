@@ -29,8 +29,6 @@ from generic.reconciler.orphans.kind import (
     orphan_name,
 )
 
-__all__ = ["MESSAGE_LENGTH", "UNKNOWN", "mark_gone", "record", "recordable", "remaining"]
-
 UNKNOWN = ExternalResource(type="unknown")
 """Stands for resources that could not be identified."""
 

@@ -9,8 +9,6 @@ from actuator.interface import Actuator
 from actuator.meta import Kind
 from generic.reconciler.orphans.kind import OrphanedFrom
 
-__all__ = ["Serving", "serving"]
-
 
 class Serving(Protocol):
     """An actuator as it was added to a manager."""

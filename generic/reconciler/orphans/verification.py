@@ -19,8 +19,6 @@ from generic.reconciler.orphans.kind import Orphan, OrphanState, OrphanStatus
 from generic.reconciler.orphans.ledger import write_status
 from generic.reconciler.orphans.served import Serving, serving
 
-__all__ = ["Finding", "verify"]
-
 
 @attrs.frozen(kw_only=True)
 class Finding:
