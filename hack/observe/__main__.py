@@ -21,10 +21,12 @@ from rich.table import Table
 from rich.text import Text
 
 from actuator.errors import ActuatorError, ApiError
+from actuator.interface import Resource
 from actuator.meta import Raw
 from actuator.v1alpha1 import KINDS
 from actuator.v1alpha1 import Cluster as ClusterKind
 from generic.controller.metrics import Outcome
+from generic.controller.watch import owns
 from generic.kube.client import HttpClient, connect
 from generic.library.machines import MACHINE_KINDS
 from generic.manager.manager import Manager
@@ -87,7 +89,8 @@ def _manager(kubeconfig: Path, address: str) -> Iterator[Manager]:
         shutdown_timeout=2.0,
     )
     manager = Manager(options)
-    manager.add(play.Plays(), type=play.TYPE, escalations=[play.GIVES_UP])
+    absent = owns(Resource("example.org/v1", "absent"))  # has no CRD, and a panel says so
+    manager.add(play.Plays(), type=play.TYPE, escalations=[play.GIVES_UP], watches=[absent])
     manager.start()
     try:
         if not manager.wait_synced():

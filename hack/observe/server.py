@@ -15,8 +15,6 @@ from actuator.errors import ActuatorError
 from generic.tools.monitoring import GROUPS, rule_file
 from hack.processes import running
 
-_EVERY = "1s"
-
 
 @attrs.frozen
 class Prometheus:
@@ -50,7 +48,7 @@ def prometheus(program: Path, folder: Path, port: int, target: str) -> Iterator[
     """Runs while it is open. Raises ActuatorError where it does not get ready."""
     (folder / "rules.json").write_text(json.dumps(rule_file(GROUPS, "docs/runbooks")))
     config = {
-        "global": {"scrape_interval": _EVERY, "evaluation_interval": _EVERY},
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": ["rules.json"],
         "scrape_configs": [
             {"job_name": "extension", "static_configs": [{"targets": [target]}]},
