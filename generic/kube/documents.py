@@ -136,8 +136,10 @@ class Document:
         self.uid, self.version = uid_of(self.meta), version_of(self.meta)
 
     @classmethod
-    def of(cls, obj: Raw) -> Document:
+    def of(cls, obj: Raw | Document) -> Document:
         """The document of an object; with the text of an Answer, nothing has to be encoded."""
+        if isinstance(obj, Document):
+            return obj
         if isinstance(obj, Answer) and _is_plain(obj.text):
             with suppress(msgspec.MsgspecError):
                 return cls(obj, _TEXT.decode(obj.text))

@@ -81,10 +81,6 @@ def _gone(request: Request, last: Entry[H], *, own: bool = False) -> Event[H]:
     return Event(EventType.DELETED, request, last.header, None, own, last=last.raw)
 
 
-def _document(obj: Raw | Document) -> Document:
-    return obj if isinstance(obj, Document) else Document.of(obj)
-
-
 @attrs.frozen
 class _Dead(Generic[H]):
     """An object that we know is gone before the watch does."""
@@ -145,7 +141,7 @@ class Store(Generic[H]):
 
     def observe(self, obj: Raw | Document, *, relisted: bool = False) -> Event[H] | None:
         """Takes in an object from a watch, or from a list; None when nothing changed."""
-        document = _document(obj)
+        document = Document.of(obj)
         request, uid, version = document.request, document.uid, document.version
         with self._lock:
             old = self._entries.get(request)
@@ -169,7 +165,7 @@ class Store(Generic[H]):
 
         One that we knew of is told of here too, as our own doing: others may wait for it.
         """
-        document = _document(obj)
+        document = Document.of(obj)
         request, uid = document.request, document.uid
         with self._lock:
             if self._is_dead(request, uid):
