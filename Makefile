@@ -6,9 +6,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --require-virtualenv --quiet
 SOURCES := actuator generic extensions hack tests
-# Tests that need no cluster: what `make check` has time for.
-PURE := tests/actuator $(addprefix tests/test_,package_conflicts.py public_api.py suite.py) \
-	$(addprefix tests/generic/test_,logs.py metrics.py operation.py predicates.py store.py workqueue.py)
+# Tests that need no cluster.
+PURE := tests/unit
 # Candidates, the first that is new enough and can make a virtual environment is taken.
 PYTHON ?= python3.14 python3.13 python3.12 python3.11 python3 python
 ARGS ?=

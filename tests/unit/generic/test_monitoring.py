@@ -15,7 +15,7 @@ from generic.tools.monitoring import ALERTS, GROUPS, RECORDINGS, dashboard_files
 from hack.dashboards.__main__ import HERE, read, written
 from hack.observe.check import name_of
 
-RUNBOOKS = Path(__file__).parents[2] / "docs" / "runbooks"
+RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
 TARGET = {"job", "instance"}
 """Labels that scraping adds."""
 SUFFIXES = {"histogram": ("_bucket", "_count", "_sum"), "gauge": ("",), "counter": ("",)}

@@ -18,7 +18,7 @@ from tests.adversary.judge import Report, leaks, problems_of
 from tests.adversary.run import FAMILIES, attack
 from tests.adversary.values import plan
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 INPUTS = 120
 
 

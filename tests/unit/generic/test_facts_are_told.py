@@ -6,8 +6,8 @@ import ast
 import re
 from pathlib import Path
 
-HERE = Path(__file__).parent
-PAGE = HERE.parent.parent / "docs" / "finalizers.md"
+HERE = Path(__file__).parents[2] / "api" / "generic"
+PAGE = HERE.parents[2] / "docs" / "finalizers.md"
 FACTS = {"F": "test_finalizer_facts.py", "O": "test_owner_facts.py"}
 
 

@@ -21,7 +21,7 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import grant
 
-PROGRAM = Path(__file__).with_name("program.py")
+PROGRAM = Path(__file__).parents[2].joinpath("program.py")
 LEASES = Resource("coordination.k8s.io/v1", "leases")
 
 

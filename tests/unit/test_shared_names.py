@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 COMMAND = "from generic.tools.cli.main import main; main()"
 OWN = """
 from actuator import Actuator

@@ -15,7 +15,7 @@ from hack.soak.judge import BYPASSED, Seen, judge, outcomes_in
 from hack.soak.lives import Ending, Life
 from hack.soak.subject import TYPE
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SOAK = [sys.executable, "-m", "hack.soak"]
 
 

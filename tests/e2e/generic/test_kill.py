@@ -15,7 +15,7 @@ from harness import FINALIZER, OPERATION, TIMESTAMP, Script, eventually
 from generic.manager.manager import Manager
 from generic.manager.rbac import grant
 
-VICTIM = Path(__file__).with_name("victim.py")
+VICTIM = Path(__file__).parents[2].joinpath("victim.py")
 NAMES = [f"infra-{number}" for number in range(8)]
 KILLS = 2
 MANY = [f"many-{number}" for number in range(60)]

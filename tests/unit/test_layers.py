@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PACKAGES = ("actuator", "generic", "extensions")
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 FOLDERS = "extensions, then generic, then actuator"

@@ -31,7 +31,7 @@ from generic.library.programs.golang import find_go
 from generic.tools.cli.chart import chart
 from generic.tools.cli.chart import image as image_command
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NOBODY = 65532
 PROJECT = """
 [build-system]

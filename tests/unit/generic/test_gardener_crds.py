@@ -14,7 +14,7 @@ from generic.kube.crds import crd
 from generic.library.machines import MACHINE_KINDS
 from generic.library.managedresources import ManagedResource
 
-FACTS = yaml.safe_load(Path(__file__).with_name("gardener_crds.yaml").read_text())
+FACTS = yaml.safe_load(Path(__file__).parents[2].joinpath("gardener_crds.yaml").read_text())
 AGE = ".metadata.creationTimestamp"
 OURS = {
     one["spec"]["names"]["kind"]: one

@@ -5,9 +5,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 import yaml
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
+LEVELS = ("unit", "api", "e2e")
 FOLDERS = ("actuator", "generic", "extensions", "hack", "tests")
 MAX_LINES = 40
 LONG = {
@@ -67,3 +69,14 @@ def test_a_long_function_is_seen(tmp_path):
     body = "    x = 1\n" * (MAX_LINES + 1)
     (tmp_path / "module.py").write_text(f'def long():\n    """Doc."""\n{body}')
     assert list(functions(tmp_path)) == [("module.py long", MAX_LINES + 1)]
+
+
+def test_every_test_is_in_a_folder_that_says_what_it_needs():
+    tests = [path.relative_to(HERE) for path in HERE.rglob("test_*.py")]
+    strays = [path for path in tests if path.parts[0] not in LEVELS]
+    assert strays == []
+
+
+def test_a_unit_test_that_asks_for_a_cluster_fails(request):
+    with pytest.raises(pytest.fail.Exception, match="has no cluster"):
+        request.getfixturevalue("admin")

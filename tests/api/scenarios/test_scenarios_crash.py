@@ -17,7 +17,7 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import grant
 
-PROGRAM = Path(__file__).with_name("mortal.py")
+PROGRAM = Path(__file__).parents[2].joinpath("mortal.py")
 LEASES = Resource("coordination.k8s.io/v1", "leases")
 LEASE = "gardener-actuator-leader-election"
 RENEW_DEADLINE = 10.0
