@@ -66,7 +66,7 @@ class EventRecorder:
         self._component = component
         self._clock = clock
         self._lock = threading.Lock()
-        self._recent: OrderedDict[tuple[str, str, str], _Recorded] = OrderedDict()
+        self._recent: OrderedDict[bytes, _Recorded] = OrderedDict()
 
     def record(self, about: About, reason: str, message: str, *, warning: bool = False) -> None:
         """Says it, if the API server lets us; never raises. Repeats only count up."""
@@ -94,8 +94,8 @@ class EventRecorder:
 
     def _remember(self, about: About, reason: str, message: str) -> tuple[_Recorded, int]:
         """The event to write or to count up, and how often that now happened."""
-        digest = hashlib.sha256(message.encode(errors="replace")).hexdigest()  # of any length
-        key, now = (about.uid, reason, digest), self._clock.monotonic()
+        texts = f"{about.uid}\n{reason}\n{message}".encode(errors="replace")  # of any length
+        key, now = hashlib.blake2b(texts, digest_size=16).digest(), self._clock.monotonic()
         with self._lock:
             recorded = self._recent.get(key)
             if recorded is None or now >= recorded.since + MERGE_SECONDS:
