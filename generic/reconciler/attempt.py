@@ -1,4 +1,4 @@
-"""Attempt: all that is written to an object during one try at an operation.
+"""Attempt: every write to an object during one attempt at an operation.
 
 Three requests are enough for a life without trouble: one patch that puts the finalizer on and
 takes a `reconcile` request off, one status, one patch that takes the finalizer off.
@@ -62,7 +62,7 @@ _SHORT = 1024
 
 
 class StatusUnwritable(ActuatorError):
-    """An actuator put something into the status that no status can hold."""
+    """An actuator put a value into the status that the API server cannot keep."""
 
     def __init__(self, field: str, why: str) -> None:
         super().__init__(
@@ -72,7 +72,7 @@ class StatusUnwritable(ActuatorError):
 
 
 class Attempt:
-    """One try at `operation` for the object as it was in `entry`."""
+    """One attempt at `operation` for the object as it was in `entry`."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Attempt:
         self._before: Raw = {}
         self._changed: Raw = {}  # by the actuator, as plain JSON
         self.unwritable: StatusUnwritable | None = None
-        """What is wrong with the status that the actuator left."""
+        """The error in the status that the actuator left; None if it can be written."""
         self._request_is_off = False
 
     @property
@@ -107,23 +107,23 @@ class Attempt:
 
     @property
     def known(self) -> Entry[Header]:
-        """The object as last written or read."""
+        """The object as this process last wrote or read it."""
         return self._entry
 
     @property
     def doing(self) -> str:
-        """What is attempted, for people: "deleting Infrastructure"."""
+        """The attempt in words: "deleting Infrastructure"."""
         return f"{_GERUNDS[self.operation]} {self._kind.name}"
 
     def open(self, cls: type[Object]) -> Any:
-        """The object for the actuator, as last written. Raises DecodeError."""
+        """Return the object for the actuator, as last written. Raises DecodeError."""
         decode = decode_tolerantly if self.operation.releases else decode_json
         self._obj, self._changed = decode(cls, self._entry.raw), {}
         self._before = json.loads(self._entry.raw).get("status") or {}
         return self._obj
 
     def guard(self, cls: type[Object]) -> None:
-        """Afterwards our finalizer is on the object; a request is off where that is safe.
+        """Add our finalizer, and remove the operation annotation where no request can be lost.
 
         An object that cannot be read gets no finalizer, so that nothing blocks its deletion.
         Raises DecodeError, Stale, ObjectGone, or ApiError.
@@ -144,7 +144,7 @@ class Attempt:
             self._entry = self._writer.patch(self.request, self.uid, patch)
 
     def publish(self) -> None:
-        """Afterwards the status says Processing. Raises ObjectGone or ApiError.
+        """Write the state Processing. Raises ObjectGone or ApiError.
 
         A kind that reports by conditions goes on showing what it was, if it showed anything.
         """
@@ -153,7 +153,7 @@ class Attempt:
             self._show(LastOperationState.PROCESSING, _sentence(self.doing), {})
 
     def wait(self, description: str) -> None:
-        """Afterwards the status says Processing, and what for.
+        """Write the state Processing with a description.
 
         With it goes what the actuator changed: an id in there must not get lost. Raises
         StatusUnwritable.
@@ -162,11 +162,11 @@ class Attempt:
 
     @property
     def others_finalizers(self) -> list[str]:
-        """Finalizers of others that are on the object, as far as we know."""
+        """The finalizers of other controllers on the object, as last read."""
         return [name for name in self._entry.header.finalizers if name != self._kind.finalizer]
 
     def capture(self) -> None:
-        """Takes what the actuator changed, as plain JSON. Raises nothing.
+        """Copy what the actuator changed, as plain JSON. Raises nothing.
 
         Called in the guarded call, since the values of an author may be anything.
         """
@@ -182,7 +182,7 @@ class Attempt:
             self.unwritable = StatusUnwritable("status", describe(error))
 
     def save(self) -> None:
-        """Afterwards what the actuator changed so far is in the status."""
+        """Write what the actuator changed so far into the status."""
         self.capture()
         changed = self._checked()
         if changed:
@@ -190,7 +190,7 @@ class Attempt:
             self._before = {**self._before, **changed}
 
     def succeed(self) -> None:
-        """Afterwards the status says Succeeded. Raises StatusUnwritable."""
+        """Write the state Succeeded. Raises StatusUnwritable."""
         text = f"Successfully finished {self.doing}"
         self._show_changed(LastOperationState.SUCCEEDED, text)
 
@@ -204,7 +204,7 @@ class Attempt:
             raise StatusUnwritable("the status", describe(error)) from error
 
     def fail(self, failure: Failure) -> None:
-        """Afterwards the status says what went wrong.
+        """Write the error into the status.
 
         What the API server refuses is reduced until it takes it: first what the actuator changed
         is left out and the text is shortened, then the condition of a blocked deletion too.
@@ -232,7 +232,7 @@ class Attempt:
         self._show(LastOperationState.ERROR, text, changed, failure)
 
     def settle(self) -> None:
-        """Takes the request off after success; a newer one stays, and runs again."""
+        """Remove the operation annotation after success; a newer request stays and runs again."""
         wanted = "restore" if self.operation is Operation.RESTORE else "reconcile"
         if self._request_is_off or not self._asks_for(wanted):
             return
@@ -243,7 +243,7 @@ class Attempt:
             pass
 
     def release(self) -> None:
-        """Afterwards our finalizer, and a migrate request, are off; gone already is fine.
+        """Remove our finalizer and a migrate annotation; a deleted object counts as success.
 
         Raises Stale when others change the object faster than we can, or ApiError.
         """
@@ -292,7 +292,7 @@ class Attempt:
         changed: Raw,
         failure: Failure | None = None,
     ) -> None:
-        """Afterwards the status says how this try stands, in the way of the kind."""
+        """Write the state of this attempt, as lastOperation or as the condition of the kind."""
 
         def build(raw: Raw, changed: Raw) -> list[Raw]:
             now = format_time(self._clock.now())
@@ -311,7 +311,7 @@ class Attempt:
         self._write_status(changed, build)
 
     def _write_status(self, changed: Raw, build: Callable[[Raw, Raw], list[Raw]]) -> None:
-        """Writes what `build` makes of the object as it is now, and of what changed."""
+        """Write the patch that `build` returns for the current object and the changes."""
         with self._lock:
             self._refresh()  # others may have written meanwhile
             for attempt in range(_ROUNDS):
@@ -332,7 +332,7 @@ class Attempt:
 
 
 def _plain(field: str, value: Any) -> Any:
-    """A copy of plain JSON. Raises StatusUnwritable for what the API server could not keep."""
+    """Copy plain JSON. Raises StatusUnwritable for a value that the API server cannot keep."""
     try:
         return plain_json(value, _MAX_STATUS)
     except RecursionError:
@@ -342,7 +342,7 @@ def _plain(field: str, value: Any) -> Any:
 
 
 def is_refused(error: BaseException) -> bool:
-    """Whether the API server said no to what was written, and not to who or when.
+    """Whether the API server refused the content of a write, not its author or its time.
 
     What is too large for etcd, or for the way there, is answered with 500.
     """
@@ -353,7 +353,7 @@ def is_refused(error: BaseException) -> bool:
 
 
 def _with_blocked(raw: Raw, changed: Raw, failure: Failure, now: str) -> Raw:
-    """`changed`, with the condition of a deletion that cannot go on if this failure is one."""
+    """Return `changed`, with the condition DeletionBlocked if the failure blocks a deletion."""
     if failure.blocked is None:
         return changed
     reason, said, codes = *failure.blocked, failure.codes

@@ -1,4 +1,4 @@
-"""What blocks a deletion: the condition that an object under deletion shows. Pure.
+"""The condition DeletionBlocked of an object under deletion. Pure.
 
 lastError is Gardener's, and says what went wrong; the condition says besides what kind of thing
 stands in the way, how often it was tried, and when it is tried again.
@@ -26,7 +26,7 @@ def blocked_message(text: str, tries: int, deleting_since: str | None, *, gives_
 def blocking(
     before: Raw | None, reason: str, message: str, codes: Collection[ErrorCode], now: str
 ) -> Raw:
-    """The condition, `before` being the one that the object shows now."""
+    """Return the condition; `before` is the one that the object has now."""
     same = before is not None and (before.get("status"), before.get("reason")) == ("True", reason)
     since = before.get("lastTransitionTime") if before is not None and same else None
     return condition(DELETION_BLOCKED, "True", reason, message, codes=codes, now=now, since=since)

@@ -1,6 +1,6 @@
-"""Reporter: how what happens to an object becomes visible: a log line, an event, a metric.
+"""Reporter: makes outcomes visible as log lines, events and metrics, and tells listeners.
 
-The status of the object itself is `attempt`'s business.
+Not here: the status of the object (`attempt`).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ logger = logging.getLogger(__name__)
 
 
 def event_reason(outcome: Outcome) -> str:
-    """What the event about an outcome has as its reason: "ForceDeleted"."""
+    """Return the reason of the event about an outcome: "ForceDeleted"."""
     return outcome.value.title().replace("_", "")
 
 
 @attrs.frozen(kw_only=True)
 class DeletionEnded:
-    """One pass over an object under deletion ended, as the API server acknowledged."""
+    """The end of one pass over an object under deletion, acknowledged by the API server."""
 
     kind: str
     namespace: str
@@ -53,7 +53,7 @@ Listener = Callable[[DeletionEnded], None]
 
 @attrs.frozen(kw_only=True)
 class Sinks:
-    """Where the reports of one controller go."""
+    """The destinations of one controller's reports."""
 
     events: EventRecorder
     metrics: ControllerMetrics
@@ -64,7 +64,7 @@ class Sinks:
 
 @attrs.frozen
 class Reporter:
-    """Reports on one object; made for each request, it knows what all lines have in common."""
+    """Reports on one object; one instance per reconciliation."""
 
     kind: Kind
     track: Track
@@ -84,7 +84,7 @@ class Reporter:
 
     @property
     def log(self) -> logs.Log:
-        """A logger whose lines name the object."""
+        """A logger that adds the object to each line."""
         return logs.bind(logger, kind=self.kind.name, object=str(self.request), uid=self.uid)
 
     @property
@@ -99,11 +99,11 @@ class Reporter:
         )
 
     def event(self, reason: str, message: str, *, warning: bool = False) -> None:
-        """An event, best effort."""
+        """Record an event, best effort."""
         self.sinks.events.record(self.about, reason, message, warning=warning)
 
     def failed(self, operation: Operation, error: ErrorInfo, *, gives_up: bool = False) -> None:
-        """An operation failed, and will be tried again unless this `gives_up`."""
+        """Report a failed operation, which is retried unless `gives_up`."""
         text = error.text
         fields = {"operation": operation.value, "error": text, "codes": error.codes}
         self.log.error("failed", extra={"fields": fields}, exc_info=error.unexpected)
@@ -126,17 +126,17 @@ class Reporter:
             self.sinks.metrics.panicked()
 
     def succeeded(self, operation: Operation) -> None:
-        """An operation succeeded, and all that follows from it is written."""
+        """Report an operation that succeeded, after everything is written."""
         self.log.info("done", extra={"fields": {"operation": operation.value}})
         if operation.calls:
             self.sinks.metrics.tried(operation.value, TryResult.SUCCESS)
 
     def requeued(self, operation: Operation) -> None:
-        """An operation asked to be called again."""
+        """Report an operation that asked to be called again."""
         self.sinks.metrics.tried(operation.value, TryResult.PENDING)
 
     def status_not_written(self, error: BaseException) -> None:
-        """The status is not written; where the API server refuses it, an event names the rule."""
+        """Report a status that is not written; if the API server refused it, also as an event."""
         text = describe(error)
         self.log.warning("the status could not be written", extra={"fields": {"error": text}})
         if is_refused(error):
@@ -144,7 +144,7 @@ class Reporter:
             self.event(STATUS_NOT_WRITTEN, text, warning=True)
 
     def stripped(self, one: Stripped) -> None:
-        """A finalizer of somebody else came off a seed object."""
+        """Report a finalizer of another controller that was removed from a seed object."""
         self.sinks.metrics.stripped(one.resource)
         self.log.warning("finalizer stripped", extra={"fields": attrs.asdict(one)})
         text = f"Stripped {one.finalizer} from {one.resource} {one.name}"
@@ -163,7 +163,7 @@ class Reporter:
         )
 
     def left_outside(self, resources: Sequence[ExternalResource]) -> None:
-        """It is on record that these may remain."""
+        """Report that these resources may remain and are recorded."""
         for resource in resources:
             self.sinks.metrics.orphaned(resource.type)
             fields = {"resource": str(resource)}
@@ -172,7 +172,7 @@ class Reporter:
         self.once("LeftOutside", f"{len(resources)} left, on record as Orphans: {listed}")
 
     def deletion(self, outcome: Outcome) -> None:
-        """One pass over an object under deletion ended like this."""
+        """Count the end of one pass over an object under deletion."""
         self.sinks.metrics.deletion(outcome)
         self._announce(outcome)
 
@@ -185,13 +185,13 @@ class Reporter:
             listen(ended)
 
     def ends(self, outcome: Outcome) -> None:
-        """The deletion has come to its end, and our finalizer is about to come off."""
+        """Report the end of a deletion, before our finalizer is removed."""
         if self.sinks.all_outcomes:
             text = f"The deletion ended as {outcome.value}"
             self.once(event_reason(outcome), text, warning=False)
 
     def released(self, outcome: Outcome, seconds: float, others: Sequence[str] = ()) -> None:
-        """Our finalizer is off, so long after the deletionTimestamp; it waits for `others`."""
+        """Report that our finalizer is removed, `seconds` after the deletionTimestamp."""
         if outcome.final:
             self.sinks.metrics.released(outcome, seconds)
             self._announce(outcome)
@@ -209,10 +209,10 @@ class Reporter:
         self.once("Bypassed", "Somebody took our finalizer off before cleanup was finished")
 
     def once(self, reason: str, message: str, *, warning: bool = True) -> None:
-        """An event that is there once for the object and this reason, restarts included."""
+        """Record an event once for the object and this reason, also across restarts."""
         self.sinks.events.record_once(self.about, reason, message, warning=warning)
 
     def bad_force_value(self, value: str) -> None:
-        """Somebody meant to force the deletion, and it does not count."""
+        """Report an annotation for force deletion whose value is no boolean."""
         text = f"{FORCE_DELETION}: {value!r} is no boolean, so this is no force deletion"
         self.event("ForceDeletionNotUnderstood", f'{text}; set it to "true"', warning=True)

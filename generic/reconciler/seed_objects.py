@@ -1,4 +1,4 @@
-"""The default ForceDelete: declared seed objects go, whatever their owners are doing.
+"""The default force_delete: delete declared seed objects, whatever their owners do.
 
 Flow, for every object of every declared group: protect nothing any more (the confirmation
 annotation where deletion is protected), delete, then strip the declared finalizers.
@@ -41,7 +41,7 @@ OUT_OF_SCOPE = (
 
 @attrs.frozen(kw_only=True)
 class Stripped:
-    """A finalizer of somebody else that a force deletion took off."""
+    """A finalizer of another controller that a force deletion removed."""
 
     resource: str
     namespace: str
@@ -51,7 +51,7 @@ class Stripped:
 
 @attrs.frozen(kw_only=True)
 class Held:
-    """A seed object that is still there, and the finalizers that nobody declared."""
+    """A seed object that still exists, and its finalizers that were not declared."""
 
     resource: str
     name: str
@@ -63,7 +63,7 @@ class Held:
 
 
 class SeedObjectsHeld(ActuatorError):
-    """Seed objects that a force deletion has to remove are still there."""
+    """Seed objects that a force deletion has to remove still exist."""
 
     def __init__(self, held: Sequence[Held]) -> None:
         super().__init__(
@@ -80,7 +80,7 @@ def delete_seed_objects(
     on_stripped: Callable[[Stripped], None],
     kind: str = "this object",
 ) -> None:
-    """Afterwards no object of these groups exists; `on_stripped` hears of each finalizer.
+    """Delete all objects of these groups; `on_stripped` receives each removed finalizer.
 
     `kind` names the object that is deleted. Raises SeedObjectsHeld, ApiError, or
     ConfigurationError for a namespaced group of an object without a namespace.
@@ -97,7 +97,7 @@ def delete_seed_objects(
 def _delete_group(
     client: Client, namespace: str, group: SeedObjects, on_stripped: Callable[[Stripped], None]
 ) -> list[Held]:
-    """Deletes and strips until the list is empty, or nothing more can be done."""
+    """Delete and strip until the list is empty, or no progress is made."""
     for _ in range(_ROUNDS):
         objects = _list(client, namespace, group)
         if not objects:
@@ -131,7 +131,7 @@ def _delete(client: Client, group: SeedObjects, obj: Raw) -> None:
 
 
 def _confirmation(meta: Raw) -> list[Raw]:
-    """The patch that confirms the deletion of this very object; other annotations stay."""
+    """Return the patch that confirms the deletion of this object; other annotations stay."""
     path, uid = "/metadata/annotations", test("/metadata/uid", meta["uid"])
     parent = [] if meta.get("annotations") else [test(path, None), add(path, {})]
     return [uid, *parent, add(f"{path}/{escape(CONFIRM_DELETION)}", "true")]

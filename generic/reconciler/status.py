@@ -1,4 +1,4 @@
-"""What the reconciler writes into an object's status: pure builders of JSON patches.
+"""Builders of the JSON patches that the reconciler writes into a status. Pure.
 
 lastOperation, lastError and observedGeneration are exactly what gardenlet reads (Gardener
 documentation, "Extension contract", and `extensions/pkg/controller/status.go`). Kinds outside
@@ -29,7 +29,7 @@ _PROGRESS = {
 
 @attrs.frozen(kw_only=True)
 class Failure:
-    """What went wrong, as the status says it.
+    """An error, as the status shows it.
 
     `reason` is the error's own, if it gives one. `blocked`, reason and message, is what the
     condition of a deletion that cannot go on says; `gives_up` where it is not tried again.
@@ -44,7 +44,7 @@ class Failure:
 
 @attrs.frozen(kw_only=True)
 class Report:
-    """How one try at an operation stands: Processing, Succeeded, or Error with its `failure`."""
+    """The state of one attempt: Processing, Succeeded, or Error with its `failure`."""
 
     type: LastOperationType
     state: LastOperationState
@@ -55,17 +55,17 @@ class Report:
 
     @property
     def codes(self) -> Collection[ErrorCode]:
-        """Gardener's codes for what went wrong."""
+        """Gardener's codes of the error."""
         return self.failure.codes if self.failure else ()
 
     @property
     def is_final(self) -> bool:
-        """Whether the try has come to its end."""
+        """Whether the attempt ended."""
         return self.state is not LastOperationState.PROCESSING
 
 
 def reported(obj: Raw, changed: Raw, report: Report, ready: ReadyReasons | None) -> list[Raw]:
-    """The patch that shows it, as the kind does; `changed` is what the actuator changed."""
+    """Return the patch that shows the report; `changed` is what the actuator changed."""
     if ready is None:
         return _patch(obj, {**changed, **_last_operation(report)})
     shown = with_condition(obj, changed, READY, lambda before: _ready(before, report, ready))
@@ -74,7 +74,7 @@ def reported(obj: Raw, changed: Raw, report: Report, ready: ReadyReasons | None)
 
 
 def _last_operation(report: Report) -> Raw:
-    """While it is Processing, lastError and observedGeneration stay as they are."""
+    """Return lastOperation; unless Processing, also lastError and observedGeneration."""
     operation: Raw = {
         "description": report.text,
         "lastUpdateTime": report.now,
@@ -97,7 +97,7 @@ def _last_operation(report: Report) -> Raw:
 
 
 def _ready(before: Raw | None, report: Report, reasons: ReadyReasons) -> Raw:
-    """What is ready stays so while it is worked on, until that fails or it is being deleted."""
+    """Return the condition Ready; a ready object stays ready while it is reconciled."""
     deleting = report.type is LastOperationType.DELETE
     was = before.get("status") if before is not None else None
     if report.failure is not None:
@@ -125,7 +125,7 @@ def condition(
     now: str,
     since: str | None,
 ) -> Raw:
-    """A condition as JSON; it has stood so `since` then, or from `now` on."""
+    """Return a condition as JSON; its transition was at `since`, or is `now`."""
     made: Raw = {
         "type": type,
         "status": status,
@@ -138,7 +138,7 @@ def condition(
 
 
 def changes(before: Raw, after: Raw) -> Raw:
-    """The fields of the status that an actuator changed; None stands for removed.
+    """Return the fields of the status that an actuator changed; None stands for removed.
 
     The reconciler's own fields are not among them: an actuator cannot write those.
     """
@@ -147,7 +147,7 @@ def changes(before: Raw, after: Raw) -> Raw:
 
 
 def onto(obj: Raw, changed: Raw, before: Raw) -> Raw:
-    """What an actuator changed since `before`, as it has to be written over what `obj` says now.
+    """Return what an actuator changed since `before`, merged with the current status of `obj`.
 
     Conditions are somebody else's too (health checks): only those that the actuator set or
     removed are touched.
@@ -163,7 +163,7 @@ def onto(obj: Raw, changed: Raw, before: Raw) -> Raw:
 
 
 def with_condition(obj: Raw, changed: Raw, type: str, make: Callable[[Raw | None], Raw]) -> Raw:
-    """`changed` with one condition more, made from what it is in `obj` now."""
+    """Return `changed` with one more condition, made from the current one in `obj`."""
     merged = _by_type(changed if "conditions" in changed else obj.get("status"))
     merged[type] = make(merged.get(type))
     return {**changed, "conditions": list(merged.values())}
@@ -176,12 +176,12 @@ def _by_type(status: Raw | None) -> dict[str, Raw]:
 
 
 def saved(obj: Raw, changed: Raw) -> list[Raw]:
-    """Only what the actuator changed, ahead of the result."""
+    """Return the patch of what the actuator changed, ahead of the result."""
     return _patch(obj, changed)
 
 
 def _patch(obj: Raw, fields: Raw) -> list[Raw]:
-    """A patch that sets these fields of the status; None removes one."""
+    """Return a patch that sets these fields of the status; None removes one."""
     uid = test("/metadata/uid", obj["metadata"]["uid"])
     if not isinstance(obj.get("status"), dict):  # `add /status` would overwrite somebody else's
         present = {name: value for name, value in fields.items() if value is not None}

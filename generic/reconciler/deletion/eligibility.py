@@ -1,4 +1,4 @@
-"""Whether Gardener lets a user force the deletion of a shoot: pure answers about a Shoot.
+"""Whether Gardener allows a user to force the deletion of a shoot. Pure.
 
 Source: gardener `pkg/apis/core/validation` (ValidateForceDeletion); Gardener documentation,
 "Force Deletion". What a force deletion does is not here.
@@ -11,18 +11,18 @@ from actuator.meta import Raw
 from generic.kube.headers import as_dict
 
 FORCIBLE = frozenset(code for code in ErrorCode if code.allows_force_deletion)
-"""One of these codes has to stand in the shoot's last errors."""
+"""The last errors of the shoot must contain one of these codes."""
 
 
 def codes_of_shoot(shoot: Raw) -> list[str]:
-    """The codes of the shoot's last errors, each once, as written."""
+    """Return the codes of the shoot's last errors, without duplicates."""
     errors = as_dict(shoot.get("status")).get("lastErrors")
     listed = [as_dict(error).get("codes") for error in errors] if isinstance(errors, list) else []
     return list(dict.fromkeys(str(code) for codes in listed for code in codes or []))
 
 
 def not_forcible_because(shoot: Raw) -> str | None:
-    """Why Gardener would refuse the annotation, or None."""
+    """Return why Gardener would refuse the annotation, or None."""
     if as_dict(shoot.get("metadata")).get("deletionTimestamp") is None:
         return "the shoot is not being deleted: delete it first"
     if FORCIBLE.isdisjoint(codes_of_shoot(shoot)):

@@ -1,4 +1,4 @@
-"""Escalation: how long a deletion that fails is tried, by error code, and what then. Pure data.
+"""Escalation: how long a failing deletion is retried, by error code. Pure data.
 
 Without any, a deletion is tried for ever, with a capped backoff, as Gardener does. Force deletions
 have their budget instead.
@@ -17,16 +17,16 @@ __all__ = ["Escalation", "Then", "gives_up"]
 
 
 class Then(StrEnum):
-    """What happens when a deletion has been tried for long enough."""
+    """The reaction when a deletion was retried for long enough."""
 
     GO_ON = "GoOn"
     GIVE_UP = "GiveUp"
-    """Nothing is tried any more before something about the object changes."""
+    """The deletion is not retried before the object changes."""
 
 
 @attrs.frozen(kw_only=True)
 class Escalation:
-    """For errors with `code` (any error where that is None): after so many seconds, then what.
+    """The reaction to errors with `code` (None for any error), `after` so many seconds.
 
     The seconds count from the object's deletionTimestamp, so a restart changes nothing.
     """
@@ -39,7 +39,7 @@ class Escalation:
 def gives_up(
     escalations: Sequence[Escalation], codes: Collection[ErrorCode], seconds: float
 ) -> bool:
-    """Whether a deletion that fails with these codes, tried for so long, is tried no more.
+    """Whether a deletion that failed with these codes for so many seconds is given up.
 
     The first escalation that is about one of the codes, or about all errors, decides.
     """
