@@ -150,7 +150,7 @@ class Environment(Access):
         if server is Server.APISERVER and not self._is_running(server):
             port = running.port.getsockname()[1]
             self._run(server, apiserver_command(running.binaries, port))
-        if self._is_running(Server.APISERVER):
+        if server is Server.APISERVER or self._is_running(Server.APISERVER):
             self._await(Server.APISERVER, APISERVER_SECONDS, self._is_ready)
 
     @property
