@@ -1,4 +1,4 @@
-"""`make adversary` with 120 inputs of each family, and each old mistake is caught by it."""
+"""`make adversary` with 300 inputs of each family, and each old mistake is caught by it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.adversary.run import FAMILIES, attack
 from tests.adversary.values import plan
 
 ROOT = Path(__file__).parents[3]
-INPUTS = 120
+INPUTS = 300
 
 
 @pytest.fixture
