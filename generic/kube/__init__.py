@@ -2,7 +2,7 @@
 
 Start reading at `client` (requests), then `informer` (list and watch), `store` (the cache) and
 `writer` (writes that enter the cache). `finalizers` and `patches` build patches that test what they
-change. `documents`, `headers` and `errorinfo` turn input that is not trusted into bounded data;
+change. `documents`, `headers` and `errorinfo` turn untrusted input into bounded data;
 `kubeconfig` and `inline_kubeconfig` read credentials.
 
 Not here: queues and workers (`generic.controller`), and any decision about an object

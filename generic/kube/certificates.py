@@ -1,4 +1,4 @@
-"""Keys and certificates: EC P-256, on `cryptography`. Knows no Kubernetes and no rotation."""
+"""Keys and certificates: EC P-256, on `cryptography`. Not here: Kubernetes objects and rotation."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class KeyPair:
     key: bytes = attrs.field(repr=False)
 
     def save(self, certificate: Path, key: Path) -> None:
-        """Writes both files; the key is readable by its owner only."""
+        """Write both files; only the owner can read the key."""
         certificate.write_bytes(self.certificate)
         save_private(key, self.key)
 
 
 def new_authority(common_name: str, now: datetime, lifetime: timedelta) -> KeyPair:
-    """A certificate authority that signed itself."""
+    """Return a new self-signed certificate authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _subject(common_name, ())
     builder = (
@@ -71,7 +71,7 @@ def issue(
     organizations: Sequence[str] = (),
     names: Sequence[x509.GeneralName] = (),
 ) -> KeyPair:
-    """A certificate with a key of its own, that is not valid longer than its authority."""
+    """Return a certificate with a new key, valid no longer than its authority."""
     issuer = x509.load_pem_x509_certificate(authority.certificate)
     issuer_key = serialization.load_pem_private_key(authority.key, password=None)
     assert isinstance(issuer_key, ec.EllipticCurvePrivateKey), "authorities have EC keys"
@@ -91,12 +91,12 @@ def issue(
 
 
 def new_private_key() -> bytes:
-    """A key by itself, PEM."""
+    """Return a new private key, PEM."""
     return _private_pem(ec.generate_private_key(ec.SECP256R1()))
 
 
 def save_private(path: Path, content: bytes) -> None:
-    """Writes a new file that only its owner may read, from its first byte on."""
+    """Write a new file that only its owner can read, from the first byte on."""
     path.touch(mode=0o600, exist_ok=False)
     path.write_bytes(content)
 
@@ -126,7 +126,7 @@ def _builder(
 
 
 def _key_usage(*, signs: bool) -> x509.KeyUsage:
-    """Python 3.13 and later refuse an authority whose certificate does not say that it signs."""
+    """Return the KeyUsage; Python 3.13 and later refuse an authority without keyCertSign."""
     return x509.KeyUsage(
         digital_signature=not signs,
         key_cert_sign=signs,
@@ -145,7 +145,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 
 def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """Unencrypted, in the format that the API server reads."""
+    """Return the key unencrypted, in the format that the API server reads."""
     return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.TraditionalOpenSSL,

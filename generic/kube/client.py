@@ -1,10 +1,10 @@
 """HttpClient: requests to the API server, on the official package's connection pool.
 
-Its object calls are not used: they cost more CPU and have no timeout by default, and its pool
-repeats GET and PUT silently. Nothing here is ever repeated, nor redirected: the work queue backs
-off instead. Each request has 5 s to connect, and 30 s from byte to byte of the answer.
+Its object calls are not used: they cost more CPU, have no timeout by default, and its pool repeats
+GET and PUT silently. This client never repeats a request and follows no redirect: the work queue
+backs off instead. Timeouts: 5 s to connect, 30 s between two bytes of the answer.
 
-Addresses, TLS and credentials are kubeconfig.py's business, watching is informer.py's.
+Not here: addresses, TLS and credentials (`kubeconfig`), watching (`informer`).
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ _CONNECT_TIMEOUT = 5.0
 _TIMEOUT = urllib3.Timeout(connect=_CONNECT_TIMEOUT, read=30.0)
 _PAGE = 500
 _MOST_TEXT = 8192
-"""Characters of an error: API servers repeat the value that they refuse."""
+"""Maximum length of an error text in characters: API servers repeat the value that they refuse."""
 _MOST_PAGES, _MOST_BYTES = 20, 16 * 2**20
-"""Of one list, and of one answer, of a server of a tenant."""
+"""Maximum pages of one list, and bytes of one answer, from a tenant's server."""
 _NO_ANSWER = "the API server cannot be reached, or does not prove who it is"
-"""Of a tenant's server: which of both would tell what listens in the seed's network."""
+"""The error for a tenant's server: it must not reveal open ports in the seed's network."""
 _USER_AGENT = "gardener-actuator"
 _Objects = list[Raw]
 
 
 class Silence(Unavailable):
-    """The connection is open, but nothing came in time."""
+    """The connection is open, but no data arrived within the timeout."""
 
 
 def connect(
@@ -67,12 +67,11 @@ def connect(
     connections: int = 32,
     observe: Callable[[str, str, str], None] | None = None,
 ) -> HttpClient:
-    """A client for the API server that the configuration names.
+    """Return a client for the API server of the configuration.
 
-    The given kubeconfig, else KUBECONFIG, else the pod's service account, else ~/.kube/config;
-    `server` is a URL in place of the one that stands there.
-    `observe` hears method, host and code of every request. Raises ConfigurationError with one
-    sentence on what is wrong with which file.
+    Uses the given kubeconfig, else KUBECONFIG, else the pod's service account, else ~/.kube/config;
+    `server` is a URL that replaces the configured one. `observe` receives method, host and status
+    code of every request. Raises ConfigurationError with one sentence: the file and its problem.
     """
     access = find_access(kubeconfig, context, connections, server)
     is_trusted = not isinstance(kubeconfig, InlineKubeconfig)
@@ -80,7 +79,7 @@ def connect(
 
 
 def path_of(resource: Resource, namespace: str = "", name: str = "", subresource: str = "") -> str:
-    """The URL path of an object, or of all. Raises Invalid where a namespace is missing."""
+    """Return the URL path of an object or a collection. Raises Invalid without a namespace."""
     if name and resource.namespaced and not namespace:
         raise Invalid(422, f"{resource} {name}: these objects are namespaced; name the namespace")
     root = "/apis" if "/" in resource.api_version else "/api"
@@ -105,7 +104,7 @@ class HttpClient:
         observe: Callable[[str, str, str], None] | None = None,
         is_trusted: bool = True,
     ) -> None:
-        """`is_trusted`: whether the server is not a tenant's; else what it sends is bounded."""
+        """`is_trusted` is False for the server of a tenant, whose answers are bounded."""
         self._access = access
         self._is_trusted = is_trusted
         self._observe = observe or (lambda _method, _host, _code: None)
@@ -114,26 +113,26 @@ class HttpClient:
         self._accept, self._accept_stream = JSON, JSON
 
     def within(self, seconds: float) -> HttpClient:
-        """The same client, on the same connections, that waits no longer for an answer."""
+        """Return a client on the same connections with another read timeout."""
         twin = copy(self)
         twin._limit = _timeout(seconds)  # noqa: SLF001 - its own kind
         return twin
 
     def gated(self, gate: Callable[[], None]) -> HttpClient:
-        """The same client, on the same connections, that asks `gate` before every write."""
+        """Return a client on the same connections that calls `gate` before every write."""
         twin = copy(self)
         twin._gate = gate  # noqa: SLF001 - its own kind
         return twin
 
     def metadata_only(self) -> HttpClient:
-        """The same client, on the same connections, that lists and watches metadata alone."""
+        """Return a client on the same connections that lists and watches metadata only."""
         twin = copy(self)
         twin._accept, twin._accept_stream = METADATA_LIST, METADATA  # noqa: SLF001 - its own kind
         return twin
 
     @property
     def host(self) -> str:
-        """host:port of the API server."""
+        """The address of the API server, host:port."""
         return self._access.host
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Raw:
@@ -150,9 +149,9 @@ class HttpClient:
     def pages(
         self, resource: Resource, namespace: str = "", *, label_selector: str = ""
     ) -> Iterator[tuple[_Objects, str]]:
-        """All objects, page by page, with the list's resourceVersion, to watch from.
+        """Yield all objects by page, with the resourceVersion of the list to start a watch from.
 
-        Raises Gone where reading took so long that the rest is no longer there.
+        Raises Gone if the continue token expired between two pages.
         """
         query = {"limit": str(_PAGE), "labelSelector": label_selector}
         for number in count(1):
@@ -220,7 +219,7 @@ class HttpClient:
         content_type: str = JSON,
         timeout: float | None = None,
     ) -> bytes:
-        """The body of the answer; `timeout` in seconds, 30 if None. Raises ApiError."""
+        """Return the body of the answer; `timeout` in seconds, 30 if None. Raises ApiError."""
         limit = self._limit if timeout is None else _timeout(timeout)
         response = self._request(method, path, query, body, content_type, limit, stream=False)
         data = response.data if self._is_trusted else _bounded(response, method, path)
@@ -232,10 +231,10 @@ class HttpClient:
     def stream(
         self, path: str, query: Mapping[str, str], *, read_timeout: float
     ) -> Iterator[Iterator[bytes]]:
-        """The lines of an answer that does not end, within a `with` block.
+        """Yield the lines of a streamed answer, within a `with` block.
 
-        Raises ApiError, also while the lines are read: Unavailable where the connection broke,
-        Silence where nothing came for `read_timeout` seconds.
+        Raises ApiError, also while the lines are read: Unavailable if the connection broke,
+        Silence if no data arrived for `read_timeout` seconds.
         """
         limit = _timeout(read_timeout)
         response = self._request("GET", path, query, None, JSON, limit, stream=True)
@@ -269,7 +268,7 @@ class HttpClient:
         *,
         stream: bool,
     ) -> BaseHTTPResponse:
-        """The answer, whatever its status is."""
+        """Return the answer of any status."""
         target = f"{self._access.prefix}{path}"
         if query:
             target = f"{target}?{urlencode({k: v for k, v in query.items() if v})}"
@@ -279,7 +278,7 @@ class HttpClient:
         if authorization:
             headers["Authorization"] = authorization
         if method != "GET":
-            self._gate()  # last of all: an exec plugin may have taken its time
+            self._gate()  # immediately before the write: an exec plugin may have taken long
         code, pool = "<error>", self._access.pool
         try:
             response = pool.urlopen(
@@ -309,7 +308,7 @@ class HttpClient:
 
 
 def _open() -> None:
-    """The gate of a client that nobody fences."""
+    """Do nothing: the gate of a client without fencing."""
 
 
 def _timeout(read: float) -> urllib3.Timeout:
@@ -317,7 +316,7 @@ def _timeout(read: float) -> urllib3.Timeout:
 
 
 def _bounded(response: BaseHTTPResponse, method: str, path: str) -> bytes:
-    """The body as it was sent: a tenant's server can send, or compress, any amount."""
+    """Return the body, not decompressed: a tenant's server can send or compress any amount."""
     try:
         body = response.read(_MOST_BYTES + 1, decode_content=False)
     except (HTTPError, OSError) as error:
@@ -340,15 +339,15 @@ _NOT_IN_YAML = re.compile("[\ufeff\ufffe\uffff\x7f-\x9f]")
 
 
 def _as_go_writes(body: object, *, yaml: bool) -> bytes:
-    """JSON as Go writes it, with the escapes that YAML needs, if it is read as YAML.
+    """Encode JSON as Go does; with `yaml`, also with the escapes that YAML needs.
 
-    The `test` of a JSON patch compares strings as they are encoded, not what they mean. Raises
-    ValueError or TypeError for what is not JSON.
+    The `test` of a JSON patch compares encoded strings, not their meaning. Raises ValueError or
+    TypeError for a value that is not JSON.
     """
     text = go_json(body)
     if yaml:
         text = _NOT_IN_YAML.sub(escaped, text)
-    return text.encode(errors="replace")  # a lone surrogate, which no UTF-8 can hold
+    return text.encode(errors="replace")  # a lone surrogate has no encoding in UTF-8
 
 
 def _object(body: bytes) -> Raw:
@@ -379,7 +378,7 @@ def _error(
 
 
 def _lines(response: BaseHTTPResponse, path: str) -> Iterator[bytes]:
-    """Complete lines as they arrive, however they are cut into chunks."""
+    """Yield complete lines as they arrive, independent of the chunks."""
     pending = b""
     try:
         for chunk in response.stream(amt=None, decode_content=True):
@@ -390,7 +389,7 @@ def _lines(response: BaseHTTPResponse, path: str) -> Iterator[bytes]:
 
 
 def _broken(method: str, path: str, error: Exception) -> Unavailable:
-    """What went wrong with a connection, without urllib3's object addresses."""
+    """Return the error of a broken connection, without urllib3's object addresses."""
     text = " ".join(str(error).split())
     reason = f"{type(error).__name__}: {text.partition('>: ')[2] or text}"
     cls = Silence if isinstance(error, ReadTimeoutError) else Unavailable

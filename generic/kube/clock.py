@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 
 class SystemClock:
-    """The machine's clocks (see `actuator.Clock`)."""
+    """The clocks of the machine (see `actuator.Clock`)."""
 
     def now(self) -> datetime:
-        """The time of day, UTC."""
+        """Return the current time, UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds that never jump."""
+        """Return monotonic seconds."""
         return time.monotonic()

@@ -1,10 +1,9 @@
-"""Clusters: what the watched Cluster resources say to those who ask for one namespace.
+"""Clusters: answers about one namespace from the watched Cluster resources.
 
-Guarantee: a force deletion that was seen once stays, for as long as this process lives and no
-other Cluster takes the name (gardenlet forbids taking the annotation back, and deletes the
-Cluster before the last extension objects may be gone).
-Of these the 10,000 that were asked about last are kept. An object under deletion asks at every
-attempt, and no seed forces 10,000 other shoots between two: only what is gone is forgotten.
+Guarantee: a force deletion seen once stays in effect while this process lives and no other Cluster
+takes the name (gardenlet forbids removing the annotation, and deletes the Cluster possibly before
+the last extension objects). The 10,000 most recently queried forced namespaces are kept: an object
+under deletion queries at every attempt, so only deleted ones are evicted.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 _NOT_NEEDED = Verdict(ClusterState.NOT_NEEDED)
 REMEMBERED = 10_000
 _NO_SHOOT_SECONDS = 60.0
-"""A namespace gets its label when it is made, so the answer "no shoot" keeps for a while."""
+"""The label is set when a namespace is created, so the answer "no shoot" may be cached."""
 
 
 class Clusters:
@@ -37,10 +36,10 @@ class Clusters:
         self._store = store
         self._client = client
         self._forced: OrderedDict[str, str] = OrderedDict()  # by name: its forced Cluster's uid
-        self._no_shoots: dict[str, float] = {}  # namespaces that are none, and since when known
+        self._no_shoots: dict[str, float] = {}  # namespaces without a shoot, and since when known
 
     def on_event(self, event: Event[ClusterHeader]) -> bool:
-        """Whether this changes what has to be done for the objects of the namespace."""
+        """Whether this event changes the work for the objects of the namespace."""
         old, new = event.old, event.new
         if new is None:
             return False
@@ -63,15 +62,15 @@ class Clusters:
             return _NOT_NEEDED
         verdict = entry.header.verdict if entry else Verdict()
         if namespace in self._forced and not verdict.forced:
-            with suppress(KeyError):  # the informer's thread has just dropped it
+            with suppress(KeyError):  # the informer's thread has just removed it
                 self._forced.move_to_end(namespace)
             return attrs.evolve(verdict, forced=True)
         return verdict
 
     def resolve(self, kind: Kind, namespace: str) -> Verdict:
-        """Return the verdict; of a namespace without a Cluster, ask whether it is a shoot's.
+        """Return the verdict; without a Cluster, look up whether the namespace belongs to a shoot.
 
-        For workers: it may take a request.
+        For workers only: it may send a request.
         """
         known = kind.cluster in (ClusterNeed.NEVER, ClusterNeed.REQUIRED)
         if not known and self._store.get(Request("", namespace)) is None:
@@ -79,13 +78,13 @@ class Clusters:
         return self.verdict(kind, namespace)
 
     def cluster(self, namespace: str) -> Cluster:
-        """The Cluster; empty, but for its name, where there is none that can be read."""
+        """Return the Cluster; without a readable one, a Cluster with only its name."""
         entry = self._store.get(Request("", namespace))
         if entry is not None:
             try:
                 return decode_json(Cluster, entry.raw)
             except DecodeError:
-                pass  # its verdict says so already
+                pass  # the verdict already states it
         return Cluster(metadata=ObjectMeta(name=namespace))
 
     def _look_up(self, kind: Kind, namespace: str) -> None:
@@ -96,11 +95,11 @@ class Clusters:
         except NotFound:
             labels = {}
         except ApiError:
-            return  # unknown: waiting for a Cluster is the safe answer
+            return  # unknown: waiting for a Cluster is safe
         if labels.get("gardener.cloud/role") == "shoot":
             return
         if len(self._no_shoots) >= REMEMBERED:
-            self._no_shoots.clear()  # each is asked for once more
+            self._no_shoots.clear()  # each is looked up once more
         self._no_shoots[namespace] = time.monotonic()
 
     def _is_known_as_no_shoot(self, kind: Kind, namespace: str) -> bool:

@@ -1,8 +1,8 @@
-"""CustomResourceDefinitions, made from the contract's classes: structural, with a status
+"""CustomResourceDefinitions, generated from the contract's classes: structural, with a status
 subresource and printer columns.
 
-Types come from the annotations; what a type cannot say (descriptions, bounds, immutability) from
-`Schema` (Kubernetes documentation, "Extend the Kubernetes API with CustomResourceDefinitions").
+Types come from the annotations; descriptions, bounds and immutability come from `Schema`
+(Kubernetes documentation, "Extend the Kubernetes API with CustomResourceDefinitions").
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SCALARS: dict[object, str] = {str: "string", int: "integer", bool: "boolean", f
 
 
 def crd(cls: type[Object]) -> Raw:
-    """The CustomResourceDefinition of a class with a KIND."""
+    """Return the CustomResourceDefinition of a class with a KIND."""
     kind = cls.KIND
     has_status = any(field.name == "spec" for field in attrs.fields(cls))  # Gardener: Cluster too
     version: Raw = {
@@ -57,7 +57,7 @@ def _root(cls: type[Object]) -> Raw:
     hints = get_type_hints(cls, include_extras=True)
     fields = {f.name: wire_name(f) for f in attrs.fields(cls) if f.name not in _HEAD}
     properties = {wire: _schema(hints[name]) for name, wire in fields.items()}
-    if "status" in properties:  # a status nobody has written yet lacks everything
+    if "status" in properties:  # a status that was never written lacks every field
         properties["status"].pop("required", None)
     root: Raw = {
         "type": "object",

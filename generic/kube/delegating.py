@@ -1,4 +1,4 @@
-"""DelegatingClient: a Client in front of another one, with one place to act around each request."""
+"""DelegatingClient: wraps another Client, with one method to override for all requests."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ T = TypeVar("T")
 
 
 class DelegatingClient:
-    """A Client that passes each request to the inner one, through `_around`.
+    """A Client that passes each request to the inner one through `_around`.
 
-    It has the methods of `Client` and no others, whatever else the inner one offers.
+    It has exactly the methods of `Client`, even if the inner client has more.
     """
 
     def __init__(self, inner: Client) -> None:
         self._inner = inner
 
     def _around(self, request: Callable[[], T]) -> T:
-        """Makes the request and returns its answer; override it to check, delay or retry."""
+        """Send the request and return its answer; override to check, delay or retry."""
         return request()
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Raw:

@@ -1,10 +1,10 @@
 """Documents: objects as JSON text, of which only the fields of a header are decoded.
 
 A typed decoder reads these fields and skips the rest, which takes a tenth of the time of a complete
-decode. It refuses fields of other types, and text that only Python's decoder accepts (NaN, lone
-surrogates): such an object is decoded completely. Both ways lead to the same header.
+decode. It refuses fields of unexpected types, and text that only Python's decoder accepts (NaN,
+lone surrogates): such an object is decoded completely. Both ways return the same header.
 
-Not here: what a header is (`headers`), and complete decoding (`actuator.codec`).
+Not here: the definition of a header (`headers`), and complete decoding (`actuator.codec`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Owner(TypedDict, total=False):
 
 
 class _Meta(TypedDict, total=False):
-    """All of ObjectMeta, because a Cluster in which one field has a wrong type is unreadable."""
+    """All fields of ObjectMeta, because a Cluster with one field of a wrong type is unreadable."""
 
     name: _Text
     namespace: _Text
@@ -115,7 +115,7 @@ _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class Answer(dict[str, Any]):
-    """An object as a complete decode reads it, with the text that it was read from."""
+    """A completely decoded object, with its source text."""
 
     def __init__(self, obj: Raw, text: bytes) -> None:
         super().__init__(obj)
@@ -123,7 +123,7 @@ class Answer(dict[str, Any]):
 
 
 class Document:
-    """An object that the API server sent: `fields` has at least those that a header is made of."""
+    """An object from the API server: `fields` has at least the fields of a header."""
 
     __slots__ = ("_text", "fields", "meta", "request", "uid", "version")
 
@@ -137,7 +137,7 @@ class Document:
 
     @classmethod
     def of(cls, obj: Raw | Document) -> Document:
-        """The document of an object; with the text of an Answer, nothing has to be encoded."""
+        """Return the document of an object; the text of an Answer is reused, not encoded again."""
         if isinstance(obj, Document):
             return obj
         if isinstance(obj, Answer) and _is_plain(obj.text):
@@ -146,7 +146,7 @@ class Document:
         return cls(obj)
 
     def encoded(self) -> bytes:
-        """The whole object as JSON, without managedFields."""
+        """Return the whole object as JSON, without managedFields."""
         if self._text is None:
             self.meta.pop("managedFields", None)
             return json.dumps(self.fields, separators=(",", ":"), ensure_ascii=False).encode()
@@ -162,10 +162,10 @@ class Document:
 
 
 def read_event(line: bytes) -> tuple[str, Document]:
-    """The type and the object of a line of a watch.
+    """Return the type and the object of a line of a watch.
 
     Raises ValueError for text that is not JSON; KeyError, TypeError or AttributeError for JSON that
-    is no event.
+    is not an event.
     """
     try:
         event = _EVENT.decode(line)
@@ -180,7 +180,7 @@ def read_event(line: bytes) -> tuple[str, Document]:
 
 
 def _is_plain(text: bytes) -> bool:
-    """Whether a complete decode reads what the typed decoder skipped, and cuts nothing.
+    """Whether a complete decode accepts the skipped parts, and cuts none of them.
 
     The typed decoder checks the syntax of what it skips, but neither the encoding nor the depth.
     """

@@ -1,6 +1,6 @@
-"""JSON text as Go's encoding/json writes it, for what the API server or Gardener compares by text.
+"""JSON text as Go's encoding/json writes it, for text that the API server or Gardener compares.
 
-Not here: objects to JSON values and back (`actuator.codec`).
+Not here: conversion between objects and JSON values (`actuator.codec`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ _ESCAPED_BY_GO = re.compile("[&<>\u2028\u2029]")
 
 
 def go_json(body: object, *, sort_keys: bool = False) -> str:
-    """JSON without spaces, with the escapes of Go's encoding/json and no others.
+    """Return JSON without spaces, with exactly the escapes of Go's encoding/json.
 
-    Raises ValueError or TypeError for what is not JSON, NaN and Infinity included.
+    Raises ValueError or TypeError for values that are not JSON, NaN and Infinity included.
     """
     text = json.dumps(
         body, separators=(",", ":"), ensure_ascii=False, allow_nan=False, sort_keys=sort_keys
@@ -23,5 +23,5 @@ def go_json(body: object, *, sort_keys: bool = False) -> str:
 
 
 def escaped(found: re.Match[str]) -> str:
-    """The escape of a matched character in JSON."""
+    """Return the JSON escape of a matched character."""
     return f"\\u{ord(found.group()):04x}"

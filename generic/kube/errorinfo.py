@@ -1,9 +1,9 @@
-"""ErrorInfo: what an exception says, read once and bounded, as plain data.
+"""ErrorInfo: the data of an exception, read once and bounded, as plain values.
 
-An actuator can raise anything: an exception whose text takes for ever or is huge, whose causes
-form a cycle, whose attributes have any type. `read_error` runs the exception's own code
-(`__str__`, properties), so it belongs inside the guarded call, under that call's time limit. What
-the data means for the object is decided elsewhere (`reconciler`, `reporter`).
+An actuator can raise any exception: its text may be huge or never return, its causes may form a
+cycle, its attributes may have any type. `read_error` runs the exception's own code (`__str__`,
+properties), so it belongs inside the guarded call, under the time limit of that call.
+Not here: the consequences for the object (`reconciler`, `reporter`).
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from actuator.errors import (
 from generic.kube.printable import printable
 
 MAX_TEXT = 8192
-"""Bytes of an error's text that are kept, in UTF-8."""
+"""Maximum length of an error's text, in bytes of UTF-8."""
 
 _MAX_CAUSES = 16
 _MAX_CODES = 8
 _EXPECTED = (ActuatorError, ApiError, Cancelled, DecodeError, RequeueAfter)
-"""What is raised on purpose; anything else is a bug, and counted as one."""
+"""Exceptions raised on purpose; any other is counted as a bug."""
 _CODES = {code.value: code for code in ErrorCode}
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied")
 _WEBHOOK = re.compile(r'admission webhook "[^"]+" denied|failed calling webhook "[^"]+"')
@@ -47,38 +47,38 @@ T = TypeVar("T")
 
 
 class Raised(Exception):
-    """Stands in a log for an unexpected exception: its traceback, and its text as it was read."""
+    """Replaces an unexpected exception in a log: its traceback, and its text as read."""
 
 
 @attrs.frozen(kw_only=True)
 class ErrorInfo:
-    """What an error says; of a RequeueAfter with a cause, what the cause says."""
+    """The data of an error; for a RequeueAfter with a cause, the data of the cause."""
 
     cls: type[BaseException]
     text: str
     """One line for people, at most MAX_TEXT bytes."""
     codes: tuple[ErrorCode, ...] = ()
-    """Gardener's codes of the error and its causes."""
+    """Gardener's error codes of the error and its causes."""
     reason: str = ""
-    """The error's own CamelCase word for conditions, if it has one."""
+    """The error's own CamelCase reason for conditions, if it has one."""
     blocked_reason: str = "Error"
-    """What kind of problem blocks a deletion, in one CamelCase word."""
+    """The reason of a blocked deletion, in one CamelCase word."""
     requeue_after: float | None = None
-    """Seconds, of a RequeueAfter."""
+    """Seconds of a RequeueAfter."""
     waits: bool = False
-    """Whether this is a RequeueAfter without a cause: not done, and no error."""
+    """Whether this is a RequeueAfter without a cause: unfinished, but no error."""
     retry_after: float | None = None
-    """Seconds that the API server asked to wait."""
+    """Seconds from the API server's Retry-After."""
     unexpected: Raised | None = None
-    """For the log, where nobody raised this on purpose."""
+    """The exception for the log, if it was not raised on purpose."""
 
     def is_a(self, *classes: type[BaseException]) -> bool:
-        """Whether the error is one of these."""
+        """Whether the error is of one of these classes."""
         return issubclass(self.cls, classes)
 
 
 def describe(error: BaseException) -> str:
-    """One line about an error, for people; the class is named where the text alone says little."""
+    """Return one line about an error; it names the class if the text alone is not enough."""
     text = _guarded(lambda: str.__str__(str(error)), "")
     text = printable(" ".join(text[: 4 * MAX_TEXT].split()))
     if isinstance(error, DecodeError):
@@ -90,7 +90,7 @@ def describe(error: BaseException) -> str:
 
 
 def read_error(error: BaseException) -> ErrorInfo:
-    """What `error` says. Raises nothing."""
+    """Return the data of `error`. Raises nothing."""
     chain = list(_chain(error))
     seconds, cause = None, error
     if isinstance(error, RequeueAfter):
@@ -117,9 +117,9 @@ def read_error(error: BaseException) -> ErrorInfo:
 
 
 def shorten(text: str, limit: int = MAX_TEXT) -> str:
-    """The text in at most `limit` bytes of UTF-8; a cut is marked.
+    """Return the text in at most `limit` bytes of UTF-8; an ellipsis marks a cut.
 
-    The mark of unreadable values is left out: it would make the object of the text unreadable.
+    Removes the mark of unreadable values (CUT), which would make the containing object unreadable.
     """
     raw = text.replace(CUT, "…").encode(errors="replace")
     if len(raw) <= limit:
@@ -128,7 +128,7 @@ def shorten(text: str, limit: int = MAX_TEXT) -> str:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and its causes, each once, however they refer to each other."""
+    """Yield the error and its causes, each once, also if they form a cycle."""
     seen: set[int] = set()
     current: object = error
     while isinstance(current, BaseException) and id(current) not in seen:
@@ -143,7 +143,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _codes(chain: list[BaseException]) -> tuple[ErrorCode, ...]:
-    """An object that cannot be read is a matter of configuration."""
+    """Return the codes of the chain; an unreadable object counts as a configuration problem."""
     found: dict[ErrorCode, None] = {}
     if any(isinstance(error, DecodeError) for error in chain[:2]):
         found[ErrorCode.ERR_CONFIGURATION_PROBLEM] = None
@@ -183,7 +183,7 @@ def _of_api_error(error: ApiError, text: str) -> str | None:
 
 
 def _raised(error: BaseException, text: str) -> Raised:
-    """Named as the exception is; the texts of its causes may be anything, so they are left out."""
+    """Return a Raised named like the exception, without the causes, whose texts are unbounded."""
     cls: type[Raised] = type(type(error).__name__, (Raised,), {})
     raised = cls(text.removeprefix(f"{cls.__name__}: "))
     raised.__traceback__ = error.__traceback__
@@ -193,5 +193,5 @@ def _raised(error: BaseException, text: str) -> Raised:
 def _guarded(read: Callable[[], T], otherwise: T) -> T:
     try:
         return read()
-    except BaseException:  # what an exception of an author's raises in turn says nothing
+    except BaseException:  # a failing property of an author's exception carries no data
         return otherwise

@@ -1,11 +1,11 @@
-"""EventRecorder: what happened to an object, for people, as Kubernetes events.
+"""EventRecorder: reports what happened to an object as Kubernetes events.
 
-Two ways, both best effort: `record` merges repeats for a while; `record_once` is there once for an
-object and reason, whoever says it again. What something else depends on is no event.
+Both methods are best effort: `record` merges repeats for a while; `record_once` writes one event
+per object and reason, also across restarts. No decision may depend on an event.
 
-Events are core v1 ones with counts, which is what `kubectl describe` shows. An event lives in the
-namespace of its object, so it goes with that; the API server takes none for a namespace that is
-being deleted: those are written into `default`, about the Namespace.
+Events are core v1 events with counts, which `kubectl describe` shows. An event lives in the
+namespace of its object and is deleted with it. The API server rejects events for a terminating
+namespace: those are written into `default`, with the Namespace as their object.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ logger = logging.getLogger(__name__)
 
 EVENTS = Resource("v1", "events")
 MERGE_SECONDS = 600.0
-"""Repeats within this time after the first count up, later ones are a new event."""
+"""Repeats within this time after the first increase its count, later ones create a new event."""
 REMEMBERED = 4096
-"""Events that repeats are merged into, at most; the oldest are forgotten first."""
-REASON_LENGTH = 128  # characters, what the API server takes
-MESSAGE_BYTES = 1024  # what the API server takes
+"""Maximum number of events that repeats are merged into; the oldest are evicted first."""
+REASON_LENGTH = 128  # characters, limit of the API server
+MESSAGE_BYTES = 1024  # limit of the API server
 
 
 @attrs.frozen(kw_only=True)
@@ -50,7 +50,7 @@ class About:
 
 @attrs.define
 class _Recorded:
-    """An event that repeats are merged into."""
+    """An event whose repeats are merged into it."""
 
     namespace: str
     name: str
@@ -69,7 +69,7 @@ class EventRecorder:
         self._recent: OrderedDict[bytes, _Recorded] = OrderedDict()
 
     def record(self, about: About, reason: str, message: str, *, warning: bool = False) -> None:
-        """Says it, if the API server lets us; never raises. Repeats only count up."""
+        """Write an event if the API server accepts it; never raises. Repeats increase the count."""
         try:
             reason, message = str.__str__(reason)[:REASON_LENGTH], str.__str__(message)
             recorded, count = self._remember(about, reason, message)
@@ -77,23 +77,23 @@ class EventRecorder:
                 event = self._event(about, recorded.name, reason, message, warning=warning)
                 recorded.namespace = self._create(about, event)
                 recorded.count = 1
-        except Exception as error:  # whatever it is, it must not hide what the event is about
+        except Exception as error:  # an event that fails must not hide its cause
             _could_not_write(about, reason, error)
 
     def record_once(
         self, about: About, reason: str, message: str, *, warning: bool = False
     ) -> None:
-        """Says it once for the object and reason, restarts included; never raises."""
+        """Write one event per object and reason, restarts included; never raises."""
         try:
             reason, message = str.__str__(reason)[:REASON_LENGTH], str.__str__(message)
             digest = hashlib.sha256(f"{about.uid}\n{reason}".encode()).hexdigest()[:20]
             event = self._event(about, _name(about, digest), reason, message, warning=warning)
             self._create(about, event)
-        except Exception as error:  # whatever it is, it must not hide what the event is about
+        except Exception as error:  # an event that fails must not hide its cause
             _could_not_write(about, reason, error)
 
     def _remember(self, about: About, reason: str, message: str) -> tuple[_Recorded, int]:
-        """The event to write or to count up, and how often that now happened."""
+        """Return the event to create or to count up, and its new count."""
         texts = f"{about.uid}\n{reason}\n{message}".encode(errors="replace")  # of any length
         key, now = hashlib.blake2b(texts, digest_size=16).digest(), self._clock.monotonic()
         with self._lock:
@@ -108,16 +108,16 @@ class EventRecorder:
             return recorded, recorded.count
 
     def _count_up(self, recorded: _Recorded, count: int) -> bool:
-        """Whether the event was there to be counted up."""
+        """Increase the count of the event; return whether the event exists."""
         patch = {"count": count, "lastTimestamp": format_time(self._clock.now())}
         try:
             self._client.patch(EVENTS, recorded.name, recorded.namespace, patch)
-        except NotFound:  # it expired, or was never taken
+        except NotFound:  # it expired, or was never accepted
             return False
         return True
 
     def _create(self, about: About, event: Raw) -> str:
-        """Writes a new event; returns the namespace it is in. Raises ApiError."""
+        """Write a new event and return its namespace. Raises ApiError."""
         try:
             self._put(event)
         except (Forbidden, NotFound) as error:
@@ -130,7 +130,7 @@ class EventRecorder:
     def _put(self, event: Raw) -> None:
         try:
             self._client.create(EVENTS, event)
-        except AlreadyExists:  # an earlier try whose answer got lost
+        except AlreadyExists:  # an earlier attempt whose answer was lost
             pass
 
     def _event(self, about: About, name: str, reason: str, message: str, *, warning: bool) -> Raw:
@@ -164,7 +164,7 @@ def _could_not_write(about: About, reason: str, error: Exception) -> None:
 
 
 def _about_namespace(about: About, event: Raw) -> Raw:
-    """The same event for `default`, about the namespace that takes none any more."""
+    """Return the same event for `default`, about the terminating namespace."""
     return {
         **event,
         "metadata": {**event["metadata"], "namespace": "default"},
@@ -174,7 +174,7 @@ def _about_namespace(about: About, event: Raw) -> Raw:
 
 
 def _namespace_ends(error: ApiError) -> bool:
-    """Whether it was the namespace: being deleted, or gone."""
+    """Whether the namespace caused the error: it is terminating or deleted."""
     return isinstance(error, NotFound) or "NamespaceTerminating" in error.causes
 
 
@@ -183,7 +183,7 @@ def _namespace(about: About) -> str:
 
 
 def _name(about: About, suffix: str) -> str:
-    """At most 253 characters, as every name, and no part that ends in a dash or a dot."""
+    """Return a name of at most 253 characters, without a part that ends in a dash or a dot."""
     return f"{about.name[: 252 - len(suffix)].rstrip('-.')}.{suffix}"
 
 

@@ -1,19 +1,18 @@
-"""Finalizers: ours goes on before anything is made outside, and off when nothing is left.
+"""Finalizers: add ours before external resources are created, remove it after cleanup.
 
-Two halves. The first is pure: the patches that put a finalizer on an object and take it off.
-The second is `finalizer`, the four-state protocol for anyone who writes a controller without
-our Manager.
+Two halves. The first is pure: the patches that add a finalizer to an object and remove it.
+The second is `finalizer`, the four-state protocol for controllers that do not use our Manager.
 
 Guarantees of `finalizer`:
 - `apply` runs only while the finalizer is on the object, acknowledged by the API server.
-- The finalizer comes off only after `cleanup` returned.
-- Finalizers of others are kept, whatever happens in between: a patch tests the whole list.
+- The finalizer is removed only after `cleanup` returned.
+- Finalizers of other controllers are kept, despite concurrent changes: a patch tests the list.
 
 Assumptions: `apply` and `cleanup` are idempotent; either may run again after a crash.
 Caveats: `obj` is as fresh as its caller made it. A stale one costs a Stale error, never data.
-Errors: whatever `apply` and `cleanup` raise; Stale where the object changed meanwhile (read it
-again and start over); ApiError; ValueError for a finalizer that is not qualified. That the object
-is gone already is no error.
+Errors: any exception of `apply` and `cleanup`; Stale if the object changed meanwhile (read it again
+and start over); ApiError; ValueError for a finalizer that is not qualified. An object that is
+already deleted is not an error.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ T = TypeVar("T")
 
 
 class Stale(Exception):
-    """The object is no longer what a patch was built upon; `fresh` is what it is now."""
+    """The object changed since the patch was built; `fresh` is its current state."""
 
     def __init__(self, message: str, fresh: Raw) -> None:
         super().__init__(message)
@@ -41,9 +40,9 @@ class Stale(Exception):
 
 
 def put_on(name: str, uid: str, finalizers: Sequence[str]) -> list[Raw]:
-    """The patch that adds finalizer `name` to the list as it was read; never while deleting.
+    """Return the patch that adds finalizer `name` to the list as read; it fails during deletion.
 
-    Raises ValueError where the name is not qualified.
+    Raises ValueError if the name is not qualified.
     """
     return [
         test("/metadata/uid", uid),
@@ -54,7 +53,7 @@ def put_on(name: str, uid: str, finalizers: Sequence[str]) -> list[Raw]:
 
 
 def take_off(names: Collection[str], uid: str, finalizers: Sequence[str]) -> list[Raw]:
-    """The patch that removes finalizers from the list as it was read; others stay."""
+    """Return the patch that removes finalizers from the list as read; others stay."""
     rest = [other for other in finalizers if other not in names]
     path = "/metadata/finalizers"
     return [
@@ -73,10 +72,10 @@ def patch_tested(
     *,
     subresource: str = "",
 ) -> Raw:
-    """Applies a JSON patch and tells a failed test from a real refusal.
+    """Apply a JSON patch, and distinguish a failed test from a rejection.
 
-    Raises Stale where a test no longer holds, NotFound where the object, or that object, is
-    gone, and Invalid where everything was as expected and the API server still said no.
+    Raises Stale if a test no longer holds, NotFound if the object is deleted or replaced by another
+    of its name, and Invalid if all tests hold and the API server still rejected the patch.
     """
     try:
         return client.patch(resource, name, namespace, patch, subresource=subresource)
@@ -101,7 +100,7 @@ def finalizer(
     apply: Callable[[Raw], T],
     cleanup: Callable[[Raw], None],
 ) -> T | None:
-    """Runs `apply` or `cleanup` for `obj`, as its finalizer and deletionTimestamp ask for."""
+    """Run `apply` or `cleanup` for `obj`, depending on its finalizer and deletionTimestamp."""
     meta = obj["metadata"]
     current: list[str] = meta.get("finalizers") or []
     where = (client, resource, meta["name"], meta.get("namespace", ""))
@@ -116,7 +115,7 @@ def finalizer(
             try:
                 patch_tested(*where, take_off([name], meta["uid"], current))
             except NotFound:
-                pass  # somebody else took it off, and nothing else held the object
+                pass  # another client removed it, and it was the last one
             return None
         case _:
-            return None  # deleting, and not ours to hold
+            return None  # deleting, and without our finalizer

@@ -1,8 +1,8 @@
-"""What is kept of an object beside its bytes: the part that predicates and decisions read.
+"""Headers: the part of an object that the store keeps decoded, for predicates and decisions.
 
-Requests, headers and events are plain data, the words that store, informer, predicates and
-controllers share. Headers are small, since there are tens of thousands: strings that repeat are
-kept once, and what is empty takes no room.
+Requests, headers and events are plain data, the vocabulary that store, informer, predicates and
+controllers share. Headers are small, since there are tens of thousands: repeated strings are
+interned, and empty mappings are shared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from actuator.errors import DecodeError
 from actuator.meta import Raw
 
 DELETION_BLOCKED = "DeletionBlocked"
-"""Type of the condition that is True while a deletion cannot go on."""
+"""The type of the condition that is True while a deletion is blocked."""
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SAYS_FAILING = frozenset({(DELETION_BLOCKED, "True")})
@@ -30,7 +30,7 @@ H = TypeVar("H")
 
 
 class Request(NamedTuple):
-    """The key of an object, and of the work on it; it says nothing of what happened."""
+    """The key of an object, and of the work on it; it carries no event."""
 
     namespace: str
     name: str
@@ -40,7 +40,7 @@ class Request(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """The one owner of an object that controls it."""
+    """The controlling owner of an object."""
 
     group: str
     kind: str
@@ -58,41 +58,41 @@ class Header:
     deletion_timestamp: str | None
     finalizers: tuple[str, ...]
     annotations: Mapping[str, str]
-    """Without kubectl's copy of the object, which may hold a Secret's content."""
+    """The annotations without kubectl's copy of the object, which may hold a Secret's content."""
     type: str
     class_: str
     last_operation: tuple[str, str] | None
-    """lastOperation's type and state."""
+    """The type and state of lastOperation."""
     has_error: bool
     labels: Mapping[str, str] = _NONE
     secret: Request | None = None
     """The Secret with the credentials: spec.secretRef, or spec.credentialsRef."""
     owner: Owner | None = None
     conditions: tuple[tuple[str, str], ...] = ()
-    """Type and status of each condition."""
+    """The type and status of each condition."""
     unreadable: bool = False
-    """Whether parts of the object lie too deep to be read (`actuator.codec.CUT`)."""
+    """Whether parts of the object are nested too deep to be read (`actuator.codec.CUT`)."""
 
     @property
     def succeeded(self) -> bool:
-        """Whether the last operation, whichever, succeeded."""
+        """Whether the last operation of any type succeeded."""
         return self.last_operation is not None and self.last_operation[1] == "Succeeded"
 
     @property
     def is_failing(self) -> bool:
-        """Whether the last try failed, as the object says it: lastError, or a condition."""
+        """Whether the last attempt failed, according to lastError or a condition of the object."""
         return self.has_error or not _SAYS_FAILING.isdisjoint(self.conditions)
 
 
 @attrs.frozen
 class ClusterHeader(Header):
-    """What is kept of a Cluster beside its bytes."""
+    """The header of a Cluster."""
 
     verdict: Verdict = attrs.field(factory=Verdict)
 
 
 class EventType(StrEnum):
-    """The watch's own words."""
+    """The event types of a watch."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -101,7 +101,7 @@ class EventType(StrEnum):
 
 @attrs.frozen
 class Event(Generic[H]):
-    """Something happened to an object; `own` when an answer to a write of ours said so before."""
+    """A change of an object; `own` if the answer to our own write already reported it."""
 
     type: EventType
     request: Request
@@ -109,24 +109,24 @@ class Event(Generic[H]):
     new: H | None
     own: bool = False
     late: bool = False
-    """Whether the store knew a newer state already: `old` is then no state before this one."""
+    """Whether the store already had a newer state: `old` is then not the state before this one."""
     last: bytes = b""
-    """Of a deleted object: its JSON as it was last known."""
+    """The last known JSON of a deleted object."""
 
 
 def request_of(obj: Raw) -> Request:
-    """The key of an object."""
+    """Return the key of an object."""
     meta = as_dict(obj.get("metadata"))
     return Request(intern(str(meta.get("namespace") or "")), str(meta.get("name") or ""))
 
 
 def header(obj: Raw) -> Header:
-    """The header of an object as the API server hands it out, whole or its metadata alone."""
+    """Return the header of an object from the API server, complete or metadata only."""
     return Header(**_fields(obj))
 
 
 def cluster_header(obj: Raw) -> ClusterHeader:
-    """The header of a Cluster; one that cannot be decoded has a verdict that says so."""
+    """Return the header of a Cluster; one that cannot be decoded has the verdict UNREADABLE."""
     try:
         verdict = decode(Cluster, obj).verdict()
     except DecodeError:
@@ -135,7 +135,7 @@ def cluster_header(obj: Raw) -> ClusterHeader:
 
 
 def as_unreadable(header: H) -> H:
-    """The header of an object of which parts could not be read; a Cluster can still force."""
+    """Return the header marked as unreadable; a Cluster can still force a deletion."""
     changes: dict[str, Any] = {"unreadable": True}
     if isinstance(header, ClusterHeader):
         changes["verdict"] = attrs.evolve(header.verdict, state=ClusterState.UNREADABLE)
@@ -198,7 +198,7 @@ def _conditions(found: object) -> tuple[tuple[str, str], ...]:
 
 
 def as_dict(value: object) -> dict[str, Any]:
-    """The value if it is a JSON object, else an empty one: what others wrote may be anything."""
+    """Return the value if it is a JSON object, else {}: other clients may write any type."""
     return value if isinstance(value, dict) else {}
 
 
@@ -211,11 +211,11 @@ def _int(value: object) -> int:
 
 
 def uid_of(meta: Raw) -> str:
-    """metadata.uid, "" where there is none."""
+    """Return metadata.uid, or "" without one."""
     return _text(meta.get("uid"))
 
 
 def version_of(meta: Raw) -> int:
-    """metadata.resourceVersion as a number, 0 where there is none."""
+    """Return metadata.resourceVersion as a number, or 0 without one."""
     text = str(meta.get("resourceVersion") or "0")
     return int(text) if text.isdecimal() else 0

@@ -1,23 +1,23 @@
-"""Informer: keeps a Store equal to what the API server has, and tells of every change.
+"""Informer: keeps a Store equal to the state of the API server, and reports every change.
 
 List and watch in one stream (Kubernetes documentation, "API concepts", streaming lists), resumed
-from the last resourceVersion seen. What goes wrong on the way is handled here and nowhere else:
-410 as an answer and inside the stream, 429 with Retry-After, broken and silently dead streams,
-deletions that no watch told of.
+from the last resourceVersion seen. All watch errors are handled here: 410 as an answer and inside
+the stream, 429 with Retry-After, broken and silently dead streams, deletions that no watch
+reported.
 
 Why not the informer and the leader election of the `kubernetes` package: in 37.0.2 its
 SharedInformer never syncs custom resources (it calls `items`, a method of dict) and hangs for
-ever on a stream that died without a word; its leader election never releases the lease, cannot
+ever on a stream that died without an error; its leader election never releases the lease, cannot
 be stopped and trusts the wall clock.
 
-Guarantees: once `synced`, the store holds everything; `on_event` receives each change at least
-once, deletions while no stream was open included. Errors: none leave `run`; the last one is in
+Guarantees: once `synced`, the store holds every object; `on_event` receives each change at least
+once, including deletions while no stream was open. Errors: `run` raises none; the last one is in
 `problem`, and logged once for each time it changes.
 
 A kind whose CRD is absent (the list answers 404) is a state, not a failure: `absent`. The informer
-asks for it with a longer backoff, so a CRD that is installed later is served without a restart. Its
-store keeps the last known objects, because a missing CRD does not prove that they were deleted: the
-next list decides.
+retries with a longer backoff, so a CRD that is installed later is served without a restart. Its
+store keeps the last known objects until the next list, because a missing CRD does not prove that
+they were deleted.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ S = TypeVar("S", Document, Event[Any])
 
 _INITIAL_END = "k8s.io/initial-events-end"
 _BACKOFF = (0.2, 5.0)
-"""Seconds before the first new attempt, and at most: who waits is blind, and budgets run."""
+"""Seconds before the first retry, and the maximum: without a watch, deletion budgets still run."""
 _ABSENT_BACKOFF = (1.0, 30.0)
-"""The same while the API server does not serve the kind: two requests a minute in the end."""
+"""The same while the API server does not serve the kind: in the end two requests a minute."""
 ABSENT = "the API server does not serve this kind: its CRD is absent"
 _STEADY = 5.0
-"""Seconds that a stream lives before it counts as a success."""
+"""Minimum seconds a stream must live to count as a success."""
 _PATIENCE = 300.0
-"""Seconds that a Retry-After is obeyed at most."""
+"""Maximum seconds for which a Retry-After is obeyed."""
 
 
 class _Relists(Protocol):
     def relisted(self, kind: str, reason: str) -> None:
-        """Counts a list and why it was needed: initial, expired, error."""
+        """Count a list and its reason: initial, expired, error."""
 
 
 class _StreamError(Exception):
-    """A line of the watch that cannot be understood."""
+    """A line of the watch that cannot be parsed."""
 
 
 class Informer:
-    """Fills `store` and calls `on_event`, from the thread that runs `run`."""
+    """Fills `store` and calls `on_event`, in the thread that runs `run`."""
 
     def __init__(
         self,
@@ -94,42 +94,42 @@ class Informer:
         self._opened_at = math.inf
         self._alive_at = self._steady_at = self._clock.monotonic()
         self.problem: str | None = None
-        """Why there is no stream right now."""
+        """The reason why there is no stream at the moment, or None."""
         self.synced = False
-        """Whether the store was complete once."""
+        """Whether the store was complete at least once."""
         self.absent = False
         """Whether the API server answered 404 to the last list: it does not serve the kind."""
 
     @property
     def name(self) -> str:
-        """plural.group of what is watched."""
+        """The watched resource, plural.group."""
         return str(self._store.resource)
 
     @property
     def plural(self) -> str:
-        """The plural alone, as metrics call it."""
+        """The plural alone, as in metric labels."""
         return self._store.resource.plural
 
     @property
     def unreadable(self) -> int:
-        """How many objects have parts that could not be read."""
+        """The number of objects with parts that cannot be read."""
         return sum(header.unreadable for _, header in self._store.headers())
 
     def age(self) -> float:
-        """Seconds since the API server last gave a sign of life on the stream."""
+        """Return the seconds since the API server last sent data on the stream."""
         return self._clock.monotonic() - self._alive_at
 
     def failing(self) -> float:
-        """Seconds since a stream last lived for a while; 0 while one does.
+        """Return the seconds since a stream last lived long enough; 0 while one does.
 
-        A list that is read again and again, and breaks each time, makes no progress either.
+        A list that is repeated and breaks each time makes no progress either.
         """
         now = self._clock.monotonic()
         return 0.0 if now - self._opened_at >= _STEADY else now - self._steady_at
 
     @property
     def settled(self) -> bool:
-        """Whether the store was complete once, or the kind was found to be absent."""
+        """Whether the store was complete once, or the kind was found absent."""
         return self._settled.is_set()
 
     def wait_settled(self, timeout: float) -> bool:
@@ -137,19 +137,19 @@ class Informer:
         return self._settled.wait(timeout)
 
     def run(self, stop: threading.Event) -> None:
-        """Watches until `stop` is set; while the stream is quiet that takes up to a minute."""
+        """Watch until `stop` is set; returning takes up to a minute while the stream is quiet."""
         while not stop.is_set():
             self._opened_at = math.inf
             failure: Exception | None = None
             try:
                 self._watch_once(stop)
-            except Exception as error:  # whatever it is, nobody else keeps the store up to date
+            except Exception as error:  # any error: no other thread keeps the store up to date
                 failure = error
             if not stop.is_set():
                 self._recover(failure, stop)
 
     def _watch_once(self, stop: threading.Event) -> None:
-        """One stream, from start to end; first the list, where there is no version to go on."""
+        """Process one stream from start to end; list first if there is no resourceVersion."""
         if not self._version and self._streams_lists:
             try:
                 self._follow_from_list(stop)
@@ -157,14 +157,14 @@ class Informer:
             except ApiError as error:
                 if error.status not in (400, 422):
                     raise
-                self._streams_lists = False  # a server that does not know streaming lists
+                self._streams_lists = False  # a server without streaming lists
         if not self._version:
             self._list()
         with self._stream({"resourceVersion": self._version}) as lines:
             self._follow(self._events(lines, stop))
 
     def _list(self) -> None:
-        """The list in pages, for servers that cannot stream it."""
+        """List by pages, for servers without streaming lists."""
         self._count_list()
         listed: set[Request] = set()
         version = ""
@@ -177,14 +177,14 @@ class Informer:
         self._complete(listed, version)
 
     def _follow_from_list(self, stop: threading.Event) -> None:
-        """Reads the list as a stream of events, then goes on with the changes."""
+        """Read the list as a stream of events, then continue with the changes."""
         query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         listed: set[Request] = set()
         with self._stream(query) as lines:
             self._count_list()
             events = self._events(lines, stop)
             for kind, document in events:
-                if kind == "DELETED":  # since the list was begun
+                if kind == "DELETED":  # since the list began
                     listed.discard(document.request)
                     self._take(self._store.observe_deleted, document)
                 elif kind != "BOOKMARK":
@@ -193,7 +193,7 @@ class Informer:
                 elif _INITIAL_END in (document.meta.get("annotations") or {}):
                     self._complete(listed, str(document.meta["resourceVersion"]))
                     self._follow(events)
-                else:  # an ordinary bookmark: the server has overlooked what we asked for
+                else:  # an ordinary bookmark: the server ignored sendInitialEvents
                     self._streams_lists = False
                     return
 
@@ -219,7 +219,7 @@ class Informer:
     def _events(
         self, lines: Iterator[bytes], stop: threading.Event
     ) -> Iterator[tuple[str, Document]]:
-        """Understood lines. Raises Gone, another ApiError, or _StreamError."""
+        """Yield parsed lines. Raises Gone, another ApiError, or _StreamError."""
         for line in lines:
             if stop.is_set():
                 return
@@ -235,7 +235,7 @@ class Informer:
             self._version = str(document.meta["resourceVersion"])
 
     def _complete(self, listed: set[Request], version: str) -> None:
-        """The list is whole: what it did not contain is gone."""
+        """Finish a complete list: objects that it did not contain are deleted."""
         for event in self._store.prune(listed, int(version) if version.isdecimal() else 0):
             self._take(_as_it_is, event)
         self._version = version
@@ -244,7 +244,7 @@ class Informer:
         self._settled.set()
 
     def _take(self, observe: Callable[[S], Event[Any] | None], seen: S) -> None:
-        """One object that breaks its handling must not keep the others from theirs."""
+        """Process one object; an error in its handling must not stop the others."""
         try:
             event = observe(seen)
             if event is not None:
@@ -260,7 +260,7 @@ class Informer:
             self._metrics.relisted(self.plural, self._reason)
 
     def _recover(self, error: Exception | None, stop: threading.Event) -> None:
-        """Decides whether to list again, and waits as long as the trouble has lasted."""
+        """Decide whether to list again, and wait for the backoff."""
         if self._version and self._clock.monotonic() - self._opened_at >= _STEADY:
             self._failures = 0
             self._steady_at = self._clock.monotonic()
@@ -281,7 +281,7 @@ class Informer:
         stop.wait(max(delay, min(after or 0.0, _PATIENCE)))
 
     def _note_absence(self) -> None:
-        """An absent kind is no failure: the API server answered, and there is nothing to list."""
+        """Record an absent kind, which is no failure: the server answered that it has no list."""
         if not self.absent:
             self._failures = 0  # a CRD that is being installed is found within seconds
         self.absent = True
@@ -289,10 +289,10 @@ class Informer:
         self._settled.set()
 
     def _expire(self, error: Exception) -> None:
-        """Forgets the version, so that everything is listed again, where it is of no more use.
+        """Forget the resourceVersion, so that the next attempt lists again, if it is unusable.
 
-        That is also so for a stream without a single line: a bookmark comes every minute, except
-        to who asks for a version that is not reached yet, as after a restore of etcd.
+        This includes a stream without a single line: a bookmark comes every minute, unless the
+        server has not yet reached the version, as after a restore of etcd.
         """
         mute = isinstance(error, Silence) and self._alive_at == self._opened_at
         if mute or isinstance(error, Gone | NotFound) or not isinstance(error, ApiError):
@@ -319,7 +319,7 @@ def _as_it_is(event: Event[Any]) -> Event[Any]:
 
 
 def _parse(line: bytes) -> tuple[str, Document]:
-    """The type and the object of a line. Raises _StreamError, or the ApiError it tells of."""
+    """Return the type and object of a line. Raises _StreamError, or the ApiError it contains."""
     try:
         kind, document = read_event(line)
         if kind == "ERROR":
@@ -327,6 +327,6 @@ def _parse(line: bytes) -> tuple[str, Document]:
             raise api_error(int(status.get("code") or 500), status)
         document.meta["resourceVersion"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = f"{type(error).__name__}: {error}"  # not the line: it may hold what is private
+        reason = f"{type(error).__name__}: {error}"  # not the line: it may hold private data
         raise _StreamError(f"a watch event that cannot be understood: {reason}") from error
     return kind, document

@@ -1,9 +1,9 @@
-"""Kubeconfigs from Secrets: read by an allow-list, and rebuilt before they are used.
+"""Kubeconfigs from Secrets: parsed by an allow-list, and rebuilt before use.
 
 A tenant may write these bytes. YAML readers disagree about merges, tags and duplicate keys, and a
 kubeconfig can run programs and read files. Therefore `read_kubeconfig` extracts one server, its CA
-and one inline credential, and nothing else sees the original bytes. Source of the format:
-Kubernetes documentation, "kubeconfig (v1)". The operator's own kubeconfig: kubeconfig.py.
+and one inline credential, and no other code reads the original bytes. Source of the format:
+Kubernetes documentation, "kubeconfig (v1)". Not here: the operator's kubeconfig (`kubeconfig`).
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ _FORMAT = {
     "contexts": [{"name": _TEXT, "context": _CONTEXT}],
     "current-context": _TEXT,
 }
-"""Keys to the pattern of a text, to what is in a list or mapping, or None for what is ignored."""
+"""Maps keys to a pattern of the text, to the form of the entries, or to None (ignored)."""
 _QUOTABLE = {
     *("exec", "auth-provider", "tokenFile", "username", "password", "client-certificate"),
     *("client-key", "certificate-authority", "insecure-skip-tls-verify", "proxy-url"),
     *("as", "as-uid", "as-groups", "as-user-extra", "disable-compression"),
     *(*_FORMAT, *_CLUSTER, *_USER, *_CONTEXT),
 }
-"""Any other key is text of the tenant, which no error repeats."""
+"""Any other key is the tenant's text, which no error repeats."""
 _USED = f"server (https://), {_CA} (PEM), and either token or {_CERTIFICATE} with {_KEY}"
 _NULL = {"", "~", "null", "Null", "NULL"}
 _PEM_LABEL = re.compile(rb"-----BEGIN ([^-\n]*)-----")
 _PLAIN_KEYS = {b"PRIVATE KEY", b"EC PRIVATE KEY", b"RSA PRIVATE KEY", b"EC PARAMETERS"}
-"""To decrypt a key can cost as much CPU as its author wants."""
+"""Encrypted keys are refused: decrypting can cost as much CPU as their author wants."""
 _LOADER = "CLoader"  # only its events are used, and no constructor
 
 
@@ -67,7 +67,7 @@ class InlineKubeconfig:
     tls_server_name: str = ""
 
     def encoded(self, name: str = "inline") -> bytes:
-        """A new kubeconfig with these values, as JSON, which all YAML readers read alike."""
+        """Return a new kubeconfig with these values, as JSON, which all YAML parsers read alike."""
         data = {_CA: self.ca, _CERTIFICATE: self.certificate, _KEY: self.key}
         values = {key: base64.b64encode(value).decode() for key, value in data.items()}
         values |= {"server": self.server, _NAME: self.tls_server_name, "token": self.token}
@@ -80,9 +80,9 @@ class InlineKubeconfig:
 
 
 def read_kubeconfig(content: bytes, context: str | None = None) -> InlineKubeconfig:
-    """The server and credential of a context, by default the current one.
+    """Return the server and credential of a context, by default the current one.
 
-    Raises ConfigurationError: one sentence that quotes nothing but keys of the format.
+    Raises ConfigurationError: one sentence that quotes only keys of the format.
     """
     config = _checked(_tree(content), _FORMAT, "the top level")
     chosen = _named(config, "context", context or config["current-context"])
@@ -107,7 +107,7 @@ def _refuse(why: str) -> NoReturn:
 
 
 def _tree(content: bytes) -> Any:
-    """The document as dicts, lists and texts; built without recursion, references or types."""
+    """Return the document as dicts, lists and texts, without recursion, references or types."""
     import yaml  # on first use: an in-cluster configuration does not need it
 
     stack: list[list[Any]] = [[]]
@@ -152,7 +152,7 @@ def _add(event: yaml.Event, stack: list[list[Any]]) -> None:
 
 
 def _checked(value: Any, form: Any, where: str) -> Any:
-    """The value as `form` has it, with "" or an empty collection for each key that is not there."""
+    """Return the value in the shape of `form`, with "" or an empty collection for a missing key."""
     value = value or ("" if isinstance(form, str) else type(form)())
     if isinstance(form, list) and isinstance(value, list):
         return [_checked(entry, form[0], where) for entry in value]

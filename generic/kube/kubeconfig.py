@@ -1,17 +1,17 @@
-"""Where the API server is, how to trust it, and the credentials for it, kept fresh.
+"""Access to the API server: its address, its CA and the credentials, refreshed when they change.
 
 A kubeconfig that `inline_kubeconfig` accepts (one server, its CA and one inline credential) is
 used directly. The package `kubernetes` reads all others (several files, in-cluster accounts, exec
 plugins, tokens that expire), and applies proxy variables. No other file imports it. It is imported
-on first use, since its 320 modules take a third of a second. Requests are client.py's business.
+on first use, since its 320 modules take a third of a second.
 
-TLS is always verified: a kubeconfig that says insecure-skip-tls-verify is refused, because the
-credentials would go to whoever answers. Credentials are sent to https:// servers only. An exec
-plugin has no time limit (the official package gives it none); while it hangs, requests wait.
+TLS is always verified: a kubeconfig with insecure-skip-tls-verify is refused, because any server
+could receive the credentials. Credentials are sent to https:// servers only. An exec plugin has
+no time limit (the official package sets none); while it hangs, requests wait.
 
-Everything is read again when a file changes that the configuration comes from, and when the API
-server refuses the credentials or its certificate is refused. Kubeconfigs of tenants: see
-inline_kubeconfig.py.
+The configuration is read again when one of its files changes, and when the API server refuses the
+credentials or its certificate is refused. Not here: requests (`client`), kubeconfigs of tenants
+(`inline_kubeconfig`).
 """
 
 from __future__ import annotations
@@ -46,27 +46,27 @@ logger = logging.getLogger(__name__)
 
 @attrs.frozen
 class _Loaded:
-    """A configuration, as it was read."""
+    """A configuration as read."""
 
     url: str
     pools: urllib3.PoolManager
     token: Callable[[], str | None]
-    """The Authorization header as it is now; an exec plugin may have to run for it."""
+    """Return the current Authorization header; this may run an exec plugin."""
     files: Sequence[str] = ()
-    """Where all this comes from."""
+    """The files that the configuration was read from."""
 
 
 _FRESH = 10.0
-"""Seconds for which a token is used before the official package is asked for it again."""
+"""Seconds before the official package is asked for the token again."""
 _ONE_AT_A_TIME = threading.Lock()
-"""The package shares the files that it makes of inline data among all who load."""
+"""The package shares the files that it creates for inline data between all loads."""
 
 
 class Access:
-    """The way to an API server: connections and credentials. Safe to use from any thread.
+    """Connections and credentials for an API server. Safe to use from any thread.
 
-    `pool` has the connections, `prefix` is what comes before every path there, `host` is the
-    API server's host:port. They change when the configuration is read again.
+    `pool` holds the connections, `prefix` precedes every path, `host` is the API server's
+    host:port. They change when the configuration is read again.
     """
 
     pool: urllib3.HTTPConnectionPool | urllib3.PoolManager
@@ -77,14 +77,14 @@ class Access:
         self._load = load
         self._lock = threading.Lock()
         self._fresh_until = 0.0
-        self._reload_from = 0.0  # not again before that, however often we are refused
+        self._reload_from = 0.0  # rate limit for reading again after a refusal
         self._refused = self._distrusted = False
         self._problem = ""
         self._authorization = self._url = ""
         self._adopt(load())
 
     def authorization(self) -> str:
-        """The Authorization header, "" for none. Raises Unauthorized where it cannot be had."""
+        """Return the Authorization header, "" for none. Raises Unauthorized without credentials."""
         if time.monotonic() < self._fresh_until:
             return self._authorization
         with self._lock:
@@ -93,14 +93,14 @@ class Access:
             return self._authorization
 
     def refused(self, authorization: str) -> None:
-        """The API server answered 401 to this header: everything is read again for the next."""
+        """Read the configuration again before the next request: this header was answered 401."""
         with self._lock:
             if authorization == self._authorization and time.monotonic() >= self._reload_from:
                 self._refused = True
                 self._fresh_until = 0.0
 
     def distrusted(self, pool: object) -> None:
-        """TLS with this pool failed: everything is read again for the next request."""
+        """Read the configuration again before the next request: TLS failed with this pool."""
         with self._lock:
             if pool is self.pool and time.monotonic() >= self._reload_from:
                 self._distrusted = True
@@ -123,7 +123,7 @@ class Access:
         try:
             with _complaints() as complaints:
                 token = self._loaded.token()
-        except Exception as error:  # what the package's loaders raise; the old token may still do
+        except Exception as error:  # the loaders raise anything; the old token may still be valid
             complaints, token = [_one_line(error)], None
         for complaint in complaints:
             logger.warning("no new credentials", extra={"fields": {"error": complaint}})
@@ -150,16 +150,16 @@ def find_access(
     connections: int,
     server: str = "",
 ) -> Access:
-    """The given kubeconfig, else KUBECONFIG, else the pod's account, else ~/.kube/config.
+    """Find the configuration: the given kubeconfig, KUBECONFIG, the pod's account, ~/.kube/config.
 
-    `server` is a URL in place of the one that stands there. Raises ConfigurationError with one
-    sentence on what is wrong with which file.
+    `server` is a URL that replaces the configured one. Raises ConfigurationError with one sentence:
+    the file and its problem.
     """
     if server and urlsplit(server).scheme not in ("http", "https"):
         raise ConfigurationError(f"{server!r} is no URL of an API server; write https://HOST:PORT")
 
     def load() -> _Loaded:
-        proxies = getproxies()  # whose many rules are the package's business
+        proxies = getproxies()  # the package applies their many rules
         if isinstance(kubeconfig, InlineKubeconfig):
             if not proxies:
                 return _direct("the kubeconfig", kubeconfig, server, connections)
@@ -173,7 +173,7 @@ def find_access(
         path = _path(kubeconfig)
         files = path.split(os.pathsep)
         if not proxies:
-            with suppress(ConfigurationError, OSError):  # the package reads more than this
+            with suppress(ConfigurationError, OSError):  # the package supports more than this
                 found = read_kubeconfig(Path(path).expanduser().read_bytes(), context)
                 return _direct(f"kubeconfig {path}", found, server, connections, files)
 
@@ -225,7 +225,7 @@ def _by_package(
         used = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
         tls = _tls(source, *used)
     files = [*files, *(file for file in used if file and not file.startswith(folder))]
-    configuration.proxy_ssl_context = tls  # a proxy is trusted as the API server is
+    configuration.proxy_ssl_context = tls  # a proxy is trusted like the API server
     configuration.host = server or configuration.host
     if configuration.api_key or configuration.cert_file:
         _refuse_clear_text(source, configuration.host)
@@ -233,7 +233,7 @@ def _by_package(
     configuration.retries = False
     configuration.keep_alive = True
     pools: urllib3.PoolManager = ApiClient(configuration).rest_client.pool_manager
-    unset = dict.fromkeys(("ca_certs", "cert_file", "key_file"))  # all is in `tls`
+    unset = dict.fromkeys(("ca_certs", "cert_file", "key_file"))  # all of it is in `tls`
     pools.connection_pool_kw.update(unset, ssl_context=tls)
 
     def token() -> str | None:
@@ -252,7 +252,7 @@ def _refuse_clear_text(source: str, url: str) -> None:
 
 
 def _versions(files: Sequence[str]) -> list[tuple[int, int, int] | None]:
-    """What changes when a file is written or replaced; None for a file that is missing."""
+    """Return values that change when a file is written or replaced; None for a missing file."""
 
     def version(file: str) -> tuple[int, int, int] | None:
         try:
@@ -269,7 +269,7 @@ def _in_cluster() -> bool:
 
 
 def _path(kubeconfig: Path | None) -> str:
-    """The path as `kubernetes` takes it: several, with colons between, as in KUBECONFIG."""
+    """Return the path for `kubernetes`: several joined with colons, as in KUBECONFIG."""
     default = Path("~/.kube/config").expanduser()
     path = str(kubeconfig or os.environ.get("KUBECONFIG") or default)
     if not any(Path(part).expanduser().is_file() for part in path.split(os.pathsep) if part):
@@ -283,7 +283,7 @@ def _use(source: str, load: Callable[[], None]) -> None:
     try:
         with _complaints() as complaints:
             load()
-    except Exception as error:  # the package raises what its parsers raise
+    except Exception as error:  # the package raises any exception of its parsers
         raise ConfigurationError(f"{source} cannot be used: {_one_line(error)}") from error
     if complaints:
         raise ConfigurationError(f"{source}: no credentials: {complaints[0]}")
@@ -309,7 +309,7 @@ def _load_inline(configuration: Configuration, kubeconfig: InlineKubeconfig, fol
 def _write_credentials(
     kubeconfig: InlineKubeconfig, folder: Path
 ) -> tuple[str | None, str | None, str | None]:
-    """Paths of CA, certificate and key in `folder`: OpenSSL reads certificates from files alone."""
+    """Return the paths of CA, certificate and key in `folder`: OpenSSL reads only files."""
 
     def file(name: str, content: bytes) -> str | None:
         path = folder / name
@@ -327,7 +327,7 @@ def _write_credentials(
 def _load_kubeconfig(
     configuration: Configuration, path: str, context: str | None, inline: str
 ) -> None:
-    """`inline`: the folder for what the package writes into files before it can be used."""
+    """Load with the package, which writes inline data into files in the folder `inline`."""
     from kubernetes import config as kube_config
     from kubernetes.config.config_exception import ConfigException
 
@@ -350,7 +350,7 @@ def _load_kubeconfig(
 
 
 def _check_context(path: str, context: str | None) -> None:
-    """Raises ValueError naming the contexts that there are: the package does not."""
+    """Raise ValueError with the names of the existing contexts: the package does not."""
     from kubernetes.config.kube_config import KubeConfigMerger
 
     config = KubeConfigMerger(path).config.value  # type: ignore[no-untyped-call]
@@ -370,7 +370,7 @@ def _refuse_unverified(source: str, configuration: Configuration) -> None:
 
 
 def _tls(source: str, ca: str | None, certificate: str | None, key: str | None) -> ssl.SSLContext:
-    """What all connections use. Finds now what each would fail on. Raises ConfigurationError."""
+    """Return the TLS context of all connections. Raises ConfigurationError for unusable files."""
     tls = create_urllib3_context()
     what = "certificate-authority"
     try:
@@ -389,7 +389,7 @@ def _tls(source: str, ca: str | None, certificate: str | None, key: str | None) 
 
 @contextmanager
 def _complaints() -> Iterator[list[str]]:
-    """What the official package only logs: that an exec plugin failed, and why."""
+    """Collect errors that the official package only logs, such as a failing exec plugin."""
     heard: list[str] = []
 
     def listen(record: logging.LogRecord) -> bool:
@@ -399,7 +399,7 @@ def _complaints() -> Iterator[list[str]]:
         return not ours
 
     root, quiet = logging.getLogger(), logging.NullHandler()
-    root.addHandler(quiet)  # without a handler, logging.error() would set one up for good
+    root.addHandler(quiet)  # without a handler, logging.error() would install one permanently
     root.addFilter(listen)
     try:
         yield heard

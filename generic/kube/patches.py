@@ -1,8 +1,8 @@
-"""JSON patches: the few operations we need, and the test of what they were built upon.
+"""JSON patches: the few operations we need, and tests of the state that they were built on.
 
-Every patch of ours tests metadata.uid, so that it never hits another object of the same name;
-what else it relies on it tests too. A test of `null` holds where there is nothing (RFC 6902 as
-the API server implements it).
+Each of our patches tests metadata.uid, so that it never changes another object of the same name,
+and every other value it relies on. A test of `null` holds for a missing value (RFC 6902 as the API
+server implements it).
 """
 
 from __future__ import annotations
@@ -14,41 +14,41 @@ from actuator.meta import Raw
 
 
 def escape(key: str) -> str:
-    """A key as one step of a JSON pointer (RFC 6901)."""
+    """Return a key as one step of a JSON pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
 def test(path: str, value: Any) -> Raw:
-    """Fails the whole patch where `path` does not hold exactly `value`."""
+    """Return a test that fails the whole patch unless `path` is exactly `value`."""
     return {"op": "test", "path": path, "value": value}
 
 
 def test_version(obj: Raw) -> Raw:
-    """Fails the whole patch where the object changed since it was read.
+    """Return a test that fails the whole patch if the object changed since it was read.
 
-    For patches built upon texts or lists of others: the API server compares those as they are
-    encoded, which depends on its version.
+    For patches built on texts or lists of other controllers: the API server compares their
+    encoding, which depends on its version.
     """
     return test("/metadata/resourceVersion", obj["metadata"]["resourceVersion"])
 
 
 def add(path: str, value: Any) -> Raw:
-    """Sets `path`, whether or not there was something; its parent has to exist."""
+    """Return the operation that sets `path`, existing or not; its parent must exist."""
     return {"op": "add", "path": path, "value": value}
 
 
 def replace(path: str, value: Any) -> Raw:
-    """Sets `path`, which has to exist."""
+    """Return the operation that sets `path`, which must exist."""
     return {"op": "replace", "path": path, "value": value}
 
 
 def remove(path: str) -> Raw:
-    """Removes `path`, which has to exist."""
+    """Return the operation that removes `path`, which must exist."""
     return {"op": "remove", "path": path}
 
 
 def tests_hold(patch: Iterable[Raw], obj: Raw) -> bool:
-    """Whether all tests of the patch hold for `obj`: then a refusal had another reason."""
+    """Whether all tests of the patch hold for `obj`: a refusal then had another reason."""
     return all(_at(obj, op["path"]) == op["value"] for op in patch if op["op"] == "test")
 
 

@@ -1,4 +1,4 @@
-"""Text for people: tenants' control characters reach no terminal and no page."""
+"""Text for people, without the control characters of tenants."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""What is known of the objects of one resource: JSON bytes and a small header for each.
+"""Store: the known objects of one resource, as JSON bytes and a small header each.
 
-Guarantees: an object is never replaced by an older version of itself, except by a new list
-(after a restore of etcd, resourceVersions start again lower). A write of ours is in the store
-before the call that made it returns, and its resourceVersion is remembered, so that the watch
-event it causes can be told from everybody else's.
+Guarantees: an object is never replaced by an older version of itself, except by a new list (after a
+restore of etcd, resourceVersions restart lower). Our own write is in the store before its call
+returns, and its resourceVersion is remembered, so that the watch event it causes can be told from
+the events of other clients.
 
-What a header holds is `headers`' business, filling the store from the API `informer`'s, deciding
-what an Event means `predicates`'.
+Not here: the content of a header (`headers`), filling the store from the API (`informer`), the
+consequences of an Event (`predicates`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
 
 
 class AnyHeader(Protocol):
-    """What the store itself reads of a header."""
+    """The fields of a header that the store itself reads."""
 
     @property
     def uid(self) -> str:
@@ -83,11 +83,11 @@ def _gone(request: Request, last: Entry[H], *, own: bool = False) -> Event[H]:
 
 @attrs.frozen
 class _Dead(Generic[H]):
-    """An object that we know is gone before the watch does."""
+    """An object that is known to be deleted before the watch reports it."""
 
     last: Entry[H]
     version: int
-    """At which it can have died at the earliest."""
+    """The earliest version at which it can have been deleted."""
     since: float
 
     @property
@@ -95,7 +95,7 @@ class _Dead(Generic[H]):
         return self.last.header.uid
 
     def is_over(self, list_version: int) -> bool:
-        """Whether no older news of it can come any more."""
+        """Whether no older event of the object can arrive any more."""
         return self.version <= list_version or time.monotonic() - self.since > _DEAD_SECONDS
 
 
@@ -105,7 +105,7 @@ class Store(Generic[H]):
     def __init__(
         self, resource: Resource, make_header: Callable[[Raw], H], *, headers_only: bool = False
     ) -> None:
-        """`headers_only` keeps no bytes: for objects that only tell of something."""
+        """With `headers_only`, keep no bytes: for objects whose header is enough."""
         self.resource = resource
         self._make_header = make_header
         self._headers_only = headers_only
@@ -119,39 +119,39 @@ class Store(Generic[H]):
         return len(self._entries)
 
     def get(self, request: Request) -> Entry[H] | None:
-        """The entry, or None."""
+        """Return the entry, or None."""
         return self._entries.get(request)
 
     def requests(self, namespace: str | None = None) -> list[Request]:
-        """All keys, or those of one namespace."""
+        """Return all keys, or those of one namespace."""
         with self._lock:
             if namespace is None:
                 return list(self._entries)
             return list(self._by_namespace.get(namespace, ()))
 
     def headers(self) -> list[tuple[Request, H]]:
-        """All keys with their headers."""
+        """Return all keys with their headers."""
         with self._lock:
             return [(request, entry.header) for request, entry in self._entries.items()]
 
     def is_own(self, request: Request, resource_version: int) -> bool:
-        """Whether that version of the object is one that we wrote."""
+        """Whether we wrote that version of the object."""
         with self._lock:
             return resource_version in self._own.get(request, ())
 
     def observe(self, obj: Raw | Document, *, relisted: bool = False) -> Event[H] | None:
-        """Takes in an object from a watch, or from a list; None when nothing changed."""
+        """Store an object from a watch or a list; return None if nothing changed."""
         document = Document.of(obj)
         request, uid, version = document.request, document.uid, document.version
         with self._lock:
             old = self._entries.get(request)
             own = self._take_own(request, version)
             if self._is_dead(request, uid):
-                return None  # the watch lags behind: we already know that it is gone
+                return None  # the watch lags: the object is known to be deleted
             if old is not None and (old.header.resource_version, old.header.uid) == (version, uid):
                 return None
             if relisted and old is not None and self._wrote_lately(request, old, version):
-                return None  # the list is older than our write; the watch will go on from there
+                return None  # the list is older than our write; the watch continues from there
             entry = self._entry(document)  # most events of our own writes end before
             if old is None or relisted or old.header.resource_version < version:
                 self._put(request, entry)
@@ -161,9 +161,9 @@ class Store(Generic[H]):
         return Event(EventType.MODIFIED, request, old.header, entry.header, own, late)
 
     def observe_deleted(self, obj: Raw | Document) -> Event[H] | None:
-        """Takes in a DELETED watch event; None when that object was not in the store.
+        """Process a DELETED watch event; return None if that object was not in the store.
 
-        One that we knew of is told of here too, as our own doing: others may wait for it.
+        A deletion that we already knew is returned too, as our own: other objects may wait for it.
         """
         document = Document.of(obj)
         request, uid = document.request, document.uid
@@ -177,16 +177,16 @@ class Store(Generic[H]):
         return _gone(request, old)
 
     def prune(self, listed: Iterable[Request], list_version: int) -> list[Event[H]]:
-        """Drops what a complete list did not contain: deletions that no watch told us of.
+        """Remove objects missing from a complete list: no watch reported their deletion.
 
-        Also tells of those that we knew of, and no watch will tell of any more.
+        Also returns known deletions that no watch will report any more.
         """
         kept = set(listed)
         events: list[Event[H]] = []
         with self._lock:
             for request, dead in list(self._dead.items()):
                 here = self._entries.get(request)
-                is_older = here is None and request in kept  # than the object's end: it is in it
+                is_older = here is None and request in kept  # than the deletion: the list has it
                 if dead.is_over(list_version) and not is_older:
                     del self._dead[request]
                     if here is None or here.header.uid != dead.uid:
@@ -198,7 +198,7 @@ class Store(Generic[H]):
         return events
 
     def written(self, obj: Raw) -> tuple[Entry[H], Event[H]]:
-        """Takes in the answer to a write of ours, and remembers its resourceVersion."""
+        """Store the answer to our own write, and remember its resourceVersion."""
         document = Document.of(obj)
         request, entry = document.request, self._entry(document)
         version = entry.header.resource_version
@@ -206,7 +206,7 @@ class Store(Generic[H]):
         gone = meta.get("deletionTimestamp") is not None and not meta.get("finalizers")
         with self._lock:
             old = self._entries.get(request)
-            if not gone:  # of what is gone no watch event is expected that could be ours
+            if not gone:  # a deleted object gets no watch event that could be ours
                 self._own.setdefault(request, {})[version] = time.monotonic()
             same = old is not None and old.header.uid == entry.header.uid
             if gone and same:
@@ -217,7 +217,7 @@ class Store(Generic[H]):
         return entry, Event(EventType.MODIFIED, request, before, entry.header, True)
 
     def forget(self, request: Request, uid: str) -> None:
-        """Drops the object with that uid: the API server just said that it does not exist."""
+        """Remove the object with that uid: the API server answered that it does not exist."""
         with self._lock:
             old = self._entries.get(request)
             if old is not None and old.header.uid == uid:
@@ -235,7 +235,7 @@ class Store(Generic[H]):
         self._by_namespace[request.namespace].add(request)
 
     def _bury(self, request: Request, last: Entry[H], version: int) -> None:
-        """Drops the object, and remembers that older news of it may still come."""
+        """Remove the object, and remember that older events of it may still arrive."""
         self._drop(request)
         self._dead[request] = _Dead(last, version, time.monotonic())
 
@@ -253,7 +253,7 @@ class Store(Generic[H]):
                 del self._by_namespace[request.namespace]
 
     def _take_own(self, request: Request, version: int) -> bool:
-        """Whether `version` is ours; forgets those that the watch has now passed."""
+        """Whether we wrote `version`; forgets the versions that the watch has passed."""
         own = self._own.get(request)
         if own is None:
             return False
@@ -265,9 +265,9 @@ class Store(Generic[H]):
         return mine
 
     def _wrote_lately(self, request: Request, entry: Entry[H], version: int) -> bool:
-        """Whether the store has a fresh write of ours that is newer than `version`.
+        """Whether the store has a recent write of ours that is newer than `version`.
 
-        Not for ever: after a restore of etcd the versions of a list are lower for good.
+        Limited in time: after a restore of etcd the versions of a list stay lower.
         """
         written = self._own.get(request, {}).get(entry.header.resource_version)
         newer = entry.header.resource_version > version

@@ -1,6 +1,6 @@
-"""Timers: one thread that runs small things later, each cancellable until it has run.
+"""Timers: one thread that runs short actions later, each cancellable until it has run.
 
-Not for the work itself: what runs here must be short, or have a short timeout of its own.
+Not for the work itself: an action must be short, or have a short timeout of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class Timer:
-    """One thing that will run, unless it is cancelled first."""
+    """One action that will run unless it is cancelled first."""
 
     __slots__ = ("_action", "_done", "_lock")
 
@@ -27,12 +27,12 @@ class Timer:
         self._done = False
 
     def cancel(self) -> None:
-        """Afterwards it does not run, or has finished: waits for it where it runs just now."""
+        """Cancel the action; if it is running now, wait until it has finished."""
         with self._lock:
             self._done = True
 
     def run(self) -> None:
-        """Runs it now, unless it was cancelled or ran before; what it raises is logged."""
+        """Run the action now, unless it was cancelled or ran before; its exceptions are logged."""
         with self._lock:
             if self._done:
                 return
@@ -44,7 +44,7 @@ class Timer:
 
 
 class Timers:
-    """Runs actions at their time, in one daemon thread."""
+    """Runs actions at their due time, in one daemon thread."""
 
     def __init__(self, name: str, clock: Clock) -> None:
         self._name = name
@@ -56,7 +56,7 @@ class Timers:
         self._thread: threading.Thread | None = None
 
     def call_later(self, seconds: float, action: Callable[[], None]) -> Timer:
-        """Runs `action` in `seconds`, unless the returned Timer is cancelled before."""
+        """Run `action` in `seconds`, unless the returned Timer is cancelled before."""
         timer = Timer(action)
         with self._condition:
             entry = (self._clock.monotonic() + seconds, next(self._tick), timer)
@@ -69,7 +69,7 @@ class Timers:
         return timer
 
     def stop(self) -> None:
-        """Runs nothing any more."""
+        """Stop: run no further action."""
         with self._condition:
             self._stopped = True
             self._condition.notify()

@@ -1,7 +1,7 @@
-"""Writer: every write of ours to an object of a kind, and the store told of each answer.
+"""Writer: sends each of our writes to objects of a kind, and stores each answer.
 
-So that no watch event of our own making triggers us, and nothing that an answer reveals is
-missed. Which patch to write is not decided here.
+This way the watch events of our own writes trigger no reconcile, and every change in an answer is
+processed. Not here: the content of the patches.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from generic.kube.store import Entry, Event, Header, Request, Store
 
 
 class ObjectGone(Exception):
-    """The object, that object and no other of its name, is gone."""
+    """The object with that uid is deleted, even if another has its name."""
 
 
 @attrs.frozen
 class Writer:
-    """Patches objects of one resource; `notify` hears of every answer as of a watch event."""
+    """Patches objects of one resource; `notify` receives every answer like a watch event."""
 
     client: Client
     store: Store[Header]
     notify: Callable[[Event[Header]], None]
     forgets: bool = True
-    """Whether an object that is gone is forgotten at once; else the watch tells of it."""
+    """Whether a deleted object is forgotten at once; else the watch reports it."""
 
     def patch(
         self, request: Request, uid: str, patch: Sequence[Raw], *, subresource: str = ""
     ) -> Entry[Header]:
-        """The object as patched. Raises Stale, ObjectGone or ApiError.
+        """Patch and return the object. Raises Stale, ObjectGone or ApiError.
 
-        A 404 that is not about the object, as from an API server that does not serve the kind, is
-        no proof that the object was deleted: it stays an ApiError, and the object stays known.
+        A 404 that is not about the object, as from an API server that does not serve the kind, does
+        not prove that the object was deleted: it stays an ApiError, and the store keeps the object.
         """
         namespace, name = request
         try:
@@ -60,7 +60,7 @@ class Writer:
         return entry
 
     def latest(self, request: Request, uid: str) -> Entry[Header]:
-        """What the store knows of that object now. Raises ObjectGone."""
+        """Return the object's current entry in the store. Raises ObjectGone."""
         entry = self.store.get(request)
         if entry is None or entry.header.uid != uid:
             raise ObjectGone(str(request))
