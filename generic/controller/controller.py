@@ -1,8 +1,8 @@
-"""Controller: events in, requests to workers, outcomes back into the queue.
+"""Controller: passes events to the queue, requests to workers, and outcomes back to the queue.
 
-One per actuator. It never opens an object and does not know what `reconcile` does; `reconcile`
-never sees the queue. What arrives for an object while a worker has it is decided when the
-worker puts it back: only then is it known which versions were our own doing.
+One per actuator. It never decodes an object and does not know what `reconcile` does; `reconcile`
+never sees the queue. Events for an object that a worker is processing are evaluated when the worker
+returns it: only then are the versions of our own writes known.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from generic.kube.store import Store
 
 logger = logging.getLogger(__name__)
 
-_NEWS = -1  # in the place of a version: an answer of ours revealed something
+_NEWS = -1  # in place of a version: an answer to our write revealed a change by another client
 
 
 @attrs.frozen
 class Done:
-    """Nothing more to do until something happens."""
+    """Nothing to do until the next event."""
 
 
 @attrs.frozen
 class Again:
-    """Look again in `seconds`; no failure."""
+    """Requeue after `seconds`; not a failure."""
 
     seconds: float
 
 
 @attrs.frozen
 class Failed:
-    """Look again after the backoff of the object, at most `cap` seconds."""
+    """Requeue after the backoff of the object, at most `cap` seconds."""
 
     cap: float | None = None
 
@@ -49,12 +49,12 @@ class Failed:
 Result = Done | Again | Failed
 _everything = all_of()
 _HELPERS = 1
-"""Threads beside the workers, at most, for what is urgent while all of those are busy."""
+"""Maximum number of helper threads, for urgent requests while all workers are busy."""
 
 
 @attrs.define
 class _Busy:
-    """An object that a worker has: as we last knew it, and what came since that was not us."""
+    """An object being processed: its last known header, and the versions of other clients since."""
 
     worker: threading.Thread
     known: Header | None
@@ -62,11 +62,11 @@ class _Busy:
 
 
 class WorkerReplaced(Exception):
-    """This worker's call was abandoned and its place taken: its thread has to end."""
+    """The call of this worker was abandoned and the worker replaced: its thread must end."""
 
 
 class Controller:
-    """Workers that call `reconcile` for what the predicates let through."""
+    """Runs workers that call `reconcile` for the objects of accepted events."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Controller:
         *,
         serves: Predicate = _everything,
     ) -> None:
-        """`predicate` passes the events that trigger, `serves` the objects that are ours at all."""
+        """`predicate` accepts the events that trigger, `serves` the objects that we own."""
         self.name = name
         self.queue: WorkQueue[Request] = WorkQueue(clock, metrics.queue)
         self._reconcile = reconcile
@@ -92,19 +92,19 @@ class Controller:
         self._workers: set[threading.Thread] = set()
         self._helpers = 0
         self._names = count()
-        self.started = False  # from then on, events count
-        self.staffed = False  # from then on, a worker that is missing died
+        self.started = False  # from then on, events are accepted
+        self.staffed = False  # from then on, a missing worker has died
 
     @property
     def watches(self) -> str:
-        """plural.group of its objects."""
+        """The resource of its objects, plural.group."""
         return str(self._store.resource)
 
     def on_event(self, event: Event[Header]) -> None:
-        """Takes what the informer saw, or the answer to a write of ours."""
+        """Process an event of the informer, or the answer to our own write."""
         request, new = event.request, event.new
         if new is None or not self.started or (event.own and event.late):
-            return  # what a late echo shows was decided when the answer came
+            return  # a late echo: decided when the answer arrived
         with self._lock:
             busy = self._busy.get(request)
             if busy is not None:
@@ -114,7 +114,7 @@ class Controller:
             self.queue.add(request)
 
     def look_at(self, request: Request) -> None:
-        """Takes what something else that happened is about, if the object is ours."""
+        """Enqueue an object because of another resource's event, if we serve the object."""
         entry = self._store.get(request)
         if self.started and entry is not None and self._serves(_seen(request, entry.header)):
             self.queue.add(request)
@@ -126,28 +126,28 @@ class Controller:
         return news_in_answer(event) and self._serves(_seen(event.request, event.new))
 
     def _note(self, busy: _Busy, event: Event[Header], new: Header) -> None:
-        """Keeps what a worker has to see again; which versions are ours only answers tell."""
+        """Record changes to process after the call; only answers reveal which versions are ours."""
         if event.own:
             busy.seen.discard(new.resource_version)  # the watch may have been faster
             if news_in_answer(attrs.evolve(event, old=busy.known)):
                 busy.seen.add(_NEWS)
             busy.known = new
         elif self._predicate(event) and not self._store.is_own(event.request, new.resource_version):
-            busy.seen.add(new.resource_version)  # and no answer claimed it since
+            busy.seen.add(new.resource_version)  # until an answer claims it
 
     def serves(self, request: Request, header: Header) -> bool:
-        """Whether the object is ours at all."""
+        """Whether this controller serves the object."""
         return self._serves(_seen(request, header))
 
     def wants(self, request: Request, header: Header) -> bool:
-        """Whether the predicates would let the object through if it were new."""
+        """Whether the predicates would accept the object if it were new."""
         return self._predicate(_seen(request, header))
 
     def start(self, workers: int) -> None:
-        """Looks at every object as if it were new, then starts the workers.
+        """Enqueue every accepted object as if it were new, then start the workers.
 
-        Events before are ignored: a standby that takes over must not do again what its
-        predecessor did meanwhile.
+        Earlier events are ignored: a standby that takes over must not repeat the work of its
+        predecessor.
         """
         self.started = True
         for request, header in self._store.headers():
@@ -158,7 +158,7 @@ class Controller:
         self.staffed = True
 
     def add_worker(self) -> None:
-        """Starts one more worker; also to replace one whose call hangs."""
+        """Start one more worker; also to replace one whose call is unresponsive."""
         name = f"{self.name}-worker-{next(self._names)}"
         thread = threading.Thread(target=self._work, name=name, daemon=True)
         thread.start()
@@ -166,16 +166,16 @@ class Controller:
             self._workers.add(thread)
 
     def working(self) -> int:
-        """How many workers are alive; those whose calls were abandoned do not count."""
+        """Return the number of live workers, without those whose calls were abandoned."""
         with self._lock:
             return sum(thread.is_alive() for thread in self._workers)
 
     def stop(self) -> None:
-        """Hands out no more work; running calls go on."""
+        """Hand out no more work; running calls continue."""
         self.queue.shut_down()
 
     def join(self, seconds: float) -> bool:
-        """Waits for the workers; False when some still work."""
+        """Wait for the workers; return False if some still run."""
         deadline = time.monotonic() + seconds
         with self._lock:
             workers = list(self._workers)
@@ -184,7 +184,7 @@ class Controller:
         return not any(thread.is_alive() for thread in workers)
 
     def put_back(self, request: Request) -> _Busy | None:
-        """The worker no longer has the object: what came meanwhile is decided now."""
+        """Return the object to the queue, and enqueue it again if it changed during the call."""
         with self._lock:
             busy = self._busy.pop(request, None)
         self.queue.done(request)
@@ -193,7 +193,7 @@ class Controller:
         return busy
 
     def replace_worker(self, request: Request) -> None:
-        """Frees an object whose worker hangs, and puts a fresh worker in its place."""
+        """Release an object whose worker is unresponsive, and start a new worker."""
         busy = self.put_back(request)
         with self._lock:
             was_helper = busy is not None and busy.worker not in self._workers
@@ -208,9 +208,9 @@ class Controller:
             self.add_worker()
 
     def enqueue_urgent(self, request: Request) -> None:
-        """Puts an object before all others; where every worker is busy, a helper takes it.
+        """Enqueue an object before all others; if all workers are busy, a helper takes it.
 
-        Workers may hang for as long as their actuators do, and what is urgent must not wait.
+        Calls of actuators may take any time, and urgent work must not wait for them.
         """
         self.queue.add(request, urgent=True)
         with self._lock:
@@ -231,9 +231,9 @@ class Controller:
                 return
 
     def _help(self) -> None:
-        """Works as long as something is urgent."""
+        """Process urgent requests until none is left."""
         while True:
-            with self._lock:  # what is added from now on finds that there is no helper
+            with self._lock:  # from here on, an added request starts a new helper
                 request = self.queue.take_urgent()
                 if request is None:
                     self._helpers -= 1
@@ -242,7 +242,7 @@ class Controller:
                 return
 
     def _process(self, request: Request) -> bool:
-        """Do the work of one request; False where this thread was replaced meanwhile."""
+        """Process one request; return False if this thread was replaced meanwhile."""
         entry = self._store.get(request)
         with self._lock:
             here = threading.current_thread()
@@ -255,7 +255,7 @@ class Controller:
         except WorkerReplaced:
             self.look_at(request)  # the abandoned call returned
             return False
-        except BaseException:  # a bug of ours: one object must not stop the others
+        except BaseException:  # a bug of the framework: one object must not stop the others
             self._metrics.panicked()
             logger.exception("reconciling failed unexpectedly", extra=_fields(request))
         finally:
@@ -264,7 +264,7 @@ class Controller:
         return True
 
     def _finish(self, request: Request, outcome: Result, seconds: float) -> None:
-        """Put the request back into the queue as its outcome says."""
+        """Return the request to the queue, with the delay of its outcome."""
         self._metrics.reconciled(_result(outcome), seconds)
         if not isinstance(outcome, Failed):
             self.queue.forget(request)
@@ -276,7 +276,7 @@ class Controller:
 
 
 def _seen(request: Request, header: Header) -> Event[Header]:
-    """An object as if it were new."""
+    """Return the event of an object as if it were new."""
     return Event(EventType.ADDED, request, None, header)
 
 

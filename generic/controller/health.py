@@ -1,8 +1,8 @@
 """HealthServer: /healthz, /readyz and /metrics over plain HTTP.
 
-What is healthy is not decided here: checks come in as functions that return None, or the reason
-why not. A server answers only for what it was given; everything else is 404. It bounds what a
-client can take: connections, time, and header sizes.
+Checks are functions that return None if healthy, else the reason. A server answers only for the
+checks it was given; every other path is 404. It bounds the resources of a client: connections,
+time, and header sizes. Not here: the checks themselves.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from actuator.errors import ConfigurationError
 logger = logging.getLogger(__name__)
 
 Check = Callable[[], str | None]
-"""None when all is well, else the reason."""
+"""Return None if healthy, else the reason."""
 
 Remarks = Callable[[], Sequence[str]]
 
 CONNECTIONS = 16
-"""Open at a time; one more closes the oldest, so that slow clients cannot keep a probe out."""
+"""Maximum open connections; one more closes the oldest, so that slow clients block no probe."""
 SECONDS = 5.0
-"""Without a byte from a client before its connection is closed."""
+"""Seconds without a byte from a client before its connection is closed."""
 _TEXT = "text/plain; charset=utf-8"
 
 
 @attrs.frozen
 class Address:
-    """Where to listen; host "" is every address of the machine, port 0 any free port."""
+    """A listen address; host "" means every address of the machine, port 0 any free port."""
 
     host: str
     port: int
@@ -47,9 +47,9 @@ class Address:
 
 
 def parse_address(text: str) -> Address | None:
-    """An address as in a flag: `127.0.0.1:8081`, `[::1]:8081`, `:8081` for all addresses.
+    """Parse an address of a flag: `127.0.0.1:8081`, `[::1]:8081`, `:8081` for all addresses.
 
-    None for "" and "0", which switch a server off. Raises ConfigurationError.
+    Return None for "" and "0", which disable a server. Raises ConfigurationError.
     """
     if text in ("", "0"):
         return None
@@ -63,7 +63,7 @@ def parse_address(text: str) -> Address | None:
 
 
 class HealthServer:
-    """Serves in threads of its own between `start` and `stop`."""
+    """Serves in its own threads between `start` and `stop`."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class HealthServer:
         remarks: Remarks = list,
         metrics: Callable[[], tuple[bytes, str]] | None = None,
     ) -> None:
-        """`remarks` are lines that /readyz shows beside the checks, and that fail nothing."""
+        """`remarks` returns lines that /readyz shows besides the checks, without failing."""
         self.address = address
         self._pages: dict[str, Callable[[bool], _Answer]] = {}
         if healthz is not None:
@@ -86,7 +86,7 @@ class HealthServer:
         self._server: _Server | None = None
 
     def start(self) -> None:
-        """Listens from now on; `address` then has the real port. Raises ConfigurationError."""
+        """Start to listen, and set `address` to the real port. Raises ConfigurationError."""
         try:
             self._server = _Server(self.address, self._pages)
         except OSError as error:
@@ -100,7 +100,7 @@ class HealthServer:
         ).start()
 
     def stop(self) -> None:
-        """Listens no longer."""
+        """Stop listening."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
@@ -115,12 +115,12 @@ class _Answer:
 
 
 def _run(checks: Mapping[str, Check], remarks: Remarks = list, *, verbose: bool) -> _Answer:
-    """Runs all checks; the body lists them where one failed, or where that was asked for."""
+    """Run all checks; the body lists them if one failed or `verbose` is set."""
     lines, failed = [], False
     for name, check in checks.items():
         try:
             reason = check()
-        except Exception as error:  # a check that cannot tell is a check that failed
+        except Exception as error:  # a check that raises has failed
             reason = f"{type(error).__name__}: {error}"
         failed = failed or reason is not None
         lines.append(f"[+]{name} ok" if reason is None else f"[-]{name} failed: {reason}")
@@ -132,7 +132,7 @@ def _run(checks: Mapping[str, Check], remarks: Remarks = list, *, verbose: bool)
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One request a connection (HTTP/1.0)."""
+    """Handles one request per connection (HTTP/1.0)."""
 
     server: _Server
     timeout = SECONDS
@@ -152,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             try:
                 answer = page("verbose" in url.query.split("&"))
-            except Exception as error:  # metrics that cannot be read: say so, and go on
+            except Exception as error:  # unreadable metrics: report the error and continue
                 logger.warning("cannot answer", extra={"fields": {"path": url.path}}, exc_info=True)
                 answer = _Answer(500, f"{type(error).__name__}: {error}\n".encode())
         self.send_response(answer.status)
@@ -163,13 +163,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(answer.body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Probes come every few seconds: not worth a line each."""
+        """Log nothing: probes arrive every few seconds."""
 
 
 class _Server(ThreadingMixIn, HTTPServer):
     daemon_threads = True
     block_on_close = False
-    request_queue_size = 128  # connections that wait to be accepted; socketserver has 5
+    request_queue_size = 128  # connections waiting to be accepted; socketserver has 5
 
     def __init__(self, address: Address, pages: Mapping[str, Callable[[bool], _Answer]]) -> None:
         self.pages = pages
@@ -181,7 +181,7 @@ class _Server(ThreadingMixIn, HTTPServer):
         super().__init__(("::" if everywhere else address.host, address.port), _Handler)
 
     def server_bind(self) -> None:
-        """Without HTTPServer's look-up of the machine's name, which may take its time."""
+        """Bind without HTTPServer's lookup of the host name, which may be slow."""
         if self.address_family == socket.AF_INET6:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -194,7 +194,7 @@ class _Server(ThreadingMixIn, HTTPServer):
             if len(self._open) >= CONNECTIONS:
                 oldest = next(iter(self._open))
                 del self._open[oldest]
-                with contextlib.suppress(OSError):  # the client was faster
+                with contextlib.suppress(OSError):  # the client closed it first
                     oldest.shutdown(socket.SHUT_RDWR)  # its thread reads the end, and closes it
             self._open[request] = None
         super().process_request(request, client_address)

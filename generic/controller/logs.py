@@ -1,12 +1,12 @@
-"""What a log line looks like, and how it gets its fields.
+"""Log format: the fields of a log line and their text.
 
-A message is a constant, what varies is in fields: `log.info("done", extra={"fields": {...}})`.
-`bind` gives a logger fields that all its lines carry. A field is text, a number, or several of
-these. Of anything else only the type is printed, so that no line ever dumps an object with a
-secret in it; and libraries that print whole requests are heard from WARNING on only. Control
-characters are escaped, and an object whose text cannot be had is shown as its type.
+A message is a constant, its values are in fields: `log.info("done", extra={"fields": {...}})`.
+`bind` returns a logger whose lines all carry the given fields. A field is text, a number, or a list
+of these. Of any other value only the type is printed, so that no line contains an object with a
+secret; libraries that print whole requests log from WARNING on only. Control characters are
+escaped, and an object whose text cannot be read is shown as its type.
 
-`configure` changes the root logger and nothing else.
+`configure` changes only the root logger.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Plain = str | int | float | None | list[Any]
 
 
 class Log(logging.LoggerAdapter[logging.Logger]):
-    """A logger whose lines all carry `fields`, beside those given with a line."""
+    """A logger whose lines all carry `fields`, besides those of the line."""
 
     def __init__(self, logger: logging.Logger, fields: Mapping[str, object]) -> None:
         super().__init__(logger)
@@ -44,7 +44,7 @@ class Log(logging.LoggerAdapter[logging.Logger]):
     def process(
         self, msg: object, kwargs: MutableMapping[str, Any]
     ) -> tuple[object, MutableMapping[str, Any]]:
-        """Adds the fields; those of the line win. Every other key of `extra` is a field too."""
+        """Add the fields; those of the line win. Every other key of `extra` becomes a field too."""
         extra = dict(kwargs.get("extra") or {})
         given = extra.pop("fields", {})
         named = given if isinstance(given, Mapping) else {"fields": given}
@@ -52,16 +52,16 @@ class Log(logging.LoggerAdapter[logging.Logger]):
 
 
 def bind(logger: logging.Logger | Log, **fields: object) -> Log:
-    """A logger with these fields, and those of `logger` if that has some."""
+    """Return a logger with these fields, and those of `logger` if it is a Log."""
     if isinstance(logger, Log):
         return Log(logger.logger, {**logger.fields, **fields})
     return Log(logger, fields)
 
 
 def configure(level: Level, format: Format) -> None:
-    """Logs to stderr from `level` on: "text" for people, "json" for machines, a line each.
+    """Log to stderr from `level` on, one record per line: "text" for people, "json" for machines.
 
-    Calling it again replaces what the call before set up.
+    A second call replaces the handler of the first.
     """
     handler = _Handler(sys.stderr)
     tracebacks = level == "debug"
@@ -79,10 +79,10 @@ def configure(level: Level, format: Format) -> None:
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Of its own class so that `configure` knows its own."""
+    """A class of its own, so that `configure` recognizes its handler."""
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Formats outside the lock: a text of an author's that hangs stops no other thread."""
+        """Format outside the lock: a hanging __str__ of an author blocks no other thread."""
         if not self.filter(record):
             return False
         try:
@@ -104,7 +104,7 @@ class TextFormatter(logging.Formatter):
         self._colour = colour
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line; at level debug a traceback may follow it."""
+        """Return the line; at level debug a traceback may follow it."""
         level = record.levelname.lower()
         fields = _fields(record)
         kind, message = _error(record, fields)
@@ -124,9 +124,9 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One object a line: ts, level, msg, logger, the fields, and error {type, message}.
+    """Formats one object per line: ts, level, msg, logger, the fields, and error {type, message}.
 
-    A field that is named like one of those gets an underscore.
+    A field with one of these names gets an underscore.
     """
 
     def __init__(self, *, tracebacks: bool) -> None:
@@ -134,7 +134,7 @@ class JsonFormatter(logging.Formatter):
         self._tracebacks = tracebacks
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the line."""
         line: dict[str, object] = {
             "ts": _timestamp(record),
             "level": record.levelname.lower(),
@@ -154,7 +154,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def _text(value: Any, get: Callable[[Any], str] = str) -> str:
-    """An author's __str__ may raise anything: then it is the type; of a record, its format."""
+    """Return the text of a value; if __str__ raises, its type or, for a record, its format."""
     try:
         return get(value)
     except BaseException:
@@ -162,7 +162,7 @@ def _text(value: Any, get: Callable[[Any], str] = str) -> str:
 
 
 def _fields(record: logging.LogRecord) -> dict[str, _Plain]:
-    """The fields of a line, ready to be printed; "error" is left to `_error`."""
+    """Return the fields of a line as printable values; `_error` handles "error"."""
     given = getattr(record, "fields", None)
     if not isinstance(given, Mapping):
         return {}
@@ -170,7 +170,7 @@ def _fields(record: logging.LogRecord) -> dict[str, _Plain]:
 
 
 def _error(record: logging.LogRecord, fields: Mapping[str, _Plain]) -> tuple[str, str]:
-    """Type and message of the error that a line is about, "" each where there is none."""
+    """Return type and message of the error of a line, each "" without one."""
     given = getattr(record, "fields", None)
     error: object = given.get("error") if isinstance(given, Mapping) else None
     raised = record.exc_info[1] if record.exc_info else None

@@ -1,8 +1,8 @@
-"""Mappers: which of our objects an event about something else is about. Pure functions.
+"""Mappers: find our objects that an event about another resource concerns. Pure functions.
 
-A Mapper gets the event and a `Target`, the objects it may name, and reads headers only. What it
-names and nobody has is nobody's loss: the controller looks each request up. Which resources are
-watched for whom is declared in `watches`.
+A Mapper gets the event and a `Target`, the objects it may name, and reads headers only. It may name
+objects that do not exist: the controller looks each request up. The watched resources are declared
+in `watch`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SHOOT_UID = "shoot.gardener.cloud/uid"
 
 @attrs.frozen
 class Target:
-    """The objects of one kind, as the store knows them."""
+    """The objects of one kind, from the store."""
 
     kind: Kind
     store: Store[Header]
@@ -40,21 +40,21 @@ Mapper = Callable[[Event[Header], Target], Iterable[Request]]
 
 
 def in_clusters_namespace(event: Event[Header], target: Target) -> Iterable[Request]:
-    """From a Cluster to all objects of the namespace that it is named after."""
+    """Map a Cluster to all objects of the namespace with its name."""
     return target.store.requests(event.request.name)
 
 
 def by_secret_reference(event: Event[Header], target: Target) -> Iterable[Request]:
-    """From a Secret to the objects that reference it, by name and namespace."""
+    """Map a Secret to the objects that reference it, by name and namespace."""
     return [request for request, header in target.store.headers() if header.secret == event.request]
 
 
 def of_shoot_namespace(event: Event[Header], _target: Target) -> Iterable[Request]:
-    """From a shoot's Namespace to its BackupEntry, and to that of its source seed.
+    """Map a shoot's Namespace to its BackupEntry, and to that of its source seed.
 
-    A BackupEntry is named `<technical ID>--<uid>`, after `source-` on the way between two seeds
+    A BackupEntry is named `<technical ID>--<uid>`, with the prefix `source-` during a migration
     (Gardener documentation, "BackupEntry"); the Namespace is named after the technical ID and
-    says the uid in an annotation.
+    has the uid in an annotation.
     """
     for state in _states(event):
         uid = state.annotations.get(SHOOT_UID)
@@ -64,9 +64,9 @@ def of_shoot_namespace(event: Event[Header], _target: Target) -> Iterable[Reques
 
 
 def by_controller_owner(event: Event[Header], target: Target) -> Iterable[Request]:
-    """From a child to the object of the target's kind that is its controller.
+    """Map a child to the object of the target's kind that is its controller.
 
-    The owner is in the child's namespace, or has none (Kubernetes documentation, "Owners and
+    The owner is in the child's namespace, or cluster-scoped (Kubernetes documentation, "Owners and
     Dependents").
     """
     for state in _states(event):
@@ -79,7 +79,7 @@ def by_controller_owner(event: Event[Header], target: Target) -> Iterable[Reques
 
 
 def by_label(label: str) -> Mapper:
-    """To the object in the same namespace that a label names, as Machines name their Worker."""
+    """Map to the object in the same namespace that a label names, as Machines name their Worker."""
 
     def mapper(event: Event[Header], _target: Target) -> Iterator[Request]:
         for state in _states(event):
@@ -91,11 +91,11 @@ def by_label(label: str) -> Mapper:
 
 
 def _is_there(owner: Owner, request: Request, target: Target) -> bool:
-    """Whether that object, and no other of its name, is there."""
+    """Whether the object with this uid exists."""
     entry = target.store.get(request)
     return entry is not None and entry.header.uid == owner.uid
 
 
 def _states(event: Event[Header]) -> Iterator[Header]:
-    """Before and after: what no longer names an object is news for it as well."""
+    """Yield the states before and after: an object no longer named is affected as well."""
     yield from (state for state in (event.old, event.new) if state is not None)

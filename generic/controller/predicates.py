@@ -1,7 +1,7 @@
-"""Predicates: which events are worth a look. Functions from Event to bool, and ways to combine.
+"""Predicates: filters for events. Functions from Event to bool, and ways to combine them.
 
-They see headers only and never touch the API. An Event of a write of ours passes only
-`news_in_answer`; everybody else's goes through the predicates of the controller.
+They read headers only and never call the API. An Event of our own write passes only
+`news_in_answer`; events of other clients pass through the predicates of the controller.
 """
 
 from __future__ import annotations
@@ -52,22 +52,22 @@ Predicate = Callable[[Event[Header]], bool]
 
 
 def all_of(*predicates: Predicate) -> Predicate:
-    """Passes what every one of them passes."""
+    """Accept events that every predicate accepts."""
     return lambda event: all(predicate(event) for predicate in predicates)
 
 
 def any_of(*predicates: Predicate) -> Predicate:
-    """Passes what at least one of them passes."""
+    """Accept events that at least one predicate accepts."""
     return lambda event: any(predicate(event) for predicate in predicates)
 
 
 def contained(predicate: Predicate) -> Predicate:
-    """Passes what an author's predicate passes; where that raises, the object is looked at."""
+    """Accept the events of an author's predicate; if it raises, accept the event."""
 
     def passes(event: Event[Header]) -> bool:
         try:
             return bool(predicate(event))
-        except BaseException as error:  # it must not stop the informer, nor a start
+        except BaseException as error:  # it must stop neither the informer nor a start
             fields = {"object": str(event.request), "error": describe(error)}
             logger.error("a predicate failed", extra={"fields": fields})
             return True
@@ -76,45 +76,45 @@ def contained(predicate: Predicate) -> Predicate:
 
 
 def negate(predicate: Predicate) -> Predicate:
-    """Passes what it does not pass."""
+    """Accept events that the predicate rejects."""
     return lambda event: not predicate(event)
 
 
 def has_type(*types: str) -> Predicate:
-    """Passes objects whose spec.type is one of these."""
+    """Accept objects whose spec.type is one of these."""
     wanted = frozenset(types)
     return lambda event: _latest(event).type in wanted
 
 
 def has_class(*classes: str) -> Predicate:
-    """Passes objects of one of these classes; unset means `shoot`, on both sides."""
+    """Accept objects of one of these classes; unset means `shoot`, on both sides."""
     wanted = frozenset(c or "shoot" for c in classes) or frozenset({"shoot"})
     return lambda event: (_latest(event).class_ or "shoot") in wanted
 
 
 def has_name(*names: str) -> Predicate:
-    """Passes objects of one of these names."""
+    """Accept objects of one of these names."""
     wanted = frozenset(names)
     return lambda event: event.request.name in wanted
 
 
 def has_namespace(*namespaces: str) -> Predicate:
-    """Passes objects in one of these namespaces."""
+    """Accept objects in one of these namespaces."""
     wanted = frozenset(namespaces)
     return lambda event: event.request.namespace in wanted
 
 
 def for_event_types(*types: EventType) -> Predicate:
-    """Passes what is of one of these types, whatever the object says."""
+    """Accept events of one of these types."""
     wanted = frozenset(types)
     return lambda event: event.type in wanted
 
 
 def shoot_not_failed(verdict: Callable[[str], Verdict]) -> Predicate:
-    """Passes objects whose shoot did not end as Failed, by the verdict on their namespace.
+    """Accept objects whose shoot is not Failed, by the verdict of their namespace.
 
     A failed shoot that is force-deleted passes. So does an object whose Cluster is missing or
-    cannot be read: Go's library drops that event, and nobody would look again.
+    unreadable: Go's library drops that event, and nothing would trigger the object again.
     """
 
     def passes(event: Event[Header]) -> bool:
@@ -125,21 +125,21 @@ def shoot_not_failed(verdict: Callable[[str], Verdict]) -> Predicate:
 
 
 def is_deleting(event: Event[Header]) -> bool:
-    """Passes objects that have a deletionTimestamp."""
+    """Accept objects that have a deletionTimestamp."""
     return event.new is not None and event.new.deletion_timestamp is not None
 
 
 def has_operation_annotation(event: Event[Header]) -> bool:
-    """Passes objects on which gardenlet asks for reconcile, migrate or restore."""
+    """Accept objects with gardenlet's operation annotation reconcile, migrate or restore."""
     return event.new is not None and event.new.annotations.get(OPERATION) in _REQUESTS
 
 
 def operation_requested(event: Event[Header]) -> bool:
-    """Gardener's default: a requested operation, a deletion, or one that did not succeed yet.
+    """Accept Gardener's default: a requested operation, a deletion, or no success yet.
 
     Gardener documentation, "Extension controllers", reconcile triggers. On a deleting object
-    every change but one of the status alone counts; Go's library looks at the status instead,
-    to leave out its own writes, and so swallows what others change at the same time.
+    every change counts, except one of the status alone; Go's library compares the status instead,
+    to skip its own writes, and so misses simultaneous changes by other clients.
     """
     old, new = event.old, event.new
     if new is None:
@@ -152,23 +152,23 @@ def operation_requested(event: Event[Header]) -> bool:
 
 
 def generation_changed(event: Event[Header]) -> bool:
-    """With --ignore-operation-annotation: new objects, and every change of spec or deletion."""
+    """Accept new objects and changes of spec or deletion, for --ignore-operation-annotation."""
     old, new = event.old, event.new
     return new is not None and (old is None or old.generation != new.generation)
 
 
 def finalizers_changed(event: Event[Header]) -> bool:
-    """Passes where a finalizer came or went."""
+    """Accept events that add or remove a finalizer."""
     return _differs(event, lambda header: header.finalizers)
 
 
 def last_operation_changed(event: Event[Header]) -> bool:
-    """Passes where lastOperation has another type or state than before."""
+    """Accept changes of lastOperation's type or state."""
     return _differs(event, lambda header: header.last_operation)
 
 
 def conditions_changed(*types: str) -> Predicate:
-    """Passes where a condition of one of these types came, went, or has another status."""
+    """Accept added, removed or changed conditions of one of these types."""
 
     def relevant(header: Header) -> frozenset[tuple[str, str]]:
         return frozenset(condition for condition in header.conditions if condition[0] in types)
@@ -177,22 +177,22 @@ def conditions_changed(*types: str) -> Predicate:
 
 
 def spec_or_finalizers_changed(event: Event[Header]) -> bool:
-    """For kinds outside Gardener: generation or finalizers changed."""
+    """Accept changes of generation or finalizers, for kinds outside Gardener."""
     return generation_changed(event) or finalizers_changed(event)
 
 
 def force_annotation_changed(event: Event[Header]) -> bool:
-    """For kinds that carry the force-deletion annotation themselves."""
+    """Accept changes of the force-deletion annotation, for kinds that carry it themselves."""
     return _differs(event, lambda header: header.annotations.get(FORCE_DELETION))
 
 
 def deletion_told_late(event: Event[Header]) -> bool:
-    """On a deleting object somebody's change that our own write has hidden from comparison."""
+    """Accept late events on deleting objects: our own write may have hidden the change."""
     return event.late and is_deleting(event)
 
 
 def news_in_answer(event: Event[Header]) -> bool:
-    """Whether the answer to a write of ours shows what somebody else asked for just before it."""
+    """Whether the answer to our write shows a request that another client made just before it."""
     old, new = event.old, event.new
     if old is None or new is None:
         return False
@@ -206,7 +206,7 @@ def news_in_answer(event: Event[Header]) -> bool:
 
 
 def default_predicate(kind: Kind, *, ignore_operation_annotation: bool) -> Predicate:
-    """What triggers an object of `kind`."""
+    """Return the default trigger for objects of `kind`."""
     trigger: Predicate = operation_requested
     if ignore_operation_annotation:
         trigger = generation_changed
@@ -218,7 +218,7 @@ def default_predicate(kind: Kind, *, ignore_operation_annotation: bool) -> Predi
 
 
 def _differs(event: Event[Header], part: Callable[[Header], object]) -> bool:
-    """Whether that part of an object changed; an object that is new, or gone, changed nothing."""
+    """Whether that part of an object changed; false for new and deleted objects."""
     old, new = event.old, event.new
     return old is not None and new is not None and part(old) != part(new)
 

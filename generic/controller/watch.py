@@ -1,15 +1,14 @@
-"""Watches: what else an actuator wants to hear of, and what Gardener's kinds hear of anyway.
+"""Watches: triggers by other resources, declared by an actuator or by default as in Gardener.
 
-A Watch is data: a resource, the mapper that says which of our objects an event is about, and
-predicates on the event. The objects that it names are looked at if type, class and the author's
-predicates want them; what triggers them otherwise does not matter. (In Go's library the default
-predicates drop nearly all of these events.)
+A Watch is data: a resource, the mapper that names our objects for an event, and predicates on the
+event. A named object is enqueued if type, class and the author's predicates accept it; its other
+triggers do not matter. (In Go's library the default predicates drop nearly all of these events.)
 
-Of a watched resource only metadata is ever read, so that no content of a Secret is kept.
+Only metadata of watched resources is read, so that no content of a Secret is kept.
 
-Caveat: what happened while no manager ran is not told afterwards. A manager that starts looks at
-the objects it serves as after any restart: those that wait for gardenlet's annotation, and were
-done, are left alone until it comes.
+Caveat: events while no manager ran are not replayed. A manager that starts treats its objects as
+after any restart: objects that succeeded and wait for gardenlet's annotation are skipped until it
+is set.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ def _each(predicates: Iterable[Predicate]) -> tuple[Predicate, ...]:
 
 @attrs.frozen
 class Watch:
-    """Events about `resource` that pass all `predicates` are news for what `mapper` names.
+    """Events about `resource` that pass all `predicates` trigger the objects that `mapper` names.
 
-    With `only_with_ignore_operation_annotation` they are so only where objects are reconciled
-    without waiting for gardenlet's annotation.
+    With `only_with_ignore_operation_annotation`, only if the manager ignores gardenlet's operation
+    annotation.
     """
 
     resource: Resource
@@ -55,7 +54,7 @@ class Watch:
 
     @property
     def permission(self) -> Permission:
-        """What watching needs."""
+        """The permission that the watch needs."""
         return Permission(
             api_version=self.resource.api_version,
             resource=self.resource.plural,
@@ -63,7 +62,7 @@ class Watch:
         )
 
     def requests(self, event: Event[Header], target: Target) -> list[Request]:
-        """The objects that the event is news for, each once."""
+        """Return the objects that the event triggers, without duplicates."""
         if not all_of(*self.predicates)(event):
             return []
         return list(dict.fromkeys(self.mapper(event, target)))
@@ -76,12 +75,12 @@ def watches(
     predicates: Sequence[Predicate] = (),
     only_with_ignore_operation_annotation: bool = False,
 ) -> Watch:
-    """Looks at the objects that `mapper` names when something happens to one of `resource`."""
+    """Trigger the objects that `mapper` names for an event about `resource`."""
     return Watch(resource, mapper, predicates, only_with_ignore_operation_annotation)
 
 
 def owns(resource: Resource, *, predicates: Sequence[Predicate] = ()) -> Watch:
-    """Looks at an object when something happens to a child that it controls."""
+    """Trigger an object by events about a child that it controls."""
     return Watch(resource, by_controller_owner, predicates)
 
 
@@ -94,8 +93,8 @@ MACHINES = Watch(
 )
 """From Machines to their Worker, by a label that only machines of pools with in-place updates have.
 
-GenericWorker declares it. All of their changes count, since the selection of a machine is visible
-in its status only, and of watched resources metadata alone is read.
+Declared by GenericWorker. All changes of Machines trigger, since the selection of a machine is
+visible in its status only, and only metadata of watched resources is read.
 """
 
 _BY_KIND: dict[str, tuple[Watch, ...]] = {
@@ -109,13 +108,13 @@ _BY_KIND: dict[str, tuple[Watch, ...]] = {
     "Network": (_CLUSTER,),
     "Worker": (_CLUSTER,),
 }
-"""What Gardener's own controllers watch besides their kind."""
+"""The resources that Gardener's own controllers watch besides their kind."""
 
 
 def watches_for(
     kind: Kind, own: Iterable[Watch], *, ignore_operation_annotation: bool
 ) -> tuple[Watch, ...]:
-    """The author's watches and those of the kind, as far as they count in this mode."""
+    """Return the watches of the author and of the kind that apply in this mode."""
     gardeners = _BY_KIND.get(kind.name, ()) if kind.group == GROUP else ()
     both = dict.fromkeys((*own, *gardeners))
     return tuple(

@@ -3,13 +3,13 @@
 Flow: `add` / `add_after` / `add_rate_limited` → `get` → work → `done`.
 
 Guarantees:
-- A key that is added while a worker has it is handed out again after `done`; it is never lost
-  and never handed to a second worker meanwhile.
+- A key added while a worker has it is handed out again after `done`; it is never lost and never
+  handed to a second worker meanwhile.
 - Of several delays for a key the earliest wins; an `add` overrides them all.
 - `urgent` keys are handed out before all others and have no backoff.
 
 Assumptions: `done` is called once for each key that `get` returned.
-Caveats: order among keys that are not urgent is first in, first out, no more.
+Caveats: the order of keys that are not urgent is first in, first out.
 Errors: `get` raises ShutDown after `shut_down`; nothing else raises.
 """
 
@@ -33,15 +33,15 @@ _LONGEST_WAIT = 3600.0  # a Condition cannot wait for ever
 
 
 class ShutDown(Exception):
-    """The queue hands out nothing any more."""
+    """The queue was shut down and hands out no more keys."""
 
 
 @attrs.frozen
 class Backoff:
-    """Exponential delays in seconds: `first` doubled with every failure up to the cap.
+    """Exponential delays in seconds: `first`, doubled with every failure up to the cap.
 
-    `jitter` is the share by which a delay is shortened at random, so that keys that failed
-    together do not come back together.
+    `jitter` is the maximum share by which a delay is randomly shortened, so that keys that failed
+    together are not retried together.
     """
 
     first: float = 0.005
@@ -49,9 +49,9 @@ class Backoff:
     jitter: float = 0.2
 
     def delay(self, failures: int, cap: float | None = None) -> float:
-        """The delay after that many failures in a row, at least 1."""
+        """Return the delay in seconds after that many failures in a row, at least 1."""
         limit = self.cap if cap is None else min(cap, self.cap)
-        exponent = min(failures - 1, 64)  # beyond, a float would overflow long after any cap
+        exponent = min(failures - 1, 64)  # beyond, a float would overflow
         return float(min(self.first * 2**exponent, limit)) * (1 - random.random() * self.jitter)
 
 
@@ -76,7 +76,7 @@ class WorkQueue(Generic[T]):
         metrics.watch(self.depth, self._unfinished, self._longest)
 
     def depth(self) -> int:
-        """How many keys wait for a worker, delayed ones excluded."""
+        """Return the number of keys waiting for a worker, without delayed ones."""
         return len(self._queued)
 
     def is_active(self, key: T) -> bool:
@@ -84,12 +84,12 @@ class WorkQueue(Generic[T]):
         return key in self._active
 
     def add(self, key: T, *, urgent: bool = False) -> None:
-        """Makes the key ready now; `urgent` puts it before all others, its backoff forgotten."""
+        """Make the key ready now; `urgent` puts it before all others and resets its backoff."""
         with self._condition:
             self._add(key, urgent=urgent)
 
     def add_after(self, key: T, seconds: float) -> None:
-        """Makes the key ready in `seconds`, unless it is ready before."""
+        """Make the key ready in `seconds`, unless it is ready earlier."""
         if seconds <= 0:
             self.add(key)
             return
@@ -103,7 +103,7 @@ class WorkQueue(Generic[T]):
                 self._condition.notify()
 
     def add_rate_limited(self, key: T, *, cap: float | None = None) -> float:
-        """Makes the key ready after its backoff, at most `cap` seconds; returns the delay."""
+        """Make the key ready after its backoff, at most `cap` seconds; return the delay."""
         with self._condition:
             failures = self._failures.get(key, 0) + 1
             self._failures[key] = failures
@@ -113,16 +113,16 @@ class WorkQueue(Generic[T]):
         return delay
 
     def forget(self, key: T) -> None:
-        """The key's next failure counts as its first."""
+        """Reset the backoff: the key's next failure counts as its first."""
         with self._condition:
             self._failures.pop(key, None)
 
     def failures(self, key: T) -> int:
-        """How often in a row the key was rate limited."""
+        """Return how often in a row the key was rate limited."""
         return self._failures.get(key, 0)
 
     def get(self) -> T:
-        """The next key, waiting for one. Raises ShutDown."""
+        """Wait for the next key and return it. Raises ShutDown."""
         with self._condition:
             while True:
                 if self._shut_down:
@@ -133,12 +133,12 @@ class WorkQueue(Generic[T]):
                 self._condition.wait(wait)
 
     def take_urgent(self) -> T | None:
-        """The next urgent key, or None; waits for nothing."""
+        """Return the next urgent key, or None; does not wait."""
         with self._condition:
             return None if self._shut_down or not self._urgent else self._take()
 
     def done(self, key: T) -> None:
-        """The worker is finished with the key."""
+        """Mark the key as processed by its worker."""
         with self._condition:
             started = self._active.pop(key, None)
             if started is not None:
@@ -148,7 +148,7 @@ class WorkQueue(Generic[T]):
                 self._add(key, urgent=urgent)
 
     def shut_down(self) -> None:
-        """Hands out nothing any more and wakes all who wait."""
+        """Hand out no more keys, and wake all waiting workers."""
         with self._condition:
             self._shut_down = True
             self._condition.notify_all()
@@ -180,11 +180,11 @@ class WorkQueue(Generic[T]):
         return key
 
     def _release_due(self) -> float | None:
-        """Readies the delayed keys whose time has come; returns the seconds to the next one."""
+        """Make delayed keys ready that are due; return the seconds to the next one."""
         now = self._clock.monotonic()
         while self._delayed:
             due, _, key = self._delayed[0]
-            if self._due.get(key) != due:  # overridden by an earlier one, or by an add
+            if self._due.get(key) != due:  # overridden by an earlier delay, or by an add
                 heapq.heappop(self._delayed)
                 continue
             if due > now:

@@ -1,18 +1,18 @@
-"""What a manager counts, and how it is exposed to Prometheus.
+"""The metrics of a manager, and their exposition to Prometheus.
 
-Machinery metrics have the exact names and labels of controller-runtime and client-go, so that
-dashboards and alerts made for those work unchanged. Deletions are ours: each pass over an object
-under deletion is counted by how it ended, so nothing has to be remembered between passes; what is
-being deleted right now is read from the cache at the scrape.
+Controller and queue metrics have the exact names and labels of controller-runtime and client-go, so
+that dashboards and alerts for those work unchanged. Deletion metrics are our own: each pass over an
+object under deletion is counted by its outcome, so no state is kept between passes; the objects
+currently under deletion are read from the cache at the scrape.
 
-Every child that is known when a controller registers exists from then on, at 0: a counter born
-at 1 is invisible to `increase()`. (Relists have theirs from an informer's first list on.)
+Every known child exists from the registration of a controller on, at 0: `increase()` does not see
+a counter that starts at 1. (Those of relists exist from an informer's first list on.)
 
-Left out for good: `go_*` (this is no Go program), `rest_client_request_duration_seconds`
-(controller-runtime switched it off as well), and `leader_election_slowpath_total` (which it
+Deliberately left out: `go_*` (this is not a Go program), `rest_client_request_duration_seconds`
+(disabled in controller-runtime as well), and `leader_election_slowpath_total` (which it
 declares but never registers).
 
-No global registry: each Metrics has its own, and two in one process do not meet.
+There is no global registry: each Metrics has its own, so two in one process are independent.
 """
 
 from generic.controller.metrics.controllers import ControllerMetrics

@@ -1,4 +1,4 @@
-"""The metrics of controllers: controller-runtime's, and ours of operations and deletions."""
+"""The metrics of controllers: those of controller-runtime, and ours of operations and deletions."""
 
 from __future__ import annotations
 
@@ -49,71 +49,71 @@ class ControllerMetrics:
     _orphaned: Callable[[str], Counter]
 
     def reconciled(self, result: ReconcileResult, seconds: float) -> None:
-        """A worker is done with a request."""
+        """Count a processed request."""
         self._results[result].inc()
         self._seconds.observe(seconds)
         if result is ReconcileResult.ERROR:
             self._errors.inc()
 
     def panicked(self) -> None:
-        """An exception that nobody raised on purpose came out: a bug."""
+        """Count an unexpected exception: a bug."""
         self._panics.inc()
 
     def timed_out(self) -> None:
-        """A call ran into its deadline."""
+        """Count a call that exceeded its deadline."""
         self._timeouts.inc()
 
     def active(self, delta: int) -> None:
-        """So many workers more have, or fewer no longer have, a request."""
+        """Change the number of workers with a request by `delta`."""
         self._active.inc(delta)
 
     def tried(self, operation: str, result: TryResult) -> None:
-        """A try at one of OPERATIONS ended like this."""
+        """Count the result of an attempt at one of OPERATIONS."""
         self._tries[operation, result].inc()
 
     def erred(self, operation: str, codes: Collection[ErrorCode]) -> None:
-        """A try failed with these codes; each of several counts."""
+        """Count a failed attempt once for each of its codes."""
         for code in codes or (_NO_CODE,):
             self._codes[operation, str(code)].inc()
 
     def called(self, operation: str, seconds: float) -> None:
-        """A call into the actuator took so long."""
+        """Observe the duration of a call into the actuator."""
         self._calls[operation].observe(seconds)
 
     def deletion(self, outcome: Outcome) -> None:
-        """A pass over an object under deletion ended like this."""
+        """Count the outcome of a pass over an object under deletion."""
         self._deletions[outcome].inc()
 
     def released(self, outcome: Outcome, seconds: float) -> None:
-        """Our finalizer is off, so long after the deletionTimestamp; for final outcomes."""
+        """Observe the seconds from deletionTimestamp to our release; for final outcomes."""
         self.deletion(outcome)
         self._deletion_seconds[outcome].observe(max(seconds, 0.0))  # clocks differ
 
     def forced(self, seconds: float, *, over_budget: bool) -> None:
-        """A force deletion ended, so long after this process saw that it had to be done."""
+        """Observe the seconds from the detection of a force deletion to its end."""
         self._force_seconds.observe(seconds)
         if over_budget:
             self._over_budget.inc()
 
     def bypassed(self) -> None:
-        """An object vanished while our cleanup was unfinished."""
+        """Count an object that was deleted before our cleanup finished."""
         self._bypassed.inc()
 
     def status_not_written(self) -> None:
-        """The API server refused a status."""
+        """Count a status that the API server refused."""
         self._unwritten().inc()
 
     def orphaned(self, resource_type: str) -> None:
-        """It is on record that something of that type may be left outside."""
+        """Count an Orphan recorded for an external resource of that type."""
         self._orphaned(resource_type).inc()
 
     def stripped(self, resource: str) -> None:
-        """Another owner's finalizer was taken off a seed object; `resource` is plural.group."""
+        """Count another owner's finalizer stripped from a seed object; `resource`: plural.group."""
         self._stripped(resource).inc()
 
 
 class ControllerFamilies:
-    """The families with a label `controller`."""
+    """The metric families with a label `controller`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counter(name: str, text: str, *labels: str) -> Counter:
@@ -214,7 +214,7 @@ class ControllerFamilies:
         strips: Iterable[str],
         budget: float | None,
     ) -> None:
-        """What the controller serves, what its force deletions strip, and how long they may take.
+        """Set the info metric, the stripped resources at 0, and the force-delete budget.
 
         `strips` are plural.group, `budget` is in seconds.
         """
@@ -226,7 +226,7 @@ class ControllerFamilies:
             self._budget.labels(name, kind).set(budget)
 
     def bind(self, name: str, kind: str, workers: int, queue: QueueMetrics) -> ControllerMetrics:
-        """Those of one controller, all that is known of it at 0."""
+        """Return the metrics of one controller; all known children exist at 0."""
         self._workers.labels(name).set(workers)
         self._terminal.labels(name)
         types = Bounded()

@@ -1,4 +1,4 @@
-"""Getting metrics out whatever happens: bounded label values, gauges and collectors that raise."""
+"""Robust exposition: bounded label values; gauges and collectors that may raise."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from prometheus_client.registry import Collector
 logger = logging.getLogger(__name__)
 
 MANY = 25
-"""So many values of a label that authors make up have series of their own."""
+"""Maximum values of an author-defined label that have their own series."""
 TOO_MANY = "exceeded_cardinality_limit"
-"""The value of all further ones, as the Kubernetes components call it."""
+"""The label value of all others, as in the Kubernetes components."""
 
 
 class WithoutCreated(Collector):
-    """A registry without the `_created` series: one per counter, and nobody reads them.
+    """A registry without the unused `_created` series, one per counter.
 
-    The client's own switch for this is global to the process.
+    The switch of the Prometheus client is global to the process.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -36,7 +36,7 @@ class WithoutCreated(Collector):
 
 
 class Guarded(Collector):
-    """A collector whose failure is counted and costs no other metric; `families` computes all."""
+    """A collector whose failure is counted and affects no other metric; `families` computes all."""
 
     def __init__(self, families: Callable[[], list[Metric]], errors: Counter) -> None:
         self._families = families
@@ -46,20 +46,20 @@ class Guarded(Collector):
         """See Collector."""
         try:
             return self._families()
-        except Exception as error:  # whatever it is, the other metrics must get out
+        except Exception as error:  # any error: the other metrics must be exposed
             logger.warning("a collector failed", extra={"fields": {"error": str(error)}})
             self._errors.inc()
             return []
 
 
 class Bounded:
-    """The values of a label that authors make up: the first `MANY` as they are, the rest as one."""
+    """Author-defined label values: the first `MANY` unchanged, all others as `TOO_MANY`."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
     def __call__(self, value: str) -> str:
-        """What the label says for it."""
+        """Return the label value."""
         if value not in self._known and len(self._known) >= MANY:
             return TOO_MANY
         self._known.add(value)
@@ -67,12 +67,12 @@ class Bounded:
 
 
 def never_raising(function: Callable[[], float]) -> Callable[[], float]:
-    """The same, with NaN for what cannot be read."""
+    """Return the function with NaN for a value that cannot be read."""
 
     def value() -> float:
         try:
             return float(function())
-        except Exception as error:  # whatever it is, the other metrics must get out
+        except Exception as error:  # any error: the other metrics must be exposed
             logger.warning("a metric cannot be read", extra={"fields": {"error": str(error)}})
             return math.nan
 

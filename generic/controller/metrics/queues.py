@@ -1,4 +1,4 @@
-"""The metrics of work queues. A queue has its controller's name, twice, as in Go."""
+"""The metrics of work queues, labelled with the controller's name twice, as in Go."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class QueueMetrics:
     _longest: Gauge
 
     def added(self) -> None:
-        """A key became ready that was not."""
+        """Count a key that became ready."""
         self._adds.inc()
 
     def retried(self) -> None:
-        """A key was put back with a backoff."""
+        """Count a key requeued with a backoff."""
         self._retries.inc()
 
     def waited(self, seconds: float) -> None:
-        """A worker took a key that had been ready for so long."""
+        """Observe the seconds that a key was ready before a worker took it."""
         self._wait.observe(seconds)
 
     def worked(self, seconds: float) -> None:
-        """A worker had a key for so long."""
+        """Observe the seconds that a worker had a key."""
         self._work.observe(seconds)
 
     def watch(
@@ -45,14 +45,14 @@ class QueueMetrics:
         unfinished: Callable[[], float],
         longest: Callable[[], float],
     ) -> None:
-        """Asks these at every scrape; one that raises shows as NaN and breaks nothing."""
+        """Call these at every scrape; one that raises shows as NaN and affects no other."""
         self._depth.set_function(never_raising(depth))
         self._unfinished.set_function(never_raising(unfinished))
         self._longest.set_function(never_raising(longest))
 
 
 class QueueFamilies:
-    """The families of all queues."""
+    """The metric families of all queues."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         labels = ("name", "controller")
@@ -79,7 +79,7 @@ class QueueFamilies:
         )
 
     def bind(self, name: str) -> QueueMetrics:
-        """Those of one queue."""
+        """Return the metrics of one queue."""
         return QueueMetrics(
             adds=self._adds.labels(name, name),
             retries=self._retries.labels(name, name),

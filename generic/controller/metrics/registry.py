@@ -35,12 +35,12 @@ class Stream(NamedTuple):
     synced: bool
     absent: bool
     age: float
-    """Seconds since the last sign of life."""
+    """Seconds since the last data on the stream."""
     unreadable: int
 
 
 class Metrics:
-    """The metrics of one manager, in a registry where authors may register theirs too."""
+    """The metrics of one manager, in a registry where authors may register their own."""
 
     def __init__(
         self,
@@ -99,29 +99,29 @@ class Metrics:
         self._collect("terminating", self.terminating.families)
 
     def controller(self, name: str, kind: str, workers: int) -> ControllerMetrics:
-        """Registers a controller: everything known of it exists from now on, at 0."""
+        """Register a controller; all its known children exist from now on, at 0."""
         return self.controllers.bind(name, kind, workers, self._queues.bind(name))
 
     def show_streams(self, streams: Callable[[], Iterable[Stream]]) -> None:
-        """From now on the informers are asked at every scrape how they are; once."""
+        """Collect the state of the informers at every scrape; call it once."""
         self._collect("informers", lambda: _stream_families(streams()))
 
     def request(self, method: str, host: str, code: str) -> None:
-        """A request to the API server ended; `code` is "<error>" where no answer came."""
+        """Count a request to the API server; `code` is "<error>" without an answer."""
         self._requests.labels(code, method, host).inc()
 
     def leader(self, name: str, leading: bool) -> None:
-        """Whether this process leads by the Lease of that name."""
+        """Set whether this process leads by the Lease of that name."""
         self._leader.labels(name).set(int(leading))
 
     def relisted(self, kind: str, reason: str) -> None:
-        """An informer listed everything. Raises ValueError for no RelistReason."""
+        """Count a complete list of an informer. Raises ValueError unless it is a RelistReason."""
         for known in RelistReason:
             self._relists.labels(kind, known.value)
         self._relists.labels(kind, RelistReason(reason).value).inc()
 
     def heartbeat(self, renewed: bool) -> None:
-        """The heartbeat Lease was renewed, or could not be."""
+        """Count whether the heartbeat Lease was renewed."""
         for known in ("success", "error"):
             self._heartbeats.labels(known)
         self._heartbeats.labels("success" if renewed else "error").inc()
@@ -129,7 +129,7 @@ class Metrics:
             self._heartbeat.set(self._clock.now().timestamp())
 
     def total(self, name: str, by: str, **labels: str) -> dict[str, int]:
-        """The samples of a counter with these labels, summed up by one label."""
+        """Return the samples of a counter with these labels, summed by one label."""
         sums: dict[str, int] = {}
         for family in self.registry.collect():
             for sample in family.samples:
@@ -139,7 +139,7 @@ class Metrics:
         return sums
 
     def expose(self) -> tuple[bytes, str]:
-        """The body and the content type of an answer to Prometheus."""
+        """Return the body and the content type of an answer to Prometheus."""
         return generate_latest(WithoutCreated(self.registry)), CONTENT_TYPE_LATEST
 
     def _collect(self, name: str, families: Callable[[], list[Metric]]) -> None:

@@ -1,7 +1,7 @@
-"""Objects under deletion, read from the cache at the scrape: how many, in which state, how old.
+"""Metrics of objects under deletion, read from the cache at the scrape: count, state, age.
 
-Deletions that are stuck are seen here and nowhere else: counters stand still for them. A series
-goes with the last object that it counts.
+Only these metrics show blocked deletions: counters do not change for them. A series ends with the
+last object that it counts.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Terminating:
 
 
 Source = Callable[[], Iterable[Terminating]]
-"""The objects of one controller that are under deletion now; none while another process leads."""
+"""Return the objects of one controller now under deletion; none while another process leads."""
 
 
 class TerminatingObjects:
-    """The families about the objects under deletion of all controllers.
+    """The metric families of the objects under deletion of all controllers.
 
-    Of each controller the `oldest` so many have a series of their own: none by default, since
-    names come and go.
+    The `oldest` objects of each controller have a series of their own: none by default, since
+    names are unbounded.
     """
 
     def __init__(self, clock: Clock, oldest: int = 0) -> None:
@@ -48,11 +48,11 @@ class TerminatingObjects:
         self._sources: list[tuple[tuple[str, str], Source]] = []
 
     def add(self, controller: str, kind: str, source: Source) -> None:
-        """From now on the objects of that controller are shown too."""
+        """Add the objects of that controller from now on."""
         self._sources.append(((controller, kind), source))
 
     def families(self) -> list[Metric]:
-        """All of it, as it is now."""
+        """Return all families with their current values."""
         states = GaugeMetricFamily(
             "actuator_terminating_objects",
             "Objects under deletion, by how they stand.",
@@ -90,7 +90,7 @@ class TerminatingObjects:
 
 
 def _buckets(ages: Sequence[float]) -> list[tuple[str, float]]:
-    """How many are at most so old, bound by bound."""
+    """Return the cumulative number of objects up to each age bound."""
     counts = Counter(bisect_left(AGES, age) for age in ages)
     buckets, total = [], 0
     for number, bound in enumerate((*map(float, AGES), "+Inf")):

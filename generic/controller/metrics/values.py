@@ -1,4 +1,4 @@
-"""The values of labels that are words, and the bounds of histograms. No metrics in here."""
+"""Label values that are enumerations, and bounds of histograms. Not here: metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ RECONCILE_SECONDS = (
     *(0.9, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50),
     60,
 )
-# Not client-go's: with a bound per decade nobody can tell a P99. Dashboards depend on names only.
+# Not client-go's: one bound per decade is too coarse for a P99. Dashboards depend on names only.
 QUEUE_SECONDS = (*(0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1000),)
 CALL_SECONDS = (0.5, 1, 5, 15, 60, 300, 1200, 3600)
 DELETION_SECONDS = (5, 15, 30, 60, 120, 300, 600, 1800, 3600, 86400)
@@ -18,11 +18,11 @@ FORCE_SECONDS = (1, 5, 10, 30, 60, 90, 300)
 AGES = (60, 300, 1800, 3600, 21600, 86400)
 
 OPERATIONS = ("reconcile", "delete", "force_delete", "migrate", "restore")
-"""The operations of an actuator, as metrics call them."""
+"""The operations of an actuator, as label values."""
 
 
 class ReconcileResult(StrEnum):
-    """How controller-runtime calls the ends of a reconcile."""
+    """The results of a reconcile in controller-runtime."""
 
     SUCCESS = "success"
     ERROR = "error"
@@ -31,33 +31,33 @@ class ReconcileResult(StrEnum):
 
 
 class TryResult(StrEnum):
-    """How a try at an operation ended."""
+    """The result of an attempt at an operation."""
 
     SUCCESS = "success"
     PENDING = "pending"
-    """It asked to be called again."""
+    """The attempt asked to be called again."""
     ERROR = "error"
     TERMINAL = "terminal"
-    """It failed, and is not tried again before something changes."""
+    """The attempt failed, and is not retried before the object changes."""
 
 
 class Outcome(StrEnum):
-    """How one pass over an object under deletion ended.
+    """The outcome of one pass over an object under deletion.
 
-    Counted after the API server acknowledged what the outcome says.
+    Counted after the API server acknowledged the writes of the outcome.
     """
 
     DELETED = "deleted"
     FORCE_DELETED = "force_deleted"
     ORPHANED = "orphaned"
-    """Released although something outside may remain; wins over the two above."""
+    """Released although external resources may remain; wins over the two above."""
     FAILED = "failed"
     GAVE_UP = "gave_up"
     SKIPPED = "skipped"
 
     @property
     def final(self) -> bool:
-        """Whether our finalizer came off: at most once for each object."""
+        """Whether our finalizer was released: at most once for each object."""
         return self in _FINAL
 
 
@@ -65,19 +65,19 @@ _FINAL = frozenset({Outcome.DELETED, Outcome.FORCE_DELETED, Outcome.ORPHANED})
 
 
 class TerminatingState(StrEnum):
-    """How an object under deletion stands; each has exactly one state."""
+    """The state of an object under deletion; each object has exactly one."""
 
     DELETING = "deleting"
     FAILING = "failing"
     GAVE_UP = "gave_up"
     SKIPPED = "skipped"
-    """The actuator is not called: the shoot has failed, or its state is waited for."""
+    """The actuator is not called: the shoot is failed, or its state is awaited."""
     FOREIGN_FINALIZER = "foreign_finalizer"
-    """Ours is off; it waits for others."""
+    """Our finalizer is removed; those of other controllers remain."""
 
 
 class RelistReason(StrEnum):
-    """Why an informer listed everything: the first time, after a 410, or after another error."""
+    """The reason for a complete list: the first one, after a 410, or after another error."""
 
     INITIAL = "initial"
     EXPIRED = "expired"
