@@ -1,9 +1,9 @@
-"""What makes an Actuator a running extension.
+"""The framework that turns an Actuator into a running extension.
 
 An event goes through the rooms from below: `kube` (watch, cache), `controller` (predicates, queue,
 workers), `reconciler` (the decision, the call, the writes). `manager` composes them into a process.
-`library` is what authors build on, `testing` rehearses, `tools` is the command line. The docstring
-of each room says where to start reading; docs/architecture.md follows one event.
+`library` holds building blocks for authors, `testing` rehearsals, `tools` the command line. The
+docstring of each room names its first module; docs/architecture.md follows one event.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a name on first use: the pytest plugin must not load a Kubernetes client."""
+    """Import a name on first use: the pytest plugin must not load a Kubernetes client."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

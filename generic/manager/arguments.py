@@ -1,7 +1,7 @@
-"""Arguments: the command line as Go programs take it, made into one that click understands.
+"""Arguments: converts a command line in the style of Go programs for click.
 
-Flags with a controller in their name, whatever that is; `--flag=true` and `--flag=false`; and the
-flags about webhooks, all of them, which Gardener's charts pass and which we have no use for.
+Flags that contain the name of a controller; `--flag=true` and `--flag=false`; and all flags about
+webhooks, which Gardener's charts pass and which have no effect here.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ WEBHOOKS = "--webhook-config-"
 
 
 class ManagerCommand(click.Command):
-    """A command with the flags of `flags`: nobody knows all of their names beforehand."""
+    """A command with the flags of `flags`, some of whose names depend on the controllers."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Turns flags into those that click knows, then parses. Raises click.UsageError."""
+        """Convert flags to those that click knows, then parse. Raises click.UsageError."""
         switches = {
             name: option.secondary_opts[0]
             for option in self.params
@@ -34,7 +34,7 @@ class ManagerCommand(click.Command):
 
 
 def _understood(args: Sequence[str], switches: dict[str, str]) -> Iterator[str]:
-    """`switches` are the flags that are on or off, with those that say off."""
+    """Yield arguments for click; `switches` maps boolean flags to their negations."""
     rest = iter(args)
     for argument in rest:
         flag, equals, value = argument.partition("=")
@@ -59,7 +59,7 @@ def _switched(flag: str, off: str, value: str) -> str:
 
 
 def _from_environment() -> Iterator[str]:
-    """ACTUATOR_INFRASTRUCTURE_MAX_CONCURRENT_RECONCILES, as a flag before the others."""
+    """Yield flags from variables like ACTUATOR_INFRASTRUCTURE_MAX_CONCURRENT_RECONCILES."""
     suffix = WORKERS.upper().replace("-", "_")
     for name, value in os.environ.items():
         found = re.fullmatch(f"{PREFIX}_(.+){suffix}", name)

@@ -1,9 +1,9 @@
 """Flags: the command line of a manager, named like those of Gardener's extensions.
 
-Every flag can be given as an environment variable too (`--leader-election` as
+Every flag can also be set by an environment variable (`--leader-election` as
 ACTUATOR_LEADER_ELECTION) and in the file of `--config-file`; the command line wins, then the
-environment. What is wrong with a value is one sentence, and exit status 2. What the values mean
-is `options`' business.
+environment. An invalid value is reported in one sentence, with exit status 2.
+Not here: the meaning of the values (`options`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _number_or_none(_ctx: click.Context, _option: click.Parameter, value: str) -
 
 def _workers(ctx: click.Context, _option: click.Parameter, value: Sequence[str]) -> dict[str, int]:
     workers = {}
-    for pair in (*(ctx.lookup_default("workers") or ()), *value):  # the file's, then those given
+    for pair in (*(ctx.lookup_default("workers") or ()), *value):  # the file's, then the given ones
         name, _, number = pair.rpartition("=")
         if not number.isdecimal() or int(number) < 1:
             flag = f"--{name}{WORKERS}"
@@ -61,7 +61,7 @@ def _workers(ctx: click.Context, _option: click.Parameter, value: Sequence[str])
 
 
 def _read_config(ctx: click.Context, _option: click.Parameter, value: Path | None) -> None:
-    """Puts the file's values behind the command line and the environment."""
+    """Use the file's values as defaults behind the command line and the environment."""
     if value is not None:
         ctx.default_map = dict(_config_values(value))
 
@@ -91,14 +91,14 @@ def _config_values(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _config_value(found: object) -> object:
-    """As click takes it: a list is what stands between commas on the command line."""
+    """Convert a value for click: a list becomes comma-separated text."""
     if isinstance(found, bool):
         return found
     return ",".join(map(str, found)) if isinstance(found, list) else str(found)
 
 
 def _flag(name: str, help: str, **more: Any) -> click.Option:
-    """A flag whose default is that of Options."""
+    """Return a flag whose default is that of Options."""
     field = name.replace("-", "_")
     default = getattr(_DEFAULTS, field)
     if isinstance(default, bool):
@@ -213,7 +213,7 @@ FLAGS: list[click.Parameter] = [
 
 
 def from_values(**values: Any) -> Options:
-    """Options from the parsed flags."""
+    """Return Options from the parsed flags."""
     ignored = [f"{WEBHOOKS}{name}" for name in values.pop("webhook_config")]
     if values.pop("disable_webhooks"):
         ignored.append("--disable-webhooks")
@@ -221,9 +221,9 @@ def from_values(**values: Any) -> Options:
 
 
 def from_args(args: Sequence[str] | None = None) -> Options:
-    """Options from the command line (sys.argv), the environment and the file it names.
+    """Return Options from the command line (sys.argv), the environment and the config file.
 
-    Prints usage, or what is wrong with the flags, and exits like any command line program.
+    Prints usage, or the invalid flag, and exits like any command line program.
     """
     parsed: list[dict[str, Any]] = []
     command = ManagerCommand(
@@ -244,6 +244,6 @@ def from_args(args: Sequence[str] | None = None) -> Options:
 
 
 def refuse(error: ConfigurationError) -> NoReturn:
-    """Says what is wrong with the flags, and exits like any program that was called wrongly."""
+    """Print the error of the flags, and exit with status 2."""
     print(f"Error: {error}", file=sys.stderr)  # noqa: T201 - it is the answer to a command
     raise SystemExit(2)

@@ -1,10 +1,10 @@
-"""Heartbeat: the Lease by which gardenlet knows that an extension is alive.
+"""Heartbeat: the Lease that shows gardenlet that an extension is alive.
 
 Source: Gardener documentation, "Heartbeat Controller". gardenlet reads renewTime of the Lease
-`gardener-extension-heartbeat` in the extension's namespace; where it is older than five minutes,
-the conditions that the extension reports count as Unknown.
+`gardener-extension-heartbeat` in the extension's namespace; if it is older than five minutes, the
+conditions that the extension reports count as Unknown.
 
-It has nothing to do with leader election, but only the replica that leads has to renew it.
+It is independent of leader election, but only the leading replica must renew it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LEASES = Resource("coordination.k8s.io/v1", "leases")
 class Heartbeat:
     """Renews the Lease every `interval_seconds` for the extension `name`, in its `namespace`.
 
-    Raises ValueError for an interval that is no number above 0.
+    Raises ValueError unless the interval is a number above 0.
     """
 
     name: str = attrs.field(validator=attrs.validators.min_len(1))
@@ -40,7 +40,7 @@ class Heartbeat:
     interval_seconds: float = attrs.field(default=30.0)
     clock: Clock = attrs.field(factory=SystemClock, kw_only=True)
     renewed: Callable[[bool], None] = attrs.field(default=lambda _ok: None, kw_only=True)
-    """Told after each try whether the Lease was renewed."""
+    """Called after each attempt with whether the Lease was renewed."""
 
     @interval_seconds.validator
     def _check(self, _attribute: object, seconds: float) -> None:
@@ -49,12 +49,12 @@ class Heartbeat:
 
     @property
     def permissions(self) -> tuple[Permission, ...]:
-        """What `run` does in the API: server-side apply is create and patch."""
+        """The permissions of `run`: server-side apply needs create and patch."""
         version, verbs, where = _LEASES.api_version, ["create", "patch"], self.namespace
         return (Permission(api_version=version, resource="leases", verbs=verbs, namespace=where),)
 
     def run(self, client: Client, stop: threading.Event) -> None:
-        """Renews until `stop`, or until this process no longer leads; nothing else ends it."""
+        """Renew until `stop` is set, or until this process no longer leads."""
         backoff = Backoff(first=1.0, cap=self.interval_seconds)
         failures = 0
         while not stop.is_set():
@@ -64,7 +64,7 @@ class Heartbeat:
                 self.renewed(True)
             except LeaseLost:
                 return
-            except Exception as error:  # whatever it was, the next try may work
+            except Exception as error:  # any error: the next attempt may succeed
                 failures += 1
                 self.renewed(False)
                 fields = {"lease": f"{self.namespace}/{LEASE_NAME}", "error": str(error)}

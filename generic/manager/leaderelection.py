@@ -1,25 +1,25 @@
-"""LeaderElector: of all replicas that share a Lease, at most one acts.
+"""LeaderElector: at most one of the replicas that share a Lease acts.
 
 Flow: `run` waits for the Lease → `on_started` → renewals → `release`, or lost: `on_lost`.
 
 Guarantees:
-- `check` raises LeaseLost unless a renewal that the API server acknowledged was sent less than
-  `renew_deadline` ago. Noticing needs no thread, no answer and nobody else's clock.
-- Lost is lost: an elector that led and no longer does never leads again.
+- `check` raises LeaseLost unless an acknowledged renewal was sent less than `renew_deadline` ago.
+  It needs no thread, no answer and no clock of another machine.
+- An elector that lost the lease never leads again.
 - Two electors never lead at the same time: others wait a full lease duration, by their own
-  clocks, from when they saw the record change; the holder stops earlier than that.
-- After `release` a replica that waits leads within one retry period.
-- `on_lost` comes no later than the renew deadline, also while a request hangs, and only once.
+  clocks, after the last change of the record that they saw; the holder stops earlier than that.
+- After `release`, a waiting replica leads within one retry period.
+- `on_lost` is called once, at the renew deadline at the latest, also while a request hangs.
 
-Assumptions: monotonic clocks run at the same speed, also while a machine sleeps. Nobody edits
-the Lease. The client's requests are not fenced by this elector.
-Caveats: a write that was sent just before the deadline may arrive after it; it has
+Assumptions: monotonic clocks run at the same speed, also while a machine sleeps. No other client
+edits the Lease. The client's requests are not fenced by this elector.
+Caveats: a write sent just before the deadline may arrive after it; it has
 `lease_duration - renew_deadline` until another replica can lead. Waiting ends with `stop`;
 leading does not: running operations need the lease until `release`.
-Errors: what the API server answers, or does not, is logged and tried again; nothing is raised.
+Errors: errors and missing answers of the API server are logged and retried; none is raised.
 
-The official package's leader election is not fit: it judges others by wall clocks, cannot be
-stopped, does not release, and has no jitter.
+The official package's leader election is not suitable: it compares wall clocks of other machines,
+cannot be stopped, does not release, and has no jitter.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ logger = logging.getLogger(__name__)
 
 LEASES = Resource("coordination.k8s.io/v1", "leases")
 JITTER = 0.2
-"""The share by which a pause is shortened at random."""
+"""The maximum share by which a pause is randomly shortened."""
 
 
 @attrs.frozen(kw_only=True)
 class Timing:
-    """Seconds; the defaults are controller-runtime's. Raises ValueError where they don't fit."""
+    """Seconds; the defaults are controller-runtime's. Raises ValueError if inconsistent."""
 
     lease_duration: float = 15.0
-    """How long others wait after the last renewal that they saw."""
+    """How long other replicas wait after the last renewal that they saw."""
     renew_deadline: float = 10.0
-    """How long the holder acts on a renewal."""
+    """How long the holder acts after a renewal."""
     retry_period: float = 2.0
-    """Between two tries at getting or renewing the Lease, at most."""
+    """The maximum pause between two attempts to get or renew the Lease."""
 
     def __attrs_post_init__(self) -> None:
         if not 0 < self.retry_period < self.renew_deadline < self.lease_duration:
@@ -65,7 +65,7 @@ class Timing:
 
 
 class LeaderElector:
-    """One candidate for one Lease; see the module's docstring. Used once: `run`, `release`."""
+    """One candidate for one Lease; see the module. Used once: `run`, then `release`."""
 
     def __init__(
         self,
@@ -88,29 +88,29 @@ class LeaderElector:
         self._clock = clock
         self._metrics = metrics
         self._timing = timing or Timing()
-        self._requests = threading.Lock()  # held during a try: one after the other
+        self._requests = threading.Lock()  # held during an attempt: one at a time
         self._ending = threading.Lock()
         self._over = threading.Event()
-        self._renewed: float | None = None  # when the last good renewal was sent
-        self._lease: Raw | None = None  # as our last write left it
-        self._seen: Any = None  # the record of the holder, and since when it is unchanged
+        self._renewed: float | None = None  # when the last successful renewal was sent
+        self._lease: Raw | None = None  # as our last write returned it
+        self._seen: Any = None  # the holder's record, and since when it is unchanged
         self._seen_since = 0.0
         self._holder = ""
         self._trouble = ""
         metrics.leader(name, False)
 
     def is_leading(self) -> bool:
-        """Whether this process may act now."""
+        """Whether this process may act at the moment."""
         renewed = self._renewed
         return renewed is not None and not self._over.is_set() and self._left(renewed) > 0
 
     def check(self) -> None:
-        """Raises LeaseLost unless this process may act now."""
+        """Raise LeaseLost unless this process may act at the moment."""
         if not self.is_leading():
             raise LeaseLost(f"this process does not hold the lease {self._namespace}/{self._name}")
 
     def run(self, stop: threading.Event) -> None:
-        """Waits for the Lease until `stop`, then leads until `release` or until it is lost.
+        """Wait for the Lease until `stop` is set, then lead until `release` or loss.
 
         `on_started` runs in a thread of its own.
         """
@@ -122,18 +122,18 @@ class LeaderElector:
             self._lead()
 
     def release(self) -> None:
-        """Leads no longer, and says so, for a successor to take over at once.
+        """Stop leading and release the Lease, so that a successor can take over at once.
 
-        If the API server does not take it, the lease runs out by itself.
+        If the API server does not accept the release, the lease expires.
         """
         if not self._end():
             return
         if not self._requests.acquire(timeout=self._timing.renew_deadline):
-            return  # a renewal hangs; a second write would only be a second that hangs
+            return  # a renewal hangs; a second write would hang too
         try:
             if self._renewed is not None:
                 self._give_back()
-        except Exception as error:  # shutting down goes on, whatever it was
+        except Exception as error:  # any error: the shutdown continues
             self._report(error)
         finally:
             self._requests.release()
@@ -150,7 +150,7 @@ class LeaderElector:
     def _start(self) -> None:
         try:
             self._on_started()
-        except Exception:  # a leader that does nothing must make room for one that works
+        except Exception:  # a leader that cannot start must yield to one that works
             logger.exception("cannot start to lead", extra=self._fields())
             self._lose()
 
@@ -164,7 +164,7 @@ class LeaderElector:
             self._on_lost()
 
     def _end(self) -> bool:
-        """Whether this ended it; False when it was over before."""
+        """End the election; return False if it had ended before."""
         with self._ending:
             if self._over.is_set():
                 return False
@@ -173,7 +173,7 @@ class LeaderElector:
         return True
 
     def _try(self) -> bool:
-        """One try at getting or renewing the Lease; whether that worked."""
+        """Attempt once to get or renew the Lease; return whether it succeeded."""
         with self._requests:
             if self._over.is_set():
                 return False
@@ -187,12 +187,12 @@ class LeaderElector:
                 return False
             if mine:
                 return self._extend(sent)
-        if self._renewed is not None:  # another has taken it: no use in waiting for the deadline
+        if self._renewed is not None:  # another holder: no reason to wait for the deadline
             self._lose()
         return False
 
     def _extend(self, sent: float) -> bool:
-        """Counts a renewal, unless it came when the one before had run out."""
+        """Count a renewal, unless the previous one had already expired."""
         before = sent if self._renewed is None else self._renewed
         if self._left(before) <= 0:
             return False
@@ -200,7 +200,7 @@ class LeaderElector:
         return True
 
     def _write(self) -> bool:
-        """Writes our name into the Lease if we may; False when it is another's."""
+        """Write our name into the Lease if allowed; return False if another replica holds it."""
         lease = self._lease or self._read()
         if lease is None:
             fresh = {"metadata": {"name": self._name, "namespace": self._namespace}}
@@ -234,7 +234,7 @@ class LeaderElector:
         return lease
 
     def _is_held_by_another(self, record: Raw) -> bool:
-        """Judged by how long the record is unchanged here, never by the times written in it."""
+        """Whether another replica holds it: judged by local time, not by the record's times."""
         holder = record.get("holderIdentity") or ""
         if holder in ("", self.identity):
             return False
@@ -242,7 +242,7 @@ class LeaderElector:
         return self._clock.monotonic() < self._seen_since + promised
 
     def _patch(self, lease: Raw, record: Raw) -> Raw:
-        """Raises Conflict where anybody wrote the Lease since it was read."""
+        """Write the record. Raises Conflict if another client wrote the Lease since it was read."""
         version = {"resourceVersion": lease["metadata"]["resourceVersion"]}
         return self._client.patch(
             LEASES, self._name, self._namespace, {"metadata": version, "spec": record}
@@ -262,7 +262,7 @@ class LeaderElector:
 
     def _give_back(self) -> None:
         nobody = {"holderIdentity": "", "leaseDurationSeconds": 1}
-        for lease in (self._lease, None):  # again where somebody labelled it, say
+        for lease in (self._lease, None):  # again if another client changed it, such as its labels
             current = lease or self._read()
             if current is None or current["spec"].get("holderIdentity") != self.identity:
                 return
@@ -281,9 +281,9 @@ class LeaderElector:
         return self._timing.retry_period * (1 - random.random() * JITTER)
 
     def _report(self, error: Exception) -> None:
-        """Logs an error once, until it is another one."""
+        """Log an error once, until a different one occurs."""
         if isinstance(error, Conflict):
-            return  # somebody was faster: that is how an election goes
+            return  # another replica was faster, as expected in an election
         text = str(error)
         level = logging.DEBUG if text == self._trouble else logging.WARNING
         self._trouble = text

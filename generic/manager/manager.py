@@ -1,7 +1,7 @@
-"""Manager: what an author adds actuators to, and what runs them until it is told to stop.
+"""Manager: registers actuators, and runs them until it is stopped.
 
-What was added is kept by `registry`; what exists between start and stop is `running`, put
-together by `wiring`.
+Not here: the registrations (`registry`), the state between start and stop (`running`) and its
+assembly (`wiring`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Manager:
     """Runs actuators against one API server.
 
     `add` first, then `run` (a program: until SIGTERM), or `start` and `stop` (inside another).
-    Two managers in one process do not know of each other.
+    Two managers in one process are independent.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Manager:
 
     @classmethod
     def from_args(cls, args: Sequence[str] | None = None) -> Manager:
-        """A manager set up from the command line and the environment, logging configured."""
+        """Create a manager from the command line and the environment, and configure logging."""
         from generic.manager import flags  # with click, only for a program
 
         settings = flags.from_args(args)
@@ -88,12 +88,12 @@ class Manager:
 
     @property
     def registrations(self) -> Sequence[Registration]:
-        """The actuators that were added."""
+        """The registered actuators."""
         return self._registry.registrations
 
     @property
     def health_checks(self) -> Sequence[CheckRegistration]:
-        """The health checks that were added."""
+        """The registered health checks."""
         return self._registry.health_checks
 
     @property
@@ -103,7 +103,7 @@ class Manager:
 
     @property
     def runnables(self) -> Sequence[Runnable]:
-        """What else was added to run; the heartbeat too, where the options ask for it."""
+        """The registered runnables, including the heartbeat if the options enable it."""
         return self._registry.runnables
 
     def add(
@@ -118,15 +118,15 @@ class Manager:
         escalations: Sequence[Escalation] = (),
         guards_secret: bool = False,
     ) -> None:
-        """Adds an actuator for objects of its kind and these types, if all `predicates` pass them.
+        """Add an actuator for objects of its kind and these types that all `predicates` accept.
 
-        `name` is what flags and metrics call it: that of the kind, or of kind and type, if empty.
-        What happens to what it `watches` is brought to the objects that it is about. A deletion
-        that fails is tried for ever, unless `escalations` say otherwise. With `guards_secret` the
-        Secret of spec.secretRef stays until the last object that needs it is cleaned up.
-        Raises TypeError where the actuator does not say its kind, ValueError where a Gardener
-        kind comes without a type, a name is taken, another serves the same objects, or there is
-        no spec.secretRef to guard.
+        `name` is used in flags and metrics: by default the kind, or kind and type. Events about a
+        resource in `watches` trigger the objects that they concern. A failing deletion is retried
+        for ever, unless `escalations` limit it. With `guards_secret`, the Secret of
+        spec.secretRef is kept until the last object that needs it is cleaned up.
+        Raises TypeError if the actuator does not declare its kind, ValueError if a Gardener kind
+        has no type, a name is taken, another actuator serves the same objects, or the kind has no
+        spec.secretRef to guard.
         """
         types = (type,) if isinstance(type, str) else tuple(type)
         if not self._registry.registrations:
@@ -143,25 +143,25 @@ class Manager:
         )
 
     def add_health_checks(self, checks: HealthChecks) -> None:
-        """Adds checks whose results become conditions of the objects of a kind."""
+        """Add checks whose results become conditions of the objects of a kind."""
         self._registry.add_health_checks(checks)
 
     def add_runnable(self, name: str, run: Run, *, permissions: Sequence[Permission] = ()) -> None:
-        """Adds what runs in a thread of its own while this process leads, until its event is set.
+        """Add a function to run in its own thread while this process leads, until its event is set.
 
-        It gets a client for what `permissions` allow. When it raises it is called again.
+        It gets a client with `permissions`. If it raises, it is called again.
         """
         self._registry.add_runnable(name, run, permissions)
 
     def verdict(self, namespace: str) -> Verdict:
-        """What the Cluster of a namespace says; that there is none, before the start."""
+        """Return the verdict of a namespace's Cluster; before the start, that of a missing one."""
         entry = self._clusters.get(Request("", namespace))
         return entry.header.verdict if entry else Verdict()
 
     def run(self) -> NoReturn:
-        """Runs until SIGTERM or SIGINT, then exits: 0 after an orderly stop, 1 otherwise.
+        """Run until SIGTERM or SIGINT, then exit: 0 after a graceful shutdown, 1 otherwise.
 
-        Exits with 2 where a flag names a controller that there is not.
+        Exits with 2 if a flag names an unknown controller.
         """
         try:
             self._registry.enabled()
@@ -185,10 +185,10 @@ class Manager:
             if not self.stop():
                 code = code or 1
             logging.shutdown()
-            os._exit(code)  # calls that were abandoned must not hold the process up
+            os._exit(code)  # abandoned calls must not delay the exit
 
     def start(self) -> None:
-        """Starts everything and returns. Raises ConfigurationError or ApiError."""
+        """Start everything and return. Raises ConfigurationError or ApiError."""
         if self.options.ignored_flags:
             fields = {"flags": list(self.options.ignored_flags)}
             logger.info("flags without effect: there are no webhooks", extra={"fields": fields})
@@ -214,7 +214,7 @@ class Manager:
         self._running.start()
 
     def stop(self) -> bool:
-        """Stops in good order; False when operations were still running at the end."""
+        """Shut down gracefully; return False if operations were still running at the end."""
         self._stop.set()
         return self._running is None or self._running.stop()
 
@@ -226,15 +226,15 @@ class Manager:
         return self._running is not None and self._running.wait_synced(timeout)
 
     def check_health(self) -> dict[str, Check]:
-        """What /healthz asks: a process that answers None to all of these does its work."""
+        """Return the checks of /healthz: all return None in a healthy process."""
         return {} if self._running is None else self._running.probes.alive()
 
     def check_ready(self) -> dict[str, Check]:
-        """What /readyz asks: the health checks, and whether every stream is alive and synced."""
+        """Return the checks of /readyz: also whether every stream is alive and synced."""
         return {} if self._running is None else self._running.probes.ready()
 
     def _add_keeper(self) -> None:
-        """Of the Orphans of all actuators, those that are yet to be added too."""
+        """Add the keeper for the Orphans of all actuators, including those added later."""
         days = self.options.orphan_retention_days
         keeper = Keeper(
             self._registry.registrations,
@@ -245,7 +245,7 @@ class Manager:
         self.add_runnable("orphans", keeper.run, permissions=keeper.permissions)
 
     def _add_heartbeat(self) -> None:
-        """The extension is called as in the name of its Lease, NAME-leader-election."""
+        """Add the heartbeat; the extension's name is the prefix of NAME-leader-election."""
         from generic.manager.heartbeat import Heartbeat
 
         name = self.options.leader_election_id.removesuffix("-leader-election")

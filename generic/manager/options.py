@@ -1,4 +1,4 @@
-"""Options: how a manager runs. Plain data; the command line flags that fill it are `flags`."""
+"""Options: the settings of a manager. Plain data; the flags that set it are in `flags`."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from actuator.errors import ConfigurationError
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """How a manager runs. Durations in seconds; an address "" or "0" switches a server off."""
+    """The settings of a manager. Durations in seconds; an address "" or "0" disables a server."""
 
     kubeconfig: Path | None = None
     context: str | None = None
     master: str = ""
-    """URL of the API server, in place of the one in the kubeconfig."""
+    """The URL of the API server, instead of the one in the kubeconfig."""
     leader_election: bool = False
     leader_election_id: str = "gardener-actuator-leader-election"
     leader_election_namespace: str = "default"
     metrics_bind_address: str = "127.0.0.1:8080"
     health_bind_address: str = "127.0.0.1:8081"
     metrics_oldest_terminating: int = 0
-    """So many objects under deletion of each controller have a series of their own."""
+    """The number of the oldest terminating objects of each controller with their own series."""
     max_concurrent_reconciles: int = 5
     workers: Mapping[str, int] = attrs.field(factory=dict)
-    """By name of a controller, or of several that begin with it: how many at a time."""
+    """The number of workers by controller name, or by prefix of several names."""
     controllers: tuple[str, ...] = ()
-    """What runs, by name; all where it is empty."""
+    """The names of the controllers to run; empty for all."""
     disable_controllers: tuple[str, ...] = ()
     ignore_operation_annotation: bool = False
     processing_status: Literal["slow", "always"] = "slow"
     force_delete_budget: float | None = 90.0
-    """For one force deletion, from the moment it is seen; None: as long as it takes."""
+    """Seconds for one force deletion from its detection on; None: unlimited."""
     orphan_retention_days: float | None = 30.0
-    """How long Orphans that are closed, or gone, are kept; None: for ever."""
+    """Days for which Orphans with state Closed or Gone are kept; None: for ever."""
     outcome_events: Literal["unusual", "all"] = "unusual"
-    """Which outcomes of deletions become events: those out of the order, or all."""
+    """The outcomes of deletions that become events: unusual ones only, or all."""
     extension_classes: tuple[str, ...] = ()
     gardener_version: str = ""
     self_hosted_shoot_cluster: bool = False
-    """Whether this runs inside the shoot that it serves."""
+    """Whether the manager runs inside the shoot that it serves."""
     heartbeat_namespace: str = ""
     heartbeat_renew_interval_seconds: int = 30
     ignored_flags: tuple[str, ...] = ()
@@ -53,20 +53,20 @@ class Options:
     shutdown_timeout: float = 20.0
 
     def workers_of(self, name: str, otherwise: int | None = None) -> int:
-        """How many workers a controller gets: its own flag, what its author said, the default."""
-        for given in sorted(self.workers, key=len, reverse=True):  # the one that says most
+        """Return the workers of a controller: from its flag, its author, or the default."""
+        for given in sorted(self.workers, key=len, reverse=True):  # the most specific first
             if _covers(given, name):
                 return self.workers[given]
         return otherwise or self.max_concurrent_reconciles
 
     def is_named(self, name: str) -> bool:
-        """Whether `controllers` names this controller, or what its name begins with."""
+        """Whether `controllers` contains this controller's name or a prefix of it."""
         return any(_covers(given, name) for given in self.controllers)
 
     def enabled(self, names: Iterable[str]) -> frozenset[str]:
-        """Which of these controllers run.
+        """Return the controllers of these names that run.
 
-        Raises ConfigurationError where a flag names a controller that there is not.
+        Raises ConfigurationError if a flag names an unknown controller.
         """
         known = list(names)
         wanted = matching("--controllers", self.controllers, known) or set(known)
@@ -76,9 +76,9 @@ class Options:
 
 
 def matching(flag: str, given: Iterable[str], known: Iterable[str]) -> set[str]:
-    """The controllers of these names, or that begin with them: `healthcheck` is all of them.
+    """Return the controllers with these names or prefixes: `healthcheck` matches all of them.
 
-    Raises ConfigurationError where there is none.
+    Raises ConfigurationError if none matches.
     """
     names = sorted(known)
     found: set[str] = set()

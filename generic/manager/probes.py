@@ -1,4 +1,4 @@
-"""Probes: whether the parts of a manager still do their work. What serves them is `serving`."""
+"""Probes: health checks of the parts of a manager. Not here: the HTTP server (`serving`)."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from generic.manager.runnables import Runner
 from generic.reconciler.orphans.probe import OrphanProbe
 
 STALE_STREAM = 180.0
-"""Seconds without a sign of life after which a stream counts as dead: more than two watchdogs."""
+"""Seconds without data after which a stream counts as dead: more than two idle timeouts."""
 FAILING_STREAM = 60.0
-"""Seconds of watches that break soon after they began, after which a manager is not ready."""
+"""Seconds of watches that break soon after opening, after which a manager is not ready."""
 
 
 @attrs.define
 class Probes:
-    """Looks at informers and their threads, controllers and their numbers of workers."""
+    """Checks informers and their threads, and controllers and their workers."""
 
     informers: Sequence[Informer]
     controllers: Sequence[tuple[Controller, int]]
     runner: Runner
     orphans: OrphanProbe | None
-    """None where nothing is ever let go of."""
+    """None if no actuator is registered."""
     registry: Registry
     threads: list[threading.Thread] = attrs.field(factory=list)
 
     def alive(self) -> dict[str, Check]:
-        """A process that answers None to all of these does its work."""
+        """Return the checks for liveness: all return None in a healthy process."""
         return {
             "informers": self._dead_informers,
             "workers": self._dead_workers,
@@ -44,7 +44,7 @@ class Probes:
         }
 
     def ready(self) -> dict[str, Check]:
-        """Besides, every stream is alive and synced, and Orphans can be written.
+        """Return the checks for readiness: also live, synced streams, and writable Orphans.
 
         A kind whose CRD is absent fails only if `--controllers` names a controller that needs it.
         """
@@ -66,7 +66,7 @@ class Probes:
         return None
 
     def remarks(self) -> list[str]:
-        """The kinds that are not served for want of a CRD, and need not be."""
+        """Return the kinds without a CRD that `--controllers` does not require."""
         absent = [one.name for one in self.informers if one.absent and not self._demanded_by(one)]
         if self.registry.options.self_hosted_shoot_cluster:  # few of these have the machine API
             absent = [name for name in absent if not name.endswith(MACHINES.resource.group)]
@@ -82,7 +82,7 @@ class Probes:
         return "; ".join([*missing, remedy]) if missing else None
 
     def _demanded_by(self, informer: Informer) -> list[str]:
-        """The controllers that `--controllers` names and that cannot work without the kind."""
+        """Return the controllers in `--controllers` that cannot work without the kind."""
         names = [one.name for one, _ in self.controllers if one.watches == informer.name]
         if informer.name == str(CLUSTERS):
             kinds = self.registry.kinds

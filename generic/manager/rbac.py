@@ -1,9 +1,9 @@
-"""The least rights with which a manager can do its work, made from what it was given.
+"""RBAC: the least privileges that a manager needs, generated from its registrations.
 
-Kinds, seed objects and permissions of its actuators go in, rules come out; nothing else is
-asked of the API anywhere (drills and tests run under exactly these roles). Rules of a ClusterRole
-hold in all namespaces; those for Leases hold in the namespaces of the Leases alone. Source of the
-shape: Kubernetes documentation, "Using RBAC Authorization".
+The input is the kinds, seed objects and permissions of its actuators, the output is rules; the
+manager sends no other request (drills and tests run under exactly these roles). Rules of a
+ClusterRole apply to all namespaces; those for Leases only to the namespaces of the Leases. Source
+of the format: Kubernetes documentation, "Using RBAC Authorization".
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _STRIP = ("get", "list", "patch", "delete")
 def manifests(
     manager: Manager, name: str, user: str = "", namespace: str = "", *, watch_all: bool = True
 ) -> Iterator[Raw]:
-    """The ClusterRole `name` for all that was added to `manager`, Roles, and their bindings.
+    """Yield the ClusterRole `name` for everything added to `manager`, Roles, and their bindings.
 
-    They are bound to a user or (in a namespace) a service account, if one is given. Not
-    `watch_all`: without watches that only a manager needs that ignores the operation annotation.
+    They are bound to a user or (in a namespace) a service account, if one is given. Without
+    `watch_all`, watches for managers that ignore the operation annotation are left out.
     """
     places: defaultdict[str, list[Permission]] = defaultdict(list)
     for permission in _permissions(manager, watch_all=watch_all):
@@ -41,7 +41,7 @@ def manifests(
 
 
 def role_binding(role: Raw, user: str, namespace: str = "") -> Raw:
-    """The binding of a Role or ClusterRole to a user or (in a namespace) a service account."""
+    """Return the binding of a role to a user or (in a namespace) a service account."""
     subject = {"kind": "ServiceAccount", "name": user, "namespace": namespace}
     if not namespace:
         subject = {"kind": "User", "name": user, "apiGroup": _GROUP}
@@ -106,7 +106,7 @@ def _strips(group: SeedObjects) -> Permission:
 
 
 def _rules(permissions: Iterable[Permission]) -> list[Raw]:
-    """One rule for each API group and set of verbs, in a stable order."""
+    """Return one rule per API group and set of verbs, in a stable order."""
     verbs: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for permission in permissions:
         group = permission.api_version.rpartition("/")[0]

@@ -1,7 +1,7 @@
-"""Registry: what was added to a manager, before anything runs.
+"""Registry: the registrations of a manager, before it runs.
 
-What is odd about an addition is said here, at once, to the author. The Role is made from this
-(`rbac`), and what runs is put together from it (`wiring`).
+Invalid registrations raise at once, in the author's call. `rbac` generates the Role from the
+registrations, and `wiring` the running parts.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from generic.library.healthchecks import HealthChecks
 
 Run = Callable[[Client, threading.Event], None]
-"""Runs until the event is set."""
+"""Run until the event is set."""
 
 
 @attrs.frozen(kw_only=True)
 class Registration:
-    """An actuator as it was added: what the generated Role is made from."""
+    """A registered actuator, from which the Role is generated."""
 
     name: str
     actuator: Actuator[Any]
@@ -43,13 +43,13 @@ class Registration:
 
     @property
     def kind(self) -> Kind:
-        """The actuator's kind, with the actuator's finalizer if it has one of its own."""
+        """The actuator's kind, with the actuator's own finalizer if it has one."""
         return kind_of(self.actuator)
 
 
 @attrs.frozen(kw_only=True)
 class CheckRegistration:
-    """Health checks as they were added."""
+    """Registered health checks."""
 
     name: str
     checks: HealthChecks
@@ -58,7 +58,7 @@ class CheckRegistration:
 
 @attrs.frozen(kw_only=True)
 class Runnable:
-    """Something that runs beside the controllers, while this process leads."""
+    """A function that runs beside the controllers while this process leads."""
 
     name: str
     run: Run
@@ -67,7 +67,7 @@ class Runnable:
 
 @attrs.define
 class Registry:
-    """What was added, in that order. Names are unique: flags and metrics use them."""
+    """The registrations, in order. Names are unique: flags and metrics use them."""
 
     options: Options
     registrations: list[Registration] = attrs.field(factory=list)
@@ -127,7 +127,7 @@ class Registry:
         self.runnables.append(Runnable(name=chosen, run=run, permissions=tuple(permissions)))
 
     def enabled(self) -> Registry:
-        """What the flags let run. Raises ConfigurationError where they name what is not there."""
+        """Return the enabled registrations. Raises ConfigurationError for unknown names."""
         names = self.options.enabled(self._names())
         return Registry(
             self.options,
@@ -138,13 +138,13 @@ class Registry:
 
     @property
     def kinds(self) -> list[tuple[str, Kind]]:
-        """The controllers' names with their kinds."""
+        """The names of the controllers with their kinds."""
         kinds = [(one.name, one.kind) for one in self.registrations]
         return kinds + [(one.name, one.checks.cls.KIND) for one in self.health_checks]
 
     @property
     def threads(self) -> int:
-        """How many threads may ask the API server for something at a time, streams included."""
+        """The maximum number of concurrent requests to the API server, streams included."""
         streams = sum(2 + len(one.watches) for one in self.registrations)
         workers = sum(one.workers for one in self.registrations)
         workers += sum(2 + one.workers for one in self.health_checks)
@@ -156,7 +156,7 @@ class Registry:
         yield from (one.name for one in self.runnables)
 
     def _name(self, given: str, default: str, types: tuple[str, ...]) -> str:
-        """The given name, or that of the kind, or of kind and type. Raises ValueError."""
+        """Return the given name, or one of the kind, or of kind and type. Raises ValueError."""
         taken = set(self._names())
         candidates = [given] if given else [default, *(f"{default}-{type}" for type in types)]
         for candidate in candidates:
@@ -167,7 +167,7 @@ class Registry:
         )
 
     def _check_served(self, who: str, cls: type[Object], types: tuple[str, ...]) -> None:
-        """No object may have two workers. Raises ValueError."""
+        """Raise ValueError if another actuator serves the same objects."""
         for other in self.registrations:
             both = set(types) & set(other.types)
             if other.cls is cls and not other.predicates and (both or not types):
@@ -178,7 +178,7 @@ class Registry:
 
 
 def _check_finalizer(who: str, kind: Kind) -> None:
-    """A custom resource would take any name. Raises ValueError."""
+    """Raise ValueError for an unqualified name, which a custom resource would accept."""
     try:
         require_qualified(kind.finalizer)
     except ValueError as error:

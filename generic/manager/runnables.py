@@ -1,7 +1,7 @@
-"""Running runnables: a thread for each, started again when it fails.
+"""Runner: one thread for each runnable, restarted when it fails.
 
-A runnable never ends the process. It may return, then its work is done; what it raises is logged,
-and it is called again after a backoff. That no thread is left for one is what /healthz says.
+A runnable never ends the process. If it returns, its work is done; an exception is logged, and it
+is called again after a backoff. /healthz reports a runnable without a thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from generic.manager.registry import Runnable
 logger = logging.getLogger(__name__)
 
 _STEADY = 60.0
-"""Seconds that a runnable runs before its next failure counts as the first."""
+"""Seconds of running after which the next failure counts as the first."""
 
 
 class Runner:
@@ -36,7 +36,7 @@ class Runner:
         self._done: set[str] = set()
 
     def start(self) -> None:
-        """Starts them all."""
+        """Start all runnables."""
         for runnable in self._runnables:
             name = runnable.name
             thread = threading.Thread(target=self._run, args=(runnable,), name=name, daemon=True)
@@ -44,7 +44,7 @@ class Runner:
             self._running[name] = thread
 
     def problem(self) -> str | None:
-        """Which of them has no thread any more though it is not done, or None."""
+        """Return the names of unfinished runnables without a thread, or None."""
         if self._stop.is_set():
             return None
         running = list(self._running.items())
@@ -60,7 +60,7 @@ class Runner:
                 break
             except LeaseLost:
                 break
-            except BaseException as error:  # SystemExit too: it must not end unseen
+            except BaseException as error:  # also SystemExit: it must not end silently
                 failures = 1 if time.monotonic() - started > _STEADY else failures + 1
                 delay = self._backoff.delay(failures)
                 fields = {"name": runnable.name, "error": str(error), "again_in": round(delay, 1)}

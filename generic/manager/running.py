@@ -1,6 +1,6 @@
-"""Running: a manager between start and stop. Here is only when what starts:
+"""Running: a manager between start and stop. It defines only the order of the start:
 
-metrics and health → informers → leadership → workers and runnables, and back again.
+metrics and health → informers → leadership → workers and runnables; the stop is the reverse.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ logger = logging.getLogger(__name__)
 _SWEEP_SECONDS = 0.5
 _LOOK_SECONDS = 0.05
 LEASE_PATIENCE = 4.0
-"""Seconds for a request about the lease: time for a second try before the renew deadline."""
+"""Timeout of a request for the lease: leaves time for a second attempt before the deadline."""
 
 
 class Running:
-    """Everything that lives while a manager runs; used once."""
+    """The parts of a running manager; used once."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Running:
         self.abandoned = AbandonedCalls()
         self.timers = Timers("later", clock)
         self.lost = False
-        """Whether another process may lead by now."""
+        """Whether the lease is lost: another process may lead."""
         self._options = options
         self._metrics = metrics
         self._stop = stop
@@ -82,7 +82,7 @@ class Running:
         self._servers: list[HealthServer] = []
 
     def start(self) -> None:
-        """Starts everything and returns. Raises ConfigurationError."""
+        """Start everything and return. Raises ConfigurationError."""
         self._servers = serve(
             self._options,
             self._metrics,
@@ -99,16 +99,16 @@ class Running:
             _run_thread("elector", partial(self._elector.run, self._stop))
 
     def stop(self) -> bool:
-        """Stops in good order; False when operations were still running at the end."""
+        """Shut down gracefully; return False if operations were still running at the end."""
         controllers = [controller for controller, _ in self.wiring.controllers]
         for controller in controllers:
             controller.stop()
-        patience = 0.0 if self.lost else self._options.shutdown_timeout  # another may lead by now
+        patience = 0.0 if self.lost else self._options.shutdown_timeout  # another may lead
         end = time.monotonic() + patience
         finished = [c.join(max(0.0, end - time.monotonic())) for c in controllers]
         self.timers.stop()
         if self._elector is not None and all(finished):
-            self._elector.release()  # else it runs out, once what still runs is over for good
+            self._elector.release()  # else it expires, and running calls end first
         for server in self._servers:
             server.stop()
         return all(finished)
@@ -123,7 +123,7 @@ class Running:
         return all(i.wait_settled(max(0.0, end - time.monotonic())) for i in informers)
 
     def _streams(self) -> list[Stream]:
-        """How the informers are, for metrics."""
+        """Return the state of the informers, for metrics."""
         return [
             Stream(one.plural, one.synced, one.absent, one.age(), one.unreadable)
             for one in self.wiring.informers
@@ -141,7 +141,7 @@ class Running:
         )
 
     def _start_workers(self) -> None:
-        """Starts each controller once its caches are filled: no kind may hold up another."""
+        """Start each controller once its caches are filled: no kind may delay another."""
         _run_thread("sweeper", self._sweep)
         self._runner.start()
         waiting = list(self.wiring.controllers)
@@ -155,7 +155,7 @@ class Running:
                 self._stop.wait(_LOOK_SECONDS)
 
     def _sweep(self) -> None:
-        """Again and again, also while everything else hangs."""
+        """Tick regularly, even while every worker is unresponsive."""
         while not self._stop.wait(_SWEEP_SECONDS):
             try:
                 self.wiring.tick()
@@ -163,7 +163,7 @@ class Running:
                 logger.exception("sweeping failed")
 
     def _lose(self) -> None:
-        """Another replica may act from now on: this process must not, and ends."""
+        """Stop this process: another replica may act from now on."""
         logger.error("lost the lease")
         self.lost = True
         self._stop.set()

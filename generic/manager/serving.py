@@ -1,4 +1,4 @@
-"""Serving: what a manager shows over HTTP, metrics and health, on the addresses of its options."""
+"""Serving: the HTTP servers of a manager for metrics and health, at the addresses in Options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def serve(
     readyz: Mapping[str, Check],
     remarks: Remarks,
 ) -> list[HealthServer]:
-    """The servers, started; on one address both share one. Raises ConfigurationError."""
+    """Start and return the servers; equal addresses share one. Raises ConfigurationError."""
     at = parse_address(options.metrics_bind_address)
     probes_at = parse_address(options.health_bind_address)
     servers: dict[str, HealthServer] = {}

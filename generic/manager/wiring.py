@@ -1,8 +1,8 @@
-"""Wiring: what was added, made into informers, controllers and reconcilers that know each other.
+"""Wiring: connects registrations to informers, controllers and reconcilers.
 
-An event's way is set up here: informer → store → controller → reconciler → actuator. Several
-actuators for one resource share its informer and store. Nothing in here is started; that, and
-in which order, is `manager`'s business.
+It builds the path of an event: informer → store → controller → reconciler → actuator. Actuators for
+the same resource share its informer and store. Not here: starting the parts, and its order
+(`running`).
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ logger = logging.getLogger(__name__)
 
 @attrs.frozen(kw_only=True)
 class Shared:
-    """What all controllers of a manager have in common."""
+    """The dependencies that all controllers of a manager share."""
 
     connection: HttpClient
-    """For informers."""
+    """The client of the informers."""
     client: Client
-    """For everything else."""
+    """The client of all other parts."""
     cluster_store: Store[ClusterHeader]
     options: Options
     metrics: Metrics
@@ -71,7 +71,7 @@ class Served(NamedTuple):
     watchdog: DeletionWatchdog
 
     def on_event(self, event: Event[Header]) -> None:
-        """To the controller as a trigger, to the watchdog for what it means beyond that."""
+        """Pass an event to the controller as a trigger, and to the watchdog."""
         self.controller.on_event(event)
         header = event.old if event.new is None else event.new
         if not self.controller.started or header is None:
@@ -80,12 +80,12 @@ class Served(NamedTuple):
             self.controller.queue.add(event.request, urgent=True)
 
     def observe_forced(self, request: Request) -> None:
-        """Tell the watchdog that an object may be under forced deletion from now on."""
+        """Notify the watchdog that an object may be under forced deletion from now on."""
         if self.watchdog.observe_forced(request):
             self.controller.queue.add(request, urgent=True)
 
     def tick(self) -> None:
-        """End what is overdue, whatever hangs."""
+        """End overdue calls, even while workers are unresponsive."""
         over, abandoned = self.watchdog.tick()
         for request in over:
             self.controller.enqueue_urgent(request)
@@ -93,7 +93,7 @@ class Served(NamedTuple):
             self.controller.replace_worker(request)
 
     def terminating(self, store: Store[Header]) -> Iterator[Terminating]:
-        """What of it is under deletion, as the store has it; nothing before the start."""
+        """Yield its objects under deletion, from the store; none before the start."""
         for request, seen in store.headers() if self.controller.started else ():
             since = seen.deletion_timestamp
             if since is not None and self.controller.serves(request, seen):
@@ -104,18 +104,18 @@ class Served(NamedTuple):
 
 @attrs.define
 class Watched:
-    """One resource: its store, the controllers of its objects, and who else hears of them."""
+    """One resource: its store, the controllers of its objects, and other listeners."""
 
     store: Store[Any]
     controllers: list[Served] = attrs.field(factory=list)
     listeners: list[Callable[[Event[Any]], None]] = attrs.field(factory=list)
 
     def notify(self, event: Event[Any]) -> None:
-        """Hands an event to all of them."""
+        """Pass an event to all controllers and listeners."""
         for tell in (*(served.on_event for served in self.controllers), *self.listeners):
             try:
                 tell(event)
-            except Exception:  # a mapper of an author's, say; the others have to hear of it
+            except Exception:  # for example an author's mapper; the others must still get the event
                 logger.exception("an event could not be handled", extra=_about(event))
 
 
@@ -124,7 +124,7 @@ def _about(event: Event[Any]) -> dict[str, object]:
 
 
 class Wiring:
-    """The parts of a manager, connected."""
+    """The connected parts of a manager."""
 
     def __init__(self, shared: Shared, registry: Registry) -> None:
         self.controllers: list[tuple[Controller, int]] = []
@@ -142,7 +142,7 @@ class Wiring:
             for watch in registration.watches:
                 self._follow(watch, registration.kind, controller)
         self.informers: list[Informer] = list(self._make_informers(registry))
-        """One for each resource."""
+        """One informer per resource."""
 
     def _make_informers(self, registry: Registry) -> Iterator[Informer]:
         asked_for = any(kind.cluster is not ClusterNeed.NEVER for _, kind in registry.kinds)
@@ -157,7 +157,7 @@ class Wiring:
         return Informer(client, watched.store, watched.notify, metrics=self._s.metrics)
 
     def _watched(self, kind: Kind) -> Watched:
-        """One of our own resources."""
+        """Return one of our own resources."""
         resource = resource_of(kind)
         return self.ours.setdefault(str(resource), Watched(Store(resource, header)))
 
@@ -218,12 +218,12 @@ class Wiring:
         return controller
 
     def _add_health_checks(self, added: CheckRegistration) -> None:
-        """A controller beside those of the kind's actuators; to it their writes are news."""
+        """Add a controller besides those of the kind's actuators, whose writes trigger it."""
         from generic.library.healthchecks import HealthReconciler, wants_check
 
         shared, checks = self._s, added.checks
         watched = self._watched(checks.cls.KIND)
-        # How an object ended is for its actuator's controller to find out.
+        # The outcome of a deletion is reported by the actuator's controller.
         writer = attrs.evolve(self._writer(watched), forgets=False)
         reconciler = HealthReconciler(checks, writer, self._clusters, shared.client, shared.clock)
         controller = Controller(
@@ -247,18 +247,18 @@ class Wiring:
         return default_predicate(kind, ignore_operation_annotation=mode)
 
     def _follow(self, watch: Watch, kind: Kind, controller: Controller) -> None:
-        """What happens to something else is brought to the objects that it is about."""
+        """Trigger objects by the events of another resource."""
         target = Target(kind, self._watched(kind).store)
 
         def bring(event: Event[Any]) -> None:
-            if controller.started:  # as it starts, it looks at its objects itself
+            if controller.started:  # on its start, it enqueues its objects itself
                 for request in watch.requests(event, target):
                     controller.look_at(request)
 
         self._followed(watch.resource).listeners.append(bring)
 
     def _followed(self, resource: Resource) -> Watched:
-        """A resource that is watched already, or one of which only metadata will be read."""
+        """Return a resource that is already watched, or a new one that reads metadata only."""
         if resource == self._s.cluster_store.resource:
             return self._cluster_news
         ours = self.ours.get(str(resource))
@@ -268,9 +268,9 @@ class Wiring:
         return self._others.setdefault(str(resource), watched)
 
     def _on_cluster(self, event: Event[ClusterHeader]) -> None:
-        """A Cluster that appears, or says something new, is news for all of its namespace.
+        """Enqueue the objects of a namespace when its Cluster appears or its verdict changes.
 
-        One that we are told of late is news for what may have missed it.
+        A changed Cluster also requeues objects reconciled against its previous version.
         """
         is_news = self._clusters.on_event(event)
         changed = None if event.old is None else event.new
@@ -282,7 +282,7 @@ class Wiring:
                     self._repeat(watched, request, changed.resource_version)
 
     def _renew(self, watched: Watched, request: Request) -> None:
-        """Puts an object that has something to do ahead of the queue, its backoff forgotten."""
+        """Enqueue an object urgently if it has work, and reset its backoff."""
         entry = watched.store.get(request)
         if entry is None:
             return
@@ -293,25 +293,25 @@ class Wiring:
                 served.observe_forced(request)
 
     def _repeat(self, watched: Watched, request: Request, cluster_version: int) -> None:
-        """Looks again at what was begun without a Cluster that had been written before.
+        """Requeue an object whose reconcile began with an older version of the Cluster.
 
-        Watches have no order among each other: what gardenlet asked for after it wrote the Cluster
-        may have been done with the one of before.
+        Watches are not ordered among each other: a request that gardenlet made after writing the
+        Cluster may have been handled with the previous version.
         """
         for controller, watchdog in watched.controllers:
             if watchdog.began_after(request, cluster_version):
                 controller.look_at(request)
 
     def is_synced(self, controller: Controller) -> bool:
-        """Whether the Clusters and the objects of the controller are known, or their CRD is absent.
+        """Whether the Clusters and the controller's objects are synced, or their CRD is absent.
 
-        Objects that appear with their CRD later are events like any other.
+        Objects that appear later, with their CRD, are events like any other.
         """
         needed = {str(CLUSTERS), controller.watches}
         return all(one.settled for one in self.informers if one.name in needed)
 
     def begin(self, controller: Controller) -> None:
-        """Forced deletions that were there before it have their budget from now on."""
+        """Start the budgets of force deletions that began before this controller."""
         for watched in self.ours.values():
             for served in watched.controllers:
                 if served.controller is not controller:
@@ -321,7 +321,7 @@ class Wiring:
                         served.observe_forced(request)
 
     def tick(self) -> None:
-        """What has to happen in time, whatever hangs."""
+        """Run the periodic work of all controllers, even while workers are unresponsive."""
         for watched in self.ours.values():
             for served in watched.controllers:
                 served.tick()
