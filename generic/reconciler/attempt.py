@@ -1,13 +1,13 @@
 """Attempt: every write to an object during one attempt at an operation.
 
-Three requests are enough for a life without trouble: one patch that puts the finalizer on and
-takes a `reconcile` request off, one status, one patch that takes the finalizer off.
+An undisturbed life takes three requests: one patch that adds the finalizer and removes a
+`reconcile` annotation, one status, one patch that removes the finalizer.
 
-No request is lost. The operation annotation comes off only while the status does not say
-Succeeded (so that a crash starts over), or after success; each removal tests operation,
-timestamp and generation as they were at the start, so that a newer request survives it. Without
-a timestamp a repeated request could not be told from the old one, so then Processing is
-published and the annotation removed before the call.
+No request is lost. The operation annotation is removed only while the status is not Succeeded (so
+that a crash starts over), or after success; each removal tests operation, timestamp and generation
+as of the start, so that a newer request survives it. Without a timestamp, a repeated request cannot
+be distinguished from the old one; then Processing is published and the annotation removed before
+the call.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from generic.reconciler.operation import Operation
 from generic.reconciler.status import Failure
 from generic.reconciler.track import Track
 
-_ROUNDS = 10  # of read again and patch again, before the queue's backoff takes over
+_ROUNDS = 10  # of reading and patching again, before the queue's backoff applies
 _GERUNDS = {
     Operation.RECONCILE: "reconciling",
     Operation.RESTORE: "restoring",
@@ -55,10 +55,10 @@ _GERUNDS = {
 
 
 _MAX_STATUS = 2**20
-"""Bytes of JSON of one field of a status: etcd takes 1.5 MiB for a whole object."""
+"""Maximum bytes of JSON of one status field: etcd accepts 1.5 MiB for a whole object."""
 _TOO_LARGE = re.compile("too large|larger than max")
 _SHORT = 1024
-"""Bytes of an error's text in a status that the API server refused before."""
+"""Maximum bytes of an error's text in a status after the API server refused a longer one."""
 
 
 class StatusUnwritable(ActuatorError):
@@ -146,7 +146,7 @@ class Attempt:
     def publish(self) -> None:
         """Write the state Processing. Raises ObjectGone or ApiError.
 
-        A kind that reports by conditions goes on showing what it was, if it showed anything.
+        A kind that reports by conditions keeps its current condition, if it has one.
         """
         shown = any(type == status.READY for type, _ in self._entry.header.conditions)
         if self._kind.ready is None or not shown:
@@ -155,7 +155,7 @@ class Attempt:
     def wait(self, description: str) -> None:
         """Write the state Processing with a description.
 
-        With it goes what the actuator changed: an id in there must not get lost. Raises
+        Also writes the changes of the actuator, since they may contain a new id. Raises
         StatusUnwritable.
         """
         self._show_changed(LastOperationState.PROCESSING, description)
@@ -178,7 +178,7 @@ class Attempt:
                     self._changed[name] = _plain(name, value)
                 except StatusUnwritable as error:  # the other fields are kept
                     self.unwritable = error
-        except BaseException as error:  # what an object of the author's raises when it is read
+        except BaseException as error:  # reading an author's object may raise anything
             self.unwritable = StatusUnwritable("status", describe(error))
 
     def save(self) -> None:
@@ -206,8 +206,8 @@ class Attempt:
     def fail(self, failure: Failure) -> None:
         """Write the error into the status.
 
-        What the API server refuses is reduced until it takes it: first what the actuator changed
-        is left out and the text is shortened, then the condition of a blocked deletion too.
+        A status that the API server refuses is reduced until it is accepted: first without the
+        actuator's changes and with a shorter text, then also without DeletionBlocked.
         """
         short = attrs.evolve(failure, text=shorten(failure.text, _SHORT))
         if failure.blocked is not None:
@@ -245,7 +245,7 @@ class Attempt:
     def release(self) -> None:
         """Remove our finalizer and a migrate annotation; a deleted object counts as success.
 
-        Raises Stale when others change the object faster than we can, or ApiError.
+        Raises Stale if other clients change the object faster than we can, or ApiError.
         """
         for attempt in range(_ROUNDS):
             patch = self._releasing()
@@ -313,7 +313,7 @@ class Attempt:
     def _write_status(self, changed: Raw, build: Callable[[Raw, Raw], list[Raw]]) -> None:
         """Write the patch that `build` returns for the current object and the changes."""
         with self._lock:
-            self._refresh()  # others may have written meanwhile
+            self._refresh()  # other clients may have written meanwhile
             for attempt in range(_ROUNDS):
                 raw = json.loads(self._entry.raw)
                 patch = build(raw, status.onto(raw, changed, self._before))
@@ -344,7 +344,7 @@ def _plain(field: str, value: Any) -> Any:
 def is_refused(error: BaseException) -> bool:
     """Whether the API server refused the content of a write, not its author or its time.
 
-    What is too large for etcd, or for the way there, is answered with 500.
+    An object too large for etcd, or for the request to it, is answered with 500.
     """
     if not isinstance(error, ApiError):
         return False

@@ -1,7 +1,7 @@
 """The condition DeletionBlocked of an object under deletion. Pure.
 
-lastError is Gardener's, and says what went wrong; the condition says besides what kind of thing
-stands in the way, how often it was tried, and when it is tried again.
+lastError is Gardener's and has the error; the condition adds the kind of blocker, the number of
+attempts, and the time of the next one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Calls: one Context for each call into an actuator.
 
-A thread cannot be killed. So a call that must end is first cancelled (`Context.check` and every
-request through its client raise), and if it has not returned after a grace period it is
-abandoned: fenced for good, its worker replaced, its result dropped whenever it comes. The number
-of abandoned calls is limited; a call that must not wait for a place reserves it before it begins.
+A thread cannot be killed. A call that must end is first cancelled (`Context.check` and every
+request through its client raise). If it has not returned after a grace period it is abandoned:
+fenced for good, its worker replaced, its result dropped. The number of abandoned calls is limited;
+a call that must not wait for a place reserves it before it begins.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from generic.reconciler.operation import Operation
 T = TypeVar("T")
 
 ABANDONED_AFTER = 10.0
-"""Seconds that a call whose time is over, or that was cancelled, has to return by itself."""
+"""Seconds within which a cancelled or expired call must return before it is abandoned."""
 
 
 class Services(Protocol):
@@ -35,7 +35,7 @@ class Services(Protocol):
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
-        """A logger whose lines name the object."""
+        """A logger whose lines have the object as a field."""
 
     def event(self, reason: str, message: str, *, warning: bool) -> None:
         """Record an event about the object."""
@@ -82,7 +82,7 @@ class Call:
         self.clock = clock
         self.deadline = clock.monotonic() + seconds
         self.limit = self.deadline + (ABANDONED_AFTER if grace is None else grace)
-        """When, on the monotonic clock, it is abandoned if it has not returned."""
+        """The monotonic time at which the call is abandoned unless it has returned."""
         self._gate = gate
         self._services = services
         self._lock = threading.Lock()
@@ -92,7 +92,7 @@ class Call:
     def check(self) -> None:
         """See Context."""
         if self._cancelled is not None:
-            raise CallAbandoned(str(self._cancelled))  # anew: one that is shared keeps every frame
+            raise CallAbandoned(str(self._cancelled))  # a new one: a shared one keeps all frames
         if self.clock.monotonic() >= self.deadline:
             raise DeadlineExceeded("the time for this operation is over")
         self._gate()
@@ -137,7 +137,7 @@ class Call:
         return self._cancelled is not None
 
     def end(self) -> bool:
-        """End the call, returned or abandoned; False when it had ended before."""
+        """End the call, returned or abandoned; return False if it had ended before."""
         with self._lock:
             first, self._over = not self._over, True
             if self._cancelled is None:
@@ -146,7 +146,7 @@ class Call:
 
 
 class AbandonedCalls:
-    """The abandoned calls of all controllers, and the places of calls that may join them."""
+    """The abandoned calls of all controllers, and the places reserved for more."""
 
     def __init__(self, limit: int = 64) -> None:
         self._limit = limit
@@ -158,7 +158,7 @@ class AbandonedCalls:
         return len(self._abandoned)
 
     def reserve(self, call: Call) -> bool:
-        """Keep a place for a call that may be abandoned; False when there is none."""
+        """Reserve a place for a call that may be abandoned; return False if none is free."""
         with self._lock:
             if call not in self._places and len(self._places) >= self._limit:
                 return False
@@ -166,7 +166,7 @@ class AbandonedCalls:
             return True
 
     def add(self, call: Call) -> None:
-        """Count an abandoned call, in the place that was reserved for it."""
+        """Count an abandoned call, in its reserved place."""
         self._abandoned.add(call)
 
     def discard(self, call: Call) -> None:

@@ -1,7 +1,7 @@
-"""Failure: what an error means for an object and for its next attempt. Pure.
+"""Failure: the consequences of an error for an object and its next attempt. Pure.
 
-`classify` is called once for each attempt that failed. Writing the status is `attempt`'s business,
-logs, events and metrics are `reporter`'s.
+`classify` is called once for each failed attempt. Not here: writing the status (`attempt`), and
+logs, events and metrics (`reporter`).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from generic.reconciler.operation import Operation
 from generic.reconciler.status import Failure
 
 DELETION_BACKOFF_CAP = 60.0
-"""Seconds at most between two attempts at a deletion."""
+"""Maximum seconds between two attempts at a deletion."""
 FORCED_BACKOFF_CAP = 5.0
-"""The same for a forced deletion, however often others failed before: its budget is short."""
+"""The same for a force deletion, regardless of earlier failures: its budget is short."""
 
 
 @attrs.frozen
 class Waiting:
-    """The operation is not finished, and nothing went wrong."""
+    """The operation is unfinished, without an error."""
 
     text: str
 
@@ -41,7 +41,7 @@ def classify(
     now: datetime,
     escalations: Sequence[Escalation] = (),
 ) -> tuple[Failure | Waiting | None, Result]:
-    """Return what the status shows, None for nothing, and when to reconcile the object again.
+    """Return the content of the status, None for no change, and the time of the next attempt.
 
     `attempts` is the number of failures in a row, this one included; `since` the object's
     deletionTimestamp.
@@ -49,7 +49,7 @@ def classify(
     if error.is_a(CallAbandoned):
         return None, Again(0)
     if error.is_a(LeaseLost):
-        return None, Done()  # the new leader sees the object as it is
+        return None, Done()  # the new leader reads the object itself
     if error.waits:
         return Waiting(error.text), Again(error.requeue_after or 0.0)
     is_delete = operation is Operation.DELETE and since is not None

@@ -1,8 +1,8 @@
-"""Invoker: calls one actuator, each time in a Context of its own, and never waits for ever.
+"""Invoker: calls one actuator, each time in a Context of its own, with a time limit.
 
-A call ends by returning, or it is cancelled (its time is over, a force deletion overtakes it) and,
-where it does not return, abandoned: its worker is replaced. Which operation is called, and what
-becomes of the result, is not decided here.
+A call ends when it returns. A call that is cancelled (its time is over, or a force deletion needs
+its place) and does not return is abandoned: its worker is replaced. Not here: the choice of the
+operation, and the use of the result.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ from generic.reconciler.track import Track, Tracks
 _SECRETS = Resource("v1", "secrets")
 _MAX_PROBLEMS = 100
 _RESOURCES_SECONDS = 2.0
-"""Seconds that external_resources has: it makes no requests."""
+"""Time limit of external_resources in seconds: it sends no requests."""
 
 
 class CallFailed(Exception):
-    """What an actuator raised, whatever it was, kept apart from errors of our own."""
+    """Any exception of an actuator, distinguished from our own errors."""
 
     def __init__(self, error: ErrorInfo) -> None:
         super().__init__(error.text)
@@ -65,7 +65,7 @@ class CallFailed(Exception):
 
 
 class WrongResult(ActuatorError):
-    """An actuator returned what the contract does not allow."""
+    """An actuator returned a value that the contract does not allow."""
 
     def __init__(self, what: str, got: object, wanted: str) -> None:
         codes = [ErrorCode.ERR_CONFIGURATION_PROBLEM]  # so that the shoot may be force-deleted
@@ -85,10 +85,10 @@ class Invoker:
     client: Client
     clock: Clock
     gate: Callable[[], None]
-    """Raises LeaseLost where this process no longer leads."""
+    """Raise LeaseLost if this process no longer leads."""
     tracks: Tracks
     timed: Callable[[str, float], None]
-    """Receives the name of each operation and the seconds of its call, when that returns."""
+    """Receives the name of each operation and the seconds of its call, when it returns."""
     secrets: SharedSecrets = attrs.field(init=False, factory=SharedSecrets)
 
     def new_call(
@@ -99,7 +99,7 @@ class Invoker:
         seconds: float | None = None,
         grace: float | None = None,
     ) -> Call:
-        """Return the Context for one call of at most `seconds`, by default those of the kind."""
+        """Return the Context for one call of at most `seconds`, by default the kind's timeout."""
         services = _Services(self, report, save)
         limit = self.kind.timeout if seconds is None else seconds
         return Call(operation, services, self.clock, self.gate, limit, grace=grace)
@@ -112,14 +112,14 @@ class Invoker:
         cluster: Cluster,
         capture: Callable[[], None] = lambda: None,
     ) -> Result:
-        """Call the actuator; `call` has begun (`tracks`), so that it could be cancelled before.
+        """Call the actuator; `call` is registered in `tracks`, so that it can be cancelled before.
 
-        `capture` reads what the actuator left in `obj`, under the same time limit, where that
-        will be written. Raises CallFailed, and WorkerReplaced where the call was abandoned.
+        `capture` reads the actuator's changes of `obj` under the same time limit, if they will be
+        written. Raises CallFailed, and WorkerReplaced if the call was abandoned.
         """
         name = call.operation.value
         with self._guarded(call, track, capture):
-            call.check()  # an actuator that makes no request must not begin without the lease
+            call.check()  # an actuator that sends no request must not start without the lease
             began = self.clock.monotonic()
             try:
                 if call.operation.guards:
@@ -135,9 +135,9 @@ class Invoker:
     def external_resources(
         self, report: Reporter, track: Track, obj: Any
     ) -> list[ExternalResource]:
-        """Return what the actuator reports as remaining; unknown where it raises.
+        """Return the remaining resources that the actuator reports; unknown if it raises.
 
-        Raises WorkerReplaced where it does not return.
+        Raises WorkerReplaced if it does not return.
         """
         call = self.new_call(Operation.FORCE_DELETE, report, seconds=_RESOURCES_SECONDS, grace=0.0)
         if not self.tracks.begin_reserved(track, call):
@@ -152,7 +152,7 @@ class Invoker:
         return found
 
     def refuse_while_one_hangs(self, track: Track) -> None:
-        """Raise CallFailed where a call for that object has not returned: never two at a time."""
+        """Raise CallFailed while a call for that object has not returned: never two at a time."""
         if track.abandoned:
             hangs = CallHangs(
                 "an earlier call of the actuator does not return; nothing is called for this "
@@ -162,20 +162,20 @@ class Invoker:
 
     @contextmanager
     def _guarded(self, call: Call, track: Track, capture: Callable[[], None]) -> Iterator[None]:
-        """Contain the author's code. Raises as `invoke` does."""
+        """Contain exceptions of the author's code. Raises as `invoke` does."""
         failure: ErrorInfo | None = None
         try:
             yield
-        except BaseException as error:  # SystemExit included: an actuator ends no process
+        except BaseException as error:  # SystemExit included: no actuator may end the process
             capture()
-            failure = self._read(call, error)  # in the call: it runs the error's own code
+            failure = self._read(call, error)  # within the call: it runs the error's own code
         if not self.tracks.end(track, call):
             raise WorkerReplaced from None
         if failure is not None:
             raise CallFailed(failure) from None
 
     def _read(self, call: Call, error: BaseException) -> ErrorInfo:
-        """Return what was raised; an error that ends the call is believed if the call has ended."""
+        """Return the error data; a Cancelled error counts only if the call has really ended."""
         info = read_error(error)
         if not info.is_a(CallAbandoned, LeaseLost, DeadlineExceeded):
             return info
@@ -194,7 +194,7 @@ class Invoker:
             raise invalid(obj, problems)
 
     def _checked(self, operation: Operation, result: object) -> Result:
-        """Return the result. Raises WrongResult: a promise is no finished cleanup."""
+        """Return the result. Raises WrongResult: a cleanup that promises a result is unfinished."""
         if result is None:
             return Result()
         if operation.guards and isinstance(result, Result):
@@ -207,7 +207,7 @@ class Invoker:
 
     @property
     def name(self) -> str:
-        """The class of the author's actuator."""
+        """The class name of the author's actuator."""
         return type(innermost(self.actuator)).__name__
 
 
@@ -232,7 +232,7 @@ class _Services:
         self._report.event(reason, message, warning=warning)
 
     def secret(self, call: Call, secret: Request) -> Raw:
-        """As the API server has it; for a deletion, a deleted one as it was last read."""
+        """Return the current Secret; for a deletion, the last known state of a deleted one."""
         track = self._report.track
         try:
             found = call.client.get(_SECRETS, secret.name, secret.namespace)
@@ -243,7 +243,7 @@ class _Services:
             text = f"Secret {secret} is gone; the deletion goes on with what was last read of it"
             self._report.once("SecretGone", text)
             return known.read()
-        call.check()  # what a call learns after its end is not kept
+        call.check()  # results after the end of a call are dropped
         meta = found["metadata"]
         shared = self._invoker.secrets.share(found)
         track.secrets = {**(track.secrets or {}), Request(meta["namespace"], meta["name"]): shared}

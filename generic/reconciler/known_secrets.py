@@ -1,9 +1,9 @@
 """Secrets as last read, for deletions whose Secret is deleted before the object.
 
-Guarantees: a Secret is kept in memory alone, never in a log, a repr or the API; content that
-several objects have in common is kept once, and is freed with the last object that was read for.
-Which object knows which Secret is in its `track`; when the last known one is good enough is
-decided by the `invoker`.
+Guarantees: a Secret is kept in memory only, never in a log, a repr or the API; equal content of
+several objects is kept once, and freed with the last object it was read for.
+Not here: the Secrets known for an object (`track`), and the decision to use the last known one
+(`invoker`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import attrs
 from actuator.meta import Raw
 
 _BULK = "managedFields"
-"""Not needed by any reader of a Secret."""
+"""Not needed by any user of a Secret."""
 
 
 @attrs.frozen(repr=False, eq=False)
@@ -34,7 +34,7 @@ class SharedSecret:
 
 
 class SharedSecrets:
-    """The contents that are in use; safe to use from any thread."""
+    """The Secret contents in use; safe to use from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,8 +1,8 @@
-"""Which operation an object needs: pure, from its header and the verdict of its Cluster.
+"""Operation: the operation that an object needs, from its header and its Cluster's verdict. Pure.
 
 `choose_operation` is the whole decision, in the order of Gardener's extension library
-(`extensions/pkg/controller`), with the differences that design decisions of ours name. Calling
-the actuator and writing what came of it is `reconciler`'s business.
+(`extensions/pkg/controller`), with the differences stated in our design decisions. Not here:
+calling the actuator and writing its results (`reconciler`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from generic.kube.store import Header
 
 
 class Operation(Enum):
-    """What the reconciler does for an object; the value is the name in metrics and logs."""
+    """An operation of the reconciler; the value is its name in metrics and logs."""
 
     RECONCILE = "reconcile"
     RESTORE = "restore"
@@ -30,16 +30,16 @@ class Operation(Enum):
     RELEASE = "release"
     """Remove the finalizer without calling the actuator: another seed owns the resources."""
     LATE_CLEANUP = "late_cleanup"
-    """Record and clean up an object whose finalizer another party removed; it is deleted."""
+    """Record and clean up a deleted object whose finalizer was removed externally."""
 
     @property
     def guards(self) -> bool:
-        """Whether our finalizer has to be on the object first."""
+        """Whether our finalizer must be on the object first."""
         return self in (Operation.RECONCILE, Operation.RESTORE)
 
     @property
     def reports(self) -> bool:
-        """Whether success is written into the status; a deleted object has none left to read."""
+        """Whether success is written into the status; a deleted object has none."""
         return self in (Operation.RECONCILE, Operation.RESTORE, Operation.MIGRATE)
 
     @property
@@ -49,16 +49,16 @@ class Operation(Enum):
 
     @property
     def deletes(self) -> bool:
-        """Whether this ends the object's life with us, and counts as a deletion."""
+        """Whether the operation ends the object's life here, and counts as a deletion."""
         return self in (Operation.DELETE, Operation.FORCE_DELETE)
 
     @property
     def calls(self) -> bool:
-        """Whether it is one operation of an actuator, as metrics know them."""
+        """Whether the operation calls the actuator, and is one in metrics."""
         return self not in (Operation.RELEASE, Operation.LATE_CLEANUP)
 
     def last_operation_type(self, header: Header) -> LastOperationType:
-        """The type that lastOperation shows (v1beta1helper.ComputeOperationType)."""
+        """Return the type for lastOperation (v1beta1helper.ComputeOperationType)."""
         if self is Operation.RECONCILE:
             last = header.last_operation
             first = last is None or (last[0] == LastOperationType.CREATE and not header.succeeded)
@@ -76,7 +76,7 @@ _LAST_OPERATION_TYPES = {
 
 
 class Nothing(StrEnum):
-    """Why there is nothing to do."""
+    """The reason why no operation is needed."""
 
     WAITS_FOR_STATE = "gardenlet has not filled in the state yet"
     SHOOT_FAILED = "the shoot has failed"
@@ -86,12 +86,12 @@ class Nothing(StrEnum):
 
     @property
     def waits(self) -> bool:
-        """Whether an object under deletion is left alone until its shoot changes."""
+        """Whether an object under deletion waits until its shoot changes."""
         return self in (Nothing.WAITS_FOR_STATE, Nothing.SHOOT_FAILED)
 
 
 class Blocker(StrEnum):
-    """What stands in the way of an operation: goes into the status, and is tried again."""
+    """The blocker of an operation: written into the status, and retried."""
 
     CLUSTER_MISSING = "there is no Cluster {name}; gardenlet creates it before extension objects"
     CLUSTER_UNREADABLE = (
@@ -102,7 +102,7 @@ class Blocker(StrEnum):
 
 
 class BlockedByCluster(ActuatorError):
-    """The Cluster does not let an operation be done; `reason` is one CamelCase word."""
+    """The Cluster blocks an operation; `reason` is one CamelCase word."""
 
     def __init__(self, message: str, by: Blocker) -> None:
         wrong = [ErrorCode.ERR_CONFIGURATION_PROBLEM] if by is Blocker.CLUSTER_UNREADABLE else []
@@ -111,13 +111,13 @@ class BlockedByCluster(ActuatorError):
 
 @attrs.frozen
 class Blocked:
-    """An operation that has to be done and cannot be."""
+    """A required operation that is blocked."""
 
     operation: Operation
     by: Blocker
 
     def error(self, namespace: str) -> BlockedByCluster:
-        """What the status says of it; `namespace` has the Cluster's name."""
+        """Return the error for the status; `namespace` is the Cluster's name."""
         return BlockedByCluster(self.by.format(name=namespace), self.by)
 
 
@@ -129,7 +129,7 @@ _BLOCKERS = {
 
 
 def is_forced(kind: Kind, header: Header, cluster: Verdict) -> bool:
-    """Whether deletion is forced. Shoots: Gardener documentation, "Force Deletion"."""
+    """Whether deletion is forced. For shoots: Gardener documentation, "Force Deletion"."""
     if kind.force_from is ForceSource.SHOOT:
         in_shoot = kind.cluster is not ClusterNeed.NEVER
         return in_shoot and header.class_ in ("", "shoot") and cluster.forced
@@ -140,7 +140,7 @@ def is_forced(kind: Kind, header: Header, cluster: Verdict) -> bool:
 
 
 def bad_force_value(kind: Kind, header: Header, cluster: Verdict) -> str | None:
-    """A force-deletion annotation that does not count because of how it is written."""
+    """Return the value of a force-deletion annotation that is not a boolean, else None."""
     if kind.force_from is ForceSource.SHOOT:
         return cluster.bad_force_value
     value = header.annotations.get(FORCE_DELETION)
@@ -151,11 +151,11 @@ def bad_force_value(kind: Kind, header: Header, cluster: Verdict) -> str | None:
 def choose_operation(
     kind: Kind, header: Header | None, cluster: Verdict, *, removed: bool = False
 ) -> Operation | Nothing | Blocked:
-    """Return the operation, or why there is none.
+    """Return the operation, or the reason for none.
 
-    `header` is None for a deleted object. `cluster` is ok where the kind needs none. `removed`
-    says that another party removed our finalizer from the last object of that name, before
-    cleanup was finished.
+    `header` is None for a deleted object. `cluster` is ok if the kind needs none. `removed` means
+    that our finalizer was removed externally from the last object of that name before its
+    cleanup finished.
     """
     if removed:
         return Operation.LATE_CLEANUP
@@ -166,7 +166,7 @@ def choose_operation(
     forced = deleting and is_forced(kind, header, cluster)
     requested = header.annotations.get(OPERATION) if kind.has_operation_annotation else None
     if forced and ours and requested in ("migrate", "wait-for-state"):
-        requested = None  # the shoot must go, whatever was asked for
+        requested = None  # the shoot must be deleted, despite any request
     if requested == "wait-for-state":
         return Nothing.WAITS_FOR_STATE
     if cluster.failed and kind.skips_failed_shoot and not forced:

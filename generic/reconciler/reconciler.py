@@ -1,10 +1,10 @@
 """The one reconciler: from a request to a result, for every kind.
 
-`Reconciler.reconcile` reads as the story: look the object up, choose the operation, guard, call
-the actuator, report, release. Deciding is done by `operation` and `failure`, writing by
-`attempt`, making visible by `reporter`, queueing by `controller`.
+`Reconciler.reconcile` has the whole flow: look the object up, choose the operation, guard, call the
+actuator, report, release. Not here: decisions (`operation`, `failure`), writes (`attempt`), reports
+(`reporter`), queueing (`controller`).
 
-Rules that no code in here may break:
+Invariants that this module must keep:
 1. Our finalizer is on the object, acknowledged, before the first reconcile or restore.
 2. It is removed only after the actuator succeeded, or a force deletion recorded what remains.
 3. Finalizers of other controllers on our objects are never removed.
@@ -51,7 +51,7 @@ from generic.reconciler.reporter import Reporter, Sinks
 from generic.reconciler.track import CleanedUp, Track, Tracks
 
 _STALE_SECONDS = 0.1
-"""Until the next attempt at an object that others change faster than we write."""
+"""Seconds before the next attempt at an object that other clients change faster than we write."""
 
 
 @attrs.frozen(kw_only=True)
@@ -67,7 +67,7 @@ class Dependencies:
     timers: Timers
     """Publishes Processing."""
     gate: Callable[[], None]
-    """Raises LeaseLost where this process no longer leads."""
+    """Raise LeaseLost if this process no longer leads."""
     processing_after: float | None = 1.0
     """Seconds an operation runs before Processing is published; None: always, at once."""
     force_delete_budget: float | None = 90.0
@@ -77,7 +77,7 @@ class Dependencies:
 
 
 class Reconciler:
-    """Runs one actuator for the objects of its kind. `watchdog` is to see every event."""
+    """Runs one actuator for the objects of its kind. `watchdog` must observe every event."""
 
     def __init__(self, actuator: Actuator[Any], dependencies: Dependencies) -> None:
         self._d = d = dependencies
@@ -95,9 +95,9 @@ class Reconciler:
         self._late_cleanup = LateCleanup(self._invoker, self._cls, cluster)
 
     def reconcile(self, request: Request, failures: int = 0) -> Result:
-        """Do what the object needs now, after so many failures in a row.
+        """Run the operation that the object needs, after so many `failures` in a row.
 
-        Raises WorkerReplaced, and nothing else on purpose.
+        Raises WorkerReplaced, and no other exception on purpose.
         """
         entry = self._store.get(request)
         self._count_lost_releases(request, entry)
@@ -121,7 +121,7 @@ class Reconciler:
                 return self._perform(attempt, report)
             except WorkerReplaced:
                 raise
-            except Exception as error:  # also what we could not read or write
+            except Exception as error:  # also objects that cannot be read or written
                 return self._handle(error, attempt, failures + 1, report)
         finally:
             self._tracks.settle(track)
@@ -129,7 +129,7 @@ class Reconciler:
     def _choose(
         self, track: Track, entry: Entry[Header] | None, report: Reporter
     ) -> Operation | Nothing | Blocked:
-        """Return the operation; report what is odd about a deleting object."""
+        """Return the operation; report skipped and malformed deletions."""
         removed, header = track.removal is not None, entry.header if entry else None
         verdict = self._d.clusters.resolve(self._kind, track.request.namespace)
         chosen = choose_operation(self._kind, header, verdict, removed=removed)
@@ -173,7 +173,7 @@ class Reconciler:
         return Done() if result.requeue_after is None else Again(result.requeue_after)
 
     def _call(self, attempt: Attempt, report: Reporter) -> CallResult:
-        """Call the actuator. Raises CallFailed with what the actuator raised."""
+        """Call the actuator. Raises CallFailed with the actuator's error."""
         track = attempt.track
         self._invoker.refuse_while_one_hangs(track)
         obj = attempt.open(self._cls)
@@ -183,7 +183,7 @@ class Reconciler:
         self._tracks.begin(track, call)
         self.watchdog.observe_forced(track.request)  # forced between the decision and now
         timer = None
-        if self._d.processing_after is not None:  # else it is published already
+        if self._d.processing_after is not None:  # else it is already published
             publish = partial(self._publish, attempt, report)
             timer = self._d.timers.call_later(self._d.processing_after, publish)
         try:
@@ -194,7 +194,7 @@ class Reconciler:
 
     def _publish(self, attempt: Attempt, report: Reporter) -> None:
         """Publish Processing, as the operation is still running."""
-        with suppress(ObjectGone):  # its worker will see
+        with suppress(ObjectGone):  # its worker handles it
             self._write(attempt.publish, report)
 
     def _release(self, attempt: Attempt, deletion: Deletion | None, report: Reporter) -> None:
@@ -216,7 +216,7 @@ class Reconciler:
     def _handle(
         self, error: Exception, attempt: Attempt, failures: int, report: Reporter
     ) -> Result:
-        """Turn an error into a result, and make it visible."""
+        """Convert an error into a result, and report it."""
         if isinstance(error, Stale):
             return Again(_STALE_SECONDS)
         try:
@@ -224,7 +224,7 @@ class Reconciler:
                 raise error
             found = error.error if isinstance(error, CallFailed) else read_error(error)
             return self._fail(attempt, found, failures, report)
-        except ObjectGone:  # the answer to any write, that of an error included
+        except ObjectGone:  # the answer to any write, also to that of an error
             known, track = attempt.known, attempt.track
             ours = self._kind.finalizer in known.header.finalizers
             if ours and self.watchdog.keep_removed(track, known.header, known.raw):
@@ -264,7 +264,7 @@ class Reconciler:
             report.status_not_written(error)
 
     def _count_lost_releases(self, request: Request, entry: Entry[Header] | None) -> None:
-        """Count releases whose answer was lost: cleaned up by us, and released since."""
+        """Count releases whose answer was lost: we cleaned up, and the finalizer is removed."""
         for track in self._tracks.named(request):
             cleaned_up = track.cleaned_up
             is_here = entry is not None and entry.header.uid == track.uid

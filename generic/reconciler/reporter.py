@@ -1,4 +1,4 @@
-"""Reporter: makes outcomes visible as log lines, events and metrics, and tells listeners.
+"""Reporter: reports outcomes as log lines, events and metrics, and to listeners.
 
 Not here: the status of the object (`attempt`).
 """
@@ -136,7 +136,7 @@ class Reporter:
         self.sinks.metrics.tried(operation.value, TryResult.PENDING)
 
     def status_not_written(self, error: BaseException) -> None:
-        """Report a status that is not written; if the API server refused it, also as an event."""
+        """Report a status that was not written; if the API server refused it, also as an event."""
         text = describe(error)
         self.log.warning("the status could not be written", extra={"fields": {"error": text}})
         if is_refused(error):
@@ -203,7 +203,7 @@ class Reporter:
             self.event("WaitsForOthers", text)
 
     def removed_externally(self) -> None:
-        """Another party removed our finalizer while cleanup was unfinished."""
+        """Report that our finalizer was removed externally while cleanup was unfinished."""
         self.sinks.metrics.bypassed()
         self.log.error("our finalizer was taken off before cleanup was finished")
         self.once("Bypassed", "Somebody took our finalizer off before cleanup was finished")
@@ -213,6 +213,6 @@ class Reporter:
         self.sinks.events.record_once(self.about, reason, message, warning=warning)
 
     def bad_force_value(self, value: str) -> None:
-        """Report an annotation for force deletion whose value is no boolean."""
+        """Report an annotation for force deletion whose value is not a boolean."""
         text = f"{FORCE_DELETION}: {value!r} is no boolean, so this is no force deletion"
         self.event("ForceDeletionNotUnderstood", f'{text}; set it to "true"', warning=True)

@@ -1,21 +1,21 @@
-"""The default force_delete: delete declared seed objects, whatever their owners do.
+"""The default force_delete: deletes declared seed objects, regardless of their owners.
 
-Flow, for every object of every declared group: protect nothing any more (the confirmation
-annotation where deletion is protected), delete, then strip the declared finalizers.
+Steps for each object of each declared group: confirm the deletion by annotation if the kind is
+protected, delete, then strip the declared finalizers.
 
 Guarantees:
 - Namespaced objects are listed, deleted and stripped only in the given namespace, never in all;
   cluster-scoped objects only where they match the group's label selector.
-- Finalizers come off only after deletionTimestamp is set: from then on nobody can add another.
+- Finalizers are removed only after deletionTimestamp is set: then no finalizer can be added.
 - Only declared finalizers are stripped; each one is reported.
-- What is gone already, and a resource type that does not exist, is success.
+- A deleted object, or a resource type that does not exist, counts as success.
 
 Assumptions: the API server answers. The shoot's API server, the cloud and the owners of the
 finalizers need not.
-Errors: ActuatorError naming what is still there and what holds it; ApiError. Both are retried
-by the reconciler, and every step is idempotent.
+Errors: ActuatorError with the remaining objects and their finalizers; ApiError. The reconciler
+retries both, and every step is idempotent.
 
-Source: Gardener documentation, "Force Deletion" (what an extension has to clean up in the seed).
+Source: Gardener documentation, "Force Deletion" (the cleanup of an extension in the seed).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def delete_seed_objects(
 ) -> None:
     """Delete all objects of these groups; `on_stripped` receives each removed finalizer.
 
-    `kind` names the object that is deleted. Raises SeedObjectsHeld, ApiError, or
+    `kind` names the kind of the deleted object. Raises SeedObjectsHeld, ApiError, or
     ConfigurationError for a namespaced group of an object without a namespace.
     """
     held: list[Held] = []
@@ -113,7 +113,7 @@ def _list(client: Client, namespace: str, group: SeedObjects) -> list[Raw]:
     where = namespace if group.namespaced else ""
     try:
         return client.list(group.resource, where, label_selector=group.label_selector)
-    except NotFound:  # nobody ever installed this type here
+    except NotFound:  # this type was never installed here
         return []
 
 
@@ -127,7 +127,7 @@ def _delete(client: Client, group: SeedObjects, obj: Raw) -> None:
             patch_tested(client, group.resource, name, namespace, _confirmation(meta))
         client.delete(group.resource, name, namespace, uid=meta["uid"])
     except (Conflict, NotFound, Stale):
-        pass  # gone, another object now, or looked at again in the next round
+        pass  # deleted, replaced, or processed again in the next round
 
 
 def _confirmation(meta: Raw) -> list[Raw]:
@@ -149,7 +149,7 @@ def _strip(client: Client, group: SeedObjects, meta: Raw) -> Iterator[Stripped]:
         patch = take_off(stripped, meta["uid"], finalizers)
         patch_tested(client, group.resource, name, namespace, patch)
     except (NotFound, Stale):
-        return  # gone, or looked at again in the next round
+        return  # deleted, or processed again in the next round
     for finalizer in stripped:
         yield Stripped(
             resource=str(group.resource), namespace=namespace, name=name, finalizer=finalizer

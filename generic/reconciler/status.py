@@ -2,8 +2,8 @@
 
 lastOperation, lastError and observedGeneration are exactly what gardenlet reads (Gardener
 documentation, "Extension contract", and `extensions/pkg/controller/status.go`). Kinds outside
-Gardener show the same as a condition Ready. When and with which client it is written is
-`attempt`'s business.
+Gardener report the same as a condition Ready. Not here: the time and the client of the write
+(`attempt`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from actuator.meta import LastOperationState, LastOperationType, Raw, ReadyReaso
 from generic.kube.patches import add, remove, test, test_version
 
 READY = "Ready"
-"""Type of the condition by which kinds outside Gardener report."""
+"""The type of the condition by which kinds outside Gardener report."""
 
 _RECONCILERS = frozenset({"lastOperation", "lastError", "observedGeneration"})
 _PROGRESS = {
@@ -29,10 +29,10 @@ _PROGRESS = {
 
 @attrs.frozen(kw_only=True)
 class Failure:
-    """An error, as the status shows it.
+    """An error in the form of a status.
 
-    `reason` is the error's own, if it gives one. `blocked`, reason and message, is what the
-    condition of a deletion that cannot go on says; `gives_up` where it is not tried again.
+    `reason` is the error's own, if it has one. `blocked` is the reason and message of the condition
+    of a blocked deletion; `gives_up` means that it is not retried.
     """
 
     text: str
@@ -65,7 +65,7 @@ class Report:
 
 
 def reported(obj: Raw, changed: Raw, report: Report, ready: ReadyReasons | None) -> list[Raw]:
-    """Return the patch that shows the report; `changed` is what the actuator changed."""
+    """Return the patch for the report; `changed` has the actuator's changes."""
     if ready is None:
         return _patch(obj, {**changed, **_last_operation(report)})
     shown = with_condition(obj, changed, READY, lambda before: _ready(before, report, ready))
@@ -138,19 +138,19 @@ def condition(
 
 
 def changes(before: Raw, after: Raw) -> Raw:
-    """Return the fields of the status that an actuator changed; None stands for removed.
+    """Return the status fields that an actuator changed; None means removed.
 
-    The reconciler's own fields are not among them: an actuator cannot write those.
+    The reconciler's own fields are left out: an actuator cannot write those.
     """
     fields = (before.keys() | after.keys()) - _RECONCILERS
     return {f: after.get(f) for f in sorted(fields) if before.get(f) != after.get(f)}
 
 
 def onto(obj: Raw, changed: Raw, before: Raw) -> Raw:
-    """Return what an actuator changed since `before`, merged with the current status of `obj`.
+    """Return the changes of an actuator since `before`, merged with the current status of `obj`.
 
-    Conditions are somebody else's too (health checks): only those that the actuator set or
-    removed are touched.
+    Other controllers write conditions too (health checks): only those that the actuator set or
+    removed are changed.
     """
     if "conditions" not in changed:
         return changed
@@ -176,22 +176,22 @@ def _by_type(status: Raw | None) -> dict[str, Raw]:
 
 
 def saved(obj: Raw, changed: Raw) -> list[Raw]:
-    """Return the patch of what the actuator changed, ahead of the result."""
+    """Return the patch of the actuator's changes, before the result."""
     return _patch(obj, changed)
 
 
 def _patch(obj: Raw, fields: Raw) -> list[Raw]:
     """Return a patch that sets these fields of the status; None removes one."""
     uid = test("/metadata/uid", obj["metadata"]["uid"])
-    if not isinstance(obj.get("status"), dict):  # `add /status` would overwrite somebody else's
+    if not isinstance(obj.get("status"), dict):  # else `add` replaces another client's status
         present = {name: value for name, value in fields.items() if value is not None}
         return [uid, test("/status", None), add("/status", present)]
     patch = [uid]
-    if "conditions" in fields:  # built upon what was read: nobody's in between may be lost
+    if "conditions" in fields:  # built on the state that was read: no concurrent change may be lost
         patch.append(test_version(obj))
     for name, value in fields.items():
         path = f"/status/{name}"
         patch.append(add(path, {} if value is None else value))
-        if value is None:  # removing what is not there is an error, so it is there first
+        if value is None:  # removing a missing field is an error, so add it first
             patch.append(remove(path))
     return patch

@@ -1,8 +1,8 @@
-"""Track: everything that this process remembers of one object between two attempts.
+"""Track: the state that this process keeps of one object between two attempts.
 
 `Tracks` has one track per object (request and uid) of a controller, one lock, and one place that
-drops a track: `settle`. A restart of the process forgets all of it. Deciding what to do with it
-is the business of the modules that read it: `deletion` and `reconciler`.
+drops a track: `settle`. A restart of the process loses all of it. Not here: decisions based on it
+(`deletion` and `reconciler`).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Budget:
 
     since: float
     until: float
-    """Infinite where force deletions have no budget."""
+    """Infinite if force deletions have no budget."""
     over: bool = False
     unresponsive: bool = False
     """The actuator did not return from `external_resources`."""
     last_error: str = ""
 
     def remaining(self, now: float) -> float:
-        """Return the seconds that are left at `now`, at least 0."""
+        """Return the seconds left at `now`, at least 0."""
         return max(0.0, self.until - now)
 
 
@@ -49,12 +49,12 @@ class CleanedUp:
 
 @attrs.define
 class Removal:
-    """Another party removed our finalizer before cleanup was finished."""
+    """Our finalizer was removed externally before cleanup finished."""
 
     raw: bytes
-    """The object as it was last known, as JSON."""
+    """The last known state of the object, as JSON."""
     operation: Operation
-    """The operation that makes up for the missing cleanup."""
+    """The operation for the missing cleanup."""
     orphans: list[Orphan] | None = None
     """The recorded Orphans; None before they are recorded."""
     failures: int = 0
@@ -62,7 +62,7 @@ class Removal:
 
 @attrs.define(eq=False)
 class Track:
-    """What is remembered of one object; workers and the watchdog share it."""
+    """The state of one object; workers and the watchdog share it."""
 
     request: Request
     uid: str
@@ -71,9 +71,9 @@ class Track:
     called_at: int = 0
     """The resourceVersion of the object from which the last call began."""
     call: Call | None = None
-    """The call that is running."""
+    """The running call."""
     abandoned: tuple[Call, ...] = ()
-    """Calls that were abandoned and have not returned."""
+    """Abandoned calls that have not returned."""
     budget: Budget | None = None
     """Set while the object is under forced deletion."""
     gave_up: bool = False
@@ -85,12 +85,12 @@ class Track:
     """The Secrets that were read for the object, as last read."""
 
     def end_deletion(self) -> None:
-        """Forget what only an unfinished deletion needs: the finalizer is removed."""
+        """Clear the state of an unfinished deletion: the finalizer is removed."""
         self.budget = self.cleaned_up = self.removal = self.secrets = None
 
     @property
     def is_pending(self) -> bool:
-        """Whether work on the object is unfinished though the object may be deleted."""
+        """Whether work on the object is unfinished, even if the object is deleted."""
         return bool(self.call or self.abandoned or self.cleaned_up or self.removal)
 
 
@@ -103,18 +103,18 @@ class Tracks:
         self._clock = clock
         self._seconds = math.inf if budget is None else budget
         self._lock = threading.Lock()
-        self._tracks: dict[Request, tuple[Track, ...]] = {}  # seldom more than one of a name
+        self._tracks: dict[Request, tuple[Track, ...]] = {}  # rarely more than one per name
 
     def __len__(self) -> int:
         return sum(map(len, list(self._tracks.values())))
 
     def of(self, request: Request, uid: str) -> Track:
-        """Return the track of that object, a new one where there is none."""
+        """Return the track of that object; create one if there is none."""
         with self._lock:
             return self._find(request, uid) or self._add(Track(request, uid))
 
     def current(self, request: Request, uid: str | None) -> Track | None:
-        """Return the object to work on; `uid` is that of the object that has the name now.
+        """Return the track to work on; `uid` is that of the current object of that name.
 
         A deleted object whose late cleanup is unfinished comes first.
         """
@@ -137,13 +137,13 @@ class Tracks:
             self._drop_if_done(track)
 
     def record_removal(self, track: Track, removal: Removal) -> None:
-        """Keep an object that is deleted until its removal was handled; the first one counts."""
+        """Keep a deleted object until its removal is handled; the first removal counts."""
         with self._lock:
             track.removal = track.removal or removal
             self._add(track)
 
     def start_budget(self, track: Track) -> Budget:
-        """Return the budget of a force deletion; it begins with the first call of this method."""
+        """Return the budget of a force deletion; the first call of this method starts it."""
         with self._lock:
             if track.budget is None:
                 now = self._clock.monotonic()
@@ -154,17 +154,17 @@ class Tracks:
         """Register a call that is about to be made."""
         with self._lock:
             track.call = call
-            self._add(track)  # the object may be deleted meanwhile, and the call can hang
+            self._add(track)  # the object may be deleted meanwhile, and the call may hang
 
     def begin_reserved(self, track: Track, call: Call) -> bool:
-        """Register a call that can be abandoned for certain; False where too many already are."""
+        """Register a call that needs a reserved place; return False if none is free."""
         if not self._abandoned.reserve(call):
             return False
         self.begin(track, call)
         return True
 
     def end(self, track: Track, call: Call) -> bool:
-        """Register that a call returned; False where it had been abandoned."""
+        """Register that a call returned; return False if it had been abandoned."""
         self._abandoned.discard(call)
         with self._lock:
             if track.call is call:
@@ -176,7 +176,7 @@ class Tracks:
         return call.end()
 
     def abandon(self, track: Track, call: Call) -> bool:
-        """Abandon a call; False where it returned before, or too many are abandoned already."""
+        """Abandon a call; return False if it returned before, or if no place is free."""
         with self._lock:
             if track.call is not call or not self._abandoned.reserve(call):
                 return False

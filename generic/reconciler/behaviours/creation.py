@@ -1,10 +1,10 @@
-"""DNSRecord: what was never created needs nobody to delete it.
+"""DNSRecord: skips the deletion of a record that was never created.
 
-The condition `Created` remembers whether creating ever worked (Gardener's extension library,
-`extensions/pkg/controller/dnsrecord`): False after a failed first try, never back from True.
-A deletion with `Created=False` goes without the actuator, so that wrong credentials from the
-first day block nothing. While such a record is tried once more the condition says Unknown: a
-crash after a successful call must not make the deletion forget the record.
+The condition `Created` records whether creation ever succeeded (Gardener's extension library,
+`extensions/pkg/controller/dnsrecord`): False after a failed first attempt; True is final.
+A deletion with `Created=False` does not call the actuator, so that credentials that were wrong
+from the start block nothing. During the next attempt at such a record the condition is Unknown:
+after a crash following a successful call, the deletion must still delete the record.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MESSAGES = {
 
 
 class RemembersCreation(WrappedActuator):
-    """Keeps the condition `Created`, and spares the inner actuator what never came to be."""
+    """Keeps the condition `Created`, and skips the deletion of records never created."""
 
     def reconcile(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
         """See Actuator."""
@@ -38,11 +38,11 @@ class RemembersCreation(WrappedActuator):
         return self._create(ctx, obj, cluster, restored=True)
 
     def delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
-        """Does nothing where nothing was created."""
+        """Delete the record, unless it was never created."""
         return self.inner.delete(ctx, obj, cluster) if _created(obj) != "False" else None
 
     def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
-        """Nothing where nothing was created."""
+        """Return the external resources; none if the record was never created."""
         return [] if _created(obj) == "False" else self.inner.external_resources(obj)
 
     def _create(self, ctx: Context, obj: Any, cluster: Cluster, *, restored: bool) -> Result | None:
@@ -53,7 +53,7 @@ class RemembersCreation(WrappedActuator):
         try:
             result = operate(ctx, obj, cluster)
         except Cancelled:
-            raise  # nobody knows how far it came
+            raise  # unknown how far the call came
         except BaseException:
             if _created(obj) != "True":
                 _say(ctx, obj, "False")

@@ -1,4 +1,4 @@
-"""Which kind has a behaviour of its own. A kind that is not in here is data alone."""
+"""The behaviour of each kind. Kinds that are not listed have none beyond their data."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _BEHAVIOURS: Mapping[type[Object], Callable[[Actuator[Any]], Actuator[Any]]] = {
 
 
 def with_behaviour(actuator: Actuator[Any], *, guards_secret: bool = False) -> Actuator[Any]:
-    """The actuator with what its kind does beyond data, and a guard on its Secret if asked for.
+    """Return the actuator with its kind's behaviour, and a Secret guard if requested.
 
-    Raises TypeError without a kind, ValueError for a guard where the spec has no secretRef.
+    Raises TypeError without a kind, ValueError for a guard if the spec has no secretRef.
     """
     cls = object_class(actuator)
     if guards_secret and "secret_ref" not in _fields_of_spec(cls):

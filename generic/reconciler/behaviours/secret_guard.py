@@ -1,21 +1,21 @@
-"""The Secret with the credentials outlives the object that needs it.
+"""GuardsSecret: keeps the credentials Secret until the object no longer needs it.
 
-The finalizer of the kind is put on the Secret that spec.secretRef names before the actuator is
-first called, and comes off when a deletion or a migration is done. For BackupBucket and
-BackupEntry Gardener does so (`extensions/pkg/controller/backupbucket` and `backupentry`); any
-other kind with a spec.secretRef may ask for it (`Manager.add(..., guards_secret=True)`), so that a
-namespace can be deleted in whatever order.
+The finalizer of the kind is added to the Secret in spec.secretRef before the first call of the
+actuator, and removed after a deletion or a migration. For BackupBucket and BackupEntry Gardener
+does so (`extensions/pkg/controller/backupbucket` and `backupentry`); any other kind with a
+spec.secretRef may enable it (`Manager.add(..., guards_secret=True)`), so that a namespace can be
+deleted in any order.
 
-It is one finalizer for each kind, as in Gardener. A guard that is `shared` comes off with the last
-object of the kind, whoever serves it, that needs the Secret: one list request in each deletion.
-One that is not comes off with the first, and the others put it on again as they reconcile: that
-is Gardener's way for its backup kinds.
+There is one finalizer per kind, as in Gardener. A `shared` guard is removed with the last object of
+the kind, of any actuator, that needs the Secret: one list request in each deletion. A guard that is
+not shared is removed with the first object, and the others add it again when they reconcile, as
+Gardener does for its backup kinds.
 
 Assumption: objects of a namespaced kind refer to a Secret of their own namespace.
-Caveats: a force deletion lets go of the Secret before it does anything else, since it needs no
-credentials and what hangs in it must not hold the Secret for ever; where its budget ends before
-the actuator is called at all, the guard stays for gardenlet to clear. So it does on a Secret that
-an object no longer refers to.
+Caveats: a force deletion releases the Secret first, since it needs no credentials and an
+unresponsive call must not hold the Secret for ever; if its budget ends before the actuator is
+called, the finalizer stays until gardenlet removes it. It also stays on a Secret that an object no
+longer refers to.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ T = TypeVar("T")
 
 
 class GuardsSecret(WrappedActuator):
-    """Keeps the Secret of spec.secretRef for as long as the inner actuator may need it.
+    """Keeps the Secret of spec.secretRef while the inner actuator may need it.
 
-    Where it is `needed_to_delete`, an object whose Secret is gone all the same goes without.
+    With `needed_to_delete`, an object whose Secret is deleted anyway is not cleaned up.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class GuardsSecret(WrappedActuator):
         self._dependants = _Dependants() if shared else None
 
     def reconcile(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
-        """Guards first: what is made from now on needs these credentials to be deleted."""
+        """Guard the Secret first: resources created from now on need it for their deletion."""
         self._guard(ctx, obj)
         return self.inner.reconcile(ctx, obj, cluster)
 
@@ -72,7 +72,7 @@ class GuardsSecret(WrappedActuator):
         return self.inner.restore(ctx, obj, cluster)
 
     def delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
-        """Lets the Secret go last; a BackupEntry without one cannot be cleaned up, and goes."""
+        """Release the Secret last; without one, a BackupEntry is released without cleanup."""
         if self._needed_to_delete and _read(ctx, obj) is None:
             ctx.event(
                 "CleanupSkipped",
@@ -83,16 +83,16 @@ class GuardsSecret(WrappedActuator):
         return self._release_after(ctx, obj, lambda: self.inner.delete(ctx, obj, cluster))
 
     def migrate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
-        """The destination has a Secret of its own."""
+        """Release the Secret after the migration: the destination has its own."""
         return self._release_after(ctx, obj, lambda: self.inner.migrate(ctx, obj, cluster))
 
     def force_delete(self, ctx: Context, obj: Any, cluster: Cluster, /) -> None:
-        """Lets the Secret go first."""
+        """Release the Secret first."""
         self._let_go(ctx, obj)
         return self.inner.force_delete(ctx, obj, cluster)
 
     def _release_after(self, ctx: Context, obj: Any, work: Callable[[], T]) -> T:
-        """Releases the Secret once `work` is done; a result says that it is not (`Invoker`)."""
+        """Release the Secret once `work` is done; a result means that it is not (`Invoker`)."""
         result = work()
         if result is None:
             self._let_go(ctx, obj)
@@ -108,7 +108,7 @@ class GuardsSecret(WrappedActuator):
                     f"{_secret_of(obj)}; create it, or name another"
                 )
             finalizers = meta.get("finalizers") or []
-            deleting = meta.get("deletionTimestamp") is not None  # takes no finalizer any more
+            deleting = meta.get("deletionTimestamp") is not None  # no finalizer can be added
             if finalizer in finalizers or deleting:
                 return
             if _patched(ctx, meta, put_on(finalizer, meta["uid"], finalizers)):
@@ -116,7 +116,7 @@ class GuardsSecret(WrappedActuator):
         raise _Contended(obj)
 
     def _let_go(self, ctx: Context, obj: Any) -> None:
-        """Reads the Secret anew: others write it while a long deletion runs."""
+        """Release the Secret, read again: other clients write it during a long deletion."""
         finalizer = self._finalizer(obj)
         if self._dependants is not None and self._dependants.any_beside(ctx, obj, finalizer):
             return
@@ -134,16 +134,16 @@ class GuardsSecret(WrappedActuator):
 
 
 class _Dependants:
-    """Who else needs a Secret; of several that go at the same time the last one finds nobody."""
+    """Finds other objects that need a Secret; of concurrent deletions the last one finds none."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._leaving: dict[Request, set[str]] = {}  # uids: done with it, our finalizer still on
+        self._leaving: dict[Request, set[str]] = {}  # uids: finished, with our finalizer still on
 
     def any_beside(self, ctx: Context, obj: Object, finalizer: str) -> bool:
-        """Whether another object needs the Secret of this one, which does not any more."""
+        """Whether another object still needs the Secret that this one no longer needs."""
         secret, uid = _secret_of(obj), obj.metadata.uid
-        with self._lock:  # before the look: who looks later must not wait for us
+        with self._lock:  # before the list: later lists must not wait for us
             self._leaving.setdefault(secret, set()).add(uid)
         found = map(header, ctx.client.list(resource_of(obj.KIND), obj.metadata.namespace))
         needing = {one.uid for one in found if one.secret == secret and finalizer in one.finalizers}
@@ -158,7 +158,7 @@ class _Dependants:
 
 
 class _Contended(Exception):
-    """Others change the Secret faster than we can: tried again, with backoff."""
+    """Other clients change the Secret faster than we can; retried with backoff."""
 
     def __init__(self, obj: Any) -> None:
         super().__init__(f"Secret {_secret_of(obj)} keeps changing")
@@ -170,7 +170,7 @@ def _secret_of(obj: Any) -> Request:
 
 
 def _read(ctx: Context, obj: Any) -> Raw | None:
-    """The Secret's metadata; None where there is none."""
+    """Return the Secret's metadata, or None if it does not exist."""
     namespace, name = _secret_of(obj)
     if not name or not namespace:
         return None
@@ -183,7 +183,7 @@ def _read(ctx: Context, obj: Any) -> Raw | None:
 
 
 def _patched(ctx: Context, meta: Raw, patch: list[Raw]) -> bool:
-    """Whether the patch applied; False when the Secret changed since it was read."""
+    """Apply the patch; return False if the Secret changed since it was read."""
     try:
         patch_tested(ctx.client, _SECRETS, meta["name"], meta["namespace"], patch)
     except (Stale, NotFound):

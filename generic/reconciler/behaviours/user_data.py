@@ -1,8 +1,8 @@
-"""OperatingSystemConfig: the user data goes into a Secret that gardenlet reads.
+"""OperatingSystemConfig: writes the user data into a Secret that gardenlet reads.
 
-`osc-result-<name>` in the object's namespace, key `cloud_config`, owned by the object, so that
-it is collected with it; status.cloudConfig names it (Gardener documentation,
-"OperatingSystemConfig"). A Secret of that name that is not ours is never taken over.
+`osc-result-<name>` in the object's namespace, key `cloud_config`, owned by the object for garbage
+collection; status.cloudConfig names it (Gardener documentation, "OperatingSystemConfig"). A Secret
+of that name with another owner is never changed.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ KEY = "cloud_config"
 
 
 def secret_name(config: OperatingSystemConfig) -> str:
-    """The name of the result Secret: what the status says already, else what Gardener uses."""
+    """Return the name of the result Secret: the one in the status, else Gardener's default."""
     known = config.status.cloud_config
     return known.secret_ref.name if known else f"osc-result-{config.metadata.name}"
 
 
 class WritesUserData(WrappedActuator):
-    """Puts the user data that the inner actuator returns where gardenlet looks for it."""
+    """Writes the user data of the inner actuator into the Secret."""
 
     def __init__(self, inner: Actuator[Any]) -> None:
         super().__init__(inner)

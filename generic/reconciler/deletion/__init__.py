@@ -1,6 +1,6 @@
-"""Deletions: how long they are tried, what is forced, and what must happen whatever hangs.
+"""Deletions: retries, force deletions, and the watchdog that acts while calls are unresponsive.
 
-Start reading at `force_deletion` (a forced deletion within its budget), then `watchdog` (beside
+Start reading at `force_deletion` (a force deletion within its budget), then `watchdog` (beside
 the workers) and `late_cleanup` (another party removed our finalizer). `escalation` and
 `eligibility` are pure rules.
 

@@ -1,7 +1,7 @@
 """Whether Gardener allows a user to force the deletion of a shoot. Pure.
 
 Source: gardener `pkg/apis/core/validation` (ValidateForceDeletion); Gardener documentation,
-"Force Deletion". What a force deletion does is not here.
+"Force Deletion". Not here: the force deletion itself.
 """
 
 from __future__ import annotations

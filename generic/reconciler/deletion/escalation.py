@@ -1,6 +1,6 @@
 """Escalation: how long a failing deletion is retried, by error code. Pure data.
 
-Without any, a deletion is tried for ever, with a capped backoff, as Gardener does. Force deletions
+Without any, a deletion is retried for ever, with a capped backoff, as in Gardener. Force deletions
 have their budget instead.
 """
 
@@ -41,7 +41,7 @@ def gives_up(
 ) -> bool:
     """Whether a deletion that failed with these codes for so many seconds is given up.
 
-    The first escalation that is about one of the codes, or about all errors, decides.
+    The first escalation with one of the codes, or without a code, decides.
     """
     for one in escalations:
         if one.code is None or one.code in codes:

@@ -1,12 +1,12 @@
-"""ForceDeletion: a forced deletion within its budget, with what remains on record.
+"""ForceDeletion: a force deletion within its budget, with remaining resources recorded.
 
-Inside the budget the actuator's force_delete is tried; at its end, and where too many calls are
-abandoned, one last pass goes without it: declared seed objects are stripped, what may remain is
-recorded, and the object is released (by `reconciler`). Four things only may exceed the budget: an
-API server that is down, a webhook that denies, an Orphan that cannot be written, and a CRD that
+Within the budget the actuator's force_delete is retried; at its end, or with too many abandoned
+calls, a last pass skips the actuator: it strips declared seed objects and records the resources
+that may remain; then `reconciler` releases the object. Only four things may exceed the budget: an
+unavailable API server, a webhook that denies, an Orphan that cannot be written, and a CRD that
 refuses every patch of the object.
 
-Guarantee: when `run` returns, every Orphan is in the API server, acknowledged.
+Guarantee: when `run` returns, the API server has acknowledged every Orphan.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from generic.reconciler.seed_objects import SeedObjectsHeld
 from generic.reconciler.track import Budget
 
 IN_SEED = "seed/"
-"""Prefix of the resource type of an Orphan for an object that remains in the seed."""
+"""Prefix of the resource type of an Orphan for a remaining seed object."""
 
 _MOST_HELD = 100
-"""Seed objects that are recorded one by one."""
+"""Maximum number of seed objects that are recorded one by one."""
 _LAST_PASS = 10.0
-"""Seconds for stripping at the end of the budget."""
+"""Seconds for stripping after the budget is exceeded."""
 
 
 class NotRecorded(ActuatorError):
@@ -53,7 +53,7 @@ class ForceDeletion:
     clusters: Callable[[str], Cluster]
 
     def run(self, attempt: Attempt, report: Reporter) -> Outcome:
-        """Force-delete; return how that ends. Raises CallFailed, NotRecorded, WorkerReplaced."""
+        """Force-delete; return the outcome. Raises CallFailed, NotRecorded, WorkerReplaced."""
         budget = self.invoker.tracks.start_budget(attempt.track)
         reason = OrphanReason.FORCED
         try:
@@ -79,10 +79,10 @@ class ForceDeletion:
         return Outcome.ORPHANED if remaining else Outcome.FORCE_DELETED
 
     def _begin(self, attempt: Attempt, budget: Budget, report: Reporter) -> Call | OrphanReason:
-        """Return the call of the actuator, or why there is none."""
+        """Return the call of the actuator, or the reason for skipping it."""
         left = budget.remaining(self.invoker.clock.monotonic())
         if left <= 0:
-            budget.over = True  # we may be here before the watchdog looks
+            budget.over = True  # this may run before the watchdog's tick
             report.log.error("the budget is over: this force deletion ends without its actuator")
             return OrphanReason.BUDGET
         seconds = min(self.invoker.kind.timeout, left)
@@ -95,7 +95,7 @@ class ForceDeletion:
     def _remaining(
         self, attempt: Attempt, budget: Budget, report: Reporter
     ) -> list[ExternalResource]:
-        """What may remain outside, as far as the actuator can say. Raises DecodeError."""
+        """Return the external resources that may remain. Raises DecodeError."""
         if budget.unresponsive:
             return [UNKNOWN]
         obj = attempt.open(self.cls)
@@ -105,7 +105,7 @@ class ForceDeletion:
         return remaining
 
     def _strip(self, attempt: Attempt, report: Reporter) -> list[ExternalResource]:
-        """Strip what the actuator declared; return what even so stays in the seed."""
+        """Strip declared seed objects; return those that remain in the seed."""
         groups: Sequence[SeedObjects] = ()
         call = self.invoker.new_call(Operation.FORCE_DELETE, report, attempt.save, _LAST_PASS)
         try:
@@ -116,7 +116,7 @@ class ForceDeletion:
             return held if len(held) == len(error.held) else [*held, UNKNOWN]
         except (LeaseLost, CallAbandoned):
             raise
-        except Exception as error:  # also what the author declared and cannot be listed
+        except Exception as error:  # also declared objects that cannot be listed
             report.log.error("stripping ended early", extra={"fields": {"error": describe(error)}})
             return [_in_seed(str(group.resource)) for group in groups] or [UNKNOWN]
         return []
@@ -124,7 +124,7 @@ class ForceDeletion:
     def _record(
         self, left: list[ExternalResource], reason: OrphanReason, budget: Budget, report: Reporter
     ) -> None:
-        """Record each. Raises NotRecorded."""
+        """Record each resource. Raises NotRecorded."""
         message = budget.last_error if reason is not OrphanReason.FORCED else ""
         client, now = self.invoker.client, self.invoker.clock.now()
         for resource in left:
@@ -140,7 +140,7 @@ class ForceDeletion:
 
 
 def _unreadable(budget: Budget, error: str, report: Reporter) -> OrphanReason:
-    """Keep the error for the record: a repeated call would fail in the same way."""
+    """Keep the error for the Orphans: a repeated call would fail in the same way."""
     budget.last_error = error
     text = "the object cannot be read: its force deletion ends without its actuator"
     report.log.error(text, extra={"fields": {"error": error}})

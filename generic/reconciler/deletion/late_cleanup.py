@@ -1,13 +1,13 @@
-"""Late cleanup: another party removed our finalizer, and the object is deleted without cleanup.
+"""Late cleanup: for objects whose finalizer was removed externally, and deleted without cleanup.
 
-The removal is counted, reported, and recorded as Orphans, however many attempts that takes: the
-record is all that is left of the object. Then the missing cleanup is made up for, from the object
-as it was last known, with a limited number of attempts. Another object that has taken the name
-waits some minutes for the record, and is never touched by the cleanup: the external resources
-might be its own.
+The removal is counted, reported, and recorded as Orphans, however many attempts that takes: no
+other
+record of the object remains. Then the cleanup runs with the last known state of the object, in a
+limited number of attempts. A new object of the same name waits some minutes for the record, and is
+never touched by the cleanup: the external resources might be its own.
 
-Assumption: this process knew the object. Removals while no manager ran are not seen. That a
-finalizer was removed externally is noticed by `watchdog` and by `reconciler`.
+Assumption: this process knew the object. Removals while no manager ran are not detected.
+Not here: the detection (`watchdog` and `reconciler`).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from generic.reconciler.reporter import Reporter
 from generic.reconciler.track import Removal, Track
 
 _ATTEMPTS = 20
-"""With the queue's backoff, about six minutes."""
+"""About six minutes with the queue's backoff."""
 _CAP = 60.0
-"""Seconds at most between two attempts."""
+"""Maximum seconds between two attempts."""
 _MESSAGE = "our finalizer was taken off before cleanup was finished"
 
 
@@ -45,7 +45,7 @@ class LateCleanup:
     clusters: Callable[[str], Cluster]
 
     def run(self, track: Track, entry: Entry[Header] | None, report: Reporter) -> Result:
-        """Record, then clean up; `entry` is the object that has the name now.
+        """Record, then clean up; `entry` is the current object of that name.
 
         Raises WorkerReplaced.
         """
@@ -79,7 +79,7 @@ class LateCleanup:
         return Done() if entry is None else Again(0)
 
     def _record(self, track: Track, obj: object, report: Reporter) -> list[Orphan]:
-        """Count, report and record what may remain. Raises ApiError and WorkerReplaced."""
+        """Count, report and record remaining resources. Raises ApiError, WorkerReplaced."""
         left = [UNKNOWN]
         if obj is not None and not track.abandoned:
             left = self.invoker.external_resources(report, track, obj) or left
@@ -93,8 +93,8 @@ class LateCleanup:
         return orphans
 
     def _finish(self, removal: Removal, report: Reporter) -> None:
-        """Report a cleanup; nothing remains after Delete. Raises ApiError."""
-        if removal.operation is Operation.DELETE:  # a forced one leaves resources by its nature
+        """Report a cleanup; after Delete, mark the Orphans as Gone. Raises ApiError."""
+        if removal.operation is Operation.DELETE:  # a force deletion may leave resources
             for orphan in removal.orphans or ():
                 mark_gone(self.invoker.client, orphan, self.invoker.clock.now())
         report.once("CleanedUpLate", "What the bypassed finalizer guarded was cleaned up late")
@@ -107,7 +107,7 @@ class LateCleanup:
         *,
         name_is_taken: bool,
     ) -> bool:
-        """Report a failed attempt. Recording goes on for ever, unless another object waits."""
+        """Report a failed attempt. Recording is retried for ever, unless another object waits."""
         is_recorded = removal.orphans is not None
         what = "late cleanup failed" if is_recorded else "a bypass could not be recorded"
         text = error.error.text if isinstance(error, CallFailed) else describe(error)

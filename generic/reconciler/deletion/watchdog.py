@@ -1,9 +1,9 @@
-"""DeletionWatchdog: what has to happen to deletions at once, whatever the workers are doing.
+"""DeletionWatchdog: acts on deletions immediately, independently of the workers.
 
-It observes events and ticks: it starts the budgets of forced deletions and ends them, cancels
-calls in their way, abandons calls that do not return, and notices finalizers that another party
-removed. Apart from workers it is the only code that changes a Track. It never blocks: it makes no
-request, and what the controller has to do is returned.
+It observes events and ticks: it starts and ends the budgets of force deletions, cancels calls that
+delay them, abandons unresponsive calls, and detects finalizers removed externally. Besides workers
+it is the only code that changes a Track. It never blocks: it sends no request, and it returns the
+work for the controller.
 """
 
 from __future__ import annotations
@@ -32,14 +32,13 @@ class DeletionWatchdog:
     store: Store[Header]
     tracks: Tracks
     verdict: Callable[[Kind, str], Verdict]
-    """Returns the verdict of a namespace's Cluster, without a request."""
+    """Return the verdict of a namespace's Cluster, without a request."""
     clock: Clock
 
     def observe(self, event: Event[Header]) -> bool:
-        """Look at an event when it arrives; return whether the object has to be enqueued urgently.
+        """Process a new event; return whether the object must be enqueued urgently.
 
-        That is so where its deletion is forced from now on, and where another party removed our
-        finalizer.
+        True if its deletion is forced from now on, or if our finalizer was removed externally.
         """
         old, new, forced = event.old, event.new, False
         if new is not None and new.deletion_timestamp is not None:
@@ -57,7 +56,7 @@ class DeletionWatchdog:
         return forced or removed
 
     def _is_removed_externally(self, event: Event[Header]) -> bool:
-        """Whether our finalizer is off a deleting object, by the event alone."""
+        """Whether the event alone shows that a deleting object lost our finalizer."""
         old, new, finalizer = event.old, event.new, self.kind.finalizer
         if event.own or event.late or old is None or finalizer not in old.finalizers:
             return False
@@ -66,7 +65,7 @@ class DeletionWatchdog:
         return finalizer not in new.finalizers and new.deletion_timestamp is not None
 
     def keep_removed(self, track: Track, header: Header, raw: bytes) -> bool:
-        """Keep an object as it was last known for its late cleanup, unless we released it."""
+        """Keep the last known object for its late cleanup, unless we released it."""
         if track.releasing or not raw:
             return False
         forced = is_forced(self.kind, header, self.verdict(self.kind, track.request.namespace))
@@ -75,9 +74,9 @@ class DeletionWatchdog:
         return True
 
     def observe_forced(self, request: Request) -> bool:
-        """If the deletion is forced, start its budget and cancel a call in its way.
+        """If the deletion is forced, start its budget and cancel a call that delays it.
 
-        Return whether the budget started, so that the object has to be enqueued urgently.
+        Return whether the budget started, and the object must be enqueued urgently.
         """
         entry = self.store.get(request)
         if entry is None or entry.header.deletion_timestamp is None:
@@ -95,7 +94,7 @@ class DeletionWatchdog:
     def tick(self) -> tuple[list[Request], list[Request]]:
         """End budgets and abandon overdue calls.
 
-        Return the objects whose budget is over, and those whose worker has to be replaced.
+        Return the objects whose budget is exceeded, and those whose worker must be replaced.
         """
         now, tracks = self.clock.monotonic(), self.tracks.all()
         over = [track.request for track in tracks if _ends(track, now)]
@@ -114,7 +113,7 @@ class DeletionWatchdog:
         return True
 
     def began_after(self, request: Request, cluster_version: int) -> bool:
-        """Whether the object's last call began from a state newer than that of a Cluster."""
+        """Whether the object's last call began from a state newer than that of the Cluster."""
         if self.kind.cluster is ClusterNeed.NEVER:
             return False
         return any(track.called_at > cluster_version for track in self.tracks.named(request))
@@ -136,7 +135,7 @@ class DeletionWatchdog:
 
 
 def _ends(track: Track, now: float) -> bool:
-    """Whether the budget has just ended; what still runs then is cancelled."""
+    """Whether the budget has just ended; cancels a running call."""
     budget, call = track.budget, track.call
     if budget is None or budget.over or budget.until > now:
         return False

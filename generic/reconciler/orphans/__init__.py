@@ -1,4 +1,4 @@
-"""The record of what force deletions left outside the seed."""
+"""Orphans: records of external resources that may remain after force deletions."""
 
 from generic.reconciler.orphans.kind import (
     KIND_LABEL,

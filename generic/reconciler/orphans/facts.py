@@ -1,4 +1,4 @@
-"""Orphans for scripts: the JSON that the command line prints, independent of the CRD's shape."""
+"""Orphans for scripts: the JSON output of the command line, independent of the CRD's schema."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from generic.reconciler.orphans.kind import Orphan
 
 
 def facts(orphan: Orphan) -> Raw:
-    """All that is on record of it; every key is always there."""
+    """Return all recorded facts; every key is always present."""
     spec, status, let_go = orphan.spec, orphan.status, orphan.spec.object
     return {
         "name": orphan.metadata.name,

@@ -1,7 +1,7 @@
-"""Keeper: counts the Orphans of one manager's objects, and deletes those that are long settled.
+"""Keeper: counts the Orphans of one manager's objects, and deletes old settled ones.
 
-Runs beside the controllers while a process leads. A closed Orphan's age is that since it was
-closed, a gone one's that since it was verified; open ones are never deleted.
+It runs beside the controllers while a process leads. A Closed Orphan ages from closedAt, a Gone one
+from verifiedAt; open ones are never deleted.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _Labels = tuple[str, str, str]
 
 
 class Keeper:
-    """Looks every `interval_seconds` at the Orphans of what was `added` to a manager until then.
+    """Processes the Orphans of the actuators `added` to a manager, every `interval_seconds`.
 
-    `retention` None keeps them for ever. One for each registry of metrics. Raises ValueError for
-    an interval that is no number above 0, or a negative retention.
+    `retention` None keeps them for ever. One per metrics registry. Raises ValueError unless the
+    interval is above 0, and for a negative retention.
     """
 
     def __init__(
@@ -62,27 +62,27 @@ class Keeper:
 
     @property
     def permissions(self) -> tuple[Permission, ...]:
-        """What `run` does in the API."""
+        """The permissions of `run`."""
         verbs = ["list", "delete"]
         return (Permission(api_version=ORPHANS.api_version, resource=ORPHANS.plural, verbs=verbs),)
 
     def run(self, client: Client, stop: threading.Event) -> None:
-        """Keeps until `stop`, or until this process no longer leads; nothing else ends it."""
+        """Run until `stop` is set, or until this process no longer leads."""
         try:
             while not stop.is_set():
                 try:
                     self.look(client)
                 except LeaseLost:
                     return
-                except Exception as error:  # whatever it was, the next look may work
+                except Exception as error:  # any error: the next pass may succeed
                     fields = {"error": str(error)}
                     logger.warning("the orphans could not be read", extra={"fields": fields})
                 stop.wait(self._interval)
         finally:
-            self._gauge.show({})  # whoever leads next counts them
+            self._gauge.show({})  # the next leader counts them
 
     def look(self, client: Client) -> None:
-        """Once: deletes what was settled long ago, and counts the rest. Raises ApiError."""
+        """Run one pass: delete old settled Orphans and count the rest. Raises ApiError."""
         own = [one for one in self._read(client) if serving(self._added, one.spec.object)]
         self._gauge.count([one for one in own if not (self._is_over(one) and _delete(client, one))])
 
@@ -98,14 +98,14 @@ class Keeper:
 
 
 class _Gauge(Collector):
-    """How many there are, at every scrape as they were counted last: never half a count."""
+    """The number of Orphans of the last complete pass, exposed at every scrape."""
 
     def __init__(self) -> None:
         self._bounded = Bounded()
         self._counts: Mapping[_Labels, int] = {}
 
     def count(self, orphans: Iterable[Orphan]) -> None:
-        """Shows these and no others."""
+        """Count these Orphans, and no others."""
         counted: Counter[_Labels] = Counter()
         for orphan in sorted(orphans, key=lambda one: one.spec.resource_type):
             counted[
@@ -116,7 +116,7 @@ class _Gauge(Collector):
         self.show(counted)
 
     def show(self, counts: Mapping[_Labels, int]) -> None:
-        """Shows these numbers by kind, resource type and state."""
+        """Show these numbers by kind, resource type and state."""
         self._counts = counts
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
@@ -132,7 +132,7 @@ class _Gauge(Collector):
 
 
 def _settled_at(orphan: Orphan) -> datetime | None:
-    """Since when nobody has to look after it; None where somebody has, or nobody can say."""
+    """Return since when it is settled; None for an open one, or without a valid time."""
     times = {
         OrphanState.CLOSED: orphan.status.closed_at,
         OrphanState.GONE: orphan.status.verified_at,
@@ -144,13 +144,13 @@ def _settled_at(orphan: Orphan) -> datetime | None:
 
 
 def _delete(client: Client, orphan: Orphan) -> bool:
-    """Whether it is gone now; what came anew under the same name is another."""
+    """Delete the Orphan with this uid; return whether it is deleted."""
     name = orphan.metadata.name
     try:
         client.delete(ORPHANS, name, uid=orphan.metadata.uid)
     except (NotFound, Conflict):
         return True
-    except ApiError as error:  # the others' turn; it has another in the next look
+    except ApiError as error:  # continue with the others; this one is retried in the next pass
         fields = {"orphan": name, "error": str(error)}
         logger.warning("a settled orphan cannot be deleted", extra={"fields": fields})
         return False

@@ -1,8 +1,8 @@
-"""Orphan: one thing outside the seed that a force deletion may have left behind, on record.
+"""Orphan: the record of one external resource that may remain after a force deletion.
 
-A kind of ours, cluster-scoped, so that it outlives the shoot's namespace. Named after the UID of
-the object that was let go and after the thing outside, so that a repeat is no duplicate. Who
-writes them is not here (`record`), nor who looks after them (`keeper`, the command line).
+Our own kind, cluster-scoped, so that it outlives the shoot's namespace. Its name derives from the
+UID of the released object and from the resource, so that a repeat creates no duplicate. Not here:
+writing Orphans (`record`) and processing them (`keeper`, the command line).
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from actuator.meta import Column, Kind, Object, Raw, Schema
 
 GROUP = "actuator.extensions.gardener.cloud"
 SHOOT_LABEL = f"{GROUP}/shoot"
-"""Label: the namespace of the shoot in the seed."""
+"""A label with the namespace of the shoot in the seed."""
 
 KIND_LABEL = f"{GROUP}/kind"
-"""Label: the kind of the object that was let go."""
+"""A label with the kind of the released object."""
 
 
 class OrphanReason(StrEnum):
-    """Why our finalizer came off although something may remain."""
+    """The reason why our finalizer was removed although resources may remain."""
 
     FORCED = "ForceDeleted"
-    """The force deletion did its work; what is outside stays by its nature."""
+    """The force deletion succeeded; it leaves external resources by design."""
     BUDGET = "BudgetExceeded"
     """The budget ended first; seed objects may remain too."""
     HANGING = "CallsHang"
-    """Too many calls hang; the actuator was not asked."""
+    """Too many calls are unresponsive; the actuator was not called."""
     UNREADABLE = "Unreadable"
     """The object could not be read, so its actuator was not called; seed objects may remain."""
     BYPASSED = "Bypassed"
-    """Somebody else took our finalizer off while cleanup was unfinished."""
+    """Our finalizer was removed externally while cleanup was unfinished."""
     DRAINED = "Drained"
     """`actuator drain --release` disowned the object before the extension was uninstalled."""
 
 
 class OrphanState(StrEnum):
-    """What is known of the thing outside."""
+    """The known state of the external resource."""
 
     UNVERIFIED = "Unverified"
     EXISTS = "Exists"
     GONE = "Gone"
     CLOSED = "Closed"
-    """Somebody decided that it needs no more attention."""
+    """An operator decided that it needs no more attention."""
 
 
 @attrs.frozen(kw_only=True)
@@ -71,7 +71,7 @@ class OrphanSpec:
     """What may be left, of which object, why, since when. Never a secret, never raw state."""
 
     resource_type: Annotated[str, Schema(required=True)] = ""
-    """The provider's name of it; "unknown" where nobody can say."""
+    """The provider's type of the resource; "unknown" if it could not be identified."""
     id: str = ""
     tags: dict[str, str] = attrs.field(factory=dict)
     region: str = ""
@@ -80,13 +80,13 @@ class OrphanSpec:
     """The shoot's namespace in the seed."""
     reason: Annotated[str, Schema(required=True)] = ""
     message: str = ""
-    """What stood in the way, for people."""
+    """The blocker of the cleanup, for people."""
     recorded_at: Annotated[str, Schema(format="date-time", required=True)] = ""
     extra: Raw = attrs.field(factory=dict)
 
     @property
     def resource(self) -> ExternalResource:
-        """The thing outside, as an actuator names it."""
+        """The external resource, as an actuator names it."""
         tags = dict(self.tags)
         return ExternalResource(type=self.resource_type, id=self.id, tags=tags, region=self.region)
 
@@ -100,7 +100,7 @@ class OrphanStatus:
     verified_at: Annotated[str | None, Schema(format="date-time")] = None
     closed_at: Annotated[str | None, Schema(format="date-time")] = None
     note: str = ""
-    """Why it was closed, for people."""
+    """The reason for closing it, for people."""
     extra: Raw = attrs.field(factory=dict)
 
 
@@ -129,7 +129,7 @@ class Orphan(Object):
 
     @property
     def state(self) -> OrphanState:
-        """What is known of it; what cannot be read is unverified."""
+        """The state; an unreadable value counts as Unverified."""
         known = set(OrphanState)
         return (
             OrphanState(self.status.state) if self.status.state in known else OrphanState.UNVERIFIED
@@ -137,7 +137,7 @@ class Orphan(Object):
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody still has to look after it."""
+        """Whether it still needs attention."""
         return self.state in (OrphanState.UNVERIFIED, OrphanState.EXISTS)
 
 
@@ -145,6 +145,6 @@ ORPHANS = resource_of(Orphan.KIND)
 
 
 def orphan_name(uid: str, resource: ExternalResource) -> str:
-    """The same for the same object and thing; another one for every other."""
+    """Return the name of the Orphan for this object and resource; the same for each repeat."""
     identity = json.dumps(attrs.asdict(resource), sort_keys=True)
     return f"{uid}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}"

@@ -1,6 +1,6 @@
-"""The Orphans on record: read, found by name, and what became of them written down.
+"""Ledger: lists Orphans, finds them by name, and writes their status.
 
-Who writes new ones is `record`'s business, who asks the outside about them that of `verification`.
+Not here: creating them (`record`), and verifying them (`verification`).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from generic.kube.patches import add, test
 from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanState, OrphanStatus
 
 _CUTS = ((8, 4), (8, 16), (18, 16))
-"""Characters of the object's UID and of the digest in a short name; the first that tells apart."""
+"""Characters of the object's UID and of the digest in a short name; the first unique cut wins."""
 
 _LONGEST_NOTE = 1000
 
 
 def read_orphans(client: Client, *, label_selector: str = "") -> list[Orphan]:
-    """All that are on record, oldest first.
+    """Return all Orphans, oldest first.
 
-    Raises ConfigurationError where their CRD is not installed, ApiError.
+    Raises ConfigurationError if their CRD is not installed, and ApiError.
     """
     try:
         found = client.list(ORPHANS, label_selector=label_selector)
@@ -40,7 +40,7 @@ def read_orphans(client: Client, *, label_selector: str = "") -> list[Orphan]:
 
 
 def find(orphans: Sequence[Orphan], name: str) -> Orphan:
-    """The one of that name, in full or shortened. Raises ConfigurationError."""
+    """Return the Orphan of that full or short name. Raises ConfigurationError."""
     matching = [one for one in orphans if one.metadata.name == name]
     matching = matching or [one for one in orphans if _is_short_for(name, one.metadata.name)]
     if not matching:
@@ -54,7 +54,7 @@ def find(orphans: Sequence[Orphan], name: str) -> Orphan:
 
 
 def short_names(orphans: Sequence[Orphan]) -> dict[str, str]:
-    """Each name, and as little of it as tells all of them apart; `find` takes both."""
+    """Return each name with the shortest cut that is unique; `find` accepts both."""
     names = [one.metadata.name for one in orphans]
     for uid, digest in _CUTS:
         short = {name: _cut(name, uid, digest) for name in names}
@@ -64,9 +64,9 @@ def short_names(orphans: Sequence[Orphan]) -> dict[str, str]:
 
 
 def write_status(client: Client, orphan: Orphan, status: OrphanStatus) -> None:
-    """Afterwards the Orphan has that status, if it is still as it was read.
+    """Write the status, if the Orphan is unchanged since it was read.
 
-    Raises ActuatorError where it is not, ApiError.
+    Raises ActuatorError if it changed, and ApiError.
     """
     name = orphan.metadata.name
     patch = [
@@ -83,10 +83,10 @@ def write_status(client: Client, orphan: Orphan, status: OrphanStatus) -> None:
 
 
 def close(client: Client, orphan: Orphan, now: datetime, *, note: str, existing: bool) -> bool:
-    """Afterwards it is Closed, what is outside untouched; False where nothing had to be written.
+    """Set the state Closed, without touching the resource; return False if nothing changed.
 
-    One that was seen to exist is closed only if `existing` says so: else ConfigurationError.
-    Raises ActuatorError where it changed meanwhile, ApiError.
+    An Orphan with state Exists is closed only with `existing`, else ConfigurationError.
+    Raises ActuatorError if it changed meanwhile, and ApiError.
     """
     if orphan.state is OrphanState.EXISTS and not existing:
         raise ConfigurationError(
@@ -119,6 +119,6 @@ def _cut(name: str, uid: int, digest: int) -> str:
 def _is_short_for(short: str, name: str) -> bool:
     short_head, dash, short_tail = short.rpartition("-")
     head, _, tail = name.rpartition("-")
-    if not dash:  # the beginning of the object's UID alone
+    if not dash:  # only a prefix of the object's UID
         return bool(short) and head.startswith(short)
     return bool(short_head) and head.startswith(short_head) and tail.startswith(short_tail)

@@ -1,7 +1,7 @@
-"""Whether Orphans can be written at all: a manager that may not is not ready.
+"""Readiness check: whether Orphans can be written. A manager that cannot is not ready.
 
-Asked by a dry run of the API server, so that CRD, Role and admission are all tried; the answer is
-kept for a while.
+It sends a dry-run request to the API server, which tests CRD, Role and admission; the answer is
+cached.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from generic.kube.client import HttpClient, path_of
 from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanedFrom, OrphanReason, OrphanSpec
 
 _GOOD_FOR, _BAD_FOR = 300.0, 10.0
-"""Seconds that an answer is kept."""
+"""Seconds for which a good or bad answer is cached."""
 _NO_CRD = (
     f"Orphans cannot be written: the CRD {ORPHANS} is absent; "
     "install what `actuator crds generic.reconciler.orphans:Orphan` prints"
@@ -37,7 +37,7 @@ class OrphanProbe:
         self._problem: str | None = None
 
     def problem(self) -> str | None:
-        """Why an Orphan cannot be written, or None."""
+        """Return why an Orphan cannot be written, or None."""
         with self._lock:
             if self._clock.monotonic() >= self._until:
                 self._problem = self._ask()

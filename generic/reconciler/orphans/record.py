@@ -1,7 +1,7 @@
-"""Recording what a force deletion leaves behind: written and acknowledged, or an error.
+"""Records the remaining resources of a force deletion: acknowledged by the API server, or an error.
 
-What is recorded comes from an author's `external_resources`, so it is checked first: a resource
-that no Orphan can hold must not keep a force deletion from its end.
+The resources come from an author's `external_resources`, so they are checked first: a resource that
+no Orphan can hold must not prevent the end of a force deletion.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from generic.reconciler.orphans.kind import (
 )
 
 UNKNOWN = ExternalResource(type="unknown")
-"""Stands for resources that could not be identified."""
+"""Replaces resources that could not be identified."""
 
 MESSAGE_LENGTH = 1000
-"""Characters of a message that are kept."""
+"""Maximum length of a message in characters."""
 _MAX_RESOURCES = 100
-"""Of one object: each is a request, and force deletions have a budget."""
+"""Maximum resources of one object: each is a request, and force deletions have a budget."""
 _MAX_TEXT = 16 * 1024
-"""Characters of all texts of one resource."""
+"""Maximum total characters of the texts of one resource."""
 
 
 def record(
@@ -48,7 +48,7 @@ def record(
     message: str,
     now: datetime,
 ) -> Orphan:
-    """Afterwards the API server has the Orphan; a repeat is the same one. Raises ApiError."""
+    """Create the Orphan in the API server; a repeat is the same one. Raises ApiError."""
     orphan = Orphan(
         api_version=Orphan.KIND.api_version,
         kind=Orphan.KIND.name,
@@ -70,13 +70,13 @@ def record(
     )
     try:
         client.create(ORPHANS, encode(orphan))
-    except AlreadyExists:  # an earlier try whose answer got lost, or which ended later
+    except AlreadyExists:  # an earlier attempt whose answer was lost, or that ended later
         pass
     return orphan
 
 
 def mark_gone(client: Client, orphan: Orphan, now: datetime) -> None:
-    """Afterwards the Orphan says that the thing outside is gone: we saw to it. Raises ApiError."""
+    """Set the Orphan's state to Gone, after we removed the resource. Raises ApiError."""
     status = {"state": OrphanState.GONE.value, "verifiedAt": format_time(now)}
     try:
         client.patch(ORPHANS, orphan.metadata.name, "", {"status": status}, subresource="status")
@@ -85,15 +85,15 @@ def mark_gone(client: Client, orphan: Orphan, now: datetime) -> None:
 
 
 def recordable(actuator: Actuator[Any], obj: object) -> tuple[list[ExternalResource], str]:
-    """The external resources of `obj`, each fit for an Orphan, and what is wrong with the others.
+    """Return the external resources of `obj` that fit an Orphan, and the error of the others.
 
-    In place of the others, and of those that an error of the actuator hides, stands UNKNOWN.
+    UNKNOWN replaces the others, and those that an error of the actuator hides.
     """
     found: list[object] = []
     problem = ""
     try:
         found.extend(islice(actuator.external_resources(obj), _MAX_RESOURCES + 1))
-    except Exception as error:  # what was yielded before is kept
+    except Exception as error:  # the resources yielded before are kept
         problem = describe(error)
     checked = [_usable(one) for one in found[:_MAX_RESOURCES]]
     usable = list({orphan_name("", one): one for one in checked if one is not None}.values())
@@ -108,7 +108,7 @@ def recordable(actuator: Actuator[Any], obj: object) -> tuple[list[ExternalResou
 
 
 def remaining(actuator: Actuator[Any], cls: type[Object], obj: Raw) -> list[ExternalResource]:
-    """What a force deletion would record of `obj`, for commands beside a manager."""
+    """Return the resources that a force deletion of `obj` would record, for other commands."""
     try:
         return recordable(actuator, decode_tolerantly(cls, json.dumps(obj).encode()))[0]
     except Exception:  # an author's code, or an object that cannot be read
@@ -116,7 +116,7 @@ def remaining(actuator: Actuator[Any], cls: type[Object], obj: Raw) -> list[Exte
 
 
 def _usable(resource: object) -> ExternalResource | None:
-    """A copy, or None for what no Orphan can hold."""
+    """Return a copy, or None for a resource that no Orphan can hold."""
     if not isinstance(resource, ExternalResource) or not isinstance(resource.tags, dict):
         return None
     texts = (resource.type, resource.id, resource.region, *resource.tags, *resource.tags.values())

@@ -1,4 +1,4 @@
-"""Which Orphans are an extension's own: those of objects that one of its actuators served."""
+"""Selects the Orphans of an extension: those of objects that one of its actuators served."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from generic.reconciler.orphans.kind import OrphanedFrom
 
 
 class Serving(Protocol):
-    """An actuator as it was added to a manager."""
+    """A registered actuator."""
 
     @property
     def kind(self) -> Kind:
@@ -19,15 +19,15 @@ class Serving(Protocol):
 
     @property
     def types(self) -> Sequence[str]:
-        """Their types; all where it names none."""
+        """Their types; empty for all."""
 
     @property
     def actuator(self) -> Actuator[Any]:
-        """What serves them."""
+        """The actuator itself."""
 
 
 def serving(added: Iterable[Serving], let_go: OrphanedFrom) -> Serving | None:
-    """The first that served the object, whatever the version of its API then; or None."""
+    """Return the first actuator that served the object, in any API version, or None."""
     for one in added:
         group = let_go.api_version.rpartition("/")[0]
         same_kind = (one.kind.name, one.kind.group) == (let_go.kind, group)

@@ -1,7 +1,7 @@
-"""Verifying Orphans: the actuator is asked whether the thing is there, and the answer recorded.
+"""Verifies Orphans: asks the actuator whether the resource exists, and records the answer.
 
-An answer is recorded with its time. Where nobody can say, or asking failed, what was known before
-stays. One that failed never keeps the others from being asked.
+An answer is recorded with its time. Without an answer, or after an error, the previous state is
+kept. An error never stops the verification of other Orphans.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from generic.reconciler.orphans.served import Serving, serving
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """What is known of one Orphan now, and what kept us from knowing more."""
+    """The state of one Orphan, and the problem of its verification, if any."""
 
     orphan: Orphan
     problem: str = ""
 
     @property
     def is_settled(self) -> bool:
-        """Whether nobody has to look after it any more."""
+        """Whether the Orphan needs no more attention."""
         return not self.problem and not self.orphan.is_open
 
 
 def verify(
     client: Client, orphans: Iterable[Orphan], added: Sequence[Serving], clock: Clock
 ) -> Iterator[Finding]:
-    """Asks about one after the other; what somebody closed is left alone. Raises nothing."""
+    """Verify each Orphan in turn; closed ones are skipped. Raises nothing."""
     for orphan in orphans:
         if orphan.state is OrphanState.CLOSED:
             yield Finding(orphan=orphan)
@@ -52,7 +52,7 @@ def _verify(client: Client, orphan: Orphan, added: Sequence[Serving], clock: Clo
             problem = "its actuator cannot say"
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # also what an author did not think of
+    except BaseException as error:  # also unexpected errors of an author
         problem = describe(error)
     status = _status(orphan.status, there, clock.now())
     try:
@@ -64,7 +64,7 @@ def _verify(client: Client, orphan: Orphan, added: Sequence[Serving], clock: Clo
 
 
 def _ask(orphan: Orphan, added: Sequence[Serving]) -> bool | None:
-    """Whether it exists. Raises ActuatorError where nobody serves it, or what the actuator does."""
+    """Whether it exists. Raises ActuatorError without an actuator, or the actuator's error."""
     let_go = orphan.spec.object
     found = serving(added, let_go)
     if found is None:
