@@ -1,12 +1,12 @@
-"""GenericBackupEntry: hands a backup's credentials to the shoot's etcd.
+"""GenericBackupEntry: copies a backup's credentials to the shoot's etcd.
 
 Flow of reconcile and restore: technical ID from the entry's name → the shoot's namespace, if it
-is there and stays → the credentials of spec.secretRef, through the author's hook → a Secret for
-etcd-druid. `generic.reconciler.behaviours` guards the Secret that spec.secretRef names (Gardener
+exists and is not deleted → the credentials of spec.secretRef, through the author's hook → a Secret
+for etcd-druid. `generic.reconciler.behaviours` guards the Secret in spec.secretRef (Gardener
 documentation, "BackupEntry"; extension library, `backupentry/genericactuator`).
 
-Guarantees: a Secret that another BackupEntry made is never deleted, and labels or annotations
-that others put on ours do not survive. Every write tests what it was built upon.
+Guarantees: a Secret of another BackupEntry is never deleted, and labels or annotations that other
+clients set on ours are removed. Every write tests the state that it was built on.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ SecretData = Mapping[str, bytes]
 
 
 def technical_id_and_uid(name: str) -> tuple[str, str]:
-    """The shoot's technical ID and UID in a BackupEntry's name, `[source-]<technical ID>--<uid>`.
+    """Return technical ID and UID of the shoot from a name `[source-]<technical ID>--<uid>`.
 
-    A technical ID contains "--" itself, so the last one divides. Raises ConfigurationError.
+    A technical ID contains "--" itself, so the last one separates. Raises ConfigurationError.
     """
     technical_id, divider, uid = name.removeprefix(_SOURCE).rpartition("--")
     if not divider or not technical_id or not uid:
@@ -58,7 +58,7 @@ def technical_id_and_uid(name: str) -> tuple[str, str]:
 
 
 class GenericBackupEntry(Actuator[BackupEntry]):
-    """A BackupEntry of any provider: the author says what etcd needs, and how backups go."""
+    """A BackupEntry of any provider: the author defines etcd's data and deletes backups."""
 
     permissions = (
         Permission(api_version="v1", resource="namespaces", verbs=["get"]),
@@ -71,14 +71,14 @@ class GenericBackupEntry(Actuator[BackupEntry]):
     def etcd_secret_data(
         self, ctx: Context, entry: BackupEntry, data: dict[str, bytes], /
     ) -> SecretData:
-        """What etcd's backup needs, from the credentials in `data` with bucketName added."""
+        """Return the data of etcd's Secret, from the credentials in `data` and bucketName."""
 
     @abstractmethod
     def delete_entry(self, ctx: Context, entry: BackupEntry, /) -> None:
-        """Afterwards the backups of this entry are gone. What is gone already is success."""
+        """Delete the backups of this entry. Backups that are already deleted count as success."""
 
     def reconcile(self, ctx: Context, entry: BackupEntry, cluster: Cluster, /) -> None:
-        """Afterwards etcd has its credentials, if the shoot's namespace is there to stay."""
+        """Write etcd's credentials, unless the shoot's namespace is missing or being deleted."""
         namespace, _ = technical_id_and_uid(entry.metadata.name)
         if not _stays(ctx, namespace):
             return
@@ -93,7 +93,7 @@ class GenericBackupEntry(Actuator[BackupEntry]):
         _write(ctx, entry, _manifest(entry, namespace, given, wanted))
 
     def delete(self, ctx: Context, entry: BackupEntry, cluster: Cluster, /) -> None:
-        """Afterwards etcd has no credentials any more, and the backups are gone."""
+        """Delete etcd's credentials and the backups."""
         namespace, _ = technical_id_and_uid(entry.metadata.name)
         existing = _get(ctx, _name(entry), namespace)
         if existing is not None and _creator(existing) in ("", entry.metadata.name):
@@ -101,7 +101,7 @@ class GenericBackupEntry(Actuator[BackupEntry]):
                 uid = existing["metadata"]["uid"]
                 ctx.client.delete(_SECRETS, _name(entry), namespace, uid=uid)
             except (NotFound, Conflict):
-                pass  # gone, or somebody's new one
+                pass  # deleted, or replaced by another owner
         self.delete_entry(ctx, entry)
 
 
@@ -133,7 +133,7 @@ def _creator(secret: Raw) -> str:
 
 
 def _manifest(entry: BackupEntry, namespace: str, given: Raw, wanted: dict[str, bytes]) -> Raw:
-    """The Secret as it should be; a workload identity's token requestor has to find it again."""
+    """Return the wanted Secret; for a workload identity, the token requestor must find it again."""
     labels: dict[str, str] = given["metadata"].get("labels") or {}
     annotations: dict[str, str] = given["metadata"].get("annotations") or {}
     identity = labels.get(_PURPOSE[0]) == _PURPOSE[1]
@@ -143,7 +143,7 @@ def _manifest(entry: BackupEntry, namespace: str, given: Raw, wanted: dict[str, 
     if identity and _CONFIG in _data(given):
         data[_CONFIG] = Base64(_data(given)[_CONFIG])
     if identity:
-        data.pop(_TOKEN, None)  # the requestor writes one for this Secret
+        data.pop(_TOKEN, None)  # the requestor writes a token for this Secret
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -180,7 +180,7 @@ def _write(ctx: Context, entry: BackupEntry, wanted: Raw) -> None:
 
 
 def _changes(existing: Raw, wanted: Raw) -> list[Raw]:
-    """What turns one Secret into the other; a token that was requested for it stays."""
+    """Return the patch from one Secret to the other; a requested token stays."""
     was, data = _data(existing), dict(wanted["data"])
     if wanted["metadata"]["labels"].get(_PURPOSE[0]) == _PURPOSE[1] and _TOKEN in was:
         data[_TOKEN] = was[_TOKEN]

@@ -1,4 +1,4 @@
-"""The image vector: which container images an extension deploys, and how an operator replaces them.
+"""The image vector: the container images of an extension, and how an operator overrides them.
 
 Sources: Gardener documentation, "Image Vector"; Gardener's `pkg/utils/imagevector`. Version ranges
 are those of Masterminds/semver 3: commas or spaces mean "and", "||" means "or", `x` any number.

@@ -1,8 +1,8 @@
-"""The kinds of the machine-controller-manager as classes: what a Worker reads and writes of them.
+"""The kinds of the machine-controller-manager as classes, for reading and writing by a Worker.
 
-Only the fields that are used here; `extra` keeps the rest (machine-controller-manager
-documentation, "Machine CRDs", machine.sapcloud.io/v1alpha1). Not here: what
-creates these objects (`generic.library.worker`), and the simulated machine controller
+Only the fields in use; `extra` keeps the rest (machine-controller-manager documentation,
+"Machine CRDs", machine.sapcloud.io/v1alpha1). Not here: the creation of these objects
+(`generic.library.worker`), and the simulated machine controller
 (`generic.testing.machinecontroller`).
 """
 
@@ -18,10 +18,10 @@ from actuator.v1alpha1 import LabelSelector
 
 GROUP = "machine.sapcloud.io"
 MCM_FINALIZER = "machine.sapcloud.io/machine-controller-manager"
-"""What the machine-controller-manager holds: deployments, sets, classes, Secrets of classes."""
+"""Finalizer on deployments, sets, classes and Secrets of classes (machine-controller-manager)."""
 
 MC_FINALIZER = "machine.sapcloud.io/machine-controller"
-"""What the provider's machine-controller holds: machines, classes, Secrets of classes."""
+"""Finalizer on machines, classes and Secrets of classes (the provider's machine-controller)."""
 
 DEPLOYMENT_NAME = "name"
 """Label of sets and machines: the machine deployment they belong to."""
@@ -230,4 +230,4 @@ MACHINE_OBJECTS = tuple(
     SeedObjects(cls.KIND.api_version, cls.KIND.plural, [MCM_FINALIZER, MC_FINALIZER])
     for cls in MACHINE_KINDS
 )
-"""All that stands for machines in a shoot's namespace, parents first."""
+"""All machine objects in a shoot's namespace, parents first."""

@@ -18,7 +18,7 @@ def manifest(
     labels: Mapping[str, str] | None = None,
     **parts: Any,
 ) -> Raw:
-    """The manifest of an object; `parts` are its other fields, such as `spec` or `data`."""
+    """Return the manifest of an object; `parts` are its other fields, such as `spec` or `data`."""
     meta: Raw = {"name": name}
     if namespace:
         meta["namespace"] = namespace
@@ -34,7 +34,7 @@ def manifest_of(
     labels: Mapping[str, str] | None = None,
     **parts: Any,
 ) -> Raw:
-    """The same for a kind that is a class; a cluster-scoped one gets no namespace."""
+    """Return the manifest for a class of a kind; a cluster-scoped one gets no namespace."""
     kind = cls.KIND
     namespace = namespace if kind.namespaced else ""
     return manifest(kind.api_version, kind.name, name, namespace, labels, **parts)

@@ -1,9 +1,9 @@
-"""Objects that an extension makes in a shoot's namespace of the seed: ensured, deleted, waited for.
+"""Creates, deletes and awaits objects of an extension in a shoot's namespace of the seed.
 
-A `SeedObjects` describes a group of them. Its label selector is what every object of the group
-carries: an object without these labels belongs to another owner and is not touched. Its finalizers
-are those of other controllers. They are set when an object is created, so that it is not deleted
-before its controller saw it, and only a force deletion strips them.
+A `SeedObjects` describes a group of them. Every object of the group has the labels of its selector:
+an object without these labels belongs to another owner and is not changed. Its finalizers are those
+of other controllers. They are set when an object is created, so that it is not deleted before its
+controller sees it, and only a force deletion strips them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from actuator.meta import Raw, parse_time
 __all__ = ["check_deleted", "delete", "ensure", "permission"]
 
 _LOOK_AGAIN = 5.0
-"""Seconds between two looks at what another controller has to finish."""
+"""Seconds between two checks for results of another controller."""
 
 
 def permission(group: SeedObjects) -> Permission:
-    """What these functions do with objects of the group."""
+    """Return the permission of these functions for the group."""
     verbs = ["get", "list", "create", "patch", "delete"]
     return Permission(api_version=group.api_version, resource=group.plural, verbs=verbs)
 

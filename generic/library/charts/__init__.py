@@ -1,4 +1,4 @@
-"""Charts as manifests, rendered by the real helm without a cluster, and where helm comes from."""
+"""Charts: renders charts to manifests with the real helm, without a cluster, and provides helm."""
 
 from generic.library.charts.helm import HelmNotFound, find_helm, helm_environment
 from generic.library.charts.render import Chart, render, said_of_chart

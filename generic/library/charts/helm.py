@@ -1,8 +1,8 @@
 """The program helm: found, or built into the cache.
 
-The order: the file that `ACTUATOR_HELM` names, then PATH, then our cache, then a build from the
-module below `assets/` (`generic.library.programs`). helm gets nothing of the user's configuration.
-Not here: what helm is used for (render.py).
+The order: the file in `ACTUATOR_HELM`, then PATH, then our cache, then a build from the module in
+`assets/` (`generic.library.programs`). helm does not read the user's configuration.
+Not here: running helm (`render`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class HelmNotFound(EnvtestError):
 
 
 def find_helm(progress: Progress) -> Path:
-    """The path of helm. Raises HelmNotFound, which names the ways to come by it."""
+    """Return the path of helm. Raises HelmNotFound with the ways to install it."""
     if given := os.environ.get(_VARIABLE):
         return _given(given)
     if found := shutil.which("helm"):
@@ -45,7 +45,7 @@ def find_helm(progress: Progress) -> Path:
 
 
 def helm_module() -> GoModule:
-    """Helm, at the version that its go.mod pins; it knows the Kubernetes that it is built with."""
+    """Return helm at the version in its go.mod; it knows the Kubernetes that it is built with."""
     version = required_version(_ASSETS, _MODULE)
     kubernetes_minor = required_version(_ASSETS, "k8s.io/client-go").split(".")[1]
     told = {
@@ -59,7 +59,7 @@ def helm_module() -> GoModule:
 
 
 def helm_environment(folder: Path) -> dict[str, str]:
-    """Nothing of the user's: no plugins, no repositories, no cluster. `folder` is helm's own."""
+    """Return an environment without the user's plugins, repositories and cluster, in `folder`."""
     homes = {
         f"HELM_{name}_HOME": str(folder / name.lower()) for name in ("CACHE", "CONFIG", "DATA")
     }

@@ -1,8 +1,8 @@
-"""What helm makes of a chart: manifests, without a cluster and without a network.
+"""Renders a chart with helm to manifests, without a cluster and without a network.
 
-Values go through a pipe, never into arguments or files, and helm gets folders of its own. What
-helm says of an error may quote values, and these may be secrets: only what is known to come from
-the chart itself is repeated.
+Values are passed through a pipe, never in arguments or files, and helm gets folders of its own.
+Error messages of helm may quote values, and these may be secrets: only text that is known to come
+from the chart itself is repeated.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _FROM_THE_CHART = re.compile(
 
 @attrs.frozen(kw_only=True)
 class Chart:
-    """A chart, and what it is rendered with.
+    """A chart, and the input of its rendering.
 
     `path` is a folder of the file system or of a package (`importlib.resources.files`), or a
-    packed chart; what the chart depends on has to be inside. Templates see `namespace` and `name`
-    as .Release.Namespace and .Release.Name.
+    packed chart; it must contain its dependencies. Templates see `namespace` and `name` as
+    .Release.Namespace and .Release.Name.
     """
 
     path: Path | Traversable
@@ -55,14 +55,14 @@ class Chart:
     values: Raw = attrs.field(factory=dict, repr=False)
     name: str = "extension"
     images: Iterable[ImageSource] = ()
-    """Templates see their references by name, as .Values.images."""
+    """Templates see their references by name in .Values.images."""
 
 
 def render(chart: Chart, kubernetes_version: str) -> list[Raw]:
-    """The manifests of `chart` for a cluster of that version, in helm's order of installation.
+    """Return the manifests of `chart` for a cluster of that version, in helm's installation order.
 
-    Hooks are left out: nobody would run them. Raises ActuatorError, in one sentence and without
-    any value in it.
+    Hooks are left out, since they would never run. Raises ActuatorError, in one sentence without
+    any value.
     """
     with tempfile.TemporaryDirectory(prefix="actuator-helm-") as folder:
         path = _on_disk(chart.path, Path(folder))
@@ -113,13 +113,13 @@ def _helm(chart: Chart) -> Path:
 
 
 def said_of_chart(stderr: str, path: Path) -> str:
-    """What helm says of the chart at `path`, as far as it cannot be a value; "" for nothing."""
+    """Return the part of helm's error about the chart at `path` that contains no value, or ""."""
     said = _FROM_THE_CHART.findall(stderr.replace(str(path), path.name))
     return ", ".join(dict.fromkeys(" ".join(text.split()) for text in said))
 
 
 def _on_disk(path: Path | Traversable, folder: Path) -> Path:
-    """The chart where helm can read it; absolute, so that it is never taken for a URL."""
+    """Return the path of the chart for helm; absolute, so that it is never taken for a URL."""
     if not (path.is_dir() or path.is_file()):
         raise ActuatorError(f"Chart {path.name} cannot be rendered: there is no {path}")
     if isinstance(path, Path):
@@ -139,7 +139,7 @@ def _unpack(source: Traversable, target: Path) -> Path:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as Go reads it: no dates, and no numbers of base 60."""
+    """Reads YAML like Go: no dates, and no numbers of base 60."""
 
 
 def _resolvers() -> dict[str, list[tuple[str, Any]]]:

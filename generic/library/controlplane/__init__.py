@@ -1,4 +1,4 @@
-"""GenericControlPlane: a ControlPlane actuator of which an author fills in the manifests."""
+"""GenericControlPlane: a ControlPlane actuator for which an author supplies the manifests."""
 
 from generic.library.controlplane.actuator import GenericControlPlane
 from generic.library.controlplane.parts import Manifests, Part, Secrets, Situation, checksum_of

@@ -1,14 +1,14 @@
-"""GenericControlPlane: what every provider does for a ControlPlane; the hooks are the provider's.
+"""GenericControlPlane: the common flow of all providers for a ControlPlane, with hooks.
 
 Flow of reconcile and restore: secrets → shoot access → configuration → webhooks → the seed's part
 → CRDs, objects and storage classes of the shoot → wait for the webhooks → delete unused secrets.
 
 Flow of delete: storage classes → CRDs, waited for → the shoot's objects, waited for → the seed's
-part, which had to run until here → configuration → shoot access → webhooks, waited for → secrets.
-A wait is a RequeueAfter: the next call passes what is gone already.
+part, which is needed until here → configuration → shoot access → webhooks, waited for → secrets.
+A wait is a RequeueAfter: the next call skips parts that are already deleted.
 
-Guarantees of force_delete: no hook for manifests is called, no chart is rendered, nothing is
-waited for, and the Cluster is not read. Source: Gardener documentation, "ControlPlane",
+Guarantees of force_delete: it calls no hook for manifests, renders no chart, waits for nothing,
+and does not read the Cluster. Source: Gardener documentation, "ControlPlane",
 "Force Deletion", "Control Plane Migration".
 """
 
@@ -37,55 +37,55 @@ _SECRETS = Resource("v1", "secrets")
 
 
 class GenericControlPlane(Actuator[ControlPlane]):
-    """Derive, and return manifests. A part whose hook returns None goes, if we deployed it."""
+    """Derive from it, and return manifests. For None, the part is deleted if we deployed it."""
 
     origin: ClassVar[str] = "actuator"
-    """Our mark on ManagedResources: the extension's name ("provider-aws")."""
+    """The label `origin` of our ManagedResources: the extension's name ("provider-aws")."""
 
     access_secrets: ClassVar[Sequence[str]] = ()
-    """ServiceAccounts of the shoot as which pods in the seed act; each gets a Secret."""
+    """ServiceAccounts of the shoot that pods in the seed use; each gets a Secret."""
 
     permissions: Sequence[Permission] = (
         *managedresources.PERMISSIONS,
         *ACCESS,
         Permission(api_version="apps/v1", resource="deployments", verbs=["get"]),
     )
-    """Who adds to these, or uses `secrets_manager`, extends them."""
+    """Subclasses that need more, or use `secrets_manager`, extend these."""
 
     @abstractmethod
     def seed(self, at: parts.Situation, /) -> parts.Manifests | None:
-        """What runs in the seed: the cloud controller manager, the CSI controller."""
+        """Return the seed's part: the cloud controller manager, the CSI controller."""
 
     def config(self, at: parts.Situation, /) -> parts.Manifests | None:
-        """What others in the seed read: the cloud provider's configuration."""
+        """Return the configuration for other components in the seed: the cloud provider's."""
         return None
 
     def shoot(self, at: parts.Situation, /) -> parts.Manifests | None:
-        """What runs in the shoot: CSI nodes, roles of the seed's part."""
+        """Return the shoot's part: CSI nodes, roles of the seed's part."""
         return None
 
     def shoot_crds(self, at: parts.Situation, /) -> parts.Manifests | None:
-        """CustomResourceDefinitions for the shoot."""
+        """Return CustomResourceDefinitions for the shoot."""
         return None
 
     def storage_classes(self, at: parts.Situation, /) -> parts.Manifests | None:
-        """StorageClasses and VolumeSnapshotClasses for the shoot."""
+        """Return StorageClasses and VolumeSnapshotClasses for the shoot."""
         return None
 
     def shoot_webhooks(self, at: parts.Situation, /) -> parts.Manifests | None:
-        """Webhook configurations for the shoot."""
+        """Return webhook configurations for the shoot."""
         return None
 
     def secret_configs(self, control_plane: ControlPlane, cluster: Cluster, /) -> Sequence[Config]:
-        """Certificates and keys that the parts need."""
+        """Return the configs of certificates and keys that the parts need."""
         return ()
 
     def secrets_manager(self, ctx: Context, control_plane: ControlPlane, /) -> parts.Secrets | None:
-        """What generates them, a SecretsManager; a force deletion asks for it too."""
+        """Return the manager that generates them; a force deletion calls this too."""
         return None
 
     def reconcile(self, ctx: Context, obj: ControlPlane, cluster: Cluster, /) -> Result | None:
-        """Afterwards every part is deployed. Looked at again until kube-apiserver sleeps too."""
+        """Deploy every part. In hibernation, requeue until kube-apiserver is scaled down."""
         secrets = self.secrets_manager(ctx, obj)
         made = secrets.ensure(self.secret_configs(obj, cluster)) if secrets else {}
         leaving = cluster.is_deleting or cluster.is_migrating
@@ -104,7 +104,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
             ShootAccess(name=name).ensure(ctx.client, at.namespace)
         for part, hook in self._parts():
             at = self._deploy(at, part, hook(at))
-        if not cluster.hibernation_enabled and not leaving:  # else no resource manager may run
+        if not cluster.hibernation_enabled and not leaving:  # else the manager may be stopped
             managedresources.check_healthy(
                 ctx.client, at.namespace, parts.WEBHOOKS.name, origin=self.origin
             )
@@ -113,15 +113,15 @@ class GenericControlPlane(Actuator[ControlPlane]):
         return Result(requeue_after=_REQUEUE) if awake else None
 
     def delete(self, ctx: Context, obj: ControlPlane, cluster: Cluster, /) -> None:
-        """Afterwards no part is left, in seed or shoot, and no secret of ours."""
+        """Delete every part, in seed and shoot, and our secrets."""
         self._refresh_config(ctx, obj, cluster)
         self._delete_parts(ctx, obj)
         self._clean_up_secrets(ctx, obj)
 
     def migrate(self, ctx: Context, obj: ControlPlane, cluster: Cluster, /) -> None:
-        """Afterwards no part is left in this seed; the shoot keeps what it has.
+        """Delete every part in this seed; the objects in the shoot stay.
 
-        Secrets stay: those that persist are what the next seed restores.
+        Secrets stay: the next seed restores those that persist.
         """
         for part in parts.KEPT_ON_MIGRATION:
             managedresources.set_keep_objects(
@@ -131,7 +131,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
         self._delete_parts(ctx, obj)
 
     def force_delete(self, ctx: Context, obj: ControlPlane, cluster: Cluster, /) -> None:
-        """Afterwards every part is asked to go; gardenlet sees to the shoot's."""
+        """Request the deletion of every part; gardenlet cleans up the shoot."""
         for part in parts.EVERY_PART:
             self._delete(ctx, obj, part)
         self._delete_access(ctx, obj)
@@ -141,7 +141,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
     def _parts(
         self,
     ) -> Sequence[tuple[parts.Part, Callable[[parts.Situation], parts.Manifests | None]]]:
-        """In the order of deployment."""
+        """Return the parts and their hooks, in the order of deployment."""
         return (
             (parts.CONFIG, self.config),
             (parts.WEBHOOKS, self.shoot_webhooks),
@@ -154,10 +154,10 @@ class GenericControlPlane(Actuator[ControlPlane]):
     def _deploy(
         self, at: parts.Situation, part: parts.Part, manifests: parts.Manifests | None
     ) -> parts.Situation:
-        """Deploys what the hook returned; returns the situation with the checksums of `config`."""
+        """Deploy the hook's manifests; return the situation with the checksums of `config`."""
         at.ctx.check()
         where = (at.ctx.client, at.namespace, part.name)
-        if manifests is None:  # Go's library deletes no part that it has no chart for
+        if manifests is None:  # Go's library deletes no part without a chart
             managedresources.delete(*where, origin=self.origin, adopted=False)
             return at
         rendered = _rendered(manifests, at)
@@ -175,7 +175,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
         return attrs.evolve(at, checksums={**at.checksums, **parts.checksums_of(rendered)})
 
     def _refresh_config(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
-        """While the seed's part cleans up, it needs credentials that are valid now."""
+        """Deploy the current credentials: the seed's part needs them for its cleanup."""
         namespace = obj.metadata.namespace
         if not managedresources.is_deployed(
             ctx.client, namespace, parts.SEED.name, origin=self.origin
@@ -215,7 +215,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
             ShootAccess(name=name).delete(ctx.client, obj.metadata.namespace)
 
     def _clean_up_secrets(self, ctx: Context, obj: ControlPlane) -> None:
-        """A manager that was asked for nothing deletes all that it made."""
+        """Delete all Secrets of the manager, since `ensure` was not called."""
         if secrets := self.secrets_manager(ctx, obj):
             ctx.check()
             secrets.cleanup()
@@ -228,11 +228,11 @@ def _rendered(manifests: parts.Manifests, at: parts.Situation) -> Sequence[Raw]:
 
 
 def _credentials(ctx: Context, obj: ControlPlane) -> Sequence[Raw]:
-    """The Secret of spec.secretRef, if it exists: a shoot need not have a cloud."""
+    """Return the Secret of spec.secretRef, if it exists: a shoot may have no cloud."""
     try:
         name = obj.spec.secret_ref.name  # with an empty name a GET is a LIST
         return [ctx.client.get(_SECRETS, name, obj.metadata.namespace)] if name else ()
-    except (NotFound, DecodeError):  # a deletion with an unreadable secretRef may not need it
+    except (NotFound, DecodeError):  # an unreadable secretRef must not block a deletion
         return ()
 
 

@@ -1,7 +1,7 @@
-"""The parts of a control plane: what they are called, where they go, and what a hook is told.
+"""The parts of a control plane: their names, their targets, and the input of hooks.
 
-Names, order and classes are those of Gardener's generic ControlPlane actuator, so that its other
-parts (gardenlet, the webhooks of extensions) find what they expect.
+Names, order and classes are those of Gardener's generic ControlPlane actuator, because gardenlet
+and the webhooks of extensions rely on them.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from generic.library.charts import Chart
 from generic.library.secrets import Config, Issued
 
 Manifests = Chart | Iterable[Raw]
-"""What a hook returns: a chart, or the objects themselves."""
+"""The result of a hook: a chart, or the objects themselves."""
 
 
 class Secrets(Protocol):
-    """Certificates and keys that are generated, kept and renewed in the shoot's namespace.
+    """Generates, keeps and renews certificates and keys in the shoot's namespace.
 
-    `generic.library.secrets.SecretsManager` is one.
+    `generic.library.secrets.SecretsManager` implements it.
     """
 
     def ensure(self, configs: Sequence[Config], /) -> Mapping[str, Issued]:
-        """Afterwards a Secret exists for each config; what there is, by the config's name."""
+        """Create missing Secrets; return the current one of each config, by the config's name."""
 
     def cleanup(self) -> None:
-        """Deletes those that this manager made and was not asked for since it was opened."""
+        """Delete Secrets of this manager that no `ensure` call of this instance requested."""
 
 
 @attrs.frozen
@@ -55,15 +55,15 @@ STORAGE_CLASSES = Part("extension-controlplane-storageclasses", overwrite_annota
 WEBHOOKS = Part("extension-controlplane-shoot-webhooks")
 
 EVERY_PART = (STORAGE_CLASSES, CRDS, SHOOT, SEED, CONFIG, WEBHOOKS)
-"""In the order of deletion."""
+"""All parts, in the order of deletion."""
 
 KEPT_ON_MIGRATION = (SHOOT, CRDS, STORAGE_CLASSES)
-"""Their objects stay in the shoot when another seed takes over."""
+"""Parts whose objects stay in the shoot when another seed takes over."""
 
 
 @attrs.frozen(kw_only=True)
 class Situation:
-    """What a hook decides upon."""
+    """The input of a hook."""
 
     ctx: Context
     control_plane: ControlPlane
@@ -71,9 +71,9 @@ class Situation:
     secrets: Mapping[str, Issued] = attrs.field(factory=dict, repr=False)
     """The generated Secrets, by the name of their config."""
     checksums: Mapping[str, str] = attrs.field(factory=dict)
-    """Of the Secret that spec.secretRef names, and of each ConfigMap and Secret of `config`."""
+    """Checksums of the Secret in spec.secretRef, and of each ConfigMap and Secret of `config`."""
     scaled_down: bool = False
-    """Whether the shoot is hibernated and its kube-apiserver runs no more."""
+    """Whether the shoot is hibernated and its kube-apiserver is scaled down."""
 
     @property
     def namespace(self) -> str:
@@ -81,14 +81,14 @@ class Situation:
         return self.control_plane.metadata.namespace
 
     def replicas(self, wanted: int) -> int:
-        """`wanted`, or 0 where the control plane of a hibernated shoot sleeps."""
+        """Return `wanted`, or 0 if the control plane of a hibernated shoot is scaled down."""
         return self.cluster.control_plane_replicas(wanted, scaled_down=self.scaled_down)
 
     def checksum(self, name: str) -> str:
-        """Of a Secret or ConfigMap, hexadecimal: in a pod's annotation it rolls the pod on change.
+        """Return a hexadecimal checksum; in a pod's annotation, a change restarts the pod.
 
-        `name` is that of a generated Secret's config, of the Secret of spec.secretRef, or of an
-        object of the part `config`. Raises ConfigurationError where there is none.
+        `name` is that of a generated Secret's config, of the Secret in spec.secretRef, or of an
+        object of the part `config`. Raises ConfigurationError for an unknown name.
         """
         if name in self.checksums:
             return self.checksums[name]
@@ -102,15 +102,15 @@ class Situation:
 
 
 def checksum_of(data: Mapping[str, str]) -> str:
-    """SHA-256 of the `data` of a ConfigMap, or of a Secret as the API returns it (base64).
+    """Return SHA-256 of the `data` of a ConfigMap, or of a Secret from the API (base64).
 
-    Equal to that of Gardener's Go library (`ComputeChecksum` in `pkg/utils`): a take-over does
-    not roll pods because of it.
+    Equal to Gardener's Go library (`ComputeChecksum` in `pkg/utils`), so that a take-over does
+    not restart pods.
     """
     return hashlib.sha256(go_json(data, sort_keys=True).encode()).hexdigest()
 
 
 def checksums_of(manifests: Iterable[Raw]) -> dict[str, str]:
-    """Those of the ConfigMaps and Secrets among them, by name."""
+    """Return the checksums of ConfigMaps and Secrets among the manifests, by name."""
     found = (one for one in manifests if one["kind"] in ("ConfigMap", "Secret"))
     return {one["metadata"]["name"]: checksum_of(one.get("data") or {}) for one in found}

@@ -1,7 +1,7 @@
-"""Health checks: what the objects of a kind look like from outside, as conditions in their status.
+"""Health checks: report the health of deployed objects as conditions of a kind's objects.
 
-An author says what to check, `HealthChecks`; the manager runs a `HealthReconciler` for it, beside
-the reconciler that runs the actuator. Probes of the process itself are `generic.controller.health`.
+An author declares `HealthChecks`; the manager runs a `HealthReconciler` for it, beside the
+reconciler of the actuator. Not here: probes of the process itself (`generic.controller.health`).
 """
 
 from generic.library.healthchecks.builtin import (

@@ -1,7 +1,7 @@
-"""What the results of several checks mean for the one condition that they share.
+"""Aggregates the results of several checks into the one condition that they share.
 
 Pure. Statuses, reasons and messages are those of Gardener's health check library: gardenlet shows
-them to the owner of a shoot as they are.
+them unchanged to the owner of a shoot.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _PROGRESSING = "HealthCheckProgressing"
 _ERROR = "ConditionCheckError"
 
 Finding = HealthResult | BaseException
-"""What a check found, or why it could not look."""
+"""The result of a check, or the error that prevented it."""
 
 
 def hibernated(type: str) -> Condition:
-    """Nothing runs, and nothing has to."""
+    """Return the condition of a hibernated shoot, which is healthy."""
     return Condition(type=type, status="True", reason=_SUCCESSFUL, message="Shoot is hibernated")
 
 
 def not_executed(type: str, why: str) -> Condition:
-    """No check could be called at all."""
+    """Return the condition if no check could be called."""
     message = f"unable to execute any health check: {why}"
     return Condition(type=type, status="Unknown", reason=_ERROR, message=message)
 
@@ -36,7 +36,7 @@ def not_executed(type: str, why: str) -> Condition:
 def condition(
     type: str, findings: Iterable[Finding], before: Condition | None, now: datetime
 ) -> Condition:
-    """The condition, without its times. What could not be checked outweighs all that was."""
+    """Return the condition, without its times. An error of a check outweighs all results."""
     results, errors = [], []
     for finding in findings:
         if isinstance(finding, HealthResult):
@@ -64,9 +64,9 @@ def condition(
 
 
 def _may_progress(results: Sequence[HealthResult], before: Condition | None, now: datetime) -> bool:
-    """Whether Progressing still counts as that: the shortest threshold decides.
+    """Whether Progressing is still accepted: the shortest threshold decides.
 
-    Who was healthy gets the whole time again; who was unhealthy stays so until all is well.
+    The full time starts again after healthy; unhealthy lasts until all checks succeed.
     """
     thresholds = [r.progressing_threshold for r in results if r.progressing_threshold is not None]
     if not thresholds:
@@ -77,7 +77,7 @@ def _may_progress(results: Sequence[HealthResult], before: Condition | None, now
         return False
     try:
         since = parse_time(before.last_transition_time or "")
-    except ValueError:  # nobody knows since when, so it is from now on
+    except ValueError:  # an unknown start counts as now
         return True
     return (now - since).total_seconds() <= min(thresholds)
 
@@ -85,7 +85,7 @@ def _may_progress(results: Sequence[HealthResult], before: Condition | None, now
 def _message(
     errors: Sequence[str], unhealthy: Sequence[HealthResult], progressing: Sequence[HealthResult]
 ) -> str:
-    """All details; with a heading for each group where there are several."""
+    """Return all details, with a heading for each group if there are several."""
     groups = {
         "Unable to execute": errors,
         "Failed": [result.detail for result in unhealthy],

@@ -1,8 +1,8 @@
-"""Checks that most extensions need: an object exists, and its status says that it is well.
+"""Checks for most extensions: an object exists, and its status is healthy.
 
-What healthy means is what Gardener's health package means by it (pkg/utils/kubernetes/health).
-Each of these is found in the seed, in the namespace of the checked object, or, where
-`shoot_namespace` is given, in that namespace of the shoot.
+Healthy is defined as in Gardener's health package (pkg/utils/kubernetes/health). Each object is in
+the seed, in the namespace of the checked object, or, with `shoot_namespace`, in that namespace of
+the shoot.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _MACHINE_DEPLOYMENTS = Resource("machine.sapcloud.io/v1alpha1", "machinedeployme
 _CONFIGURATION_PROBLEM = re.compile("error during apply of object .* is invalid:", re.IGNORECASE)
 
 Problem = Callable[[Raw], str | None]
-"""What is wrong with an object, or None."""
+"""Return the problem of an object, or None."""
 
 
 def managed_resource(name: str) -> ObjectCheck:
-    """The ManagedResource `name` was applied, as it is now, and what it contains is healthy."""
+    """Check that the ManagedResource `name` is applied in its current state, and healthy."""
     needs = {"ResourcesApplied": "True", "ResourcesHealthy": "True"}
     return ObjectCheck(
         "managed resource", MANAGED_RESOURCES, name, "", lambda obj: _problem(obj, needs), _codes
@@ -35,24 +35,24 @@ def managed_resource(name: str) -> ObjectCheck:
 
 
 def deployment(name: str, *, shoot_namespace: str = "") -> ObjectCheck:
-    """The Deployment `name` is available and not stuck in a roll-out."""
+    """Check that the Deployment `name` is available and its rollout progresses."""
     return _app_check("deployment", name, shoot_namespace, _deployment_problem)
 
 
 def stateful_set(name: str, *, shoot_namespace: str = "") -> ObjectCheck:
-    """The StatefulSet `name` has all its replicas ready."""
+    """Check that the StatefulSet `name` has all its replicas ready."""
     return _app_check("stateful set", name, shoot_namespace, _stateful_set_problem)
 
 
 def daemon_set(name: str, *, shoot_namespace: str = "") -> ObjectCheck:
-    """The DaemonSet `name` has no more pods unavailable than its update strategy allows."""
+    """Check that the unavailable pods of the DaemonSet `name` are within its update strategy."""
     return _app_check("daemon set", name, shoot_namespace, _daemon_set_problem)
 
 
 def machines() -> MachinesCheck:
-    """No machine failed, and every MachineDeployment in the object's namespace is healthy.
+    """Check that no machine failed, and each MachineDeployment in the namespace is healthy.
 
-    What Gardener's check of nodes comes down to: the thresholds it has for scaling are not used.
+    The equivalent of Gardener's check of nodes, without its thresholds for scaling.
     """
     return MachinesCheck()
 
@@ -64,7 +64,7 @@ def _app_check(what: str, name: str, shoot_namespace: str, problem: Problem) -> 
 
 @attrs.frozen
 class ObjectCheck:
-    """Healthy where the object is there and has no problem."""
+    """Healthy if the object exists and has no problem."""
 
     what: str
     resource: Resource
@@ -75,11 +75,11 @@ class ObjectCheck:
 
     @property
     def permissions(self) -> tuple[Permission, ...]:
-        """What is read in the seed."""
+        """The permissions in the seed."""
         return (SHOOT_ACCESS if self.shoot_namespace else _read(self.resource, "get"),)
 
     def __call__(self, ctx: HealthContext) -> HealthResult:
-        """See HealthCheck. Raises ApiError where the object could not be read."""
+        """See HealthCheck. Raises ApiError if the object could not be read."""
         client = ctx.shoot if self.shoot_namespace else ctx.seed
         namespace = self.shoot_namespace or ctx.namespace
         label = f'{self.what} "{self.name}" in namespace "{namespace}"'
@@ -100,7 +100,7 @@ class MachinesCheck:
 
     @property
     def permissions(self) -> tuple[Permission, ...]:
-        """What is read in the seed."""
+        """The permissions in the seed."""
         return (_read(_MACHINE_DEPLOYMENTS, "list"),)
 
     def __call__(self, ctx: HealthContext) -> HealthResult:
@@ -115,7 +115,7 @@ def _read(resource: Resource, verb: str) -> Permission:
 
 
 def _codes(detail: str) -> tuple[ErrorCode, ...]:
-    """What the user wrote is wrong where the API server refused an object as invalid."""
+    """Return the code for user configuration if the API server refused an object as invalid."""
     problem = _CONFIGURATION_PROBLEM.search(detail)
     return (ErrorCode.ERR_CONFIGURATION_PROBLEM,) if problem else ()
 
@@ -123,9 +123,9 @@ def _codes(detail: str) -> tuple[ErrorCode, ...]:
 def _problem(
     obj: Raw, needs: Mapping[str, str], may: Mapping[str, str] | None = None
 ) -> str | None:
-    """What is wrong: seen too long ago, or a condition is not as it has to be.
+    """Return the problem: an outdated generation, or a condition with another status.
 
-    `needs` have to be there with that status; `may` only where they are there.
+    Conditions in `needs` must exist with that status; those in `may` only if they exist.
     """
     observed = _status(obj).get("observedGeneration") or 0
     generation = obj["metadata"].get("generation") or 0
@@ -166,7 +166,7 @@ def _daemon_set_problem(obj: Raw) -> str | None:
 
 
 def _max_unavailable(obj: Raw, desired: int) -> int:
-    """How many pods may be missing during an update: a number, or a share rounded down."""
+    """Return how many pods may be unavailable during an update; a share is rounded down."""
     strategy = obj["spec"].get("updateStrategy") or {}
     value = (strategy.get("rollingUpdate") or {}).get("maxUnavailable") or 0
     if isinstance(value, str) and value.endswith("%"):

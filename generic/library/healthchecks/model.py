@@ -1,7 +1,7 @@
-"""What an author of health checks writes, and what a check gets and returns.
+"""The interface of health checks: declarations of an author, input and result of a check.
 
-Source of the words: Gardener documentation, "Health Check Library". What many results mean for one
-condition is `aggregate`'s business.
+Source of the terms: Gardener documentation, "Health Check Library". Not here: the aggregation of
+results into a condition (`aggregate`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from actuator.interface import Client, Permission
 from actuator.meta import Object
 
 SHOOT_ACCESS = Permission(api_version="v1", resource="secrets", verbs=["get"])
-"""What a check needs that looks into the shoot: its kubeconfig is in a Secret of the seed."""
+"""The permission for checks in the shoot: its kubeconfig is in a Secret of the seed."""
 
 
 def _each_once(codes: Iterable[ErrorCode]) -> tuple[ErrorCode, ...]:
@@ -27,7 +27,7 @@ def _each_once(codes: Iterable[ErrorCode]) -> tuple[ErrorCode, ...]:
 
 
 class HealthStatus(StrEnum):
-    """What a check can find; that it could not look at all is an exception instead."""
+    """The status of a result; a check that cannot be done raises an exception instead."""
 
     TRUE = "True"
     FALSE = "False"
@@ -36,9 +36,9 @@ class HealthStatus(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class HealthResult:
-    """What one check found: `detail` for people, never a secret, and Gardener's error codes.
+    """The result of one check: `detail` for people, never a secret, and Gardener's error codes.
 
-    `progressing_threshold` is for how many seconds Progressing is fine; None: not at all.
+    `progressing_threshold` is how many seconds Progressing is accepted; None: not at all.
     """
 
     status: HealthStatus
@@ -48,19 +48,19 @@ class HealthResult:
 
     @classmethod
     def healthy(cls) -> HealthResult:
-        """All is well."""
+        """Return a healthy result."""
         return cls(status=HealthStatus.TRUE)
 
     @classmethod
     def unhealthy(cls, detail: str, codes: Sequence[ErrorCode] = ()) -> HealthResult:
-        """Something is wrong."""
+        """Return an unhealthy result."""
         return cls(status=HealthStatus.FALSE, detail=detail, codes=codes)
 
     @classmethod
     def progressing(
         cls, detail: str, threshold: float | None, codes: Sequence[ErrorCode] = ()
     ) -> HealthResult:
-        """Something is not there yet, which is fine for `threshold` seconds."""
+        """Return a result that is unfinished, which is accepted for `threshold` seconds."""
         return cls(
             status=HealthStatus.PROGRESSING,
             detail=detail,
@@ -70,15 +70,15 @@ class HealthResult:
 
 
 class HealthContext:
-    """What a check may look at. Checks of one object share it, each in a thread of its own."""
+    """The input of a check. The checks of one object share it, each in its own thread."""
 
     def __init__(
         self, obj: Any, cluster: Cluster, seed: Client, connect_shoot: Callable[[], Client]
     ) -> None:
         self.obj = obj
-        """The object, decoded: an Object of the class that was registered. Not to be changed."""
+        """The decoded object, of the registered class. Read-only."""
         self.cluster = cluster
-        """Its Cluster; an empty one where the object is in no shoot."""
+        """Its Cluster; an empty one if the object belongs to no shoot."""
         self.seed = seed
         self._connect_shoot = connect_shoot
         self._shoot: Client | None = None
@@ -92,7 +92,7 @@ class HealthContext:
 
     @property
     def shoot(self) -> Client:
-        """A client for the shoot's API server. Raises ShootUnreachable, ApiError."""
+        """Return a client for the shoot's API server. Raises ShootUnreachable, ApiError."""
         with self._lock:
             if self._shoot is None:
                 self._shoot = self._connect_shoot()
@@ -100,7 +100,7 @@ class HealthContext:
 
 
 HealthCheck = Callable[[HealthContext], HealthResult]
-"""Looks, and changes nothing. Whatever it raises means that nobody can say: Unknown."""
+"""Check without changing anything. Any exception results in Unknown."""
 
 
 def _one_or_more(types: str | Iterable[str]) -> tuple[str, ...]:
@@ -113,11 +113,11 @@ def _permissions_of(check: Check) -> tuple[Permission, ...]:
 
 @attrs.frozen
 class Check:
-    """One check, and the condition that it contributes to; several may share a condition.
+    """One check, and the type of its condition; several checks may share a condition.
 
     gardenlet merges ControlPlaneHealthy, EveryNodeReady, SystemComponentsHealthy and
-    ObservabilityComponentsHealthy into the shoot's own conditions. Where `pre_check` says False
-    there is nothing to check, and all is well. `classify` gives the codes that a detail means.
+    ObservabilityComponentsHealthy into the shoot's own conditions. If `pre_check` returns False,
+    the check is skipped and healthy. `classify` maps a detail to error codes.
     """
 
     condition_type: str = attrs.field(validator=attrs.validators.min_len(1))
@@ -129,10 +129,10 @@ class Check:
     permissions: Sequence[Permission] = attrs.field(
         default=attrs.Factory(_permissions_of, takes_self=True), kw_only=True
     )
-    """What the check reads in the seed, and SHOOT_ACCESS; built-in checks say so themselves."""
+    """Permissions in the seed, with SHOOT_ACCESS if needed; built-in checks define them."""
 
     def run(self, ctx: HealthContext) -> HealthResult:
-        """What the check finds. Raises whatever the check raises."""
+        """Run the check. Raises any exception of the check."""
         if self.pre_check is not None and not self.pre_check(ctx):
             return HealthResult.healthy()
         result = self.check(ctx)
@@ -145,10 +145,10 @@ class Check:
 
 @attrs.frozen(kw_only=True)
 class HealthChecks:
-    """What to check for the objects of class `cls` and these types, every `sync_period` seconds.
+    """The checks for objects of class `cls` and these types, every `sync_period` seconds.
 
-    `stale_conditions` are types of conditions that a former version wrote; they are removed.
-    Raises ValueError for a type that is both, no check at all, or a period not above 0.
+    `stale_conditions` are condition types of a former version; they are removed.
+    Raises ValueError for a type that is in both, no check at all, or a period not above 0.
     """
 
     cls: type[Object]
@@ -158,18 +158,18 @@ class HealthChecks:
     stale_conditions: frozenset[str] = attrs.field(default=frozenset(), converter=frozenset)
 
     def __attrs_post_init__(self) -> None:
-        """Raises ValueError where a condition is to be written and to be removed."""
+        """Raise ValueError if a condition is both checked and stale."""
         both = self.stale_conditions & set(self.condition_types)
         if both:
             raise ValueError(f"condition {min(both)!r} is checked, and so cannot be stale")
 
     @property
     def condition_types(self) -> list[str]:
-        """The types of the conditions, each once."""
+        """The types of the conditions, without duplicates."""
         return list(dict.fromkeys(check.condition_type for check in self.checks))
 
     @property
     def permissions(self) -> Iterator[Permission]:
-        """What all of this reads in the seed, besides the kind and its Clusters."""
+        """The permissions in the seed, besides the kind and its Clusters."""
         for check in self.checks:
             yield from check.permissions

@@ -1,15 +1,15 @@
-"""HealthReconciler: runs the checks of one object, and writes what they say as its conditions.
+"""HealthReconciler: runs the checks of one object, and writes their results as its conditions.
 
-Flow: request → object as the store knows it → checks, side by side → conditions → one patch.
+Flow: request → object from the store → checks in parallel → conditions → one patch.
 
 Guarantees:
-- Only conditions of the registered types are touched, by a JSON patch that tests the object's
-  uid and the conditions as they were read. Go's library writes the whole status with Update, and
-  so conflicts with the reconciler of the same object; here neither loses what the other wrote.
-- Nothing is written where nothing changed. Times are no reason to write: whether reports are
-  stale gardenlet judges by the heartbeat Lease, not by a condition's lastUpdateTime.
-- A deleting or migrating object is left alone, and its conditions with it.
-- The worker is free after one sync period at the latest, besides the time of a patch.
+- Only conditions of the registered types are changed, by a JSON patch that tests the object's uid
+  and the conditions as read. Go's library writes the whole status with Update, and so conflicts
+  with the reconciler of the same object; here neither loses the writes of the other.
+- Nothing is written without a change. Times alone are no change: gardenlet detects stale reports
+  by the heartbeat Lease, not by a condition's lastUpdateTime.
+- Deleting and migrating objects are skipped, and their conditions stay.
+- The worker is free after one sync period at the latest, plus the time of a patch.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from generic.library.healthchecks.shoots import ShootClients
 
 logger = logging.getLogger(__name__)
 
-_ROUNDS = 10  # of read again and patch again, before the queue's backoff takes over
+_ROUNDS = 10  # of reading and patching again, before the queue's backoff applies
 _CONDITIONS = "/status/conditions"
 _UNKNOWN_CLUSTERS = (ClusterState.MISSING, ClusterState.UNREADABLE, ClusterState.WITHOUT_SHOOT)
 
 
 def wants_check(event: Event[Header]) -> bool:
-    """The predicate: new objects, changed specs, and those that rested until now."""
+    """Accept new objects, changed specs, and objects that were skipped until now."""
     old, new = event.old, event.new
     if new is None or _rests(new):
         return False
@@ -56,7 +56,7 @@ def wants_check(event: Event[Header]) -> bool:
 
 
 class HealthReconciler:
-    """Checks the objects of one kind; called with what `wants_check` lets through."""
+    """Checks the objects of one kind; called for events that `wants_check` accepts."""
 
     def __init__(
         self, checks: HealthChecks, writer: Writer, clusters: Clusters, client: Client, clock: Clock
@@ -70,7 +70,7 @@ class HealthReconciler:
         self._runs = Runs()
 
     def reconcile(self, request: Request, _failures: int = 0) -> Result:
-        """Afterwards the conditions say what the checks say; raises nothing on purpose."""
+        """Run the checks and write the conditions; raises no exception on purpose."""
         entry = self._writer.store.get(request)
         if entry is None or _rests(entry.header):
             self._shoots.forget(request.namespace)
@@ -80,7 +80,7 @@ class HealthReconciler:
             self._write(request, entry.header.uid, self._look(request, entry), log)
         except (ObjectGone, LeaseLost):
             return Done()
-        except DecodeError as error:  # the other reconciler says so in the status
+        except DecodeError as error:  # the other reconciler reports it in the status
             log.warning("cannot be checked", extra={"fields": {"error": str(error)}})
         except (ApiError, Stale) as error:
             fields = {"error": str(error)}
@@ -89,7 +89,7 @@ class HealthReconciler:
         return Again(self._checks.sync_period)
 
     def _look(self, request: Request, entry: Entry[Header]) -> list[Condition]:
-        """The conditions as they should be, but for their times. Raises DecodeError."""
+        """Return the wanted conditions, without times. Raises DecodeError."""
         types = self._checks.condition_types
         kind = self._checks.cls.KIND
         obj: Any = decode_json(self._checks.cls, entry.raw)
@@ -99,14 +99,14 @@ class HealthReconciler:
                 why = f"Cluster {request.namespace} cannot be read"
                 return [aggregate.not_executed(type, why) for type in types]
             if cluster.hibernation_enabled:
-                # Looked at again all the same: it costs no request, and waking up is noticed.
+                # Requeued anyway: it costs no request, and the end of hibernation is noticed.
                 return [aggregate.hibernated(type) for type in types]
         connect = partial(self._shoots.client, request.namespace)
         ctx = HealthContext(obj, cluster, self._client, connect)
         return self._run(entry.header.uid, ctx)
 
     def _run(self, uid: str, ctx: HealthContext) -> list[Condition]:
-        """All checks at once, and what they mean."""
+        """Run all checks in parallel and aggregate their results."""
         checks = self._checks.checks
         tasks = [partial(check.run, ctx) for check in checks]
         findings = self._runs.run(uid, tasks, self._checks.sync_period)
@@ -126,11 +126,11 @@ class HealthReconciler:
     def _write(
         self, request: Request, uid: str, wanted: Sequence[Condition], log: logs.Log
     ) -> None:
-        """Raises Stale where others change the conditions faster than we can, or ApiError."""
+        """Patch the conditions. Raises Stale if other clients change them faster, or ApiError."""
         for attempt in range(_ROUNDS):
             entry = self._writer.latest(request, uid)
             if _rests(entry.header):
-                return  # it was deleted, or is migrated, while we looked
+                return  # deleted, or migrated, meanwhile
             patch = self._patch(entry, wanted)
             if not patch:
                 return
@@ -145,7 +145,7 @@ class HealthReconciler:
             return
 
     def _patch(self, entry: Entry[Header], wanted: Sequence[Condition]) -> list[Raw]:
-        """What makes the conditions as wanted; nothing where they are so already."""
+        """Return the patch to the wanted conditions; empty if they are equal."""
         obj: Any = decode_json(self._checks.cls, entry.raw)
         before: list[Condition] = obj.status.conditions
         after = list(before)
@@ -156,7 +156,7 @@ class HealthReconciler:
 
 
 def _preconditions(entry: Entry[Header], before: Sequence[Condition]) -> Iterator[Raw]:
-    """Tests of all that the changes are built upon, and a list to put conditions into."""
+    """Yield tests of the state that the changes are built on, and create a missing list."""
     yield test("/metadata/uid", entry.header.uid)
     obj = json.loads(entry.raw)
     status = obj.get("status")
@@ -172,7 +172,7 @@ def _preconditions(entry: Entry[Header], before: Sequence[Condition]) -> Iterato
 def _changes(
     before: Sequence[Condition], after: Sequence[Condition], stale: frozenset[str]
 ) -> Iterator[Raw]:
-    """Replaced ones in their places, new ones at the end, then stale ones out, from the end."""
+    """Yield replacements in place, additions at the end, then removals from the end."""
     for index, condition in enumerate(after):
         if index >= len(before):
             yield add(f"{_CONDITIONS}/-", encode(condition))
@@ -184,7 +184,7 @@ def _changes(
 
 
 def _rests(header: Header) -> bool:
-    """Whether the object is deleting or migrating: then its health is nobody's question."""
+    """Whether the object is deleting or migrating: its health is not checked."""
     migrating = header.annotations.get(OPERATION) == "migrate"
     migrated = header.last_operation is not None and header.last_operation[0] == "Migrate"
     return header.deletion_timestamp is not None or migrating or migrated

@@ -1,11 +1,11 @@
-"""Runs: checks side by side, none of which can hold up its worker.
+"""Runs: parallel checks that cannot block their worker.
 
 Guarantees:
-- `run` returns after `seconds` at the latest, whatever the checks do.
-- A check that hangs is not started again for that object until it has come back, so that there
-  are never more threads than checks times objects.
+- `run` returns after `seconds` at the latest, even if checks are unresponsive.
+- An unresponsive check is not started again for that object before it returns, so that the number
+  of threads is at most checks times objects.
 
-A check that hangs is not stopped, because nothing can stop a thread: it only reads.
+Threads cannot be stopped, so an unresponsive check keeps running; it only reads.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _Key = tuple[str, int]
 
 
 class Runs:
-    """Safe to use from any thread, for one object by one thread at a time."""
+    """Safe to use from any thread, but for one object by only one thread at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: dict[_Key, Future[Finding]] = {}
 
     def run(self, uid: str, tasks: Sequence[Task], seconds: float) -> list[Finding]:
-        """What each task returned, or why it did not."""
+        """Return the result of each task, or its error."""
         started = [self._start((uid, number), task) for number, task in enumerate(tasks)]
         futures = [future for future in started if future is not None]
         done, _ = wait(futures, timeout=seconds)
@@ -42,7 +42,7 @@ class Runs:
         return [late if f is None or f not in done else f.result() for f in started]
 
     def _start(self, key: _Key, task: Task) -> Future[Finding] | None:
-        """The run of a task; None where the one before has not come back yet."""
+        """Start a task; return None if its previous run has not returned yet."""
         future: Future[Finding] = Future()
         with self._lock:
             if key in self._running:
@@ -57,7 +57,7 @@ class Runs:
     def _work(self, key: _Key, task: Task, future: Future[Finding]) -> None:
         try:
             outcome: Finding = _checked(task())
-        except BaseException as error:  # SystemExit included: a check ends no process
+        except BaseException as error:  # SystemExit included: no check may end the process
             outcome = _read(error)  # here, since it runs the error's own code
         with self._lock:
             del self._running[key]
@@ -72,7 +72,7 @@ def _read(error: BaseException) -> ActuatorError:
 
 
 def _checked(result: object) -> HealthResult:
-    """A bounded copy. Raises TypeError or ValueError for what is no HealthResult."""
+    """Return a bounded copy. Raises TypeError or ValueError unless it is a valid HealthResult."""
     if not isinstance(result, HealthResult) or not isinstance(result.detail, str):
         raise TypeError(
             f"the check returned {type(result).__name__}; it has to return HealthResult"

@@ -1,8 +1,8 @@
-"""ShootClients: clients for the API servers of shoots, from the kubeconfigs that gardenlet leaves.
+"""ShootClients: clients for the API servers of shoots, from the kubeconfigs that gardenlet writes.
 
 Source: Gardener documentation, "Access to the shoot cluster": Secret `gardener-internal` in the
-shoot's namespace, else `gardener`. Shoots without either (hibernated, workerless and not yet up,
-force-deleted) have no client, which is an answer and no crash.
+shoot's namespace, else `gardener`. For shoots without either (hibernated, workerless and not yet
+up, force-deleted) `client` raises ShootUnreachable.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _CONNECTIONS = 4
 
 
 class ShootUnreachable(ActuatorError):
-    """There is no way to the shoot's API server; the message says why, without credentials."""
+    """The shoot's API server cannot be reached; the message has the reason, without credentials."""
 
 
 class ShootClients:
-    """One client for each shoot, made when it is asked for. Safe to use from any thread."""
+    """One client per shoot, created on first use. Safe to use from any thread."""
 
     def __init__(self, seed: Client) -> None:
         self._seed = seed
@@ -38,7 +38,7 @@ class ShootClients:
         self._known: dict[str, tuple[bytes, Client]] = {}
 
     def client(self, namespace: str) -> Client:
-        """A client with the credentials as they are now. Raises ShootUnreachable, ApiError."""
+        """Return a client with the current credentials. Raises ShootUnreachable, ApiError."""
         source, kubeconfig = self._read(namespace)
         with self._lock:
             known, client = self._known.get(namespace, (b"", None))
@@ -48,7 +48,7 @@ class ShootClients:
             return client
 
     def forget(self, namespace: str) -> None:
-        """The shoot is gone, or nobody asks for it any more."""
+        """Drop the client of a shoot that is deleted or no longer checked."""
         with self._lock:
             self._known.pop(namespace, None)
 
@@ -73,7 +73,7 @@ def _kubeconfig(secret: Any, source: str) -> bytes:
 
 
 def _connect(source: str, kubeconfig: bytes) -> Client:
-    """A client. Raises ShootUnreachable; never with the kubeconfig's content in it."""
+    """Return a client. Raises ShootUnreachable, never with the kubeconfig's content."""
     try:
         return connect(read_kubeconfig(kubeconfig), connections=_CONNECTIONS)
     except (ConfigurationError, OSError) as error:

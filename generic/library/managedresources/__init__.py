@@ -1,15 +1,15 @@
 """ManagedResource: manifests that gardener-resource-manager applies to a seed or a shoot.
 
 A ManagedResource names Secrets, and these hold the manifests (Gardener documentation,
-"gardener-resource-manager"). Here are its class, and how one is deployed, kept, deleted and
-waited for. What plays the resource manager's part in tests is not here.
+"gardener-resource-manager"). This package has its class, and deploys, keeps, deletes and awaits
+one. Not here: the simulated resource manager for tests.
 
 Guarantees:
-- A Secret is immutable and named after its content; a changed one is another Secret. The old one
-  is left to Gardener's garbage collector, which its label asks for.
-- What exists without our label `origin` is never adopted, changed or deleted, except what
-  Gardener's Go library leaves (`GO_LIBRARY`).
-- Nothing waits: what is not gone yet is a RequeueAfter.
+- A Secret is immutable and named after its content; a change creates another Secret. Gardener's
+  garbage collector deletes the old one, because of its label.
+- Objects without our label `origin` are never adopted, changed or deleted, except those deployed by
+  Gardener's Go library (`GO_LIBRARY`).
+- No call waits: an unfinished deletion raises RequeueAfter.
 """
 
 from generic.library.managedresources.deletion import (

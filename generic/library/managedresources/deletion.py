@@ -1,4 +1,4 @@
-"""How a ManagedResource is deleted or kept, and the waits until it is deleted, or healthy."""
+"""Deletes or keeps a ManagedResource, and waits until it is deleted, or healthy."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def delete(
     origin: str = ours.DEFAULT_ORIGIN,
     adopted: bool = True,
 ) -> None:
-    """Asks for the deletion: the Secrets first, which the resource manager's finalizer holds.
+    """Request the deletion: the Secrets first, which the resource manager's finalizer keeps.
 
-    What is gone already, or foreign, is success; without `adopted`, also what lacks our label.
+    A deleted or foreign one counts as success; without `adopted`, also one without our label.
     Raises ApiError.
     """
     managed = ours.find_ours(client, namespace, name, origin)
@@ -42,7 +42,7 @@ def delete(
 def is_deployed(
     client: Client, namespace: str, name: str, *, origin: str = ours.DEFAULT_ORIGIN
 ) -> bool:
-    """Whether it is there, ours, and not being deleted. Raises ApiError."""
+    """Whether it exists, is ours, and is not being deleted. Raises ApiError."""
     managed = ours.find_ours(client, namespace, name, origin)
     return managed is not None and managed.metadata.deletion_timestamp is None
 
@@ -50,9 +50,9 @@ def is_deployed(
 def set_keep_objects(
     client: Client, namespace: str, name: str, keep: bool, *, origin: str = ours.DEFAULT_ORIGIN
 ) -> None:
-    """Afterwards the objects stay, or go, when the ManagedResource is deleted.
+    """Set whether the objects stay when the ManagedResource is deleted.
 
-    Nothing of ours there is success (Gardener documentation, "Control Plane Migration"). Raises
+    Without one of ours this succeeds (Gardener documentation, "Control Plane Migration"). Raises
     ApiError.
     """
     managed = ours.find_ours(client, namespace, name, origin)
@@ -67,10 +67,10 @@ def set_keep_objects(
 def check_deleted(
     client: Client, clock: Clock, namespace: str, *names: str, origin: str = ours.DEFAULT_ORIGIN
 ) -> None:
-    """Returns if none of these is there any more.
+    """Return if none of these exists any more.
 
-    Raises RequeueAfter while it waits; ActuatorError with the resource manager's own words where
-    it failed, or took longer than 2 minutes since deletionTimestamp; and ApiError.
+    Raises RequeueAfter while it waits; ActuatorError with the resource manager's message if it
+    failed, or took longer than 2 minutes since deletionTimestamp; and ApiError.
     """
     waiting = []
     for name in names:
@@ -85,9 +85,9 @@ def check_deleted(
 
 
 def check_healthy(client: Client, namespace: str, name: str, *, origin: str) -> None:
-    """Returns if it is healthy, or not wanted: absent, or being deleted.
+    """Return if it is healthy, absent, or being deleted.
 
-    Raises RequeueAfter, with what the resource manager reports, while it waits; and ApiError.
+    Raises RequeueAfter, with the resource manager's message, while it waits; and ApiError.
     """
     managed = ours.find_ours(client, namespace, name, origin)
     if managed is None or managed.metadata.deletion_timestamp is not None or is_healthy(managed):

@@ -1,4 +1,4 @@
-"""How a ManagedResource and the Secret with its manifests come to be."""
+"""Deploys a ManagedResource and the Secret with its manifests."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def deploy_for_seed(
     *,
     origin: str = ours.DEFAULT_ORIGIN,
 ) -> None:
-    """Afterwards the seed's resource manager is told to apply exactly these manifests.
+    """Make the seed's resource manager apply exactly these manifests.
 
-    Raises ActuatorError where something foreign has the name, RequeueAfter while an older one is
-    being deleted, and ApiError.
+    Raises ActuatorError if a foreign object has the name, RequeueAfter while an older one is being
+    deleted, and ApiError.
     """
     spec = kind.ManagedResourceSpec(class_=kind.SEED_CLASS, keep_objects=False)
     _deploy(client, namespace, name, manifests, spec, origin)
@@ -46,7 +46,7 @@ def deploy_for_shoot(
     origin: str = ours.DEFAULT_ORIGIN,
     force_overwrite_annotations: bool = False,
 ) -> None:
-    """Afterwards the shoot's resource manager is told to apply exactly these manifests.
+    """Make the shoot's resource manager apply exactly these manifests.
 
     The objects carry a label that keeps gardenlet from cleaning them up itself. Raises like
     `deploy_for_seed`.
@@ -79,13 +79,13 @@ def _deploy(
 
 
 def _documents(manifests: Iterable[Raw]) -> bytes:
-    """One YAML stream, the same for the same manifests."""
+    """Return one YAML stream, the same for the same manifests."""
     texts = (json.dumps(manifest, sort_keys=True) for manifest in manifests)
     return "".join(f"---\n{text}\n" for text in texts).encode()
 
 
 def _ensure_secret(client: Client, namespace: str, owner: str, data: bytes, origin: str) -> str:
-    """The name of the immutable Secret with this content, which is there afterwards."""
+    """Create the immutable Secret with this content if it is missing; return its name."""
     name = f"managedresource-{owner}-{_hash(data)}"
     labels = {kind.GARBAGE_COLLECTABLE: "true", kind.ORIGIN: origin}
     objects = {"objects.yaml": str(Base64.encode_bytes(data))}
@@ -104,7 +104,7 @@ def _ensure_secret(client: Client, namespace: str, owner: str, data: bytes, orig
 def _changes(
     existing: kind.ManagedResource, spec: kind.ManagedResourceSpec, origin: str
 ) -> list[Raw]:
-    """What makes an existing one the wanted one; one of the Go library gets our label."""
+    """Return the patch to the wanted state; one of the Go library gets our label."""
     meta = existing.metadata
     kept = {key: value for key, value in meta.annotations.items() if not key.startswith(_REFERENCE)}
     changes: list[Raw] = [] if existing.spec == spec else [add("/spec", encode(spec))]
@@ -117,7 +117,7 @@ def _changes(
 
 
 def _references(spec: kind.ManagedResourceSpec) -> dict[str, str]:
-    """Annotations without which Gardener's garbage collector deletes a Secret after an hour.
+    """Return annotations without which Gardener's garbage collector deletes a Secret after an hour.
 
     Source: gardener, `pkg/resourcemanager/controller/garbagecollector`.
     """

@@ -1,4 +1,4 @@
-"""ManagedResource as a class, and the words that its users and its manager share."""
+"""ManagedResource as a class, and the constants that its users and its manager share."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from actuator.meta import Column, Condition, Kind, Object, Raw, Schema
 from actuator.v1alpha1 import ObjectReference
 
 SEED_CLASS = "seed"
-"""The class that the seed's resource manager serves; the shoot's serves those without one."""
+"""The class for the seed's resource manager; the shoot's serves those without a class."""
 
 SHOOT_FINALIZER = "resources.gardener.cloud/gardener-resource-manager"
 SEED_FINALIZER = f"{SHOOT_FINALIZER}-{SEED_CLASS}"
 GARBAGE_COLLECTABLE = "resources.gardener.cloud/garbage-collectable-reference"
 NO_CLEANUP = "shoot.gardener.cloud/no-cleanup"
-"""Label of what gardenlet leaves in the shoot when it cleans up, since its owner removes it."""
+"""Label of objects in the shoot that gardenlet's cleanup skips, since their owner removes them."""
 
 ORIGIN = "origin"
-"""Label that says who deployed a ManagedResource; "gardener" is Gardener's own."""
+"""Label with the owner of a ManagedResource; "gardener" is Gardener's own."""
 
 
 @attrs.frozen(kw_only=True)
@@ -105,7 +105,7 @@ MANAGED_RESOURCES = resource_of(ManagedResource.KIND)
 
 
 def is_healthy(managed: ManagedResource) -> bool:
-    """Whether everything was applied, as the spec is now, and is healthy."""
+    """Whether everything is applied in its current state, and is healthy."""
     said = {condition.type: condition.status for condition in managed.status.conditions}
     return managed.status.observed_generation == managed.metadata.generation and all(
         said.get(type) == "True" for type in ("ResourcesApplied", "ResourcesHealthy")

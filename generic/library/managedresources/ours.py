@@ -1,4 +1,4 @@
-"""Which ManagedResources and Secrets are ours: found, told from foreign ones, patched."""
+"""Ownership of ManagedResources and Secrets: finds ours, rejects foreign ones, patches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from generic.library.managedresources import kind
 
 DEFAULT_ORIGIN = "actuator"
 LOOK_AGAIN = 5.0
-"""Seconds between two looks at what the resource manager has to finish."""
+"""Seconds between two checks for results of the resource manager."""
 
 GO_LIBRARY: Mapping[str, str] = {
     "extension-controlplane-configuration-seed": kind.SEED_CLASS,
@@ -24,10 +24,10 @@ GO_LIBRARY: Mapping[str, str] = {
     "extension-controlplane-shoot-webhooks": "",
     "extension-controlplane-storageclasses": "",
 }
-"""Name and class ("": the shoot's) of what Gardener's Go library deploys without a label `origin`.
+"""Name and class ("": the shoot's) of the Go library's objects, which have no label `origin`.
 
-An extension that takes over from a Go extension adopts these in the shoot's namespace, and nothing
-else (gardener, `extensions/pkg/controller/controlplane/genericactuator`).
+An extension that takes over from a Go extension adopts these in the shoot's namespace, and no
+others (gardener, `extensions/pkg/controller/controlplane/genericactuator`).
 """
 
 SECRETS = Resource("v1", "secrets")
@@ -40,11 +40,11 @@ PERMISSIONS = tuple(
     )
     for resource in (SECRETS, kind.MANAGED_RESOURCES)
 )
-"""What deploying and deleting does in the API."""
+"""The permissions for deploying and deleting."""
 
 
 def find(client: Client, namespace: str, name: str) -> kind.ManagedResource | None:
-    """The one of this name, whoever deployed it. Raises ApiError."""
+    """Return the one of this name, of any owner. Raises ApiError."""
     try:
         return decode(kind.ManagedResource, client.get(kind.MANAGED_RESOURCES, name, namespace))
     except NotFound:
@@ -54,15 +54,15 @@ def find(client: Client, namespace: str, name: str) -> kind.ManagedResource | No
 def find_ours(
     client: Client, namespace: str, name: str, origin: str
 ) -> kind.ManagedResource | None:
-    """The one of this name, if it is ours."""
+    """Return the one of this name, if it is ours."""
     found = find(client, namespace, name)
     return found if found is not None and is_ours(found.metadata, origin, found) else None
 
 
 def is_ours(meta: ObjectMeta, origin: str, managed: kind.ManagedResource | None = None) -> bool:
-    """Whether it has our label, or is what we adopt: a ManagedResource in GO_LIBRARY, its Secrets.
+    """Whether it has our label, or is adopted: a ManagedResource in GO_LIBRARY, or its Secret.
 
-    A Secret has to be called `<name>` or `<name>-<hash>`; `managed` is what refers to it.
+    The Secret must be named `<name>` or `<name>-<hash>`; `managed` refers to it.
     """
     if kind.ORIGIN in meta.labels or managed is None:
         return meta.labels.get(kind.ORIGIN) == origin
@@ -74,7 +74,7 @@ def is_ours(meta: ObjectMeta, origin: str, managed: kind.ManagedResource | None 
 def refuse_foreign(
     meta: ObjectMeta, what: str, origin: str, managed: kind.ManagedResource | None = None
 ) -> None:
-    """Raises ActuatorError where it is not ours, RequeueAfter where it is being deleted."""
+    """Raise ActuatorError if it is not ours, RequeueAfter while it is being deleted."""
     if not is_ours(meta, origin, managed):
         raise ActuatorError(
             f"{what} exists without the label {kind.ORIGIN}={origin} and belongs to another owner;"
@@ -85,7 +85,7 @@ def refuse_foreign(
 
 
 def patch_spec(client: Client, managed: kind.ManagedResource, changes: Sequence[Raw]) -> None:
-    """Changes that very object. Raises RequeueAfter if it changed since it was read; ApiError."""
+    """Patch that object. Raises RequeueAfter if it changed since it was read, and ApiError."""
     meta = managed.metadata
     patch = [test("/metadata/uid", meta.uid), *changes]
     try:

@@ -1,4 +1,4 @@
-"""The one folder outside the clone that is written to, and the locks in it."""
+"""The cache folder, the only one outside the clone that is written to, and its locks."""
 
 import contextlib
 import fcntl
@@ -10,7 +10,7 @@ from pathlib import Path
 from generic.library.programs.errors import EnvtestError
 
 Progress = Callable[[str], None]
-"""Takes one line for a person to read."""
+"""Receives one line for a person to read."""
 
 LOCK_POLL_SECONDS = 0.1
 PROGRESS_SECONDS = 5.0
@@ -41,9 +41,9 @@ def _location() -> Path:
 
 @contextlib.contextmanager
 def locked(path: Path, progress: Progress) -> Iterator[None]:
-    """Hold the lock file exclusively; wait for another holder, which `progress` is told of.
+    """Hold the lock file exclusively; while another process holds it, wait and report `progress`.
 
-    The kernel lets go of the lock when its holder ends, however it ends.
+    The kernel releases the lock when its holder ends, in any way.
     """
     with open_lock(path) as handle:
         started = told = time.monotonic()
@@ -57,7 +57,7 @@ def locked(path: Path, progress: Progress) -> Iterator[None]:
 
 @contextlib.contextmanager
 def open_lock(path: Path) -> Iterator[int]:
-    """Open a lock file, making it if needed; closing it gives the lock back."""
+    """Open a lock file, creating it if needed; closing it releases the lock."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -69,7 +69,7 @@ def open_lock(path: Path) -> Iterator[int]:
 
 
 def try_lock(handle: int) -> bool:
-    """Take the lock if nobody has it."""
+    """Take the lock if it is free; return whether it was."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

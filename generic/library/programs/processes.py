@@ -1,6 +1,6 @@
-"""Child processes that end with this one, however it ends.
+"""Child processes that end with this one, even if it is killed.
 
-Not here: what the processes are (environment.py, golang.py).
+Not here: the commands (environment.py, golang.py).
 
 Why not PR_SET_PDEATHSIG: it fires when the *thread* that forked ends, it does not reach
 grandchildren, and only Linux has it. A process group with a leader that watches a pipe
@@ -23,10 +23,10 @@ Process = subprocess.Popen[bytes]
 
 
 class ProcessGroup:
-    """Processes and the directory they work in; both are gone soon after this process is.
+    """Processes and their working directory; both are removed soon after this process ends.
 
-    Guarantees: `close()` leaves no process and no directory. If this process is killed instead,
-    the reaper does the same within about a second, grandchildren included.
+    Guarantees: `close()` leaves no process and no directory. If this process is killed, the reaper
+    does the same within about a second, grandchildren included.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -50,7 +50,7 @@ class ProcessGroup:
     ) -> Process:
         """Start a command in the directory; its standard output and error go to `output`.
 
-        `identity` is Popen's: user, group, extra_groups.
+        `identity` has arguments of Popen: user, group, extra_groups.
         """
         try:
             process = subprocess.Popen(
@@ -69,7 +69,7 @@ class ProcessGroup:
         return process
 
     def close(self) -> None:
-        """Kill what still runs and remove the directory. Calling it again does nothing."""
+        """Kill running processes and remove the directory. A second call does nothing."""
         assert self._reaper.stdin is not None
         assert self._reaper.stdout is not None
         if self._reaper.stdin.closed:
@@ -77,10 +77,10 @@ class ProcessGroup:
         for process in self._children:
             kill(process)
         self._reaper.stdin.close()
-        self._reaper.wait()  # it kills what is left of its group, itself too
+        self._reaper.wait()  # it kills the rest of its group, including itself
         with self._reaper.stdout as output:
-            output.read()  # nothing comes but the end, when its child is done as well
-        shutil.rmtree(self.directory, ignore_errors=True)  # if somebody killed the reaper
+            output.read()  # reads only the end, when the reaper's child ends too
+        shutil.rmtree(self.directory, ignore_errors=True)  # if the reaper was killed
 
 
 def stop(process: Process, grace: float) -> None:

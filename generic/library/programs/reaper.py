@@ -1,10 +1,10 @@
-"""The program that ends a process group once the process that started it is gone.
+"""The program that ends a process group after the process that started it has ended.
 
-`processes.ProcessGroup` runs this file by itself (standard library only, so that it is up in
-milliseconds); nobody imports it. The reaper leads the group which the other children join. Its
-standard input is a pipe that only its starter writes to: however the starter ends, SIGKILL
-included, the pipe is closed by the kernel. A fork of the starter may hold a copy of the pipe, so
-the parent's id is watched too.
+`processes.ProcessGroup` runs this file by itself (standard library only, so that it starts in
+milliseconds); it is never imported. The reaper leads the group which the other children join. Its
+standard input is a pipe that only its starter writes to: when the starter ends, even by SIGKILL,
+the kernel closes the pipe. A fork of the starter may hold a copy of the pipe, so the parent's id is
+watched too.
 """
 
 import os
@@ -19,14 +19,14 @@ END_SECONDS = 10.0
 
 
 def wait_for_end(parent: int) -> None:
-    """Return once the pipe is closed or the parent is another one."""
+    """Return once the pipe is closed or the parent has changed."""
     while os.getppid() == parent:
         if select.select([0], [], [], POLL_SECONDS)[0]:
             return
 
 
 def end(group: int, directory: str) -> None:
-    """Kill the group and remove its directory; return when both are gone, or in time anyway."""
+    """Kill the group and remove its directory; return when both are gone, or after END_SECONDS."""
     os.setpgid(0, 0)
     os.killpg(group, signal.SIGKILL)
     deadline = time.monotonic() + END_SECONDS
@@ -36,7 +36,7 @@ def end(group: int, directory: str) -> None:
 
 
 def has_members(group: int) -> bool:
-    """Say whether a process of the group is left, be it as a zombie."""
+    """Whether the group has a process left, including zombies."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -45,7 +45,7 @@ def has_members(group: int) -> bool:
 
 
 def main() -> None:
-    """Arguments: the starter's process id, the directory to remove."""
+    """Run with the arguments: the starter's process id, the directory to remove."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     parent, directory = int(sys.argv[1]), sys.argv[2]

@@ -1,17 +1,17 @@
 """Certificates and access to the shoot, as Secrets in the seed; for control planes of any provider.
 
-`SecretsManager` makes certificate authorities and certificates, renews them in time, and rotates
-authorities in the two phases of a shoot's credentials rotation. `ShootAccess` asks for a token
-for something in the seed that talks to the shoot's API server. (Gardener documentation, "Secrets
+`SecretsManager` creates certificate authorities and certificates, renews them in time, and rotates
+authorities in the two phases of a shoot's credentials rotation. `ShootAccess` requests a token for
+a component in the seed that uses the shoot's API server. (Gardener documentation, "Secrets
 Management for Seed and Shoot Cluster" and "gardener-resource-manager", "TokenRequestor".)
 
-Read in this order: `config` (what is wanted), `certificates` (keys and signatures), `kept` (what
-a Secret says, and what an author gets), `manager` (the whole), `access`.
+Read in this order: `config` (declarations), `certificates` (keys and signatures), `kept` (content
+of a Secret, and the author's view of it), `manager` (the whole flow), `access`.
 
 Guarantees:
-- A Secret is immutable and named after its configuration; what changes is another Secret.
-- Keys never show in a repr, a log line or an error.
-- Secrets of others, which another manager identity made, are neither used nor deleted.
+- A Secret is immutable and named after its configuration; a change creates another Secret.
+- Keys never appear in a repr, a log line or an error.
+- Secrets of another manager identity are neither used nor deleted.
 """
 
 from generic.library.secrets.access import ShootAccess, generic_kubeconfig_name

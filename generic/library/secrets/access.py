@@ -1,8 +1,8 @@
-"""ShootAccess: a token for the shoot's API server, for something that runs in the seed.
+"""ShootAccess: a token for the shoot's API server, for a component in the seed.
 
-The Secret is a request: gardener-resource-manager makes the ServiceAccount in the shoot and keeps
-a fresh token in the Secret (Gardener documentation, "gardener-resource-manager",
-"TokenRequestor"). The kubeconfig around that token is Gardener's, the same for all.
+The Secret is a request: gardener-resource-manager creates the ServiceAccount in the shoot and keeps
+a valid token in the Secret (Gardener documentation, "gardener-resource-manager",
+"TokenRequestor"). The kubeconfig for that token is Gardener's, one for all components.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _ACCOUNT = "serviceaccount.resources.gardener.cloud"
 PERMISSIONS = (
     Permission(api_version="v1", resource="secrets", verbs=["get", "create", "patch", "delete"]),
 )
-"""What asking for access does in the API."""
+"""The permissions for requesting access."""
 
 
 def generic_kubeconfig_name(cluster: Cluster) -> str:
-    """The Secret with the kubeconfig that reads a token from a file; it changes with rotation."""
+    """Return the Secret name of the kubeconfig that reads a token file; it changes on rotation."""
     return cluster.metadata.annotations.get(_GENERIC_NAME) or _GENERIC
 
 
@@ -42,11 +42,11 @@ class ShootAccess:
     account_name: str = ""
     account_namespace: str = "kube-system"
     token_expiration: str = ""
-    """How long a token is valid, like "24h"; "" for Gardener's default."""
+    """The validity of a token, such as "24h"; "" for Gardener's default."""
 
     @property
     def secret_name(self) -> str:
-        """The Secret that the token will be in."""
+        """The Secret for the token."""
         return f"{_PREFIX}{self.name.removeprefix(_PREFIX)}"
 
     @property
@@ -54,9 +54,9 @@ class ShootAccess:
         return self.account_name or self.name.removeprefix(_PREFIX)
 
     def ensure(self, client: Client, namespace: str) -> None:
-        """Afterwards access is asked for; a token that is there already stays.
+        """Request access; an existing token stays.
 
-        Raises ActuatorError where a Secret of that name is somebody else's, and ApiError.
+        Raises ActuatorError if a Secret of that name has another owner, and ApiError.
         """
         wanted = self._manifest(namespace)
         found = self._find(client, namespace)
@@ -64,7 +64,7 @@ class ShootAccess:
             client.apply(_SECRETS, wanted)
 
     def delete(self, client: Client, namespace: str) -> None:
-        """Afterwards there is no such request. What is gone, or somebody else's, is success."""
+        """Delete the request. A deleted one, or one of another owner, counts as success."""
         try:
             found = self._find(client, namespace)
             if found is not None:

@@ -1,4 +1,4 @@
-"""Certificates as an author configures them: see `Authority` and `Certificate`."""
+"""Creates certificates from an author's configuration: see `Authority` and `Certificate`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _USAGES = {
 
 
 def new_authority(config: Authority, name: str, now: datetime) -> KeyPair:
-    """An authority that signed itself; `name` is its common name where the config has none."""
+    """Return a self-signed authority; `name` is its default common name."""
     return certificates.new_authority(config.common_name or name, now, config.validity)
 
 
 def sign(config: Certificate, authority: KeyPair, now: datetime) -> KeyPair:
-    """A certificate with a key of its own, that is not valid longer than its authority."""
+    """Return a certificate with a new key, valid no longer than its authority."""
     return certificates.issue(
         authority,
         config.common_name,
@@ -36,7 +36,7 @@ def sign(config: Certificate, authority: KeyPair, now: datetime) -> KeyPair:
 
 
 def validity(certificate: bytes) -> tuple[datetime, datetime]:
-    """From when until when a certificate (PEM) is valid."""
+    """Return the start and the end of a certificate's validity (PEM)."""
     loaded = x509.load_pem_x509_certificate(certificate)
     return loaded.not_valid_before_utc, loaded.not_valid_after_utc
 

@@ -1,4 +1,4 @@
-"""What an author wants: authorities, certificates, and where a rotation stands."""
+"""Declarations of an author: authorities, certificates, and the state of a rotation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHECKSUM_DIGITS = 8
 
 
 class Usage(StrEnum):
-    """What a certificate is for."""
+    """The usage of a certificate."""
 
     SERVER = "server"
     CLIENT = "client"
@@ -27,7 +27,7 @@ class Usage(StrEnum):
 
 
 class RotationPhase(StrEnum):
-    """A phase of the rotation of certificate authorities; "" is none, or one not listed here."""
+    """A phase of the rotation of certificate authorities; "" for none, or an unknown one."""
 
     NONE = ""
     PREPARING = "Preparing"
@@ -39,7 +39,7 @@ class RotationPhase(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class Rotation:
-    """Where the rotation of the shoot's authorities stands, and when it was asked for."""
+    """The state of the rotation of the shoot's authorities, and the time of its request."""
 
     phase: RotationPhase = RotationPhase.NONE
     initiated: datetime | None = None
@@ -54,7 +54,7 @@ class Rotation:
 
     @property
     def stamp(self) -> str:
-        """The initiation in seconds since 1970, as labels of Secrets have it; "" for none."""
+        """The initiation in seconds since 1970, as in labels of Secrets; "" for none."""
         return "" if self.initiated is None else str(int(self.initiated.timestamp()))
 
 
@@ -62,7 +62,7 @@ class Rotation:
 class Authority:
     """A certificate authority: signs certificates, and is rotated with the shoot's.
 
-    For that it is given `rotation=rotation_of(cluster)`.
+    The rotation requires `rotation=rotation_of(cluster)`.
     """
 
     name: str
@@ -92,7 +92,7 @@ Config = Authority | Certificate
 
 
 def rotation_of(cluster: Cluster) -> Rotation:
-    """The rotation that the shoot's status tells of: credentials.rotation."""
+    """Return the rotation in the shoot's status: credentials.rotation."""
     status: Raw = cluster.shoot.get("status") or {}
     rotation = (status.get("credentials") or {}).get("rotation") or {}
     told: Raw = rotation.get("certificateAuthorities") or {}
@@ -106,9 +106,9 @@ def rotation_of(cluster: Cluster) -> Rotation:
 
 
 def checksum_of(config: Config, *more: str) -> str:
-    """Eight hex digits that change with the configuration, and with `more`.
+    """Return eight hex digits that change with the configuration, and with `more`.
 
-    Not with a rotation: that comes and goes, and an authority says itself what it was made for.
+    A rotation does not change them, since it is temporary; an authority has its own label for it.
     """
     data = attrs.asdict(config, filter=_is_lasting, value_serializer=_plain)
     text = json.dumps([data, *more], sort_keys=True)

@@ -1,6 +1,6 @@
-"""Kept: a Secret of the manager's with what its labels and data say; to JSON and back.
+"""Kept: a Secret of the manager with its labels and data decoded; to JSON and back.
 
-Issued: a key pair as an author gets it, with the name of its Secret and whom to trust.
+Issued: a key pair for an author, with the name of its Secret and its trusted authorities.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROTATED, _ISSUED, _VALID = (
     "valid-until-time",
 )
 _PERSIST = ("persist", "true")
-"""Label of Secrets that a shoot takes along to another seed (Gardener documentation,
+"""Label of Secrets that a shoot keeps when it moves to another seed (Gardener documentation,
 "Secrets Management", "Migrate Secrets")."""
 
 BUNDLE = "bundle.crt"
@@ -34,7 +34,7 @@ _AUTHORITY_KEYS, _CERTIFICATE_KEYS = ("ca.crt", "ca.key"), ("tls.crt", "tls.key"
 
 @attrs.frozen(kw_only=True)
 class Kept:
-    """One key pair in a Secret. `rotated` is the rotation that it was made for, "" for none."""
+    """One key pair in a Secret. `rotated` is the rotation it was created for, "" for none."""
 
     name: str
     checksum: str
@@ -48,7 +48,7 @@ class Kept:
 
     @property
     def made_by_gardener(self) -> bool:
-        """Whether Gardener's Go library made it: its checksums are longer, decimal numbers."""
+        """Whether Gardener's Go library created it: its checksums are longer, decimal numbers."""
         return self.checksum.isdecimal() and len(self.checksum) > CHECKSUM_DIGITS
 
     @property
@@ -78,25 +78,25 @@ class Kept:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Issued(Mapping[str, bytes]):
-    """A key pair as it is now.
+    """The current key pair.
 
-    As a mapping it is the Secret's data with `bundle.crt` beside them: a checksum of it changes
-    when the key pair does, and when somebody else is to be trusted.
+    As a mapping it is the Secret's data with `bundle.crt` added: its checksum changes with the key
+    pair, and with the trusted authorities.
     """
 
     kept: Kept
     bundle: bytes = attrs.field(repr=False)
-    """The certificates of all authorities that count now, PEM: its own for an authority, those
-    of its authority for a certificate."""
+    """The certificates of all trusted authorities, PEM: its own for an authority, those of its
+    authority for a certificate."""
 
     @property
     def secret_name(self) -> str:
-        """What a pod mounts."""
+        """The name of the Secret to mount in a pod."""
         return self.kept.secret_name
 
     @property
     def certificate(self) -> bytes:
-        """PEM."""
+        """The certificate, PEM."""
         return self.kept.pair.certificate
 
     @property
@@ -119,7 +119,7 @@ class Issued(Mapping[str, bytes]):
 
 
 def read(secret: Raw) -> Kept | None:
-    """What a Secret keeps; None for one that is no key pair of the manager's, or is going."""
+    """Decode a Secret; None if it is not a key pair of the manager, or is being deleted."""
     meta = decode(ObjectMeta, secret["metadata"])
     data: Mapping[str, str] = secret.get("data") or {}
     keys = next((k for k in (_AUTHORITY_KEYS, _CERTIFICATE_KEYS) if data.keys() >= set(k)), None)

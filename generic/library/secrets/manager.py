@@ -1,17 +1,17 @@
-"""SecretsManager: which key pairs there have to be, which are still good, which may go.
+"""SecretsManager: creates the required key pairs, renews them, and deletes unused ones.
 
-`ensure` is the whole: authorities first, then the certificates that they sign. A key pair is made
-anew when its configuration changes, when 80 % of its validity are over or less than 10 days are
-left, when the authority that signed it is no longer the one that does, and, an authority, when a
-rotation was asked for. What nobody knows of, because an answer got lost, is found again by its
-labels. Of two that were made at the same time the newer one counts, and `cleanup` takes the other.
+`ensure` is the whole flow: authorities first, then the certificates that they sign. A key pair is
+replaced when its configuration changes, when 80 % of its validity have passed or less than 10 days
+are left, when the authority for signing has changed, and, for an authority, when a rotation was
+requested. A Secret whose creation was not acknowledged is found again by its labels. Of two that
+were created concurrently the newer one is used, and `cleanup` deletes the other.
 
 Rotation of authorities (Gardener documentation, "Credentials Rotation", "Certificate
-Authorities"): until the rotation is being completed, the old authority signs for servers, clients
-get their certificate from the new one, and the bundle has both. Completing drops the old one.
+Authorities"): until the rotation is completing, the old authority signs for servers, clients get
+their certificate from the new one, and the bundle has both. Completing removes the old one.
 
-Take-over: an authority that Gardener's own secrets manager made for the same identity is used
-until the next rotation, so that nobody loses trust. Certificates are issued anew by it.
+Take-over: an authority that Gardener's own secrets manager created for the same identity is used
+until the next rotation, so that no client loses trust. It issues new certificates.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _CHANGED = 1.0
 PERMISSIONS = (
     Permission(api_version="v1", resource="secrets", verbs=["get", "list", "create", "delete"]),
 )
-"""What a SecretsManager does in the API."""
+"""The permissions of a SecretsManager."""
 
 
 class SecretsManager:
-    """Key pairs in one namespace, of one owner; what `GenericControlPlane.secrets_manager` wants.
+    """Key pairs of one owner in one namespace; for `GenericControlPlane.secrets_manager`.
 
-    `identity` tells its Secrets from those of other managers in the namespace: the extension's
-    name. Raises ApiError from every method.
+    `identity` distinguishes its Secrets from those of other managers in the namespace: the
+    extension's name. Raises ApiError from every method.
     """
 
     def __init__(self, client: Client, namespace: str, identity: str, clock: Clock) -> None:
@@ -58,10 +58,10 @@ class SecretsManager:
         self._wanted: set[str] = set()
 
     def ensure(self, configs: Iterable[Config], /) -> dict[str, Issued]:
-        """Afterwards all of these exist; what there is of each now, by its config's name.
+        """Create missing key pairs; return the current ones, by their config's name.
 
-        Raises ConfigurationError for a certificate whose authority is not among them, and for
-        names that are there twice; RequeueAfter where another one made the same meanwhile.
+        Raises ConfigurationError for a certificate without its authority in `configs`, and for
+        duplicate names; RequeueAfter if another process created the same Secret meanwhile.
         """
         wanted = list(configs)
         _check(wanted)
@@ -83,9 +83,9 @@ class SecretsManager:
         return issued
 
     def cleanup(self) -> None:
-        """Deletes this manager's Secrets that no `ensure` of this object asked for.
+        """Delete this manager's Secrets that no `ensure` call of this instance requested.
 
-        Without any `ensure` that is all of them.
+        Without any call of `ensure`, delete all of them.
         """
         for kept in self._kept():
             if kept.secret_name not in self._wanted:
@@ -100,7 +100,7 @@ class SecretsManager:
         return [kept for secret in found if (kept := read(secret)) is not None]
 
     def _authorities(self, config: Authority, kept: Sequence[Kept]) -> list[Kept]:
-        """The current authority, and behind it the former one while it is still trusted."""
+        """Return the current authority, followed by the former one while it is trusted."""
         rotation = config.rotation
         mine = sorted(
             (k for k in kept if k.name == config.name), key=lambda k: k.issued, reverse=True
@@ -141,7 +141,7 @@ class SecretsManager:
         return current
 
     def _new_name(self, config: Config, made_for: str) -> str:
-        """Another one for each moment: a Secret never comes back with another key."""
+        """Return a name that differs at each time: no Secret name is reused for another key."""
         moment = str(int(self._clock.now().timestamp()))
         return f"{config.name}-{checksum_of(config, self._identity, made_for, moment)}"
 
@@ -176,7 +176,7 @@ def _is_long(kept: Kept) -> bool:
 
 
 def _signer(config: Certificate, trusted: Sequence[Kept]) -> Kept:
-    """The former authority for servers while there is one: their clients may not know the new."""
+    """Return the former authority for servers, if any: their clients may not know the new one."""
     return trusted[-1] if config.usage is not Usage.CLIENT else trusted[0]
 
 

@@ -1,19 +1,19 @@
-"""Workers of any provider: machine deployments, their classes and Secrets, from birth to death.
+"""Workers of any provider: creates, updates and deletes machine deployments, classes and Secrets.
 
-An author derives from `GenericWorker` and says which groups of machines a Worker stands for
-(`MachineGroup`, made for a pool's zone by `in_zone`); making the machines themselves is the
-machine-controller-manager's business (Gardener documentation, "Worker"; extension library,
+An author derives from `GenericWorker` and returns the groups of machines of a Worker
+(`MachineGroup`, built for a pool's zone by `in_zone`). The machine-controller-manager creates the
+machines themselves (Gardener documentation, "Worker"; extension library,
 `worker/genericactuator`).
 
-Read in this order: `group` (what an author says), `actuator` (the whole flow), `rollout` (what is
-applied), `availability` (what is waited for), `inplace` (updates without new machines), `state`
-(control plane migration), `removal`.
+Read in this order: `group` (the author's input), `actuator` (the whole flow), `rollout` (applied
+objects), `availability` (conditions of completion), `inplace` (updates without new machines),
+`state` (control plane migration), `removal`.
 
 Guarantees:
-- The machine objects in a shoot's namespace belong to its Worker, all of them, by Gardener's
-  contract. A Secret without the label gardener.cloud/purpose=machineclass does not: it is neither
-  taken over nor deleted.
-- No call blocks: a step that has to wait raises RequeueAfter. The status is saved before that.
+- All machine objects in a shoot's namespace belong to its Worker, by Gardener's contract. A Secret
+  without the label gardener.cloud/purpose=machineclass does not: it is neither adopted nor
+  deleted.
+- No call blocks: a step that must wait raises RequeueAfter. The status is saved before that.
 - `status.state` is read and never written: gardenlet writes it.
 - Errors name the field's path and carry Gardener's codes.
 """

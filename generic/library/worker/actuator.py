@@ -23,7 +23,7 @@ from generic.library.worker.state import machine_state, recreate, with_state
 
 
 class GenericWorker(Actuator[Worker]):
-    """A Worker of any provider: the author says which machines, and may add steps around it.
+    """A Worker of any provider: the author returns the machines, and may add steps around it.
 
     Machines of pools with in-place updates are watched: when the user selects one, the Worker is
     reconciled until it is updated. `force_delete` succeeds at once and leaves machine objects to
@@ -41,9 +41,9 @@ class GenericWorker(Actuator[Worker]):
     def machine_deployments(
         self, ctx: Context, worker: Worker, cluster: Cluster, /
     ) -> Sequence[MachineGroup]:
-        """The groups of machines that the Worker stands for: `in_zone` makes one.
+        """Return the groups of machines of the Worker: `in_zone` builds one.
 
-        Nothing is written here, except what a provider reports of machine images into
+        It writes nothing, except a provider's report about machine images in
         `worker.status.provider_status`. Raises ConfigurationError.
         """
 
@@ -56,23 +56,23 @@ class GenericWorker(Actuator[Worker]):
         return ()
 
     def pre_reconcile(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
-        """Before a reconciliation or a restoration; nothing by default."""
+        """Run before a reconciliation or a restoration; nothing by default."""
         return
 
     def post_reconcile(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
-        """After one that is done; nothing by default."""
+        """Run after a finished reconciliation or restoration; nothing by default."""
         return
 
     def pre_delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
-        """Before a deletion, at each look; nothing by default."""
+        """Run before each attempt at a deletion; nothing by default."""
         return
 
     def post_delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
-        """When all machines are gone; nothing by default."""
+        """Run after all machines are deleted; nothing by default."""
         return
 
     def reconcile(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
-        """Afterwards exactly the machines that the pools ask for exist and are available."""
+        """Make exactly the machines of the pools exist and be available."""
         with self._coded():
             self.pre_reconcile(ctx, worker, cluster)
             self._roll_out(ctx, worker, cluster, self.machine_deployments(ctx, worker, cluster))
@@ -85,7 +85,7 @@ class GenericWorker(Actuator[Worker]):
             self._roll_out(ctx, worker, cluster, groups, _restored(ctx, worker, cluster, groups))
 
     def delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
-        """Afterwards no machine is left, in the seed nor outside."""
+        """Delete all machines, in the seed and at the provider."""
         with self._coded():
             self.pre_delete(ctx, worker, cluster)
             removal.remove_all(ctx, worker, lambda: self.machine_deployments(ctx, worker, cluster))
@@ -93,7 +93,7 @@ class GenericWorker(Actuator[Worker]):
             self.post_delete(ctx, worker, cluster)
 
     def force_delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
-        """Nothing, unless `strips_machine_objects`: then no machine object is left."""
+        """Do nothing, unless `strips_machine_objects`: then delete all machine objects."""
         if self.strips_machine_objects:
             ctx.delete_seed_objects(self.seed_objects)
 
@@ -102,7 +102,7 @@ class GenericWorker(Actuator[Worker]):
         """Add the author's codes to errors of the provider that carry none."""
         try:
             yield
-        except (ApiError, Cancelled):  # of the seed, with retry_after; or the call has to stop
+        except (ApiError, Cancelled):  # of the seed, with retry_after; or the call must stop
             raise
         except Exception as error:
             coded = with_codes(error, self.error_codes)
@@ -151,7 +151,7 @@ def _refuse_same_names(worker: Worker, groups: Sequence[MachineGroup]) -> None:
 def _restored(
     ctx: Context, worker: Worker, cluster: Cluster, groups: Sequence[MachineGroup]
 ) -> Mapping[str, int]:
-    """Recreate the machine objects in status.state; the replicas of their deployments."""
+    """Recreate the machine objects in status.state; return the replicas of their deployments."""
     namespace, states = worker.metadata.namespace, machine_state(worker, cluster)
     known = with_state(groups, states)
     apply_classes(ctx.client, namespace, known)

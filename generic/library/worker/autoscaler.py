@@ -20,7 +20,7 @@ _PART = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)(ns|us|µs|ms|s|m|h)", re.ASCII)
 
 
 def autoscaler_annotations(worker: Worker, pool: WorkerPool) -> dict[str, str]:
-    """An annotation for each option; the value is "" for an option that the pool does not set.
+    """Return an annotation for each option; "" for an option that the pool does not set.
 
     Thresholds are copied, durations are written as Go writes them. Raises ConfigurationError.
     """
@@ -44,7 +44,7 @@ def autoscaler_annotations(worker: Worker, pool: WorkerPool) -> dict[str, str]:
 
 
 def go_duration(text: str) -> str:
-    """A duration such as "90m" as Go's `time.Duration` writes it: "1h30m0s".
+    """Return a duration such as "90m" as Go's `time.Duration` writes it: "1h30m0s".
 
     Raises ValueError for a text that is not a duration of at least 0.
     """

@@ -1,8 +1,8 @@
-"""What is waited for after a rollout: machines that are there, updated, and none too many.
+"""Conditions of completion after a rollout: all machines exist and are updated, none is extra.
 
-Failed machines are errors with the machine-controller's own words, except those that are
-preserved: somebody keeps them to look at them. A machine-controller-manager that does nothing at
-all is restarted (Gardener extension library, `worker/genericactuator`).
+Failed machines raise errors with the machine-controller's message, except preserved machines, which
+are kept for inspection. A machine-controller-manager that makes no progress is restarted (Gardener
+extension library, `worker/genericactuator`).
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _HEALTHY = {
 def check_available(
     ctx: Context, cluster: Cluster, groups: Sequence[MachineGroup], found: objects.MachineObjects
 ) -> None:
-    """Returns when every group has the machines it should have, of the class it should have.
+    """Return when every group has the right number of machines of the right class.
 
-    Raises RequeueAfter while it waits, ActuatorError where machines failed.
+    Raises RequeueAfter while it waits, ActuatorError if machines failed.
     """
     wanted = {group.name for group in groups}
     deployments = [d for d in found.deployments if d.metadata.name in wanted]
@@ -62,7 +62,7 @@ def check_available(
 
 
 def refuse_failed(deployment: MachineDeployment, tolerated: Sequence[str] = ()) -> None:
-    """Raises ActuatorError naming the failed machines, if there are others than `tolerated`."""
+    """Raise ActuatorError naming the failed machines that are not `tolerated`."""
     failed = [m for m in deployment.status.failed_machines if m.name not in tolerated]
     if failed:
         said = "; ".join(f"{m.name}: {m.last_operation.description}" for m in failed)
@@ -72,7 +72,7 @@ def refuse_failed(deployment: MachineDeployment, tolerated: Sequence[str] = ()) 
 
 
 def is_stuck(ctx: Context, group: MachineGroup, found: objects.MachineObjects) -> bool:
-    """Whether the machine-controller-manager has long known of the group, and made no set for it.
+    """Whether the machine-controller-manager has not created a set for the group in time.
 
     Deployment and class are older than 2 minutes, the deployment has its finalizer, and there is
     no machine set of that class.
@@ -86,7 +86,7 @@ def is_stuck(ctx: Context, group: MachineGroup, found: objects.MachineObjects) -
 
 
 def _missing(group: MachineGroup, found: objects.MachineObjects) -> str:
-    """What the group's deployment still waits for; "" when it is done."""
+    """Return the open condition of the group's deployment; "" when it is done."""
     deployment = found.deployment(group.name)
     if deployment is None:
         return "its MachineDeployment was deleted"
@@ -109,7 +109,7 @@ def _missing(group: MachineGroup, found: objects.MachineObjects) -> str:
 
 
 def _unhealthy(deployment: MachineDeployment) -> str:
-    """What its conditions say against it; a preserved machine alone makes it unavailable."""
+    """Return its unhealthy condition, or "". Not for preserved machines, which cause one."""
     for condition in deployment.status.conditions:
         expected = _HEALTHY.get(condition.type)
         if expected is not None and condition.status != expected:
@@ -118,7 +118,7 @@ def _unhealthy(deployment: MachineDeployment) -> str:
 
 
 def _preserved(deployment: MachineDeployment, machines: Sequence[Machine]) -> list[str]:
-    """Failed machines of the deployment that somebody keeps."""
+    """Return the failed machines of the deployment that are preserved."""
     return [
         machine.metadata.name
         for machine in machines
@@ -142,7 +142,7 @@ def _is_old(ctx: Context, meta: ObjectMeta) -> bool:
 
 
 def _restart_manager(ctx: Context, namespace: str, stuck: Sequence[str]) -> None:
-    """Deletes its pods, unless they are so young that they may not have got to it yet."""
+    """Delete its pods, unless they are too young to have processed the group."""
     found = ctx.client.list(objects.PODS, namespace, label_selector=objects.MANAGER_PODS)
     metas = [decode(ObjectMeta, pod["metadata"]) for pod in found]
     old = [meta for meta in metas if _is_old(ctx, meta)]

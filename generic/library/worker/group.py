@@ -1,6 +1,6 @@
-"""MachineGroup: machines that are all alike, as an author describes them, and their manifests.
+"""MachineGroup: an author's description of identical machines, and their manifests.
 
-A pool's numbers are shared out to its zones as Gardener's extension library does (`worker`).
+A pool's numbers are divided among its zones as in Gardener's extension library (`worker`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PURPOSE = ("gardener.cloud/purpose", "machineclass")
 WORKER = "worker.gardener.cloud/name"
 POOL = "worker.gardener.cloud/pool"
 _READY_SECONDS = 500
-"""As Gardener's extension library has it."""
+"""As in Gardener's extension library."""
 
 
 @attrs.frozen(kw_only=True)
@@ -66,13 +66,13 @@ class MachineGroup:
     auto_preserve_failed_machine_max: int | None = None
 
     def secret(self, namespace: str) -> Raw:
-        """The Secret of the machine class."""
+        """Return the Secret of the machine class."""
         data = {key: Base64.encode_bytes(value) for key, value in self.secret_data.items()}
         where = self.class_name, namespace, dict([PURPOSE])
         return manifest("v1", "Secret", *where, type="Opaque", data=data)
 
     def machine_class(self, namespace: str) -> Raw:
-        """The machine class."""
+        """Return the machine class."""
         parts = machines.MachineClass(
             provider=self.provider,
             provider_spec=self.provider_spec,
@@ -83,7 +83,7 @@ class MachineGroup:
         return encode(parts) | manifest_of(machines.MachineClass, self.class_name, namespace)
 
     def deployment_spec(self, worker: str, replicas: int) -> machines.MachineDeploymentSpec:
-        """The spec of the machine deployment; `worker` is the Worker's name."""
+        """Return the spec of the machine deployment; `worker` is the Worker's name."""
         labels = {machines.DEPLOYMENT_NAME: self.name}
         in_place = {WORKER: worker} if self._in_place else {}
         node: Raw = {"metadata": {}, "spec": {}}
@@ -108,7 +108,7 @@ class MachineGroup:
         )
 
     def status(self) -> MachineDeploymentStatus:
-        """What the Worker's status says of it."""
+        """Return its entry in the Worker's status."""
         return MachineDeploymentStatus(
             name=self.name,
             minimum=self.minimum,
@@ -138,10 +138,10 @@ class MachineGroup:
 
 
 def technical_id_of(cluster: Cluster) -> str:
-    """The shoot's technical ID, the prefix of all names of machine objects.
+    """Return the shoot's technical ID, the prefix of all names of machine objects.
 
     It differs from the Worker's namespace for self-hosted shoots (Gardener documentation,
-    "Worker"). Raises ConfigurationError where the Cluster has none.
+    "Worker"). Raises ConfigurationError if the Cluster has none.
     """
     status = cluster.shoot.get("status")
     value = status.get("technicalID") if isinstance(status, dict) else None
@@ -154,7 +154,7 @@ def technical_id_of(cluster: Cluster) -> str:
 
 
 class Provided(TypedDict):
-    """What the provider says of a group: fields of MachineGroup."""
+    """The provider's part of a group: fields of MachineGroup."""
 
     provider: str
     provider_spec: Raw
@@ -174,11 +174,11 @@ def in_zone(
     hash: str,
     **provided: Unpack[Provided],
 ) -> MachineGroup:
-    """The group of a pool's machines in its zone number `index`, with its share of the pool.
+    """Return the group of a pool's machines in zone `index`, with its share of the pool.
 
-    It is named as Gardener's providers do, `<technical ID>-<pool>-z<number from 1>`, the class
-    with the pool's hash behind it. Raises ConfigurationError for a pool, or a Cluster, with missing
-    or invalid fields.
+    Its name follows Gardener's providers, `<technical ID>-<pool>-z<number from 1>`; the class adds
+    the pool's hash. Raises ConfigurationError for a pool, or a Cluster, with missing or invalid
+    fields.
     """
     zones = max(1, len(pool.zones))
     name = f"{technical_id_of(cluster)}-{pool.name}-z{index + 1}"
@@ -210,7 +210,7 @@ def in_zone(
 
 
 def share_of_zone(amount: int | str, index: int, zones: int, total: int) -> int | str:
-    """The share of zone number `index`: of a number, or of a percentage like "25%".
+    """Return the share of zone number `index`: of a number, or of a percentage like "25%".
 
     The first zones get the remainder. `total` is the pool's maximum, for maxUnavailable its
     minimum: if the zones cannot share it evenly, a percentage is weighted by the zone's part of it,

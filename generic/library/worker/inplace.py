@@ -1,4 +1,4 @@
-"""In-place updates: which machines an update has reached, and what the Worker's status reports."""
+"""In-place updates: which machines are updated, and the report in the Worker's status."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ pkg/apis/machine/v1alpha1)."""
 def missing_in_place(
     group: MachineGroup, deployment: MachineDeployment, found: MachineObjects
 ) -> str:
-    """What a pool whose machines the user selects still waits for; "" when it is done.
+    """Return the open condition of a pool with manual selection; "" when it is done.
 
-    Selected machines are waited for, candidates are not. Old machines are counted themselves:
-    the deployment's status follows later (gardener, generic Worker actuator_reconcile.go).
+    It waits for selected machines, not for candidates. Old machines are counted here: the
+    deployment's status follows later (gardener, generic Worker actuator_reconcile.go).
     """
     old = [machine for machine in found.machines if _is_old(machine, group, found)]
     selected = [
@@ -54,9 +54,9 @@ def _is_old(machine: Machine, group: MachineGroup, found: MachineObjects) -> boo
 def note_in_place_updates(worker: Worker, cluster: Cluster, found: MachineObjects) -> None:
     """Put the hash that each pool with in-place updates has reached into the Worker's status.
 
-    Call it when all machines that are waited for are updated. A pool whose machines the user
-    selects keeps its hash until its last machine is updated; a Machine's event then causes
-    another reconciliation. Raises ConfigurationError.
+    Call it when all awaited machines are updated. A pool with manual selection keeps its hash until
+    its last machine is updated; a Machine's event then causes another reconciliation.
+    Raises ConfigurationError.
     """
     before = worker.status.in_place_updates or InPlaceUpdatesWorkerStatus()
     known = before.worker_pool_to_hash_map

@@ -1,4 +1,4 @@
-"""The machine objects of a namespace, as they are at one moment; and small writes to them."""
+"""The machine objects of a namespace, read at one time; and small writes to them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from generic.library.machines import (
 from generic.library.worker.group import PURPOSE
 
 LOOK_AGAIN = 5.0
-"""Seconds between two looks at what the machine-controller-manager has to finish."""
+"""Seconds between two checks for results of the machine-controller-manager."""
 
 WAIT = timedelta(minutes=5)
-"""How long a deletion may take (Gardener extension library, `worker/genericactuator`)."""
+"""The time limit of a deletion (Gardener extension library, `worker/genericactuator`)."""
 
 SECRETS = Resource("v1", "secrets")
 PODS = Resource("v1", "pods")
@@ -46,7 +46,7 @@ PERMISSIONS = (
     Permission(api_version="v1", resource="pods", verbs=["list", "delete"]),
     Permission(api_version="apps/v1", resource="deployments", verbs=["get", "patch"]),
 )
-"""What a Worker does in the API."""
+"""The permissions of a Worker."""
 
 T = TypeVar("T", bound=Object)
 
@@ -61,22 +61,22 @@ class MachineObjects:
     classes: list[MachineClass]
 
     def deployment(self, name: str) -> MachineDeployment | None:
-        """The one of that name."""
+        """Return the deployment of that name, or None."""
         return next((d for d in self.deployments if d.metadata.name == name), None)
 
     @property
     def need_a_provider(self) -> bool:
-        """Whether something is left that only a provider with credentials can remove."""
+        """Whether an object remains that only a provider with credentials can remove."""
         return bool(self.deployments or self.sets or self.machines)
 
 
 def waiting_for(what: str) -> RequeueAfter:
-    """What to raise while others have to finish something."""
+    """Return the error to raise while another controller has work to finish."""
     return RequeueAfter(LOOK_AGAIN, f"Waiting for {what}")
 
 
 def look(client: Client, namespace: str) -> MachineObjects:
-    """What is there now. Raises ApiError."""
+    """Return the current machine objects. Raises ApiError."""
     return MachineObjects(
         _list(client, MACHINE_DEPLOYMENTS, namespace, MachineDeployment),
         _list(client, MACHINE_SETS, namespace, MachineSet),
@@ -86,13 +86,13 @@ def look(client: Client, namespace: str) -> MachineObjects:
 
 
 def own_secrets(client: Client, namespace: str) -> list[ObjectMeta]:
-    """The Secrets of machine classes."""
+    """Return the Secrets of machine classes."""
     found = client.list(SECRETS, namespace, label_selector="=".join(PURPOSE))
     return [decode(ObjectMeta, secret["metadata"]) for secret in found]
 
 
 def label_for_force_deletion(client: Client, machines: Iterable[Machine]) -> None:
-    """Afterwards these machines go without their nodes being drained."""
+    """Label these machines for deletion without draining their nodes."""
     key, value = FORCE_DELETION
     for machine in machines:
         meta = machine.metadata
@@ -105,12 +105,12 @@ def label_for_force_deletion(client: Client, machines: Iterable[Machine]) -> Non
 
 
 def delete_all(client: Client, resource: Resource, metas: Iterable[ObjectMeta]) -> None:
-    """Asks for the deletion of all of these."""
+    """Request the deletion of all of these."""
     for meta in metas:
         if meta.deletion_timestamp is None:
             try:
                 client.delete(resource, meta.name, meta.namespace, uid=meta.uid)
-            except (NotFound, Conflict):  # gone, or another one by now
+            except (NotFound, Conflict):  # deleted, or replaced
                 continue
 
 

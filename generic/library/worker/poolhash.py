@@ -39,14 +39,14 @@ _EVICTION = (
 
 
 def pool_field(worker: Worker, pool: WorkerPool, name: str) -> str:
-    """The Worker and the path of a field of one of its pools, for error messages."""
+    """Return the Worker and the path of a field of one of its pools, for error messages."""
     indexes = {one.name: index for index, one in enumerate(worker.spec.pools)}
     index = indexes.get(pool.name, pool.name)
     return f"Worker {worker.key}: spec.pools[{index}].{name}"
 
 
 def hash_of(items: Iterable[str], digits: int = _DIGITS) -> str:
-    """First hex digits of SHA-256 over the SHA-256 of each item, hex, one after the other."""
+    """Return the first hex digits of SHA-256 over the joined hex SHA-256 of each item."""
     return _sha256("".join(_sha256(item) for item in items))[:digits]
 
 
@@ -58,7 +58,7 @@ def pool_hash(
     additional: Iterable[str] = (),
     additional_in_place: Iterable[str] = (),
 ) -> str:
-    """The hash of a pool of the Worker: five hex digits.
+    """Return the hash of a pool of the Worker: five hex digits.
 
     nodeAgentSecretName stands for everything that Gardener configures. The name is constant for
     pools with in-place updates, so their hash adds `in_place_hash`. The provider's own data goes
@@ -79,7 +79,7 @@ def pool_hash(
 
 
 def in_place_hash(worker: Worker, pool: WorkerPool, cluster: Cluster) -> str:
-    """The hash of what an in-place update changes: version, image, credentials, kubelet.
+    """Return the hash of the inputs of an in-place update: version, image, credentials, kubelet.
 
     Raises ConfigurationError for an invalid Kubernetes version or kubelet configuration.
     """
@@ -106,7 +106,7 @@ def _version(worker: Worker, pool: WorkerPool, cluster: Cluster) -> str:
 
 
 def _rotations(pool: WorkerPool, status: Raw) -> Iterator[str]:
-    """When the shoot's credentials began to be rotated for the pool."""
+    """Yield when each credentials rotation of the shoot was initiated for the pool."""
     rotation = (status.get("credentials") or {}).get("rotation") or {}
     for what in ("certificateAuthorities", "serviceAccountKey"):
         moment = _initiated(pool.name, rotation.get(what) or {})
@@ -115,14 +115,14 @@ def _rotations(pool: WorkerPool, status: Raw) -> Iterator[str]:
 
 
 def _initiated(pool: str, rotation: Raw) -> str:
-    """When a rotation began for the pool: its own time where it has yet to follow."""
+    """Return when a rotation was initiated for the pool: its own time while it is pending."""
     pending = rotation.get("pendingWorkersRollouts") or []
     own = [entry.get("lastInitiationTime") for entry in pending if entry.get("name") == pool]
     return str((own[0] if own else rotation.get("lastInitiationTime")) or "")
 
 
 def _kubelet(worker: Worker, pool: WorkerPool) -> Iterator[str]:
-    """The parts of the kubelet's configuration that drain a node when they change."""
+    """Yield the parts of the kubelet's configuration that drain a node when they change."""
     config = pool.kubelet_config or {}
     given = {name: config[name] for name in _KUBELET if config.get(name) is not None}
     for name, value in given.items():

@@ -1,8 +1,8 @@
-"""Sums of quantities, in the words of Kubernetes: "80m" and "20m" are "100m", "512Mi" twice "1Gi".
+"""Sums of Kubernetes quantities: "80m" and "20m" are "100m", "512Mi" twice "1Gi".
 
-As `resource.Quantity` of Go's API machinery adds and writes them ("canonical form"), since such a
-text is part of a hash that Gardener computes too. Parsing is the Kubernetes client's. Not told
-apart: exponents ("12e6"), and a lone number such as "1.250", both of which Go keeps as written.
+Adds and formats like `resource.Quantity` of Go's API machinery ("canonical form"): the text is
+part of a hash that Gardener computes too. Parsing is the Kubernetes client's. Not distinguished:
+exponents ("12e6"), and a lone number such as "1.250", both of which Go keeps as written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _QUANTITY = re.compile(r"[+-]?[\d.]{1,40}(?:[numkMGTPE]|[KMGTPE]i|[eE]-?\d{1,2})
 
 
 def total(quantities: Iterable[str | int | None]) -> str:
-    """The sum, "<nil>" of none at all. Raises ValueError, or ArithmeticError beyond all bounds."""
+    """Return the sum, "<nil>" for none. Raises ValueError, or ArithmeticError on overflow."""
     given = [str(quantity) for quantity in quantities if quantity is not None]
     if not given:
         return _NONE
@@ -38,9 +38,9 @@ def _number(text: str) -> Decimal:
 
 
 def _canonical(number: Decimal, *, binary: bool) -> str:
-    """With the largest unit of which it is a whole number, nothing being smaller than 1n.
+    """Format with the largest unit of which it is a whole number; the smallest unit is 1n.
 
-    Below 1024, and where it is no whole number, there is no binary unit.
+    Numbers below 1024, and those that are not whole, get no binary unit.
     """
     if not number:
         return "0"

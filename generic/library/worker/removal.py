@@ -1,4 +1,4 @@
-"""How machine objects go: asked for at once, waited for, and named when they do not go."""
+"""Deletes machine objects: requests the deletion, waits, and reports objects that remain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FINALIZERS = frozenset({machines.MCM_FINALIZER, machines.MC_FINALIZER})
 
 
 def remove_unwanted(ctx: Context, namespace: str, groups: Sequence[MachineGroup]) -> None:
-    """Asks for the deletion of what no group wants; emptied machine sets of old classes too."""
+    """Request the deletion of objects of no group, and of empty machine sets of old classes."""
     found = objects.look(ctx.client, namespace)
     names, classes = {g.name for g in groups}, {g.class_name for g in groups}
     unwanted = [d.metadata for d in found.deployments if d.metadata.name not in names]
@@ -40,11 +40,11 @@ def remove_unwanted(ctx: Context, namespace: str, groups: Sequence[MachineGroup]
 
 
 def remove_all(ctx: Context, worker: Worker, groups: Callable[[], Sequence[MachineGroup]]) -> None:
-    """Afterwards no machine object of the Worker is left.
+    """Delete every machine object of the Worker.
 
-    As long as there are machines their classes and Secrets are kept up to date: whoever deletes
-    them needs credentials that work. `groups` is asked only then. Raises RequeueAfter while
-    it waits; ActuatorError where a machine failed, or one object takes more than 5 minutes.
+    While machines exist, their classes and Secrets are kept up to date: deleting a machine needs
+    valid credentials. `groups` is called only then. Raises RequeueAfter while it waits;
+    ActuatorError if a machine failed, or one object takes more than 5 minutes.
     """
     namespace = worker.metadata.namespace
     found = objects.look(ctx.client, namespace)
@@ -72,8 +72,8 @@ def require_credentials(
 ) -> bool | None:
     """Whether the machine-controller-manager has its finalizer on the Worker's own Secret.
 
-    None where no group uses the Secret. Raises ConfigurationError where a group uses it and it
-    does not exist.
+    None if no group uses the Secret. Raises ConfigurationError if a group uses it and it does not
+    exist.
     """
     if not any(group.credentials == worker.spec.secret_ref for group in groups):
         return None
@@ -88,10 +88,10 @@ def require_credentials(
 
 
 def wait_until_released(ctx: Context, worker: Worker) -> None:
-    """Returns when the machine-controller-manager has let go of the Worker's own Secret.
+    """Return when the machine-controller-manager has released the Worker's own Secret.
 
-    Raises ActuatorError when that is not so 10 minutes after the Worker's deletionTimestamp:
-    5 for the machines, 5 for the Secret.
+    Raises ActuatorError if it has not 10 minutes after the Worker's deletionTimestamp: 5 for the
+    machines, 5 for the Secret.
     """
     reference = worker.spec.secret_ref
     if not _is_held(ctx, worker):
@@ -108,7 +108,7 @@ def wait_until_released(ctx: Context, worker: Worker) -> None:
 def _wait_until_acquired(
     ctx: Context, worker: Worker, groups: Iterable[MachineGroup], found: objects.MachineObjects
 ) -> None:
-    """The controller has to know the classes before they are deleted, or it loses machines."""
+    """Wait until the controller knows the classes; deleting them earlier would lose machines."""
     if any(c.metadata.deletion_timestamp is not None for c in found.classes):
         return
     if require_credentials(ctx, worker, groups) is not False:
@@ -161,7 +161,7 @@ def _say(meta: ObjectMeta) -> str:
 
 
 def _seconds_since(ctx: Context, meta: ObjectMeta) -> float:
-    """Seconds since the deletion was asked for; 0 where it was not."""
+    """Return the seconds since the deletion was requested; 0 if it was not."""
     if meta.deletion_timestamp is None:
         return 0.0
     return (ctx.clock.now() - parse_time(meta.deletion_timestamp)).total_seconds()

@@ -1,4 +1,4 @@
-"""What a Worker applies: Secrets, machine classes, machine deployments with their replicas."""
+"""Applies the objects of a Worker: Secrets, machine classes, machine deployments with replicas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CHANGED = 1.0
 def apply_classes(client: Client, namespace: str, groups: Iterable[MachineGroup]) -> None:
     """Apply the groups' Secrets and machine classes.
 
-    Raises ConfigurationError where a Secret of that name exists without our label.
+    Raises ConfigurationError if a Secret of that name exists without our label.
     """
     for group in groups:
         _refuse_foreign(client, namespace, group.class_name)
@@ -41,10 +41,10 @@ def apply_deployments(
     found: MachineObjects,
     restored: Mapping[str, int],
 ) -> None:
-    """Afterwards the groups' machine deployments are as they should be.
+    """Create or update the groups' machine deployments.
 
-    `restored` are the replicas that deployments had on another seed. Raises RequeueAfter where
-    one changed meanwhile: the cluster-autoscaler writes replicas too.
+    `restored` has the replicas of deployments on another seed. Raises RequeueAfter if one changed
+    meanwhile: the cluster-autoscaler writes replicas too.
     """
     for group in groups:
         count = replicas(group, cluster, worker, found, restored.get(group.name))
@@ -68,11 +68,11 @@ def replicas(
     found: MachineObjects,
     restored: int | None,
 ) -> int:
-    """How many machines a group shall have now.
+    """Return the wanted number of machines of a group.
 
-    None in hibernation. Where every pool's size is fixed, that. A new deployment, and one that
-    wakes up, gets the minimum (a restored one what it had). Else it is the cluster-autoscaler's
-    business, between minimum and maximum.
+    It is 0 in hibernation, and the minimum if every pool has a fixed size. A new deployment, and
+    one that leaves hibernation, gets the minimum (a restored one its former replicas). Otherwise
+    the cluster-autoscaler decides, between minimum and maximum.
     """
     if cluster.hibernation_enabled:
         return 0
@@ -109,7 +109,7 @@ def _create(
 
 
 def _annotations(group: MachineGroup, existing: Mapping[str, str]) -> dict[str, str]:
-    """The existing annotations with the group's; one whose value is empty is removed."""
+    """Return the existing annotations with the group's; an empty value removes one."""
     wanted = group.autoscaler_annotations
     kept = {key: value for key, value in existing.items() if key not in wanted}
     return kept | {key: value for key, value in wanted.items() if value}
@@ -121,10 +121,10 @@ def _update(
     group: MachineGroup,
     spec: machines.MachineDeploymentSpec,
 ) -> None:
-    """Write what differs, if nobody changed the deployment since it was read.
+    """Write the differences, if the deployment is unchanged since it was read.
 
-    The resourceVersion is tested and not the replicas, which Go omits where they are 0. The
-    template keeps its annotations: other controllers set them, to restart machines say.
+    The resourceVersion is tested instead of the replicas, which Go omits if they are 0. The
+    template keeps its annotations: other controllers set them, for example to restart machines.
     """
     meta, template = existing.metadata, existing.spec.template
     labels = spec.template.metadata.labels

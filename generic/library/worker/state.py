@@ -1,7 +1,7 @@
-"""Machine state: what a Worker takes along to another seed; gardenlet writes it, we read it.
+"""Machine state: the state of a Worker for another seed; gardenlet writes it, we read it.
 
-`{"machineDeployments": {name: {"replicas", "machineSets", "machines"}}}` in status.state, as it
-is or, as in a ShootState, gzipped in `{"state": <base64>}` (gardener, package `shootstate`).
+`{"machineDeployments": {name: {"replicas", "machineSets", "machines"}}}` in status.state, plain
+or, as in a ShootState, gzipped in `{"state": <base64>}` (gardener, package `shootstate`).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from generic.library.worker.group import MachineGroup
 
 _KEPT = ("name", "labels", "annotations")
 _MAX_PARTS = 200_000
-_MAX_BYTES = 16 << 20  # etcd takes 1.5 MiB of an object, and 1:10 is usual for JSON
+_MAX_BYTES = 16 << 20  # etcd accepts 1.5 MiB per object, and 1:10 is usual for JSON
 _REPLACE = "set it to {} to replace all machines"
 
 
 @attrs.frozen(kw_only=True)
 class DeploymentState:
-    """A machine deployment on the seed that it comes from."""
+    """The state of a machine deployment on its former seed."""
 
     replicas: int = 0
     machine_sets: list[Raw] = attrs.field(factory=list)
@@ -45,7 +45,7 @@ class _MachineState:
 
 
 def machine_state(worker: Worker, cluster: Cluster) -> Mapping[str, DeploymentState]:
-    """The state of each machine deployment, by name.
+    """Return the state of each machine deployment, by name.
 
     Raises ConfigurationError for an unreadable state. Also for a missing one if there are pools and
     no hibernation: continuing would replace all machines (gardener, Worker's actuator_restore.go).
@@ -71,14 +71,14 @@ def machine_state(worker: Worker, cluster: Cluster) -> Mapping[str, DeploymentSt
 def with_state(
     groups: Iterable[MachineGroup], states: Mapping[str, DeploymentState]
 ) -> Sequence[MachineGroup]:
-    """The groups that had machine sets where they come from; the others begin anew later."""
+    """Return the groups that had machine sets on the former seed; the others start new later."""
     return [g for g in groups if g.name in states and states[g.name].machine_sets]
 
 
 def recreate(client: Client, namespace: str, states: Iterable[DeploymentState]) -> None:
-    """Afterwards all machine sets and machines are there; those that are there already stay.
+    """Create the missing machine sets and machines; existing ones stay.
 
-    Before any machine deployment: its controller would make new machines.
+    Call it before creating machine deployments: their controller would create new machines.
     """
     for state in states:
         for resource, cls, manifests in (
