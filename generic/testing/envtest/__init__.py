@@ -1,7 +1,7 @@
 """The embedded cluster: a real etcd, kube-apiserver and kube-controller-manager.
 
-Read environment.py first (what it is and guarantees), then servers.py (how it runs), binaries.py
-(where its programs come from) and pytest_plugin.py (the fixtures).
+Read environment.py first (its definition and guarantees), then servers.py (command lines),
+binaries.py (source of its programs) and pytest_plugin.py (the fixtures).
 
 The names are imported when they are first used: pytest_plugin.py loads this package in each run of
 a project that asks for the fixtures.

@@ -1,7 +1,7 @@
-"""How to reach a running embedded cluster, from this process or any other of the same user.
+"""Access to a running embedded cluster, from this process or any other of the same user.
 
-Everything is in files below one directory, so an `Access` can be made anew from the directory
-and the URL alone. Not here: a Kubernetes client; `request` is what start-up and fixtures need.
+All data is in files below one directory, so an `Access` can be created from the directory and
+the URL alone. Not here: a Kubernetes client; `request` suffices for start-up and fixtures.
 """
 
 import http.client
@@ -42,7 +42,7 @@ class Access:
 
     @property
     def directory(self) -> Path:
-        """The folder of everything that is known of the cluster."""
+        """The folder of all files of the cluster."""
         return self._where[1]
 
     @property
@@ -57,7 +57,7 @@ class Access:
 
     @property
     def ca_key_file(self) -> Path:
-        """The key of the certificate authority; it signs client certificates too."""
+        """The key of the certificate authority, which signs client certificates too."""
         return self.directory / "pki" / "ca.key"
 
     @property
@@ -76,10 +76,10 @@ class Access:
         return self.directory / "logs"
 
     def user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
-        """Write a new kubeconfig for any user; what it may do is what RBAC grants that name.
+        """Write a new kubeconfig for any user; RBAC grants permissions by that name.
 
-        The user authenticates with a client certificate. `system:authenticated` needs no mention;
-        `system:serviceaccount:<namespace>:<name>` works as a user as well.
+        The user authenticates with a client certificate. The API server adds the group
+        `system:authenticated`; `system:serviceaccount:<namespace>:<name>` is a valid user too.
         """
         from generic.testing.envtest.certificates import Authority
 
@@ -100,7 +100,7 @@ class Access:
     def request(self, method: str, path: str, body: object = None) -> bytes:
         """Send one request as the administrator, with JSON if there is a body.
 
-        Raises RequestFailed on an error status, OSError or HTTPException if there is no answer.
+        Raises RequestFailed on an error status, OSError or HTTPException without a response.
         """
         address = urllib.parse.urlsplit(self.url)
         connection = http.client.HTTPSConnection(

@@ -2,7 +2,7 @@
 
 The order is that of envtest users: the folder `KUBEBUILDER_ASSETS`, then our cache, then a build
 (golang.py) from the modules below `assets/`. A folder of envtest has no kube-controller-manager,
-so what it lacks is taken from the cache or built.
+so missing programs are taken from the cache or built.
 """
 
 import os
@@ -19,13 +19,13 @@ VERSION_PACKAGE = "k8s.io/component-base/version"
 
 
 Binaries = Mapping[str, Path]
-"""Where the programs of the embedded cluster are, by name."""
+"""The paths of the embedded cluster's programs, by name."""
 
 
 def find_binaries(progress: Progress) -> Binaries:
     """Find or build the programs: etcd, kube-apiserver and kube-controller-manager.
 
-    Raises BinariesNotFound, which names the ways to come by them.
+    Raises BinariesNotFound, which names the ways to obtain them.
     """
     paths = _given()
     for module in (etcd_module(), kubernetes_module()):
@@ -37,14 +37,14 @@ def find_binaries(progress: Progress) -> Binaries:
 
 
 def etcd_module() -> GoModule:
-    """etcd, at the version that its go.mod pins."""
+    """Return the module of etcd, at the version that its go.mod pins."""
     package = "go.etcd.io/etcd/server/v3"
     folder = ASSETS / "etcd"
     return GoModule(f"etcd-{required_version(folder, package)}", folder, {"etcd": package})
 
 
 def kubernetes_module() -> GoModule:
-    """The API server and the controller manager, at the version that their go.mod pins."""
+    """Return the module of API server and controller manager, at the version of their go.mod."""
     folder = ASSETS / "kubernetes"
     version = required_version(folder, "k8s.io/kubernetes")
     major, minor, _ = version.removeprefix("v").split(".", 2)
@@ -61,7 +61,7 @@ def kubernetes_module() -> GoModule:
 
 
 def _given() -> dict[str, Path]:
-    """The programs in KUBEBUILDER_ASSETS; none if it is not set."""
+    """Return the programs in KUBEBUILDER_ASSETS; none if it is not set."""
     value = os.environ.get("KUBEBUILDER_ASSETS")
     if not value:
         return {}

@@ -1,4 +1,4 @@
-"""Certificates of one embedded cluster, made anew for each.
+"""Certificates of one embedded cluster; each cluster gets new ones.
 
 Import this module where it is used: it needs `cryptography`, which comes with the extra `envtest`.
 """
@@ -44,21 +44,21 @@ class Authority:
 
     @classmethod
     def new(cls, name: str) -> "Authority":
-        """Make an authority with a key of its own."""
+        """Create an authority with a new key."""
         return cls(new_authority(name, datetime.now(UTC), _LIFETIME))
 
     @classmethod
     def load(cls, certificate: Path, key: Path) -> "Authority":
-        """Read the files that `key_pair.save` wrote."""
+        """Load the files that `key_pair.save` wrote."""
         return cls(KeyPair(certificate.read_bytes(), key.read_bytes()))
 
     def serving(self, hosts: Sequence[str]) -> KeyPair:
-        """Sign for a server reached under these host names or IP addresses."""
+        """Issue a certificate for a server with these host names or IP addresses."""
         now, names = datetime.now(UTC), [_general_name(host) for host in hosts]
         return issue(self.key_pair, hosts[0], now, _LIFETIME, usages=[SERVER_AUTH], names=names)
 
     def client(self, user: str, groups: Sequence[str]) -> KeyPair:
-        """Sign for a user; the API server reads its name from CN and its groups from O."""
+        """Issue a certificate for a user; the API server reads the name from CN, groups from O."""
         now, usages = datetime.now(UTC), [CLIENT_AUTH]
         return issue(self.key_pair, user, now, _LIFETIME, usages=usages, organizations=groups)
 

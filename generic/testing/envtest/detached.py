@@ -1,9 +1,9 @@
 """An environment that outlives the process that started it: `actuator env`, pytest-xdist.
 
-Its state is a directory: a lock that the daemon (this module, run as a program) holds as long as
-it lives, and files that say how to reach it. A lock that nobody holds means that nothing runs,
-whatever the files say: so a reboot or a kill is noticed, and a process id is never taken for
-somebody else's.
+Its state is a directory: a lock that the daemon (this module, run as a program) holds while it
+lives, and files with its address and credentials. A free lock means that no daemon runs, regardless
+of the files. So a reboot or a kill is noticed, and a reused process id is never mistaken for the
+daemon.
 """
 
 import fcntl
@@ -38,7 +38,7 @@ class State:
         self._file = directory / "state.json"
 
     def write(self, pid: int, access: Access) -> None:
-        """Say who runs it and how to reach it; readers see all of it or nothing."""
+        """Write process id and access; readers see a complete file or none."""
         self.kubeconfig.unlink(missing_ok=True)
         self.kubeconfig.touch(mode=0o600)
         self.kubeconfig.write_bytes(access.kubeconfig.read_bytes())
@@ -48,7 +48,7 @@ class State:
         temporary.replace(self._file)
 
     def read(self) -> tuple[int, Access] | None:
-        """Return the daemon's process id and the access; None if there is nothing to be read."""
+        """Return the daemon's process id and the access; None if the file cannot be read."""
         try:
             content = json.loads(self._file.read_text())
             return content["pid"], Access(content["url"], Path(content["directory"]))
@@ -56,12 +56,12 @@ class State:
             return None
 
     def clear(self) -> None:
-        """Remove what `write` wrote."""
+        """Remove the files that `write` wrote."""
         self._file.unlink(missing_ok=True)
         self.kubeconfig.unlink(missing_ok=True)
 
     def is_held(self) -> bool:
-        """Say whether a daemon is alive; if none is, clear what one left behind."""
+        """Return whether a daemon is alive; if none is, remove the files of a former one."""
         if not self.lock.exists():
             return False
         with open_lock(self.lock) as handle:
@@ -72,20 +72,20 @@ class State:
 
 
 class Up(NamedTuple):
-    """What `up` found or made."""
+    """The result of `up`."""
 
     access: Access
     started: bool
-    """False if it was running already."""
+    """False if the environment was already running."""
 
 
 def up(directory: Path, progress: Progress, while_locked: Path | None = None) -> Up:
-    """Return the environment of this directory, started if it isn't running.
+    """Return the environment of this directory; start it if it is not running.
 
-    Of several processes that ask at once one starts it. With `while_locked` it ends, and removes
-    the directory, when nobody holds that lock file any more. Raises EnvtestError.
+    If several processes call at once, one starts it. With `while_locked` it ends, and removes
+    the directory, when no process holds that lock file any more. Raises EnvtestError.
     """
-    find_binaries(progress)  # here, where progress is seen
+    find_binaries(progress)  # here, where progress is visible
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     state = State(directory)
     deadline = time.monotonic() + START_SECONDS
@@ -113,7 +113,7 @@ def down(directory: Path) -> bool:
 
 
 def access(directory: Path) -> Access | None:
-    """Return how to reach the environment of this directory, None if none is running."""
+    """Return the access to the environment of this directory, None if none is running."""
     state = State(directory)
     found = state.read() if state.is_held() else None
     return found[1] if found else None
@@ -127,7 +127,7 @@ def _required(state: State) -> Access:
 
 
 def _start(directory: Path, lock: int, while_locked: Path | None) -> None:
-    """Run the daemon, which inherits the lock, and wait for its answer."""
+    """Run the daemon, which inherits the lock, and wait for its result."""
     arguments = [str(directory), *([str(while_locked)] if while_locked else [])]
     with State(directory).log.open("wb") as log:
         daemon = subprocess.Popen(
@@ -147,11 +147,11 @@ def _start(directory: Path, lock: int, while_locked: Path | None) -> None:
     if error is not None:
         daemon.wait(STOP_SECONDS)  # it holds the lock until then
         raise StartFailed(error or f"the environment ended at once, see {State(directory).log}")
-    daemon.returncode = 0  # it outlives us on purpose; else Python warns of a child left behind
+    daemon.returncode = 0  # it outlives us on purpose; else Python warns about a running child
 
 
 def _answer(daemon: subprocess.Popen[bytes]) -> str | None:
-    """Return the daemon's error, None if it is ready, "" if it ended without a word."""
+    """Return the daemon's error, None if it is ready, "" if it ended without output."""
     assert daemon.stdout is not None
     with daemon.stdout as output:
         if not select.select([output], [], [], START_SECONDS)[0]:
@@ -161,7 +161,7 @@ def _answer(daemon: subprocess.Popen[bytes]) -> str | None:
 
 
 def _end(state: State, number: signal.Signals) -> bool:
-    """Send the signal once the daemon can be named; say whether it ended in time."""
+    """Send the signal once the process id is known; return whether the daemon ended in time."""
     deadline = time.monotonic() + STOP_SECONDS
     sent = False
     while time.monotonic() < deadline:
@@ -175,13 +175,13 @@ def _end(state: State, number: signal.Signals) -> bool:
 
 
 def _terminate(_number: int, _frame: object) -> NoReturn:
-    """End through the `with` statements, whatever is being done; further signals don't disturb."""
+    """Exit through the `with` statements; further SIGTERM signals are ignored."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(0)
 
 
 def _wait(while_locked: Path | None) -> None:
-    """Return once nobody else holds the lock file; without one only SIGTERM ends the wait."""
+    """Return once no other process holds the lock file; without one only SIGTERM ends the wait."""
     if while_locked is None:
         while True:
             signal.pause()
@@ -190,7 +190,7 @@ def _wait(while_locked: Path | None) -> None:
 
 
 def _tell(error: str | None) -> None:
-    """Tell `up`, which reads to the end, that the environment is ready, or why not."""
+    """Report to `up`, which reads to the end, that the environment is ready, or the error."""
     sys.stdout.write(json.dumps({"error": error}) + "\n")
     sys.stdout.flush()
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -202,8 +202,8 @@ def main() -> None:
     """Run one environment; this is the daemon that `up` starts.
 
     Arguments: the directory of the environment's state, and optionally a lock file. It holds the
-    directory's lock, which it was handed already taken, as long as it lives. It ends on SIGTERM,
-    or once nobody else holds the lock file: then whoever wanted the environment is gone.
+    directory's lock, inherited already taken, while it lives. It ends on SIGTERM, or once no
+    other process holds the lock file: then the user of the environment has ended.
     """
     from generic.testing.envtest.environment import Environment
 

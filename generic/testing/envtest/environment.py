@@ -1,10 +1,10 @@
 """The embedded cluster: etcd, kube-apiserver and kube-controller-manager as child processes.
 
-Real programs, no fake. What differs from a cluster of a cloud provider: one etcd that does not
-sync to disk, no nodes, no scheduler, of the controllers only garbage collection and namespace
-deletion, no admission by service account (nothing would make the accounts that pods need).
+Real programs, no fake. Differences from a cluster of a cloud provider: one etcd that does not
+sync to disk, no nodes, no scheduler, only the controllers for garbage collection and namespace
+deletion, no service account admission (nothing would create the accounts that pods need).
 
-Not here: command lines and credentials (servers.py), where the programs come from (binaries.py).
+Not here: command lines and credentials (servers.py), the source of the programs (binaries.py).
 """
 
 import http.client
@@ -45,14 +45,14 @@ TAIL_LINES = 15
 
 
 def silent(_line: str) -> None:
-    """Progress for those who don't want any."""
+    """Ignore a progress line."""
 
 
 @frozen
 class _Running:
-    """What a started environment consists of.
+    """The parts of a started environment.
 
-    The port stays reserved as long as the environment lives, also while the API server is down.
+    The port stays reserved while the environment lives, also while the API server is down.
     """
 
     binaries: Binaries
@@ -64,12 +64,12 @@ class _Running:
 class Environment(Access):
     """An embedded cluster, for use in a `with` statement or with `start()` and `stop()`.
 
-    Guarantees: after `start()` the API server is ready; after `stop()`, or soon after this
-    process is gone, no process and no directory of it is left. Any number may run at once.
+    Guarantees: after `start()` the API server is ready. After `stop()`, or soon after this
+    process ends, none of its processes and directories remains. Any number may run at once.
 
-    `start()` raises StartFailed, whose text has the end of the log and keeps the logs where it
-    says; BinariesNotFound; or another EnvtestError. Where it does not run, all else raises
-    EnvtestError.
+    `start()` raises StartFailed, whose text has the end of the log and the folder of the kept
+    logs; BinariesNotFound; or another EnvtestError. While it does not run, everything but `start()`
+    and `stop()` raises EnvtestError.
     """
 
     def __init__(self, progress: Progress = silent) -> None:
@@ -90,11 +90,11 @@ class Environment(Access):
 
     @property
     def directory(self) -> Path:
-        """The folder of everything that it needs; it goes with the environment."""
+        """The folder of all its files; `stop` removes it."""
         return self._started.group.directory
 
     def start(self) -> None:
-        """Start the processes and wait for the API server; building the programs comes first."""
+        """Build the programs if needed, start the processes and wait for the API server."""
         if self._running is not None:
             raise EnvtestError("the environment is running already")
         binaries = find_binaries(self._progress)
@@ -113,10 +113,9 @@ class Environment(Access):
             raise
 
     def stop(self) -> None:
-        """Stop everything at once and remove the directory. Calling it again does nothing.
+        """Kill all processes and remove the directory. Calling it again does nothing.
 
-        While etcd is down the API server ignores SIGTERM, and their data go anyway: so all are
-        killed.
+        Without SIGTERM: the API server ignores it while etcd is down, and the data is removed.
         """
         running, self._running = self._running, None
         if running is not None:
@@ -126,25 +125,25 @@ class Environment(Access):
             running.port.close()
 
     def stop_apiserver(self) -> None:
-        """Stop the API server in good order: it refuses new requests and ends the watches."""
+        """Stop the API server gracefully: it refuses new requests and ends the watches."""
         if self._is_running(Server.APISERVER):
             stop(self._started.processes[Server.APISERVER], STOP_SECONDS)
 
     def kill(self, server: Server) -> None:
-        """End it at once, as a crash would. If it is down, do nothing."""
+        """Kill the server, like a crash. If it is down, do nothing."""
         if self._is_running(server):
             kill(self._started.processes[server])
 
     def restart(self, server: Server) -> None:
-        """Start it where it is down, and wait until the API server is of use; objects are kept.
+        """Start the server if it is down, and wait until the API server is ready; objects are kept.
 
-        The API server cannot start without etcd, so etcd is started first where it is down. What
-        runs is left alone. Raises StartFailed.
+        The API server cannot start without etcd, so etcd is started first if it is down. Running
+        servers are not changed. Raises StartFailed.
         """
         running = self._started
         if not self._is_running(Server.ETCD):
             clients = self.directory / ETCD_CLIENTS
-            clients.unlink(missing_ok=True)  # what was killed left it
+            clients.unlink(missing_ok=True)  # a killed etcd does not remove it
             self._run(Server.ETCD, etcd_command(running.binaries))
             self._await_etcd()
         if server is Server.APISERVER and not self._is_running(server):
@@ -190,7 +189,7 @@ class Environment(Access):
         return True
 
     def _failure(self, name: str, what: str) -> StartFailed:
-        """Copy the logs to a folder that outlives the environment, and name it."""
+        """Copy the logs to a folder that outlives the environment; return the error naming it."""
         kept = Path(f"{self.directory}-logs")
         shutil.copytree(self.logs, kept, dirs_exist_ok=True)
         tail = self._log(name).read_text(errors="replace").splitlines()[-TAIL_LINES:]

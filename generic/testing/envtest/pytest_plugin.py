@@ -7,9 +7,8 @@ A project asks for them in its top-level conftest.py; without that it gets none:
     def test_something(kubeconfig, namespace): ...
 
 - `environment`: the running cluster (`Access` of this package), started by the first test that asks
-  for it. With pytest-xdist all workers share one: a daemon of its own runs it, so that no
-  worker's end takes it from the others, and it stops when the session is over or its controller
-  is gone.
+  for it. With pytest-xdist all workers share one: a separate daemon runs it, so that it survives
+  the end of a worker, and it stops when the session ends or its controller process dies.
 - `kubeconfig`: the path of the administrator's kubeconfig.
 - `namespace`: the name of a new namespace, deleted after the test without waiting.
 
@@ -33,7 +32,7 @@ WORKER_INPUT = "actuator_envtest_directory"
 
 
 class SharedByWorkers:
-    """What the xdist controller holds for its workers: a directory, and a lock while it lives."""
+    """The xdist controller's state for its workers: a directory, and a lock while it lives."""
 
     def __init__(self) -> None:
         from generic.library.programs.cache import open_lock, try_lock
@@ -55,13 +54,13 @@ SHARED = pytest.StashKey[SharedByWorkers]()
 
 
 def session_lock(directory: Path) -> Path:
-    """Return the lock file that the controller holds as long as it lives."""
+    """Return the lock file that the controller holds while it lives."""
     return directory / "session.lock"
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """In the controller of xdist: tell a new worker where the shared environment's state is."""
+    """In the controller of xdist: pass the directory of the shared environment to a new worker."""
     if SHARED not in node.config.stash:
         node.config.stash[SHARED] = SharedByWorkers()
     node.workerinput[WORKER_INPUT] = str(node.config.stash[SHARED].directory)

@@ -1,9 +1,9 @@
 """The servers of an embedded cluster: their names, ports, credentials and command lines.
 
-etcd listens on Unix sockets in the environment's private directory: no port, and nobody else on
-the machine reads it. The API server listens on 127.0.0.1. The controller manager serves nothing.
+etcd listens on Unix sockets in the environment's private directory: no port, and no access for
+other users. The API server listens on 127.0.0.1. The controller manager does not listen.
 
-Not here: in which order they are started and stopped (environment.py).
+Not here: the order of starts and stops (environment.py).
 """
 
 import secrets
@@ -14,7 +14,7 @@ from pathlib import Path
 from generic.testing.envtest.access import Access
 from generic.testing.envtest.binaries import Binaries
 
-# Of the caller's environment the programs get these alone: how they share CPU and memory.
+# The only environment variables that the programs inherit: their share of CPU and memory.
 GO_SETTINGS = ("GOGC", "GOMAXPROCS", "GOMEMLIMIT")
 HOST = "127.0.0.1"
 # File names of sockets. etcd insists on the form host:port.
@@ -24,7 +24,7 @@ CONTROLLER_MANAGER = "kube-controller-manager"
 
 
 class Server(StrEnum):
-    """A server that can be killed. Without etcd the API server answers 5xx, or not at all."""
+    """A server that can be killed. Without etcd the API server answers 5xx or does not answer."""
 
     APISERVER = "kube-apiserver"
     ETCD = "etcd"
@@ -34,7 +34,7 @@ def reserve_port() -> socket.socket:
     """Return a socket bound to a free port of the loopback address.
 
     It never listens. The API server shares the port (SO_REUSEPORT, which the kernel grants to the
-    same user only), so nobody takes the port between two of its starts, nor before the first.
+    same user only), so no other process takes the port before its first start or between two.
     """
     reserved = socket.socket()
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -43,14 +43,14 @@ def reserve_port() -> socket.socket:
 
 
 def free_port() -> int:
-    """A port of the loopback address that was free just now: for servers that are told one."""
+    """Return a currently free port of the loopback address, for servers that need a number."""
     with reserve_port() as reserved:
         port: int = reserved.getsockname()[1]
         return port
 
 
 def write_credentials(access: Access) -> None:
-    """Make the authority, the serving certificate, the token and the administrator's kubeconfig."""
+    """Create the authority, serving certificate, token and administrator's kubeconfig."""
     from generic.testing.envtest.certificates import (  # optional
         Authority,
         new_private_key,
@@ -71,7 +71,7 @@ def write_credentials(access: Access) -> None:
 
 
 def etcd_command(binaries: Binaries) -> list[str]:
-    """Run etcd by itself; it forgets what a power cut forgets, for three times the speed."""
+    """Run one etcd member without fsync: data may be lost in a power cut, at 3 times the speed."""
     clients, peers = f"unix://{ETCD_CLIENTS}", f"unix://{ETCD_PEERS}"
     return [
         str(binaries[Server.ETCD]),
@@ -104,14 +104,14 @@ def apiserver_command(binaries: Binaries, port: int) -> list[str]:
         "--service-account-key-file=pki/service-accounts.key",
         "--service-account-signing-key-file=pki/service-accounts.key",
         "--service-cluster-ip-range=10.0.0.0/24",
-        "--disable-admission-plugins=ServiceAccount",  # nothing makes the accounts that pods need
-        "--endpoint-reconciler-type=none",  # a loopback address is no valid endpoint
+        "--disable-admission-plugins=ServiceAccount",  # nothing creates the accounts that pods need
+        "--endpoint-reconciler-type=none",  # a loopback address is not a valid endpoint
         "--shutdown-watch-termination-grace-period=500ms",  # else it waits for every watch to end
     ]
 
 
 def controller_manager_command(binaries: Binaries, kubeconfig: Path) -> list[str]:
-    """Run the two controllers, with a request rate that keeps them from being waited for."""
+    """Run the two controllers, with a request rate at which tests do not wait for them."""
     return [
         str(binaries[CONTROLLER_MANAGER]),
         f"--kubeconfig={kubeconfig}",

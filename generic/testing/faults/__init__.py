@@ -1,7 +1,7 @@
-"""Faults to order: on the way to the API server, in its servers, in permissions, in actuators.
+"""Fault injection: on the way to the API server, in its servers, in permissions, in actuators.
 
-For drills, tests, and anyone who wants to see what an extension does when things go wrong. A
-fault is data, and so is a scenario of many (script.py); all are undone when they are over.
+For drills, tests, and authors who test an extension under failures. A fault is data, and so is a
+scenario of many (script.py); every fault is undone at its end.
 """
 
 from generic.testing.envtest.servers import Server

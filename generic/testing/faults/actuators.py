@@ -1,6 +1,6 @@
-"""FaultyActuator: any actuator, with calls that fail, hang, or take their time.
+"""FaultyActuator: wraps any actuator, with calls that fail, hang or are slow.
 
-Its faults are data; they are put in force and removed while the actuator is at work.
+Its faults are data; they can be activated and removed while the actuator is working.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ T = TypeVar("T")
 
 
 class Mischief(StrEnum):
-    """What a call does in place of, or beside, its work."""
+    """The misbehaviour of a call, in place of its work or in addition to it."""
 
     FAIL = "fail"
     """Raises at once."""
     FAIL_AFTERWARDS = "fail-afterwards"
-    """Does its work, then raises, as if it had crashed before it could say so."""
+    """Does its work, then raises, as if it had crashed before it could return."""
     SLOW = "slow"
-    """Takes `seconds` longer, and hears nothing meanwhile."""
+    """Takes `seconds` longer, and ignores cancellation meanwhile."""
     HANG = "hang"
-    """Hears nothing until the fault is removed, then does its work."""
+    """Ignores cancellation until the fault is removed, then does its work."""
     WAIT = "wait"
-    """Waits until the fault is removed, but asks `ctx.check()`, as a good actuator does."""
+    """Waits until the fault is removed, but calls `ctx.check()`, as a good actuator does."""
     NEVER_RETURN = "never-return"
-    """Keeps its thread for ever; removing the fault does not help."""
+    """Never returns, so its thread is lost; removing the fault has no effect."""
 
 
 def _error_codes(values: Iterable[str]) -> list[ErrorCode]:
@@ -51,11 +51,11 @@ def _error_codes(values: Iterable[str]) -> list[ErrorCode]:
 
 @attrs.frozen(kw_only=True)
 class ActuatorFault(Rule):
-    """What goes wrong in calls of an actuator.
+    """A fault in calls of an actuator.
 
     `operations` are names of its methods (the five operations if empty; `validate`,
     `external_resources` and `still_exists` can be named too), `name` is a shell-style pattern for
-    the object's name. What fails, fails with an ActuatorError of `message` and `codes`.
+    the object's name. A failing call raises an ActuatorError with `message` and `codes`.
     """
 
     mischief: Mischief = attrs.field(converter=Mischief)
@@ -66,12 +66,12 @@ class ActuatorFault(Rule):
     codes: list[ErrorCode] = attrs.field(factory=list, converter=_error_codes)
 
     def hits(self, operation: str, name: str) -> bool:
-        """Whether it is about this call."""
+        """Return whether the fault matches this call."""
         return operation in (self.operations or OPERATIONS) and fits(name, self.name)
 
 
 class FaultyActuator(WrappedActuator):
-    """Does what the inner one does, except where a fault hits the call."""
+    """Delegates to the inner actuator, except where a fault hits the call."""
 
     def __init__(self, inner: Actuator[Any]) -> None:
         super().__init__(inner)
@@ -81,7 +81,7 @@ class FaultyActuator(WrappedActuator):
     def inject(
         self, fault: ActuatorFault, error: Exception | None = None
     ) -> Injection[ActuatorFault]:
-        """Put a fault in force; with `error` that is what is raised."""
+        """Activate a fault; `error` is raised in place of an ActuatorError."""
         injection = self._faults.add(fault)
         if error is not None:
             self._errors[injection] = error
@@ -97,7 +97,7 @@ class FaultyActuator(WrappedActuator):
         return self._suffer(injection, None, lambda: self.inner.external_resources(obj))
 
     def still_exists(self, resource: ExternalResource, /) -> bool | None:
-        """See Actuator; what is matched by name is the resource's id."""
+        """See Actuator; a fault's `name` is matched with the resource's id."""
         injection = self._pick("still_exists", resource.id)
         return self._suffer(injection, None, lambda: self.inner.still_exists(resource))
 

@@ -1,7 +1,7 @@
-"""Permissions taken from a ClusterRole, and given back.
+"""Permissions removed from a ClusterRole, and restored.
 
-The API server hears of a changed role through a watch, so the effect comes some milliseconds
-later. Roles that are aggregated from others are not for this: their rules are overwritten.
+The API server sees a changed role through a watch, so the effect is delayed by some milliseconds.
+Not for aggregated roles: their rules are overwritten.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _ATTEMPTS = 5
 
 @attrs.frozen(kw_only=True)
 class Revoked:
-    """What a role loses: `verbs` (all if empty) on what fits the patterns.
+    """The permissions to remove: `verbs` (all if empty) on resources that match the patterns.
 
-    `resource` as in a rule, with its subresource: "infrastructures/status", "*/status". Rules that
-    say "*" themselves are hit only by a pattern that fits a "*".
+    `resource` as in a rule, with its subresource: "infrastructures/status", "*/status". A rule
+    with "*" is hit only by a pattern that matches "*".
     """
 
     group: str = ANY
@@ -34,10 +34,10 @@ class Revoked:
 
 
 class Revocation:
-    """What is taken from the ClusterRole `role`, and given back.
+    """Removes permissions from the ClusterRole `role`, and restores them.
 
-    `client` needs the permissions that it takes, and those to change roles. Both methods can be
-    called again, after they failed too. What others change in the role meanwhile stays changed.
+    `client` needs the removed permissions, and those to change roles. Both methods can be called
+    again, also after a failure. Changes of other clients to the role are kept.
     """
 
     def __init__(self, client: Client, role: str, revoked: Revoked) -> None:
@@ -47,16 +47,16 @@ class Revocation:
         self._lost: list[Raw] = []
 
     def take(self) -> None:
-        """Take it. Raises ApiError."""
+        """Remove the permissions. Raises ApiError."""
         _change(self._client, self._role, self._without)
 
     def give_back(self) -> None:
-        """Give back what was taken. Raises ApiError."""
+        """Restore the removed permissions. Raises ApiError."""
         _change(self._client, self._role, lambda rules: rules + _new(self._lost, rules))
 
     def _without(self, rules: list[Raw]) -> list[Raw]:
         kept, lost = _split(rules, self._revoked)
-        self._lost += _new(lost, self._lost)  # the answer to an earlier attempt may have been lost
+        self._lost += _new(lost, self._lost)  # the response to an earlier attempt may be lost
         return kept
 
 
@@ -72,13 +72,13 @@ def _change(client: Client, role: str, change: Callable[[list[Raw]], list[Raw]])
         try:
             client.patch(_ROLES, role, "", patch)
             return
-        except Invalid:  # somebody else changed it in between
+        except Invalid:  # another client changed it in between
             if attempt == _ATTEMPTS:
                 raise
 
 
 def _split(rules: list[Raw], revoked: Revoked) -> tuple[list[Raw], list[Raw]]:
-    """The rules that stay, and those that go; rules about URLs stay."""
+    """Return the rules to keep and those to remove; rules about URLs are kept."""
     kept: list[Raw] = []
     lost: list[Raw] = []
     for rule in rules:
@@ -94,7 +94,7 @@ def _split(rules: list[Raw], revoked: Revoked) -> tuple[list[Raw], list[Raw]]:
 
 
 def _single(rule: Raw) -> Iterator[Raw]:
-    """The same rule for each of its groups and resources alone."""
+    """Split a rule into one for each group and resource."""
     if not rule.get("resources"):
         yield rule
         return
@@ -104,7 +104,7 @@ def _single(rule: Raw) -> Iterator[Raw]:
 
 
 def _is_about(rule: Raw, revoked: Revoked) -> bool:
-    """Whether a rule for one group and one resource fits the patterns."""
+    """Return whether a rule for one group and one resource matches the patterns."""
     if not rule.get("resources"):
         return False
     return fits(rule["apiGroups"][0], revoked.group) and fits(

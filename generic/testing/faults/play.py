@@ -1,4 +1,4 @@
-"""Plays a script: begins each step when it is due, and ends what it began."""
+"""Plays a script: begins each step when it is due, and undoes it at its end."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _NO_ANSWER = (Unavailable, TooManyRequests)
 
 @attrs.frozen(kw_only=True)
 class Stage:
-    """What a script is played upon; only what its steps need has to be there.
+    """The targets of a script; only those that its steps need are required.
 
-    `admin` may change ClusterRoles, `role` is the one of the manager. `conditions` are what steps
-    wait for, by name.
+    `admin` may change ClusterRoles, `role` is the manager's ClusterRole. `conditions` are those
+    that steps wait for, by name.
     """
 
     proxy: FaultProxy | None = None
@@ -45,11 +45,11 @@ class Stage:
 
 
 def play(script: Script, stage: Stage, stop: threading.Event) -> None:
-    """Play the script to its end, or until `stop` is set; nothing of it is in force afterwards.
+    """Play the script to its end, or until `stop` is set; then undo all its faults.
 
-    Raises ConfigurationError before anything begins where the stage lacks something,
-    ActuatorError where a condition did not come true in time, and what cannot be done or undone
-    raises (ApiError, EnvtestError).
+    Raises ConfigurationError before the first step if the stage lacks a target, ActuatorError if
+    a condition did not hold in time, and the errors of steps that cannot be done or undone
+    (ApiError, EnvtestError).
     """
     _Play(script, stage, stop).run()
 
@@ -59,7 +59,7 @@ _Undo = Callable[[], None]
 
 @attrs.define(eq=False)
 class _Task:
-    """A step, and what brings it about: made once, so that it can be tried more than once."""
+    """A step, and the function that executes it: created once, so that it can be retried."""
 
     step: Step
     do: Callable[[], _Undo]
@@ -73,10 +73,10 @@ class _Begun:
 
 
 class _Play:
-    """What is still to come, and what is in force.
+    """The pending and the active steps.
 
-    What cannot be done because the API server does not answer is tried again: another step may
-    have to bring it back first.
+    A step that fails because the API server does not answer is retried: another step may have to
+    restart the API server first.
     """
 
     def __init__(self, script: Script, stage: Stage, stop: threading.Event) -> None:
@@ -134,7 +134,7 @@ class _Play:
         logger.info("a step of the script is over", extra={"fields": {"step": _name(one.step)}})
 
     def _end_all(self) -> None:
-        """Undo all, servers first: without them permissions cannot be given back."""
+        """Undo all steps, servers first: without them permissions cannot be restored."""
         deadline = self._now() + self._patience
         failure: Exception | None = None
         self._begun.sort(key=lambda one: one.step.kill is None)
@@ -142,7 +142,7 @@ class _Play:
             for one in list(self._begun):
                 try:
                     self._end(one, deadline)
-                except Exception as error:  # the others are to be undone all the same
+                except Exception as error:  # the other steps must still be undone
                     failure = error
                     self._begun.remove(one)
             if self._begun:
@@ -166,7 +166,7 @@ class _Play:
 
 
 def _way_of(step: Step, stage: Stage) -> Callable[[], _Undo]:
-    """What makes it go wrong; what that returns makes it right. Raises ConfigurationError."""
+    """Return a function that starts the fault and returns its undo. Raises ConfigurationError."""
     if (fault := step.fault) is not None:
         proxy = _needed(stage.proxy, step, "a proxy")
         return lambda: proxy.inject(fault).remove
@@ -180,7 +180,7 @@ def _way_of(step: Step, stage: Stage) -> Callable[[], _Undo]:
         return partial(_kill, _needed(stage.environment, step, "an embedded cluster"), step.kill)
     if step.refuse:
         return partial(_refuse, _needed(stage.proxy, step, "a proxy"))
-    return lambda: lambda: None  # it ends another one
+    return lambda: lambda: None  # it ends another step
 
 
 def _needed(there: T | Literal[""] | None, step: Step, what: str) -> T:

@@ -1,10 +1,10 @@
-"""FaultProxy: stands between a manager and a real API server, and makes the way there bad.
+"""FaultProxy: a proxy between a manager and a real API server that injects faults.
 
-Loopback only, TLS verified on both sides: clients have to show the certificate of the kubeconfig
-that the proxy writes; towards the API server the proxy uses the credentials, and the trust, of
-the kubeconfig that it was given. So a manager under its Role stays under its Role.
+Loopback only, TLS verified on both sides: clients must present the certificate of the kubeconfig
+that the proxy writes. Towards the API server the proxy uses the credentials and the certificate
+authority of its own kubeconfig. So a manager keeps the permissions of its Role.
 
-Not here: what the faults are (requests.py), how they are brought about (relay.py).
+Not here: the definition of faults (requests.py), their implementation (relay.py).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _CONNECTIONS = 128
 
 
 class FaultProxy:
-    """A way to the API server that can be made to fail; for use in a `with` statement.
+    """A proxy to the API server that can fail on request; for use in a `with` statement.
 
-    `kubeconfig` is the one to reach the API server with, `context` the one in it (None: its
-    current one); what the proxy writes goes into a new folder below `directory`. Raises
-    ConfigurationError where the kubeconfig cannot be used. Safe to use from any thread.
+    `kubeconfig` is the access to the API server, `context` the context in it (None: its current
+    one). The proxy writes its files into a new folder below `directory`. Raises
+    ConfigurationError if the kubeconfig cannot be used. Safe to use from any thread.
     """
 
     def __init__(self, kubeconfig: Path, directory: Path, context: str | None = None) -> None:
@@ -42,7 +42,7 @@ class FaultProxy:
         authority = Authority.new("fault-proxy")
         self._context = _context(authority, self._directory)
         self.kubeconfig = self._directory / "kubeconfig"
-        """What a client needs to come this way, mode 0600."""
+        """The kubeconfig for clients of the proxy, mode 0600."""
         client = authority.client("client-of-the-fault-proxy", [])
         ca = authority.key_pair.certificate
         written = InlineKubeconfig(self.url, ca, certificate=client.certificate, key=client.key)
@@ -57,16 +57,16 @@ class FaultProxy:
         self.close()
 
     def inject(self, fault: Fault) -> Injection[Fault]:
-        """Put a fault in force, until its `times` are over or the result's `remove()`."""
+        """Activate a fault until it has hit `times` times or `remove()` of the result is called."""
         return self._faults.add(fault)
 
     def cut(self) -> None:
-        """End all connections of this moment."""
+        """Close all current connections."""
         if self._listener is not None:
             self._listener.cut()
 
     def go_down(self) -> None:
-        """Refuse connections, as when no API server runs, until `come_back()`."""
+        """Refuse connections, as if no API server were running, until `come_back()`."""
         listener, self._listener = self._listener, None
         if listener is not None:
             listener.close()
@@ -85,7 +85,7 @@ class FaultProxy:
 
 
 def _context(authority: Authority, directory: Path) -> ssl.SSLContext:
-    """TLS for the side of the clients, who have to show a certificate of the authority."""
+    """Return TLS for the clients' side; clients must present a certificate of the authority."""
     certificate, key = directory / "serving.crt", directory / "serving.key"
     authority.serving([HOST]).save(certificate, key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,12 +1,12 @@
-"""The HTTP side of the fault proxy: takes requests, sends them on, and does to them what it must.
+"""The HTTP side of the fault proxy: forwards requests and applies faults to them.
 
-Watches go through line by line (JSON only: other encodings have
-no lines); any other answer is read whole first. Nothing is ever repeated. Where the API server
-does not answer, the client sees its connection closed, as it would without a proxy.
+Watches are forwarded line by line (JSON only: other encodings have no lines); any other response
+is read completely first. No request is retried. If the API server does not answer, the client's
+connection is closed, as it would be without a proxy.
 
-`Listener` has the loopback port, TLS, and the open connections, with a thread for each.
+`Listener` owns the loopback port, TLS, and the open connections, with a thread for each.
 
-Not here: where the API server is, certificates (proxy.py).
+Not here: the address of the API server, certificates (proxy.py).
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from generic.testing.faults.rules import Injection, Injections
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
 _LOOK_SECONDS = 0.1
-"""How soon a held request notices that its client left."""
+"""Seconds until a held request notices that its client disconnected."""
 _HOP_BY_HOP = frozenset(
     {"connection", "keep-alive", "host", "content-length", "transfer-encoding", "accept-encoding"}
 )
 _BROKEN = (HTTPError, OSError, ApiError, ValueError)
-"""What a lost API server looks like; ValueError: a TLS socket that was shut by another thread."""
+"""Errors of a lost API server; ValueError: a TLS socket that another thread closed."""
 
 
 class Listener(ThreadingMixIn, TCPServer):
-    """Listens until `close`; `speak` is what talks to a client."""
+    """Listens until `close`; `speak` handles a connection."""
 
     daemon_threads = True
     block_on_close = False
@@ -68,20 +68,20 @@ class Listener(ThreadingMixIn, TCPServer):
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening, and cut all connections."""
+        """Stop listening, and close all connections."""
         self.shutdown()
         self._thread.join()
         self.server_close()
         self.cut()
 
     def cut(self) -> None:
-        """End all connections of this moment."""
+        """Close all current connections."""
         with self._lock:
             for connection in self._open:
                 _shut(connection)
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """The next connection; its TLS handshake takes place in its own thread."""
+        """Accept the next connection; its TLS handshake takes place in its own thread."""
         accepted, address = self.socket.accept()
         wrapped = self._context.wrap_socket(
             accepted, server_side=True, do_handshake_on_connect=False
@@ -91,14 +91,14 @@ class Listener(ThreadingMixIn, TCPServer):
         return wrapped, address
 
     def shutdown_request(self, request: Any) -> None:
-        """End one connection."""
+        """Close one connection."""
         with self._lock:
             self._open.discard(request)
             _shut(request)
         request.close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away, or is not ours, is no news."""
+        """Ignore clients that disconnect or are not ours."""
 
 
 class Relay(BaseHTTPRequestHandler):
@@ -122,7 +122,7 @@ class Relay(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _handle  # noqa: N815 - http.server's names
 
     def _survives(self, injection: Injection[Fault]) -> bool:
-        """Do to a request what the fault says; whether it goes on to the API server."""
+        """Apply the fault to a request; return whether it is forwarded to the API server."""
         fault = injection.rule
         if fault.effect is Effect.ANSWER:
             after = {"Retry-After": str(fault.retry_after)} if fault.retry_after else {}
@@ -187,7 +187,7 @@ class Relay(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _stream(self, call: Call, response: BaseHTTPResponse) -> None:
-        """Send a watch on. Its connection is not used again, so that what it says now is: over."""
+        """Forward a watch. Its connection is not reused, so its end is the end of the watch."""
         self.close_connection = True
         self._head(response.status, response.headers, "Transfer-Encoding: chunked")
         over = threading.Event()
@@ -203,7 +203,7 @@ class Relay(BaseHTTPRequestHandler):
             over.set()
 
     def _line_survives(self, injection: Injection[Fault]) -> bool:
-        """Do to a line what the fault says; whether the watch goes on with that line."""
+        """Apply the fault to a line; return whether the watch continues with that line."""
         fault = injection.rule
         if fault.effect is Effect.STREAM_ERROR:
             self._chunk(b'{"type":"ERROR","object":%s}\n' % body_of(fault))
@@ -218,7 +218,7 @@ class Relay(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def _hold(self, injection: Injection[Fault]) -> None:
-        """Do nothing, until the fault is over or the client has left."""
+        """Wait until the fault is over or the client has disconnected."""
         seconds = injection.rule.seconds or float("inf")
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and not injection.removed:
@@ -226,17 +226,17 @@ class Relay(BaseHTTPRequestHandler):
                 return
 
     def _hang_up(self, response: BaseHTTPResponse, over: threading.Event) -> None:
-        """End the watch at the API server when its client leaves, not at the next line."""
+        """End the watch at the API server when its client disconnects, not at the next line."""
         while not over.is_set():
             if self._client_left():
                 try:
                     response.shutdown()
                 except (OSError, RuntimeError, ValueError):
-                    pass  # it has ended by itself
+                    pass  # it has already ended
                 return
 
     def _client_left(self) -> bool:
-        """Whether the client closed its end, after a short wait: in a request it says no more."""
+        """Wait shortly; return whether the client closed its end (it sends nothing else now)."""
         try:
             readable, _, _ = select.select([self.connection], [], [], _LOOK_SECONDS)
         except (OSError, ValueError):
@@ -244,7 +244,7 @@ class Relay(BaseHTTPRequestHandler):
         return bool(readable)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: whoever injects faults counts their hits."""
+        """Log nothing: the user of the proxy counts the hits of faults."""
 
 
 def _drops(injection: Injection[Fault]) -> bool:
@@ -252,7 +252,7 @@ def _drops(injection: Injection[Fault]) -> bool:
 
 
 def _lines(response: BaseHTTPResponse) -> Iterator[bytes]:
-    """Complete lines with their ends, each as soon as it is there."""
+    """Yield complete lines with their newline, each as soon as it arrives."""
     pending = b""
     for chunk in response.stream(amt=None, decode_content=False):
         *lines, pending = (pending + chunk).split(b"\n")
@@ -260,7 +260,7 @@ def _lines(response: BaseHTTPResponse) -> Iterator[bytes]:
 
 
 def _shut(connection: socket.socket) -> None:
-    """End a connection whoever uses it: ssl's own method would break a read in another thread."""
+    """Close a connection in use: ssl's own method would break a read in another thread."""
     try:
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
     except OSError:

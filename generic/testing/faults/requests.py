@@ -1,7 +1,7 @@
-"""Faults of the way to the API server, as data: which requests they hit, and what happens then.
+"""Faults on the way to the API server, as data: the requests they hit, and their effect.
 
-`Call` is what a request asks for, in the words of RBAC (Kubernetes documentation, "Authorization
-Overview", request verbs). How the effects are brought about is relay.py's business.
+`Call` describes a request in the terms of RBAC (Kubernetes documentation, "Authorization
+Overview", request verbs). Not here: the implementation of the effects (relay.py).
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ _REASONS = {
 
 
 class Effect(StrEnum):
-    """What happens to a request, or to a line of a watch."""
+    """The effect of a fault on a request, or on a line of a watch."""
 
     CUT = "cut"
     """The connection is closed; the request never reaches the API server."""
     DROP_ANSWER = "drop-answer"
     """The request is carried out, then the connection is closed without an answer."""
     DELAY = "delay"
-    """The request goes on after `seconds`, also if the client gave up meanwhile."""
+    """The request is forwarded after `seconds`, also if the client gave up meanwhile."""
     STALL = "stall"
-    """Nothing is sent on and nothing answered, for `seconds` (0: until removed)."""
+    """The request is neither forwarded nor answered, for `seconds` (0: until removed)."""
     ANSWER = "answer"
-    """The proxy answers with `status` (and `retry_after`); the API server hears nothing."""
+    """The proxy answers with `status` (and `retry_after`); nothing reaches the API server."""
     CUT_STREAM = "cut-stream"
-    """A watch ends in the middle, and the line is lost."""
+    """A watch ends in the middle of the stream, and the line is lost."""
     DELAY_LINE = "delay-line"
-    """A line of a watch, and what comes behind it, is late by `seconds`."""
+    """A line of a watch, and all later lines, are delayed by `seconds`."""
     SILENCE = "silence"
-    """A watch stays open and brings nothing more, for `seconds` (0: until removed)."""
+    """A watch stays open without further lines, for `seconds` (0: until removed)."""
     STREAM_ERROR = "stream-error"
-    """In place of a line, a watch brings an ERROR event with `status`, and ends."""
+    """In place of a line, a watch sends an ERROR event with `status`, and ends."""
 
     @property
     def is_of_lines(self) -> bool:
-        """Whether it happens to lines of a watch, also of one that is open already."""
+        """Whether the effect hits lines of a watch, including a watch that is already open."""
         return self in _OF_LINES
 
 
@@ -63,7 +63,7 @@ _OF_LINES = (Effect.CUT_STREAM, Effect.DELAY_LINE, Effect.SILENCE, Effect.STREAM
 
 @attrs.frozen
 class Call:
-    """One request: `resource` is plural.group, "" for what is no resource (then `name` is all)."""
+    """One request: `resource` is plural.group, or "" for a non-resource URL (then only `name`)."""
 
     verb: str
     resource: str = ""
@@ -73,7 +73,7 @@ class Call:
 
     @classmethod
     def parse(cls, method: str, target: str) -> Call:
-        """The call that an HTTP method and a request target make."""
+        """Parse an HTTP method and a request target."""
         url = urlsplit(target)
         verb = _VERBS.get(method, method.lower())
         steps = [unquote(step) for step in url.path.strip("/").split("/")]
@@ -95,11 +95,11 @@ class Call:
 
 @attrs.frozen(kw_only=True)
 class Fault(Rule):
-    """What goes wrong between a client and the API server.
+    """A fault between a client and the API server.
 
     `verbs` as in a ClusterRole, all if empty. `resource` ("infrastructures.*"), `namespace`,
-    `name` and `subresource` ("" for the object itself) are shell-style patterns. With an effect
-    on lines of a watch, `after` and `times` count lines.
+    `name` and `subresource` ("" for the object itself) are shell-style patterns. If the effect
+    hits lines of a watch, `after` and `times` count lines.
     """
 
     effect: Effect = attrs.field(converter=Effect)
@@ -113,7 +113,7 @@ class Fault(Rule):
     retry_after: int = 0
 
     def hits(self, call: Call, *, line: bool = False) -> bool:
-        """Whether it is about this request, or about a line of this watch."""
+        """Return whether the fault matches this request, or a line of this watch."""
         return (
             line == self.effect.is_of_lines
             and (not self.verbs or call.verb in self.verbs)
@@ -125,9 +125,9 @@ class Fault(Rule):
 
 
 def body_of(fault: Fault) -> bytes:
-    """The Status object of an injected error (Kubernetes API conventions, "Response Status Kind").
+    """Return the Status object of an error (Kubernetes API conventions, "Response Status Kind").
 
-    Without a line end.
+    Without a trailing newline.
     """
     status = {
         "kind": "Status",

@@ -1,7 +1,7 @@
-"""Rules: how often something goes wrong, and the table of what is to go wrong right now.
+"""Rules: how often a fault occurs, and the table of active faults.
 
-What goes wrong, and where, is the business of those who derive from `Rule`: requests.py for the
-way to the API server, actuators.py for calls into an actuator.
+Not here: the effects, which subclasses of `Rule` define: requests.py for the way to the API
+server, actuators.py for calls of an actuator.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ ANY = "*"
 
 @attrs.frozen(kw_only=True)
 class Rule:
-    """How often a rule applies to what it matches.
+    """How often a rule applies to its matches.
 
-    The first `after` matches pass; of the rest each is hit with `probability`, decided by a
-    generator that starts from `seed`; after `times` hits (0: no limit) all pass again.
+    The first `after` matches pass; each later match is hit with `probability`, decided by a random
+    generator with `seed`; after `times` hits (0: no limit) all pass again.
     """
 
     after: int = 0
@@ -35,7 +35,7 @@ R = TypeVar("R", bound=Rule)
 
 
 class Injection(Generic[R]):
-    """A rule that is in force until `remove()`. Safe to use from any thread."""
+    """A rule that is active until `remove()`. Safe to use from any thread."""
 
     def __init__(self, rule: R) -> None:
         self.rule = rule
@@ -47,24 +47,24 @@ class Injection(Generic[R]):
 
     @property
     def hits(self) -> int:
-        """How often it applied."""
+        """The number of times the rule applied."""
         return self._hits
 
     @property
     def removed(self) -> bool:
-        """Whether it is over."""
+        """Whether `remove` was called."""
         return self._removed.is_set()
 
     def remove(self) -> None:
-        """End it, and release what it holds up. Calling it again does nothing."""
+        """Deactivate the rule and release waiting calls. Calling it again does nothing."""
         self._removed.set()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until it is removed, at most `seconds`; whether it was."""
+        """Wait at most `seconds` until it is removed; return whether it was."""
         return self._removed.wait(seconds)
 
     def strikes(self) -> bool:
-        """Whether it applies to one more match."""
+        """Count one more match; return whether the rule applies to it."""
         rule = self.rule
         with self._lock:
             if self.removed or (rule.times and self._hits >= rule.times):
@@ -77,32 +77,32 @@ class Injection(Generic[R]):
 
 
 class Injections(Generic[R]):
-    """All rules in force; the one that was added first is asked first."""
+    """All active rules, in the order in which they were added."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._all: list[Injection[R]] = []
 
     def add(self, rule: R) -> Injection[R]:
-        """Put a rule in force."""
+        """Activate a rule."""
         injection = Injection(rule)
         with self._lock:
             self._all = [one for one in self._all if not one.removed] + [injection]
         return injection
 
     def pick(self, matches: Callable[[R], bool]) -> Injection[R] | None:
-        """The first whose rule matches and applies this time."""
+        """Return the first injection whose rule matches and applies this time."""
         for injection in self._all:  # replaced as a whole, never changed
             if matches(injection.rule) and injection.strikes():
                 return injection
         return None
 
     def remove_all(self) -> None:
-        """End all of them."""
+        """Deactivate all rules."""
         for injection in self._all:
             injection.remove()
 
 
 def fits(text: str, pattern: str) -> bool:
-    """Whether a shell-style pattern matches, upper and lower case told apart."""
+    """Return whether a shell-style pattern matches, case-sensitively."""
     return pattern == ANY or fnmatchcase(text, pattern)

@@ -1,6 +1,6 @@
-"""Scripts: what goes wrong when, as data that can be printed, read back, and drawn at random.
+"""Scripts: a schedule of faults, as data that can be printed, read back and generated randomly.
 
-Not here: how a script is played (play.py).
+Not here: playing a script (play.py).
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from generic.testing.faults.requests import Effect, Fault
 
 @attrs.frozen(kw_only=True)
 class Step:
-    """One thing that begins to go wrong, or (`ends`) what an earlier step began and is over.
+    """One fault that begins, or (`ends`) the end of the fault of an earlier step.
 
-    It is due `at` seconds after the script's start, and when the condition of the name `when`
-    holds. What it begins lasts so many seconds, or (0) until a step ends it by its `name`, or
-    the script is over. What cannot happen twice at once (`kill` of one server, `refuse`) is over
-    when the first of two steps that overlap is. Raises ValueError for a step that does nothing,
-    or two things.
+    It is due `at` seconds after the script's start, once the condition named `when` holds. The
+    fault lasts `lasts` seconds, or (0) until a step ends it by its `name`, or until the end of the
+    script. A fault that cannot occur twice at once (`kill` of one server, `refuse`) ends with the
+    first of two overlapping steps. Raises ValueError for a step without a fault or with several.
     """
 
     at: float = 0.0
@@ -37,19 +36,19 @@ class Step:
     name: str = ""
     lasts: float = 0.0
     fault: Fault | None = None
-    """Goes wrong on the way to the API server."""
+    """Fault on the way to the API server."""
     actuator: ActuatorFault | None = None
-    """Goes wrong in the actuator."""
+    """Fault in the actuator."""
     revoke: Revoked | None = None
-    """Is taken from the manager's role."""
+    """Permissions removed from the manager's role."""
     kill: Server | None = attrs.field(default=None, converter=attrs.converters.optional(Server))
-    """Is killed; started again at the end."""
+    """Server that is killed, and started again at the end."""
     refuse: bool = False
-    """Connections to the API server are refused."""
+    """Refuse connections to the API server."""
     ends: str = ""
 
     def __attrs_post_init__(self) -> None:
-        """One step does one thing."""
+        """Check that the step has exactly one fault. Raises ValueError."""
         things = [self.fault, self.actuator, self.revoke, self.kill, self.refuse, self.ends]
         if sum(1 for thing in things if thing) != 1:
             raise ValueError(
@@ -60,10 +59,10 @@ class Step:
 
 @attrs.frozen(kw_only=True)
 class Script:
-    """Steps, in any order; `seed` is where a random script came from, -1 for others.
+    """Steps, in any order; `seed` is the seed of a random script, -1 for others.
 
     `patience`: seconds that a step waits for its condition. Raises ValueError for a step that
-    ends what no step begins, and for two of the same name.
+    ends an unknown name, and for two steps of the same name.
     """
 
     steps: list[Step] = attrs.field(factory=list)
@@ -71,7 +70,7 @@ class Script:
     patience: float = 60.0
 
     def __attrs_post_init__(self) -> None:
-        """Names hold together."""
+        """Check the names of the steps. Raises ValueError."""
         names = [step.name for step in self.steps if step.name]
         for step in self.steps:
             if step.ends and step.ends not in names:
@@ -80,12 +79,12 @@ class Script:
                 raise ValueError(f"two steps have the name {step.name!r}")
 
     def to_json(self) -> str:
-        """The script as text, one that people can read."""
+        """Return the script as indented JSON."""
         return json.dumps(encode(self), indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Script:
-        """The script that `to_json` wrote. Raises ConfigurationError naming what is wrong."""
+        """Read the output of `to_json`. Raises ConfigurationError that names the problem."""
         try:
             return decode_strictly(cls, json.loads(text))
         except (ValueError, DecodeError) as error:
@@ -93,7 +92,7 @@ class Script:
 
     @classmethod
     def read(cls, path: Path) -> Script:
-        """The script in a file. Raises ConfigurationError naming file and problem."""
+        """Read a script from a file. Raises ConfigurationError that names file and problem."""
         try:
             return cls.from_json(path.read_text())
         except (OSError, ConfigurationError) as error:
@@ -177,7 +176,7 @@ VOCABULARY: Mapping[str, _Draw] = MappingProxyType(
         "refuse": _refuse,
     }
 )
-"""What a random script is made of."""
+"""The kinds of steps in a random script, by name."""
 
 
 def random_script(
@@ -187,10 +186,10 @@ def random_script(
     *,
     pause: float = 4.0,
 ) -> Script:
-    """Things that go wrong within `duration` seconds, one begins every `pause` on average.
+    """Generate faults within `duration` seconds; one begins every `pause` seconds on average.
 
-    The same arguments give the same script. Each thing lasts some seconds and is over at the
-    end. No call into an actuator is drawn that never returns: its thread would be lost for good.
+    The same arguments give the same script. Each fault lasts some seconds and ends before the
+    script does. Actuator calls that never return are excluded: their threads would be lost.
     """
     dice = random.Random(seed)
     steps: list[Step] = []
