@@ -1,10 +1,10 @@
-"""MachineController: a small double of the machine-controller-manager, for drills and tests.
+"""MachineController: a small simulated machine-controller-manager, for drills and tests.
 
-Deployments become sets, sets become machines, machines are available at once and cost nothing:
-there is no cloud behind them. It sets the real controller's finalizers and removes them in its
+It creates sets for deployments and machines for sets. There is no cloud behind the machines, so
+they are available at once. It sets the real controller's finalizers and removes them in its
 order: machines, sets, deployments, then classes and their Secrets. It polls all objects several
-times a second, without watch, cache, drain or surge. Old machines are deleted when the new ones
-exist. In-place updates go through the real controller's conditions, one step per polling: an old
+times a second, without watch, cache, drain or surge. It deletes old machines when the new ones
+exist. In-place updates pass the real controller's conditions, one step per polling: an old
 machine becomes a candidate, is selected, and is then transferred to the new set. The label
 `SELECTED` on a Machine stands for the user's label on its Node, which a seed does not have
 (machine-controller-manager documentation, "Design"; pkg/controller/deployment_inplace.go).
@@ -35,7 +35,7 @@ from generic.library.machines import (
 )
 
 SELECTED = "node.machine.sapcloud.io/selected-for-update"
-"""Label of a machine that the user selects for its update in place."""
+"""Label of a machine that the user selects for its in-place update."""
 
 _UPDATE, _CANDIDATE, _CHOSEN = "InPlaceUpdate", "CandidateForUpdate", "SelectedForUpdate"
 _SECRETS = Resource("v1", "secrets")
@@ -43,10 +43,10 @@ _KINDS = {cls.KIND.plural: cls.KIND.name for cls in MACHINE_KINDS}
 
 
 class MachineController:
-    """Serves the machine objects of one namespace, one round of work at each `poll`.
+    """Serves the machine objects of one namespace; each `poll` is one round of work.
 
-    `client` needs an administrator's rights. While `enabled` is False it does nothing at all,
-    like one that is scaled down. What fails is tried again in the next round.
+    `client` needs an administrator's rights. While `enabled` is False it does nothing, like a
+    controller that is scaled down. Failed work is retried in the next round.
     """
 
     def __init__(self, client: Client, namespace: str) -> None:
@@ -57,7 +57,7 @@ class MachineController:
 
     @property
     def enabled(self) -> bool:
-        """Whether it does anything; setting it waits for the round that is going on."""
+        """Whether the controller works; setting it waits for the current round to end."""
         return self._enabled
 
     @enabled.setter
@@ -66,7 +66,7 @@ class MachineController:
             self._enabled = enabled
 
     def poll(self) -> None:
-        """One round of work. Raises ApiError."""
+        """Do one round of work. Raises ApiError."""
         with self._one_round:
             if self._enabled:
                 self._serve_all()
@@ -134,7 +134,7 @@ class MachineController:
         self._report(deployment, replicas, available, total)
 
     def _update_in_place(self, new: Raw, old: list[Raw], replicas: int, manual: bool) -> None:
-        """Advance the update of each old machine by one step; the sets keep what they own."""
+        """Advance the update of each old machine by one step; sets keep the machines they own."""
         room = replicas
         for one in old:
             mine = [m for m in self._list(MACHINES) if _same(m, one)]
@@ -171,7 +171,7 @@ class MachineController:
         self._say(MACHINE_DEPLOYMENTS, deployment, status)
 
     def _serve_classes(self) -> None:
-        """Classes and Secrets are held while a machine, or a class, needs them."""
+        """Keep our finalizers on classes and Secrets while a machine or a class needs them."""
         used = {_class_of(m) for m in self._list(MACHINES)}
         needed: set[tuple[str, str]] = set()
         for one in self._list(MACHINE_CLASSES):
@@ -243,9 +243,9 @@ class MachineController:
 
 
 class MachineControllers:
-    """One for each namespace that has machine objects, all of them in one round.
+    """One MachineController for each namespace with machine objects, polled in one thread.
 
-    Many shoots would need many threads otherwise, each of them asking all the time.
+    With one thread per namespace, many shoots would need many threads that poll all the time.
     """
 
     def __init__(self, client: Client) -> None:
@@ -254,7 +254,7 @@ class MachineControllers:
         self._left: set[str] = set()  # polled once more: to release the last Secrets
 
     def poll(self) -> None:
-        """One round of work. Raises ApiError."""
+        """Do one round of work in each namespace. Raises ApiError."""
         kinds = [resource_of(cls.KIND) for cls in MACHINE_KINDS]
         found = {obj["metadata"]["namespace"] for one in kinds for obj in self._client.list(one)}
         left = {namespace for namespace in found | self._left if not self._served(namespace)}
@@ -287,7 +287,7 @@ def _class_of(template: Raw) -> str:
 
 
 def _same(machine: Raw, one: Raw) -> bool:
-    """Whether a machine belongs to the set: by its owner, or by its class where it has none."""
+    """Return whether a machine belongs to the set: by its owner, else by its class."""
     owners = [owner["name"] for owner in machine["metadata"].get("ownerReferences") or ()]
     if owners:
         return _name(one) in owners

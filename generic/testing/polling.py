@@ -1,6 +1,6 @@
-"""Polling, waiting, and work in parallel: how drills and simulated controllers go about it.
+"""Polling, waiting and parallel work, for drills and simulated controllers.
 
-For drills and tests only, where nobody counts their requests; controllers of ours have informers.
+For drills and tests only, where the number of requests does not matter; controllers use informers.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ T = TypeVar("T")
 
 @contextmanager
 def polling(poll: Callable[[], None], name: str, *, every: float = 0.25) -> Iterator[None]:
-    """Calls `poll` every so many seconds in a thread while this is open.
+    """Call `poll` every `every` seconds in a thread until the context is left.
 
-    Where the API server refuses, or something changed meanwhile, the next call finds out.
+    ApiError and Stale are only logged: the next call reads the state again.
     """
     stop = threading.Event()
 
@@ -46,7 +46,7 @@ def polling(poll: Callable[[], None], name: str, *, every: float = 0.25) -> Iter
 
 
 def wait_while(problems: Callable[[], Sequence[T]], seconds: float, every: float) -> Sequence[T]:
-    """Waits until there are no problems; returns those that are left after that many seconds."""
+    """Wait until there are no problems; return those that remain after `seconds`."""
     deadline = time.monotonic() + seconds
     while (left := problems()) and time.monotonic() < deadline:
         time.sleep(every)
@@ -54,6 +54,6 @@ def wait_while(problems: Callable[[], Sequence[T]], seconds: float, every: float
 
 
 def parallel(items: Sequence[T], act: Callable[[T], object], *, at_once: int = 10) -> None:
-    """Calls `act` with each of them, `at_once` at a time; raises the first error."""
+    """Call `act` with each item, `at_once` at a time; raise the first error."""
     with ThreadPoolExecutor(at_once) as pool:
         list(pool.map(act, items))

@@ -1,9 +1,9 @@
-"""ResourceManager: a small double of gardener-resource-manager, for drills and tests.
+"""ResourceManager: a small simulated gardener-resource-manager, for drills and tests.
 
-It serves the ManagedResources of one class (the seed's; "" is the shoots'): applies what their
-Secrets hold, says so in conditions, and deletes it again. It looks at everything several times a
-second; there is no watch, no cache. What it applied counts as healthy: an embedded cluster has
-nobody to run it.
+It serves the ManagedResources of one class (the seed's; "" is the shoots'): applies the manifests
+in their Secrets, reports in conditions, and deletes the objects again. It polls all objects
+several times a second, without watch or cache. Applied objects count as healthy, because an
+embedded cluster runs no workloads.
 Gardener documentation, "gardener-resource-manager", "ManagedResource controller".
 """
 
@@ -31,10 +31,10 @@ _MANAGER = "gardener-resource-manager"
 
 
 class ResourceManager:
-    """Serves one class of ManagedResources, one round of work at each `poll`.
+    """Serves one class of ManagedResources; each `poll` is one round of work.
 
-    `client` needs an administrator's rights. What fails is tried again in the next round, and is
-    said in the condition ResourcesApplied.
+    `client` needs an administrator's rights. Failures are reported in the condition
+    ResourcesApplied and retried in the next round.
     """
 
     def __init__(self, client: Client, class_: str = SEED_CLASS) -> None:
@@ -44,7 +44,7 @@ class ResourceManager:
         self._clock = SystemClock()
 
     def poll(self) -> None:
-        """One round of work on all ManagedResources of the class. Raises ApiError."""
+        """Do one round of work on all ManagedResources of the class. Raises ApiError."""
         for mr in self._client.list(MANAGED_RESOURCES):
             if (mr["spec"].get("class") or "") != self._class:
                 continue
@@ -66,7 +66,7 @@ class ResourceManager:
             self._apply(mr)
 
     def _apply(self, mr: Raw) -> None:
-        """Afterwards all of it exists, and nothing of what it no longer asks for."""
+        """Apply all its objects, and delete those that it no longer contains."""
         try:
             wanted = [obj for ref in mr["spec"]["secretRefs"] for obj in self._read(mr, ref)]
             for obj in wanted:
@@ -79,7 +79,7 @@ class ResourceManager:
         self._say(mr, "True", "ApplySucceeded", "All resources are applied.", references)
 
     def _read(self, mr: Raw, ref: Raw) -> Iterator[Raw]:
-        """The manifests in a Secret. Raises ApiError, and ValueError where they are none."""
+        """Yield the manifests in a Secret. Raises ApiError, and ValueError for invalid content."""
         secret = self._client.get(_SECRETS, ref["name"], mr["metadata"]["namespace"])
         for key, value in sorted((secret.get("data") or {}).items()):
             try:
@@ -92,7 +92,7 @@ class ResourceManager:
                 yield document
 
     def _delete(self, mr: Raw) -> None:
-        """Lets go of it once nothing of what it brought is left, or everything is to be kept."""
+        """Remove our finalizer once its objects are gone, or at once if they are to be kept."""
         keep = mr["spec"].get("keepObjects", False)
         try:
             left = [] if keep else self._remove(mr, _applied(mr))
@@ -107,15 +107,15 @@ class ResourceManager:
         self._patch(mr, take_off([self._finalizer], meta["uid"], meta["finalizers"]))
 
     def _remove(self, mr: Raw, references: Iterable[Raw]) -> list[Raw]:
-        """Deletes these objects; returns those that are still there. Raises ApiError."""
+        """Delete these objects; return those that still exist. Raises ApiError."""
         return [ref for ref in references if not self._take(mr, ref)]
 
     def _put(self, mr: Raw, obj: Raw) -> None:
-        """Afterwards the object exists. Raises ApiError."""
+        """Apply the object (server-side apply). Raises ApiError."""
         self._client.apply(resource_of_manifest(obj), obj, field_manager=_MANAGER)
 
     def _take(self, mr: Raw, ref: Raw) -> bool:
-        """Deletes the object; whether it is gone. Raises ApiError."""
+        """Delete the object; return whether it no longer exists. Raises ApiError."""
         resource = resource_of_manifest({**ref, "metadata": {"namespace": ref.get("namespace")}})
         try:
             self._client.delete(resource, ref["name"], ref.get("namespace") or "")
@@ -127,7 +127,7 @@ class ResourceManager:
     def _say(
         self, mr: Raw, status: str, reason: str, message: str, references: Sequence[Raw]
     ) -> None:
-        """Writes the status, unless it says that already."""
+        """Write the status, unless it is unchanged."""
         progressing = {"True": "False", "False": "True"}[status]
         states = {"Applied": status, "Healthy": status, "Progressing": progressing}
         told = mr.get("status") or {}
@@ -146,7 +146,7 @@ class ResourceManager:
             self._patch(mr, {"status": wanted}, subresource="status")
 
     def _condition(self, before: Raw | None, type: str, status: str, *why: str) -> Raw:
-        """The condition; as it was where nothing changed, so that nothing is written."""
+        """Return the condition, unchanged if it is the same, so that nothing is written."""
         reason, message = why
         said = {"type": type, "status": status, "reason": reason, "message": message}
         if before is not None and said.items() <= before.items():
@@ -166,7 +166,7 @@ class ResourceManager:
 
 
 def _applied(mr: Raw) -> list[Raw]:
-    """References to what was applied, as the status remembers them."""
+    """Return the references to the applied objects that the status holds."""
     return list((mr.get("status") or {}).get("resources") or [])
 
 

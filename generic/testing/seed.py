@@ -1,6 +1,6 @@
-"""Seeds for drills, tests and trying out: CRDs installed, and users that are no administrators.
+"""Install CRDs into seeds for drills, tests and local runs.
 
-Only for clusters of our own making; nothing in here is ever used on somebody else's.
+Only for clusters that this project starts itself; never used on a user's cluster.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _ESTABLISH_SECONDS = 30.0
 
 
 def install(environment: Access, classes: Iterable[type[Object]]) -> None:
-    """Afterwards the environment serves these kinds. Raises ApiError."""
+    """Install the CRDs of these classes into the environment. Raises ApiError."""
     install_kinds(connect(environment.kubeconfig), classes)
 
 
 def install_kinds(client: Client, classes: Iterable[type[Object]]) -> None:
-    """Afterwards the API server serves these kinds. Raises ApiError."""
+    """Install the CRDs of these classes. Raises ApiError."""
     install_crds(client, [crd(cls) for cls in classes])
 
 
 def install_crds(client: Client, crds: Iterable[Raw]) -> None:
-    """Afterwards these CRDs are there and served. Raises ApiError."""
+    """Create these CRDs where missing, and wait until they are served. Raises ApiError."""
     wanted = list(crds)
     for manifest in wanted:
         try:
@@ -46,7 +46,7 @@ def install_crds(client: Client, crds: Iterable[Raw]) -> None:
 
 
 def _is_served(client: Client, manifest: Raw) -> bool:
-    """Established, and answering: just after the first, requests are still refused (429)."""
+    """Return whether requests succeed: right after Established they still fail with 429."""
     spec = manifest["spec"]
     resource = Resource(f"{spec['group']}/{spec['versions'][0]['name']}", spec["names"]["plural"])
     try:

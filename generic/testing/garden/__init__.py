@@ -1,9 +1,9 @@
-"""A small double of gardenlet, for drills and tests. It is not Gardener.
+"""A small simulated gardenlet, for drills and tests. It is not Gardener.
 
-It plays the other side of the extension contract: creates the namespace, the Cluster and the
-extension objects of a shoot, asks for operations, migrates, restores and deletes in gardenlet's
-order with its annotations and waits (Gardener documentation, "Extension contract", "Control Plane
-Migration", "Force Deletion").
+It implements the other side of the extension contract: it creates the namespace, the Cluster and
+the extension objects of a shoot, requests operations, migrates, restores and deletes in
+gardenlet's order, with its annotations and waits (Gardener documentation, "Extension contract",
+"Control Plane Migration", "Force Deletion").
 """
 
 from generic.testing.garden.flows import Flow

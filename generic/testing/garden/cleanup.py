@@ -41,7 +41,7 @@ _ALL = frozenset("*")
 class Own:
     """Objects that gardenlet deletes itself: `of` these resources, with a label, `which` ones.
 
-    It writes `patch`, deletes, `strips` these finalizers, waits so many seconds for their end.
+    It writes `patch`, deletes, removes the finalizers `strips`, and waits `seconds` for their end.
     """
 
     of: Sequence[Resource] = (MANAGED_RESOURCES,)
@@ -53,7 +53,7 @@ class Own:
     seconds: float = 30.0
 
     def act(self, client: Client, namespace: str) -> None:
-        """Does so in the shoot's namespace, without waiting."""
+        """Patch, delete and strip the objects in the shoot's namespace, without waiting."""
         for resource, obj in self._objects(client, namespace):
             meta = obj["metadata"]
             where, held = (resource, meta["name"], namespace), meta.get("finalizers") or []
@@ -68,7 +68,7 @@ class Own:
                     client.patch(*where, take_off(self.strips & {*held}, meta["uid"], held))
 
     def left(self, client: Client, namespace: str) -> list[str]:
-        """Those that it waits for, with the message of a resource manager."""
+        """Return the objects it still waits for, with the message of a resource manager."""
         found = self._objects(client, namespace) if self.seconds else ()
         return [_described(resource, obj) for resource, obj in found]
 
@@ -108,4 +108,4 @@ OWN: Mapping[str, Sequence[Own]] = {
     "etcds": [Own(of=[_ETCDS], patch=_CONFIRM, seconds=300.0)],
     "configmaps-secrets": [Own(of=[_CONFIGMAPS, _SECRETS], strips=_ALL, seconds=0.0)],
 }
-"""By the names that `order` uses."""
+"""gardenlet's own objects, by the names that `order` uses."""

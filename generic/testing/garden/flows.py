@@ -1,7 +1,7 @@
-"""Flow: gardenlet's whole flows for one shoot in one seed; each returns when it is done.
+"""Flow: gardenlet's complete flows for one shoot in one seed; each returns when it is finished.
 
-Create, reconcile, hibernate, delete, force-delete, migrate, restore: the order is `order`'s, the
-steps are `Garden`'s, and `cleanup.OWN`'s for the objects that gardenlet deletes itself.
+Create, reconcile, hibernate, delete, force-delete, migrate, restore: the order is in `order`, the
+steps are in `Garden`, and in `cleanup.OWN` for the objects that gardenlet deletes itself.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _LAST = {"cluster": CLUSTERS, "namespace": NAMESPACES}
 
 
 class Flow:
-    """What gardenlet does for one shoot, from beginning to end.
+    """gardenlet's flows for one shoot.
 
-    `kinds` are those that extensions serve in this seed. A wait ends after gardenlet's own time,
-    or after `patience` seconds if that is less, with an ActuatorError that says what is missing.
+    `kinds` are those that extensions serve in this seed. A wait ends after gardenlet's timeout, or
+    after `patience` seconds if that is less, with an ActuatorError that names the missing state.
     """
 
     def __init__(
@@ -44,17 +44,17 @@ class Flow:
         self._sync = partial(garden.sync, shoot)
 
     def create(self, manifests: Sequence[Raw]) -> None:
-        """Namespace, Cluster, then all objects, stage by stage, until they are ready."""
+        """Create namespace and Cluster, then all objects, stage by stage, until they are ready."""
         self._garden.create_namespace(self._shoot)
         self.reconcile(manifests, type="Create")
 
     def reconcile(
         self, manifests: Sequence[Raw], *, type: str = "Reconcile", hibernated: bool = False
     ) -> None:
-        """Asks for all objects, stage by stage, until they are ready; creates the missing ones.
+        """Reconcile all objects, stage by stage, until they are ready; create the missing ones.
 
-        Also a retry after an error, and a shoot that wakes up. `hibernated`: the shoot goes to
-        sleep; its DNSRecords are deleted in the end.
+        Also for a retry after an error, and to wake up a shoot. `hibernated`: the shoot
+        hibernates; its DNSRecords are deleted at the end.
         """
         self._sync(type, spec={"hibernation": {"enabled": hibernated}})
         self._deploy_others(manifests)
@@ -67,9 +67,9 @@ class Flow:
         self._sync(type, "Succeeded", status={"isHibernated": hibernated})
 
     def delete(self, manifests: Sequence[Raw] = ()) -> None:
-        """The normal deletion, or its retry: objects stage by stage, namespace, Cluster.
+        """Delete normally, or retry: objects stage by stage, then namespace and Cluster.
 
-        With `manifests` the control plane is deployed first, and DNSRecords of a sleeping shoot.
+        With `manifests`, deploy the control plane and DNSRecords of a hibernated shoot first.
         """
         self._garden.mark_deleted(self._shoot)
         self._go(order.DELETION[:1], self._kinds)
@@ -77,9 +77,9 @@ class Flow:
         self._go(order.DELETION[1:], self._kinds)
 
     def force_delete(self) -> None:
-        """The forced one: nearly everything at once, with finalizers that hold the namespace.
+        """Force-delete: nearly all kinds at once, and the finalizers that block the namespace.
 
-        Kinds that have no part in it are still there afterwards; see `delete_afterwards`.
+        Kinds without force deletion remain; see `delete_afterwards`.
         """
         self._garden.mark_deleted(self._shoot)
         self._go(order.FORCED[:1], self._kinds, force=True)
@@ -87,28 +87,28 @@ class Flow:
         self._go(order.FORCED[1:], self._kinds, force=True)
 
     def clear(self) -> None:
-        """A force deletion without kinds; the namespace may take some seconds longer."""
+        """Force-delete the shoot without its kinds; the namespace may take some seconds longer."""
         self._go(order.FORCED[:-1], ())
         self._garden.finish(self._shoot, [NAMESPACES])
 
     def delete_afterwards(self) -> None:
-        """What a force deletion leaves to the garden is deleted normally."""
+        """Delete the kinds that a force deletion leaves to the garden normally."""
         self._go(order.AFTERWARDS, self._kinds)
 
     def part(self) -> None:
-        """Deletes what cannot migrate, before anything else does; a seed's own objects stay."""
+        """Delete the kinds that cannot migrate, before the others migrate; the seed's own stay."""
         gone = [k for k in self._kinds if k not in self._moving and k.name not in order.STAYS]
         self._go(order.STAYING, gone)
 
     def begin_migration(self) -> ShootState:
-        """Migrates the first stage; returns what the other seed needs."""
+        """Migrate the first stage; return the state for the other seed."""
         self._sync("Migrate")
         self.part()
         self._migrate(order.MIGRATION[0])
         return collect(self._garden, self._shoot, self._moving)
 
     def migrate(self) -> ShootState:
-        """Hands all objects over and deletes them in this seed; returns what the other needs."""
+        """Migrate all objects and delete them in this seed; return the state for the other."""
         state = self.begin_migration()
         for stage, deletion in zip(order.MIGRATION, order.MIGRATED, strict=True):
             if stage is not order.MIGRATION[0]:
@@ -117,7 +117,7 @@ class Flow:
         return state
 
     def restore(self, manifests: Sequence[Raw], state: ShootState) -> None:
-        """Creates the shoot in this seed from what another seed knew, until all is ready."""
+        """Create the shoot in this seed from the state of another, until all objects are ready."""
         self._garden.create_namespace(self._shoot)
         self._sync("Restore")
         put_back_resources(self._client, self._shoot, state)
@@ -137,26 +137,26 @@ class Flow:
                 self._garden.deploy(manifest)
 
     def deploy(self, kinds: Iterable[Kind], manifests: Iterable[Raw], operation: str) -> None:
-        """Creates the objects of these kinds, or asks those that are there, for an operation."""
+        """Create the objects of these kinds, or request the operation for existing ones."""
         names = {kind.name for kind in kinds}
         for manifest in manifests:
             if manifest["kind"] in names:
                 self._garden.deploy(manifest, operation)
 
     def ask(self, kinds: Iterable[Kind], operation: str) -> None:
-        """Asks all objects of these kinds for an operation."""
+        """Request an operation for all objects of these kinds."""
         for kind, obj in self._objects(kinds):
             meta = obj["metadata"]
             self._garden.ask(kind, meta.get("namespace", ""), meta["name"], operation)
 
     def remove(self, kinds: Iterable[Kind], *, force: bool = False) -> None:
-        """Asks for the deletion of all objects of these kinds, forced or not."""
+        """Request the deletion of all objects of these kinds, forced or not."""
         for kind, obj in self._objects(kinds):
             meta = obj["metadata"]
             self._garden.delete(kind, meta.get("namespace", ""), meta["name"], force=force)
 
     def _redeploy(self, manifests: Sequence[Raw]) -> None:
-        """Wakes the control plane, unless it was never complete or its deletion has begun."""
+        """Wake the control plane, unless it was never complete or its deletion has begun."""
         there = [(kind.name, obj) for kind, obj in self._objects(self._kinds)]
         planes = [obj["metadata"] for name, obj in there if name == "ControlPlane"]
         networks = [obj.get("status") or {} for name, obj in there if name == "Infrastructure"]
@@ -172,7 +172,7 @@ class Flow:
         self.wait([k for k in kinds if k.name not in order.NOT_AWAITED], not_migrated_because)
 
     def _go(self, stages: order.Stages, kinds: Sequence[Kind], *, force: bool = False) -> None:
-        """Deletes the objects of the kinds and gardenlet's own, stage by stage."""
+        """Delete the objects of the kinds and gardenlet's own, stage by stage."""
         seed = (self._client, self._shoot.technical_id)
         for stage in stages:
             found = next(order.in_stages([stage], kinds), [])
@@ -191,7 +191,7 @@ class Flow:
         return [(kind, obj) for kind in kinds for obj in self._garden.objects(kind, self._shoot)]
 
     def wait(self, kinds: Sequence[Kind], missing: Callable[[Raw], str | None]) -> None:
-        """Until nothing is missing from any object of these kinds. Raises ActuatorError."""
+        """Wait until `missing` returns None for each of these objects. Raises ActuatorError."""
 
         def problems() -> list[str]:
             return [
@@ -216,7 +216,7 @@ class Flow:
 
 
 def still_there(obj: Raw) -> str:
-    """What a deletion waits for, with the error that the object reports."""
+    """Describe what a deletion waits for, with the error that the object reports."""
     error = error_of(obj)
     if error is None:
         return "still there"

@@ -1,7 +1,7 @@
-"""Garden: the single steps that gardenlet takes in one seed, for one shoot after another.
+"""Garden: the single steps of the simulated gardenlet in one seed.
 
-Flows are made of these steps (`flows`), and drills take them for many shoots at a time. It works
-with administrator rights and touches only what it created.
+Flows consist of these steps (`flows`), and drills run them for many shoots at a time. It works
+with administrator rights and changes only objects that it created.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from generic.testing.garden.readiness import not_ready_because
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 SHOOT = "shoot.gardener.cloud/technical-id"
-"""Label of this double: the shoot of an object that lives in no shoot namespace."""
+"""Our own label: the technical ID of the shoot of an object outside a shoot namespace."""
 _CORE = "core.gardener.cloud/v1beta1"
 
 
 @attrs.frozen(kw_only=True)
 class Shoot:
-    """A shoot as far as a seed sees it. `technical_id` names its namespace and its Cluster."""
+    """A shoot as a seed sees it. `technical_id` names its namespace and its Cluster."""
 
     technical_id: str
     name: str
@@ -39,7 +39,7 @@ class Shoot:
     labels: dict[str, str] = attrs.field(factory=dict)
 
     def cluster(self) -> Raw:
-        """The Cluster manifest, with the shoot inside; it is being created."""
+        """Return the Cluster manifest, with a shoot that is being created."""
         shoot = {
             "apiVersion": _CORE,
             "kind": "Shoot",
@@ -63,14 +63,14 @@ class Shoot:
 
 
 class Garden:
-    """What gardenlet does for a shoot, in one seed."""
+    """gardenlet's steps for the shoots of one seed."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
         self._clock = SystemClock()
 
     def create_namespace(self, shoot: Shoot) -> None:
-        """Creates the shoot's namespace and its Cluster. Raises AlreadyExists."""
+        """Create the shoot's namespace and its Cluster. Raises AlreadyExists."""
         labels = {**shoot.labels, "gardener.cloud/role": "shoot"}
         namespace = {
             "apiVersion": "v1",
@@ -81,10 +81,10 @@ class Garden:
         self.client.create(CLUSTERS, shoot.cluster())
 
     def sync(self, shoot: Shoot, type: str, state: str = "Processing", **changes: Raw) -> None:
-        """Writes the shoot into the Cluster, as gardenlet does before it acts, and when it failed.
+        """Write the shoot into the Cluster, as gardenlet does before it acts and when it failed.
 
-        `type`, `state`: the shoot's last operation; type "": as before. `changes` are merged into
-        the shoot's metadata, spec and status. A Cluster that is gone is fine.
+        `type`, `state`: the shoot's last operation; type "": unchanged. `changes` are merged into
+        the shoot's metadata, spec and status. A deleted Cluster is ignored.
         """
         operation = {"type": type, "state": state} if type else {"state": state}
         status = {**changes.get("status", {}), "lastOperation": operation}
@@ -93,10 +93,10 @@ class Garden:
             self.client.patch(CLUSTERS, shoot.technical_id, "", patch)
 
     def deploy(self, manifest: Raw, operation: str = "reconcile") -> Raw:
-        """Creates an object and returns it; an extension object is asked for the operation.
+        """Create an object and return it, an extension object with the operation annotation.
 
-        Where the kind takes over another's providerStatus, that is filled in. One that is there
-        is only asked, and not for a reconciliation if it is ready and in `order.ON_REQUEST`.
+        Fills in the other kind's providerStatus if needed. An existing object gets annotation and
+        spec, but no reconcile request if it is ready and its kind is in `order.ON_REQUEST`.
         """
         resource = resource_of_manifest(manifest)
         if resource.group == Cluster.KIND.group:
@@ -122,20 +122,20 @@ class Garden:
         return self.client.patch(*where, patch)
 
     def complete(self, manifest: Raw) -> Raw:
-        """The same, and in its spec the providerStatus that the kind is told, if there is one."""
+        """Return the manifest with the providerStatus that gardenlet copies into its spec."""
         handed_on = self._handed_on(manifest)
         return {**manifest, "spec": {**manifest["spec"], **handed_on}} if handed_on else manifest
 
     def ask(self, kind: Kind, namespace: str, name: str, operation: str) -> None:
-        """Asks for an operation: reconcile, migrate or restore."""
+        """Request an operation: reconcile, migrate or restore."""
         patch = {"metadata": {"annotations": self._request(operation)}}
         self.client.patch(resource_of(kind), name, namespace, patch)
 
     def delete(self, kind: Kind, namespace: str, name: str, *, force: bool = False) -> None:
-        """Confirms and asks for the deletion of an extension object; gone already is fine.
+        """Confirm and request the deletion of an extension object; NotFound is ignored.
 
-        `force`: the user confirmed a force deletion; kinds that carry that themselves, like
-        Bastion, are told. The others read it in the Cluster.
+        `force`: the user confirmed a force deletion. Kinds that carry the annotation themselves,
+        like Bastion, get it; the others read it from the Cluster.
         """
         annotations = {CONFIRM_DELETION: "true", TIMESTAMP: self._timestamp()}
         if force and kind.force_from in (ForceSource.OBJECT, ForceSource.OBJECT_LITERAL):
@@ -149,9 +149,9 @@ class Garden:
             pass
 
     def objects(self, kind: Kind, shoot: Shoot) -> list[Raw]:
-        """The shoot's objects of a kind; those of no namespace are found by their label.
+        """Return the shoot's objects of a kind; cluster-scoped ones are found by their label.
 
-        A kind that the seed does not have has none: what cannot be is gone.
+        A kind without a CRD in the seed has no objects.
         """
         resource = resource_of(kind)
         try:
@@ -162,23 +162,23 @@ class Garden:
             return []
 
     def mark_deleted(self, shoot: Shoot, annotations: Mapping[str, str] = {}) -> None:
-        """The shoot has a deletionTimestamp from now on, and these annotations."""
+        """Write a deletionTimestamp and these annotations into the shoot."""
         now = format_time(self._clock.now())
         meta: Raw = {"deletionTimestamp": now, "annotations": dict(annotations)}
         self.sync(shoot, "Delete", metadata=meta)
 
     def force(self, shoot: Shoot, value: str = "true") -> None:
-        """The user confirmed force deletion; gardenlet re-syncs the Cluster."""
+        """Confirm force deletion as the user does; gardenlet syncs the Cluster again."""
         self.mark_deleted(shoot, {FORCE_DELETION: value})
 
     def finish(self, shoot: Shoot, of: Sequence[Resource] = (CLUSTERS, NAMESPACES)) -> None:
-        """The last steps of a force deletion: the Cluster, then the namespace."""
+        """Delete the Cluster, then the namespace: the last steps of a force deletion."""
         for resource in of:
             with suppress(NotFound):
                 self.client.delete(resource, shoot.technical_id)
 
     def _handed_on(self, manifest: Raw) -> Raw:
-        """The providerStatus that a kind is told, where the other object is there and has one."""
+        """Return the copied providerStatus by field; empty if the other object has none."""
         giver, field = HANDED_ON.get(manifest["kind"], ("", ""))
         if not giver or field in manifest["spec"]:
             return {}
@@ -201,7 +201,7 @@ class Garden:
 
 
 def resource_of_manifest(manifest: Raw) -> Resource:
-    """Where an object of a manifest lives, by the naming that Kubernetes' kinds follow."""
+    """Return the resource of a manifest, with the plural that Kubernetes' naming implies."""
     kind = str(manifest["kind"]).lower()
     if kind.endswith(("s", "x", "ch")):
         plural = f"{kind}es"

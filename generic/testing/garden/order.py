@@ -1,7 +1,7 @@
-"""The order in which gardenlet goes through the kinds of a shoot, as tables.
+"""The order in which gardenlet handles the kinds of a shoot, as tables.
 
-A stage is a set of kinds that are handled at once; a flow waits for a stage before the next.
-`OTHERS` stands for kinds that no table names. Names in lower case are objects that gardenlet
+A stage is a set of kinds that gardenlet handles at once; a flow waits for a stage before the next.
+`OTHERS` stands for kinds that no table names. Lower-case names are objects that gardenlet
 deletes itself (`cleanup.OWN`; namespace and Cluster). Source: gardener
 `pkg/gardenlet/controller/shoot/shoot/reconciler_{reconcile,delete,migrate,force_delete}.go`.
 """
@@ -22,32 +22,32 @@ def _stages(*names: str) -> Stages:
 
 _NODES = "ContainerRuntime Network OperatingSystemConfig Worker"
 CREATION: Stages = _stages(
-    "BackupBucket",  # the seed's, before there is any shoot
+    "BackupBucket",  # belongs to the seed, exists before any shoot
     "BackupEntry DNSRecord Infrastructure",
-    "ContainerRuntime ControlPlane Extension",  # once the shoot's API server is there
+    "ContainerRuntime ControlPlane Extension",  # once the shoot's API server runs
     "OperatingSystemConfig",
     "Network",
     "Worker",
-    f"Bastion SelfHostedShootExposure {OTHERS}",  # no part of the flow: users ask for them
+    f"Bastion SelfHostedShootExposure {OTHERS}",  # not part of the flow: users create them
 )
 """Reconcile flow, and restore flow. Extensions with the default lifecycle."""
 
 ASLEEP: Stages = _stages("DNSRecord")
-"""Not reconciled while a shoot hibernates, and deleted once its control plane sleeps."""
+"""Not reconciled while a shoot hibernates, and deleted once its control plane is scaled down."""
 
 ON_REQUEST = frozenset({"DNSRecord", "Infrastructure"})
-"""Not asked again by a reconciliation if they are ready and unchanged."""
+"""Not annotated again by a reconciliation if they are ready and unchanged."""
 
 REDEPLOYED: Stages = _stages("DNSRecord", "ControlPlane")
 """Deployed again before anything is deleted: the deletion needs the shoot's API server."""
 
 DELETION: Stages = _stages(
-    "Bastion",  # before the flow, which does not start while there are any
+    "Bastion",  # before the flow, which does not start while Bastions exist
     f"ContainerRuntime Network SelfHostedShootExposure Worker {OTHERS}",
     "OperatingSystemConfig own-managedresources",
     "Extension",
     "ControlPlane",
-    "shoot-managedresources",  # then the shoot's API server goes
+    "shoot-managedresources",  # then gardenlet deletes the shoot's API server
     "DNSRecord Infrastructure",
     "etcds",
     "namespace",
@@ -57,7 +57,7 @@ DELETION: Stages = _stages(
 )
 
 FORCED: Stages = _stages(
-    "Bastion",  # before the flow; the Cluster says that the shoot is forced only then
+    "Bastion",  # before the flow; only then the Cluster shows the force deletion
     f"{_NODES} ControlPlane DNSRecord Extension Infrastructure SelfHostedShootExposure "
     f"{OTHERS} machines",
     "managedresources",
@@ -66,13 +66,13 @@ FORCED: Stages = _stages(
     "configmaps-secrets",
     "namespace",
 )
-"""All kinds at once but Bastions; kinds not in here are deleted normally, after the shoot."""
+"""All kinds at once except Bastions; kinds not listed are deleted normally, after the shoot."""
 
 AFTERWARDS: Stages = _stages("BackupEntry", "BackupBucket")
-"""What a force deletion leaves to the garden."""
+"""The kinds that a force deletion leaves to the garden."""
 
 STAYING: Stages = _stages("Bastion", f"SelfHostedShootExposure {OTHERS}", "kept-managedresources")
-"""Deleted before anything migrates: kinds that cannot, and gardenlet's ManagedResources."""
+"""Deleted before the migration: kinds that cannot migrate, and gardenlet's ManagedResources."""
 
 MIGRATION: Stages = _stages(
     f"{_NODES} Extension {OTHERS}",
@@ -88,13 +88,13 @@ MIGRATED: Sequence[Stages] = (
     _stages("Infrastructure", "DNSRecord"),
     _stages("BackupEntry", "etcds", "namespace", "cluster"),
 )
-"""In which order each stage of MIGRATION is deleted."""
+"""The order in which each stage of MIGRATION is deleted."""
 
 NOT_AWAITED = frozenset({"ControlPlane"})
-"""Deleted right after migration was asked for: the deletion arrives in the middle of it."""
+"""Deleted right after the migrate request: the deletion arrives during the migration."""
 
 STAYS = frozenset({"BackupBucket"})
-"""What is the seed's and stays there when a shoot moves. Other kinds that cannot migrate go."""
+"""Kinds that belong to the seed and stay there. Other kinds that cannot migrate are deleted."""
 
 _TIMEOUTS: Mapping[str, float] = {
     "Infrastructure": 600.0,
@@ -109,13 +109,13 @@ HANDED_ON: Mapping[str, tuple[str, str]] = {
     "Worker": ("Infrastructure", "infrastructureProviderStatus"),
     "BackupEntry": ("BackupBucket", "backupBucketProviderStatus"),
 }
-"""Whose status.providerStatus gardenlet copies into which field of a kind's spec."""
+"""By kind: the kind whose status.providerStatus gardenlet copies, and the field of the spec."""
 
 _KNOWN = frozenset().union(*CREATION)
 
 
 def in_stages(order: Stages, kinds: Iterable[Kind]) -> Iterator[list[Kind]]:
-    """These kinds in that order, stage by stage; stages with none of them are left out."""
+    """Yield these kinds in that order, stage by stage, without empty stages."""
     left = list(kinds)
     for stage in order:
         found = [kind for kind in left if _stands_for(kind) in stage]
@@ -124,7 +124,7 @@ def in_stages(order: Stages, kinds: Iterable[Kind]) -> Iterator[list[Kind]]:
 
 
 def seconds(kind: Kind) -> float:
-    """How long gardenlet waits for an object of the kind."""
+    """Return how long gardenlet waits for an object of the kind, in seconds."""
     return _TIMEOUTS.get(kind.name, _OTHER_TIMEOUT)
 
 

@@ -1,7 +1,7 @@
-"""What gardenlet thinks of an object it waits for: ready, migrated, or why not yet. Pure.
+"""gardenlet's checks of an object it waits for: ready, migrated, or why not. Pure.
 
 Source: gardener `pkg/extensions/customresources.go` and `pkg/utils/kubernetes/health`. Kinds
-outside Gardener, which report by a condition Ready, are read in the same way.
+outside Gardener, which report with a condition Ready, are read in the same way.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _AT_WORK = frozenset({"Reconciling", "Deleting"})
 
 
 def error_of(obj: Raw) -> Raw | None:
-    """What the object says went wrong, description and codes; None when it says nothing."""
+    """Return the error in the object's status, description and codes; None if there is none."""
     status = obj.get("status") or {}
     if error := status.get("lastError"):
         return dict(error)
@@ -29,7 +29,7 @@ def _ready(status: Raw) -> Raw | None:
 
 
 def not_ready_because(obj: Raw) -> str | None:
-    """Why gardenlet would not call the object ready yet; None when it would."""
+    """Return why gardenlet does not consider the object ready; None if it does."""
     meta, status = obj["metadata"], obj.get("status") or {}
     annotations = meta.get("annotations") or {}
     operation = status.get("lastOperation")
@@ -49,7 +49,7 @@ def not_ready_because(obj: Raw) -> str | None:
 
 
 def _is_outdated(asked: str | None, operation: Raw) -> str | None:
-    """Whether the request is younger than the last operation; whole seconds are compared."""
+    """Return why the last operation is older than the request; compares whole seconds."""
     if asked is None:
         return None
     try:
@@ -61,7 +61,7 @@ def _is_outdated(asked: str | None, operation: Raw) -> str | None:
 
 
 def not_migrated_because(obj: Raw) -> str | None:
-    """Why gardenlet would not let the object go to another seed yet; None when it would."""
+    """Return why gardenlet does not consider the object migrated; None if it does."""
     operation = (obj.get("status") or {}).get("lastOperation") or {}
     done = (LastOperationType.MIGRATE, LastOperationState.SUCCEEDED)
     if (operation.get("type"), operation.get("state")) == done:

@@ -1,8 +1,8 @@
-"""ShootState: what a shoot's extensions take along to another seed, and how it gets there.
+"""ShootState: the state of a shoot's extensions that a migration copies to another seed.
 
 Source: gardener `pkg/utils/gardener/shootstate` and `pkg/extensions/customresources.go`
-(RestoreExtensionWithDeployFunction). Garden resources and secrets of gardenlet itself are left
-out: extensions have no part in them.
+(RestoreExtensionWithDeployFunction). Not here: garden resources and gardenlet's own secrets, which
+do not concern extensions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from generic.testing.garden.gardenlet import Garden, Shoot, resource_of_manifest
 
 @attrs.frozen(kw_only=True)
 class ExtensionState:
-    """What one extension object said in status.state and status.resources."""
+    """The status.state and status.resources of one extension object."""
 
     kind: str
     name: str
@@ -30,22 +30,22 @@ class ExtensionState:
 
 @attrs.frozen(kw_only=True)
 class ShootState:
-    """All of a shoot; `resources` are the objects that the extensions refer to."""
+    """The state of one shoot; `resources` are the objects that the extensions refer to."""
 
     extensions: Sequence[ExtensionState] = ()
     resources: Sequence[Raw] = ()
 
     def of(self, kind: str, name: str) -> ExtensionState:
-        """That of one object; an empty one where there is none."""
+        """Return the state of one object; an empty one if there is none."""
         empty = ExtensionState(kind=kind, name=name)
         return next((e for e in self.extensions if (e.kind, e.name) == (kind, name)), empty)
 
 
 def collect(garden: Garden, shoot: Shoot, kinds: Iterable[Kind]) -> ShootState:
-    """The state of all objects that are not being deleted.
+    """Return the state of all objects that are not being deleted.
 
-    Raises ActuatorError where an object refers to something that does not exist, and where an
-    extension filled in the state of a Worker: both make gardenlet's ShootState fail.
+    Raises ActuatorError if an object refers to an object that does not exist, or if an extension
+    set the state of a Worker: both make gardenlet's ShootState fail.
     """
     extensions = [
         _extension_state(garden, shoot, kind, obj)
@@ -63,7 +63,7 @@ def collect(garden: Garden, shoot: Shoot, kinds: Iterable[Kind]) -> ShootState:
 
 
 def put_back_resources(client: Client, shoot: Shoot, state: ShootState) -> None:
-    """Creates the referenced objects in the shoot's namespace; those that are there stay."""
+    """Create the referenced objects in the shoot's namespace; existing ones are kept."""
     for resource in state.resources:
         meta = {**resource["metadata"], "namespace": shoot.technical_id}
         try:
@@ -73,7 +73,7 @@ def put_back_resources(client: Client, shoot: Shoot, state: ShootState) -> None:
 
 
 def put_back(client: Client, kind: Kind, obj: Raw, state: ExtensionState) -> None:
-    """Fills in status.state and status.resources, if the object has no state yet."""
+    """Set status.state and status.resources where they are empty."""
     status = obj.get("status") or {}
     wanted: Raw = {}
     if state.state is not None and status.get("state") is None:
@@ -101,7 +101,7 @@ def _extension_state(garden: Garden, shoot: Shoot, kind: Kind, obj: Raw) -> Exte
 
 
 def _referenced(client: Client, shoot: Shoot, extension: ExtensionState, ref: Raw) -> Raw:
-    """The object itself, without what the API server adds."""
+    """Return the object without the fields that the API server adds."""
     resource = resource_of_manifest({**ref, "metadata": {"namespace": shoot.technical_id}})
     try:
         found = client.get(resource, ref["name"], shoot.technical_id)
@@ -120,7 +120,7 @@ def _bare(obj: Raw) -> Raw:
 
 
 def _machine_state(client: Client, namespace: str) -> Raw | None:
-    """Each machine deployment with its sets and machines (MachineState of the shootstate)."""
+    """Return each machine deployment with its sets and machines (MachineState in shootstate)."""
     try:
         deployments = client.list(MACHINE_DEPLOYMENTS, namespace)
         sets = client.list(MACHINE_SETS, namespace)
