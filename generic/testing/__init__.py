@@ -1,9 +1,9 @@
 """Rehearses extensions: the embedded cluster, simulated components, faults, drills, crash tests.
 
-Start reading at `rehearsal` (what an extension offers), then `drill` (a force deletion from end to
-end, judged by invariants) and `explorer` (crash tests at every API call). `envtest` starts etcd and
-kube-apiserver; `garden`, `resourcemanager` and `machinecontroller` simulate Gardener's components;
-`faults` breaks what a test names.
+Start reading at `rehearsal` (the interface of an extension), then `drill` (a force deletion from
+end to end, judged by invariants) and `explorer` (crash tests at every API call). `envtest` starts
+etcd and kube-apiserver; `garden`, `resourcemanager` and `machinecontroller` simulate Gardener's
+components; `faults` injects faults.
 
 Not here: anything that a running extension imports. Commands are in `generic.tools`.
 """

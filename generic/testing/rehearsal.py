@@ -1,8 +1,8 @@
-"""What an extension offers so that a drill can rehearse it: its outside world, on demand.
+"""The interface that an extension implements for drills: the outside world (cloud) it works on.
 
 An extension puts a class derived from `Rehearsal` into its own folder; `actuator drill
-MODULE:REHEARSAL` loads it by name, so nothing in here, nor in the drill, knows a cloud. Several
-can be drilled together (`CombinedRehearsal`), so that a shoot has the kinds of all of them.
+MODULE:REHEARSAL` loads it by name, so neither this module nor the drill knows a cloud. A drill can
+combine several (`CombinedRehearsal`): each shoot then has the kinds of all of them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from actuator.meta import Raw
 
 @attrs.frozen(kw_only=True)
 class RehearsedShoot:
-    """One shoot of a drill, as far as an extension has to know it.
+    """The properties of one shoot of a drill that an extension needs.
 
     `technical_id` is also the name of its namespace in the seed and of its Cluster. `labels`
-    belong on every object of the drill, and name the shoot: cluster-scoped ones have no
-    namespace to tell it. `type` is the extension type to ask for.
+    belong on every object of the drill and name the shoot: cluster-scoped objects have no
+    namespace that identifies it. `type` is the extension type of its objects.
     """
 
     technical_id: str
@@ -36,86 +36,86 @@ class RehearsedShoot:
 
 
 class Rehearsal(ABC):
-    """The outside world of an extension: started, broken by scenario, read, stopped.
+    """Starts, breaks (by scenario), reads and stops the outside world of an extension.
 
     Methods that are not abstract are optional: their defaults fit an extension that does not need
     them.
     """
 
     title: str
-    """What is rehearsed, for people: "AWS (simulated by moto)"."""
+    """Title for people: "AWS (simulated by moto)"."""
 
     region: str
     """The region of the rehearsed shoots."""
 
     scenarios: Mapping[str, str]
-    """Name of each scenario, and one sentence on what it breaks."""
+    """Name of each scenario, and one sentence that describes its failure."""
 
     makes: Mapping[str, Sequence[str]] = {}
-    """Kinds whose actuator makes objects of other kinds, and which kinds these are.
+    """Kinds whose actuator creates objects of other kinds, with these other kinds.
 
-    Made objects carry the labels of the object they are made for, and have it as their controller.
-    Where the one kind is explored, the others' actuators work too.
+    A created object carries the labels of the object it was created for, which is its controller.
+    Where `actuator explore` tests the first kind, the actuators of the others run too.
     """
 
     shoots_only: bool = False
-    """Whether the outside is the shoots themselves.
+    """Whether the outside world is the shoots themselves.
 
-    A shoot outlives no force deletion, so no Orphan is expected but for an unknown resource (of a
-    call that never came back), and objects need no state that another seed takes over.
+    A force deletion ends the shoot too, so no Orphan is expected except for an unknown resource (of
+    an abandoned call), and objects need no state that another seed takes over.
     """
 
     never_migrates: bool = False
-    """Whether its kinds know no migration; by itself there is none to drill."""
+    """Whether its kinds have no migration; a rehearsal of these alone has none to drill."""
 
     takes_over: bool = False
-    """Whether it has ManagedResources that Gardener's Go library deploys, too."""
+    """Whether it has ManagedResources that Gardener's Go library deploys as well."""
 
     @abstractmethod
     def start(self, directory: Path) -> None:
-        """Starts the outside world; it may keep files in `directory`."""
+        """Start the outside world; it may keep files in `directory`."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Stops it; safe to call twice, and without start."""
+        """Stop it. Safe to call twice, and without `start`."""
 
     @abstractmethod
     def crds(self) -> Sequence[Raw]:
-        """CustomResourceDefinitions of others that the extension needs in a seed."""
+        """Return CustomResourceDefinitions of other components that the extension needs."""
 
     @abstractmethod
     def actuators(self) -> Sequence[Actuator[Any]]:
-        """The extension's actuators, set up for this outside world."""
+        """Return the extension's actuators, set up for this outside world."""
 
     @abstractmethod
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
-        """What gardenlet would create for the shoot: Secrets and the like, extension objects.
+        """Return the objects that gardenlet would create for the shoot: Secrets, extensions etc.
 
-        In any order: the drill creates the kinds in gardenlet's.
+        In any order: the drill creates the kinds in gardenlet's order.
         """
 
     @abstractmethod
     def break_outside(self, scenario: str) -> None:
-        """Brings the scenario about. Raises KeyError for a name not in `scenarios`."""
+        """Cause the failure of the scenario. Raises KeyError for a name not in `scenarios`."""
 
     @abstractmethod
     def left_outside(self) -> Sequence[ExternalResource]:
-        """All that exists outside now, ids and tags included, read as administrator."""
+        """Return all existing external resources with ids and tags, read as administrator."""
 
     def mend_outside(self) -> None:  # noqa: B027 - optional
-        """Everything works again; what exists stays. Safe without a break before.
+        """Undo the failure; existing resources stay. Safe without an earlier `break_outside`.
 
-        Needed where it has kinds that force deletion leaves out (BackupBucket, BackupEntry): those
-        are deleted normally afterwards, once the outside works again.
+        Needed for kinds that force deletion excludes (BackupBucket, BackupEntry): the drill deletes
+        them normally once the outside world works again.
         """
 
     def share(self) -> Mapping[str, str]:
-        """What another process needs to use the same outside: addresses, paths.
+        """Return what another process needs to use the same outside world: addresses, paths.
 
-        Scenario `migration` and `actuator explore` need it: there the managers are processes of
-        their own, so that they can be killed. One process calls `start`, reads and stops; the
-        others call `attach` in place of `start`, then `crds` and `actuators`, and nothing else. It
-        travels as JSON over a pipe; never put a real cloud's secret into it.
+        Scenario `migration` and `actuator explore` need it: they run managers as separate
+        processes in order to kill them. One process calls `start`, reads and stops; the others call
+        `attach` in place of `start`, then only `crds` and `actuators`. The result is sent as JSON
+        over a pipe; never put a real cloud's secret into it.
         """
         raise ConfigurationError(
             f"the outside of {self.title} cannot be shared with other processes; "
@@ -123,36 +123,36 @@ class Rehearsal(ABC):
         )
 
     def attach(self, shared: Mapping[str, str]) -> None:  # noqa: B027 - optional
-        """Uses the outside that another process started; `shared` is what `share` said there."""
+        """Use the outside world of another process; `shared` is the result of its `share`."""
 
     def observe(  # noqa: B027 - optional
         self, before: Callable[[str], None], after: Callable[[str], None]
     ) -> None:
-        """From now on both hear of each request in this process, in the thread that makes it.
+        """Call both functions for each later request of this process, in the thread that sends it.
 
-        Called before `actuators`. `before` hears before it is sent, `after` when it took effect
-        or failed; both are told what it does, in the same words for each shoot. `actuator explore`
-        kills a process before and after each of them.
+        Called before `actuators`. `before` is called before the request is sent, `after` when it
+        took effect or failed. The argument describes the request, with the same text for each
+        shoot. `actuator explore` kills a process before and after each request.
         """
 
     def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
-        """Simulated controllers of others for an embedded seed, each as one round of its work.
+        """Return simulated external controllers for an embedded seed, each as one round of work.
 
-        A drill repeats each round (`generic.testing.polling`); `seed` has all rights.
+        A drill repeats each round (`generic.testing.polling`); `seed` has administrator rights.
         """
         return ()
 
     def spoil(self, manifest: Raw) -> None:  # noqa: B027 - optional
-        """Changes an object without providerConfig so that no extension can accept it.
+        """Change an object without providerConfig so that no extension can accept it.
 
-        Where there is a providerConfig, the drill has put nonsense there already.
+        The drill itself has already put an invalid value into an existing providerConfig.
         """
 
 
 class CombinedRehearsal:
-    """Several rehearsals as one: shoots have the kinds of all of them.
+    """Several rehearsals as one: each shoot has the kinds of all of them.
 
-    Raises ConfigurationError where two bring the same kind.
+    `actuators` raises ConfigurationError if two of them have the same kind.
     """
 
     def __init__(self, parts: Sequence[Rehearsal]) -> None:
@@ -171,34 +171,34 @@ class CombinedRehearsal:
 
     @property
     def references(self) -> list[str]:
-        """The class of each as MODULE:CLASS, from which another process can make it."""
+        """The class of each rehearsal as MODULE:CLASS, so that another process can create it."""
         return [f"{type(part).__module__}:{type(part).__qualname__}" for part in self.parts]
 
     @property
     def is_shared(self) -> bool:
-        """Whether other processes can use the outside of each."""
+        """Whether other processes can use every outside world."""
         return all(type(part).share is not Rehearsal.share for part in self.parts)
 
     def start(self, directory: Path) -> None:
-        """Starts each, with a directory of its own."""
+        """Start each one, with a directory of its own."""
         for number, part in enumerate(self.parts):
             own = directory / f"outside-{number}"
             own.mkdir()
             part.start(own)
 
     def stop(self) -> None:
-        """Stops each, the last one first, also where one fails."""
+        """Stop each one in reverse order, also if one fails."""
         with ExitStack() as stack:
             for part in self.parts:
                 stack.callback(part.stop)
 
     def crds(self) -> Sequence[Raw]:
-        """Those of each, once."""
+        """Return the CRDs of all rehearsals, each name once."""
         found = {crd["metadata"]["name"]: crd for part in self.parts for crd in part.crds()}
         return list(found.values())
 
     def actuators(self) -> Sequence[Actuator[Any]]:
-        """Those of each. Raises ConfigurationError for a kind that two bring."""
+        """Return all actuators. Raises ConfigurationError for a kind that two rehearsals have."""
         found = [actuator for part in self.parts for actuator in part.actuators()]
         kinds = Counter(object_class(actuator).KIND.name for actuator in found)
         twice = sorted(kind for kind, count in kinds.items() if count > 1)
@@ -210,43 +210,43 @@ class CombinedRehearsal:
         return found
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
-        """Those of each."""
+        """Return the manifests of all rehearsals."""
         return [manifest for part in self.parts for manifest in part.manifests(shoot)]
 
     def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
-        """Those of each."""
+        """Return the controllers of all rehearsals."""
         return [poll for part in self.parts for poll in part.other_controllers(seed)]
 
     def spoil(self, manifest: Raw) -> None:
-        """Makes an object one that no extension can accept."""
+        """Change an object so that no extension can accept it."""
         manifest["spec"]["providerConfig"] = {"kind": "Nonsense", "nonsense": True}
         for part in self.parts:
             part.spoil(manifest)
 
     def break_outside(self, scenario: str) -> None:
-        """Breaks each. Raises KeyError for a name not in `scenarios`."""
+        """Break every outside world. Raises KeyError for a name not in `scenarios`."""
         for part in self.parts:
             part.break_outside(scenario)
 
     def left_outside(self) -> Sequence[ExternalResource]:
-        """What exists in each."""
+        """Return the external resources of all rehearsals."""
         return [resource for part in self.parts for resource in part.left_outside()]
 
     def mend_outside(self) -> None:
-        """Undoes the break in each that can."""
+        """Undo the failure in every outside world that supports it."""
         for part in self.parts:
             part.mend_outside()
 
     def share(self) -> list[Mapping[str, str]]:
-        """What another process needs. Raises ConfigurationError where a part cannot be shared."""
+        """Return the result of each `share`. Raises ConfigurationError for one without it."""
         return [part.share() for part in self.parts]
 
     def attach(self, shared: Sequence[Mapping[str, str]]) -> None:
-        """Uses the outsides that another process started."""
+        """Use the outside worlds that another process started."""
         for part, what in zip(self.parts, shared, strict=True):
             part.attach(what)
 
     def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
-        """Hears of the requests to each outside."""
+        """Observe the requests to every outside world."""
         for part in self.parts:
             part.observe(before, after)

@@ -1,4 +1,4 @@
-"""The drill: `run` tells it, in a `world`, under an `observe`r, sometimes with a `breaks`.
+"""The drill: `run` is the procedure, `world` the environment, `observe` the observer.
 
-What it saw is `evidence`, what to think of it says the `judge`, `report` writes it down.
+It collects `evidence`, `judge` checks rules, `report` writes the result, `breaks` violates rules.
 """

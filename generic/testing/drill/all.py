@@ -1,6 +1,6 @@
-"""Everything that a rehearsal can be drilled with: its scenarios, each with each trouble.
+"""All drills of a rehearsal: its scenarios, each with each trouble.
 
-Only the list is here; a round is held by `run`, a migration by `migration.run`.
+Not here: the execution of a round (`run`) or of a migration (`migration.run`).
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ class Round:
 
     @property
     def injected(self) -> str:
-        """What goes wrong on top of the scenario, in a word or two."""
+        """The additional faults, in a word or two."""
         if self.scenario == SCENARIO:
             return "managers killed"
         return "nothing more" if self.trouble is CALM else self.trouble.name
 
     @property
     def folder(self) -> Path:
-        """Where its report goes, below the one for all."""
+        """The folder of its report, relative to the common one."""
         return Path(self.scenario, "" if self.scenario == SCENARIO else self.trouble.name)
 
     def settings(self, given: Settings) -> Settings:
-        """Those for all, for this round."""
+        """Return the common settings, adapted to this round."""
         return attrs.evolve(given, scenario=self.scenario, trouble=self.trouble)
 
 
 @attrs.frozen(kw_only=True)
 class Held:
-    """What came of a round; `problem` is why it could not be held at all."""
+    """The result of a round; `problem` is the reason if it could not run."""
 
     round: Round
     findings: Sequence[Finding] = ()
@@ -53,15 +53,15 @@ class Held:
 
     @property
     def broken(self) -> list[str]:
-        """What does not hold, a line each."""
+        """The violated rules, a line each."""
         told = [f"{one.rule}: {one.problems[0]}" for one in self.findings if not one.holds]
         return [self.problem, *told] if self.problem else told
 
 
 def rounds(rehearsal: CombinedRehearsal) -> list[Round]:
-    """Each scenario with each trouble; a take-over and a migration if the rehearsal supports them.
+    """Return each scenario with each trouble, and take-over and migration if supported.
 
-    A migration needs a shared outside.
+    A migration needs a shared outside world.
     """
     found = [Round(scenario, trouble) for scenario in rehearsal.scenarios for trouble in TROUBLES]
     if rehearsal.takes_over:

@@ -1,8 +1,8 @@
-"""`--break RULE`: ways to break each invariant, so that its check is seen to fail.
+"""`--break RULE`: ways to violate each invariant, to prove that its check can fail.
 
-Wrappers around the client or an actuator, put in by the drill alone; the product has no branch
-for any of them. Each says what a buggy extension or framework would do. In a migration `--break
-each` has all of them in one drill: the first shoot suffers from the first, and so on.
+Wrappers around the client or an actuator, used only by the drill; the product has no branch for
+them. Each simulates a bug of an extension or of the framework. In a migration `--break each` runs
+all of them in one drill: the first shoot has the first bug, and so on.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @attrs.frozen(kw_only=True)
 class Break:
-    """What is wrapped; `text` says what is wrong then."""
+    """The wrappers of one bug; `text` describes it."""
 
     text: str
     client: Callable[[Client], Client] = lambda client: client
@@ -44,7 +44,7 @@ class Break:
 
 
 class _Silent(WrappedActuator):
-    """Says that nothing is left outside."""
+    """Reports no external resources."""
 
     def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
         """See Actuator."""
@@ -52,7 +52,7 @@ class _Silent(WrappedActuator):
 
 
 class _TakesOwnFinalizer(WrappedActuator):
-    """Lets the object go behind the framework's back, then fails."""
+    """Removes the finalizer itself, bypassing the framework, then fails."""
 
     def force_delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
         """See Actuator."""
@@ -66,7 +66,7 @@ class _TakesOwnFinalizer(WrappedActuator):
 
 
 class _MakesTwo(WrappedActuator):
-    """Makes everything of an object a second time, under another name."""
+    """Creates all external resources of an object twice, under another name."""
 
     def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
         """See Actuator."""
@@ -76,7 +76,7 @@ class _MakesTwo(WrappedActuator):
 
 
 def _make_twin(inner: Actuator[Any], ctx: Any, obj: Any, cluster: Any) -> None:
-    """Makes everything of an object a second time, as if it belonged to another shoot."""
+    """Create all external resources of an object again, as if for another shoot."""
     raw = {k: v for k, v in encode(obj).items() if k != "status"}
     twin: Any = decode(type(obj), raw)
     name = f"{twin.metadata.namespace}-twin"
@@ -85,12 +85,12 @@ def _make_twin(inner: Actuator[Any], ctx: Any, obj: Any, cluster: Any) -> None:
     shoot = {**other.shoot, "status": {"technicalID": name}}
     other.metadata = attrs.evolve(other.metadata, name=name)
     other.spec = attrs.evolve(other.spec, shoot=shoot)
-    with suppress(Exception):  # its namespace does not even exist
+    with suppress(Exception):  # its namespace does not exist
         inner.reconcile(_Unsaved(ctx), twin, other)
 
 
 class _Unsaved:
-    """A context that saves nothing."""
+    """A context whose `save` does nothing."""
 
     def __init__(self, ctx: Any) -> None:
         self._ctx = ctx
@@ -99,11 +99,11 @@ class _Unsaved:
         return getattr(self._ctx, name)
 
     def save(self, _obj: Object) -> None:
-        """Forgets it."""
+        """Do nothing."""
 
 
 class _OneAtATime(WrappedActuator):
-    """Keeps a lock for ever once a call has failed."""
+    """Never releases its lock after a failed call."""
 
     lock = threading.Lock()
 
@@ -117,7 +117,7 @@ class _OneAtATime(WrappedActuator):
 
 
 class _RewritingClient(DelegatingClient):
-    """A client that sends other patches than it was asked to; None: none, but says it did."""
+    """A client that rewrites patches; `rewrite` returns None to skip one and report success."""
 
     def __init__(self, inner: Client, rewrite: Callable[[Raw], Raw | None]) -> None:
         super().__init__(inner)
@@ -136,14 +136,14 @@ class _RewritingClient(DelegatingClient):
 
 
 def _wiping_finalizers(op: Raw) -> Raw | None:
-    """Takes everybody's finalizer off together with ours, as Go's library does on migrate."""
+    """Remove all finalizers together with ours, as Gardener's Go library does on migrate."""
     if op["op"] == "replace" and op["path"] == _FINALIZERS:
         return {"op": "remove", "path": _FINALIZERS}
     return op
 
 
 def _hiding_errors(op: Raw) -> Raw | None:
-    """Does not write what went wrong."""
+    """Do not write errors."""
     value = op.get("value")
     error = op["path"] == "/status/lastError" and bool(value)
     return None if error or (op["path"] == "/status" and "lastError" in (value or {})) else op
@@ -167,7 +167,7 @@ BREAKS: dict[str, Break] = {
 
 
 class _NeverRestores(WrappedActuator):
-    """Does not know how to go on from somebody else's state."""
+    """Fails to restore."""
 
     def restore(self, ctx: Any, obj: Any, cluster: Any, /) -> Result | None:
         """See Actuator."""
@@ -175,7 +175,7 @@ class _NeverRestores(WrappedActuator):
 
 
 class _MakesTwoOnRestore(WrappedActuator):
-    """Makes everything anew in the destination."""
+    """Creates all external resources again in the destination."""
 
     def restore(self, ctx: Any, obj: Any, cluster: Any, /) -> Result | None:
         """See Actuator."""
@@ -185,7 +185,7 @@ class _MakesTwoOnRestore(WrappedActuator):
 
 
 class _DeletesOnMigrate(WrappedActuator):
-    """Takes migration for a deletion."""
+    """Deletes on migration."""
 
     def migrate(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
         """See Actuator."""
@@ -194,7 +194,7 @@ class _DeletesOnMigrate(WrappedActuator):
 
 
 class _ForgetsState(WrappedActuator):
-    """Restores as if nothing were known."""
+    """Restores without the state."""
 
     def restore(self, ctx: Any, obj: Any, cluster: Any, /) -> Result | None:
         """See Actuator."""
@@ -203,19 +203,19 @@ class _ForgetsState(WrappedActuator):
 
 
 class _DeletesNothing(WrappedActuator):
-    """Says that everything is gone."""
+    """Reports a successful deletion without deleting."""
 
     def delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
         """See Actuator."""
 
 
 def _keeping_finalizers(op: Raw) -> Raw | None:
-    """Never lets go of an object."""
+    """Never remove a finalizer."""
     return None if op["op"] in ("replace", "remove") and op["path"] == _FINALIZERS else op
 
 
 class _EachItsOwn(WrappedActuator):
-    """Has another bug for each shoot."""
+    """Has a different bug for each shoot."""
 
     def __init__(self, inner: Actuator[Any]) -> None:
         super().__init__(inner)
@@ -233,7 +233,7 @@ class _EachItsOwn(WrappedActuator):
 
 
 class _EachItsOwnClient(DelegatingClient):
-    """A client that is another one for the objects of each shoot."""
+    """A client with a different bug for the objects of each shoot."""
 
     def __init__(self, inner: Client) -> None:
         super().__init__(inner)
@@ -249,7 +249,7 @@ class _EachItsOwnClient(DelegatingClient):
 
 
 def _number(namespace: str) -> int | None:
-    """Which of the breaks a shoot suffers from; None for what belongs to no shoot."""
+    """Return the index of a shoot's bug; None for other namespaces."""
     last = namespace.rpartition("--s")[2]
     return (int(last) - 1) % len(_SINGLE) if last.isdecimal() else None
 

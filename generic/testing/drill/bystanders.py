@@ -1,4 +1,4 @@
-"""Somebody else's things in the middle of a drill: placed before it, looked at after it."""
+"""Objects and finalizers of other controllers in a drill: placed before, checked after it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONG_AGO = "2026-01-01T00:00:00Z"
 
 
 def place(client: Client, namespace: str, labels: Mapping[str, str]) -> None:
-    """An object of nobody's business, with somebody else's finalizer."""
+    """Create an unrelated object with an external finalizer."""
     meta: Raw = {
         "name": _NAME,
         "namespace": namespace,
@@ -33,7 +33,7 @@ def place(client: Client, namespace: str, labels: Mapping[str, str]) -> None:
 
 
 def report_health(client: Client, resource: Resource, namespace: str, name: str) -> None:
-    """Adds a condition, as a health check of another controller does, with any text."""
+    """Add a condition with special characters, as another controller's health check does."""
     condition = {
         "type": DISTURBANCE,
         "status": "False",
@@ -50,9 +50,9 @@ def report_health(client: Client, resource: Resource, namespace: str, name: str)
 def look_at(
     client: Client, namespace: str, ours: Iterator[tuple[Resource, str, str]]
 ) -> Iterator[Bystander]:
-    """What became of it, and of the witness on our objects; then they may go.
+    """Yield the state of that object and of the external finalizers; then release them.
 
-    `ours`: resource, namespace and name of each object of ours that carries the witness.
+    `ours`: resource, namespace and name of each of our objects with the external finalizer.
     """
     yield _look(client, _CONFIGMAPS, namespace, _NAME, may_be_deleting=False)
     for resource, where, name in ours:

@@ -1,4 +1,4 @@
-"""What a drill saw: plain data, filled in by the run, read by the judge and the report."""
+"""The observations of a drill: plain data, written by the run, read by judge and report."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ class Life:
     uid: str
     created: float
     namespace: str = ""
-    """Where it lives; "" for kinds that live in none."""
+    """Its namespace; "" for cluster-scoped kinds."""
     bad: bool = False
-    """Planted to be hopeless: only there to see whether it stops the others."""
+    """Whether it is intentionally invalid: a check that it does not block the others."""
     made: bool = False
-    """By the actuator of another object, which also deletes it."""
+    """Whether the actuator of another object created it, which also deletes it."""
     ready: float | None = None
     deleted: float | None = None
     stuck: float | None = None
     error: str = ""
     codes: list[str] = attrs.field(factory=list)
     disturbed: float | None = None
-    """When another controller wrote a condition, with a text that JSON encoders escape."""
+    """When another controller wrote a condition, with text that JSON encoders escape."""
     blocked: str = ""
-    """What its condition DeletionBlocked said, and when, once that other condition was seen."""
+    """Time and message of its condition DeletionBlocked when that other condition was seen."""
     moved_on: float | None = None
-    """When its condition DeletionBlocked was first written after that."""
+    """When its condition DeletionBlocked was first updated after that."""
     forced: float | None = None
     released: float | None = None
-    """When our finalizer was seen to be off."""
+    """When our finalizer was first seen to be removed."""
     gone: float | None = None
     outcomes: list[str] = attrs.field(factory=list)
-    """Every final outcome that the manager claimed for this uid."""
+    """Every final outcome that the manager reported for this uid."""
     said: list[str] = attrs.field(factory=list)
-    """Every final outcome that stands in an event about it."""
+    """Every final outcome in events about it."""
 
     @property
     def key(self) -> str:
@@ -50,7 +50,7 @@ class Life:
 
 @attrs.frozen(kw_only=True)
 class Record:
-    """What the manager said it leaves outside, read back from the API server."""
+    """A remaining external resource that the manager recorded, read from the API server."""
 
     shoot: str
     owner: str
@@ -60,7 +60,7 @@ class Record:
 
 @attrs.frozen(kw_only=True)
 class Strip:
-    """A finalizer of another owner that was taken off a seed object."""
+    """A finalizer of another owner that the manager removed from a seed object."""
 
     shoot: str
     text: str
@@ -68,52 +68,52 @@ class Strip:
 
 @attrs.frozen(kw_only=True)
 class Bystander:
-    """Something of somebody else in the middle of it, and what became of it."""
+    """An object or finalizer of another controller, and whether it was changed."""
 
     name: str
     problem: str | None
-    """None: as it was."""
+    """None: unchanged."""
 
 
 @attrs.define(kw_only=True)
 class DrillEvidence:
-    """What every drill saw."""
+    """The observations that all drills have in common."""
 
     drill: str
     title: str
     scenario: str
     scenario_text: str
     started: str = ""
-    """When, RFC 3339."""
+    """Start time, RFC 3339."""
     shoots_only: bool = False
-    """Whether the outside is the shoots themselves: then no Orphan is expected, and no state."""
+    """Whether the outside world is the shoots themselves: then no Orphan or state is expected."""
     outside_before: list[ExternalResource] = attrs.field(factory=list)
-    """What existed outside when all was well."""
+    """The external resources before the failure."""
     outside_after: list[ExternalResource] = attrs.field(factory=list)
-    """What existed outside at the end."""
+    """The external resources at the end."""
     seconds: float = 0.0
 
 
 @attrs.define(kw_only=True)
 class Evidence(DrillEvidence):
-    """All that the judge may look at."""
+    """All input of the judge."""
 
     path: str = ""
-    """Name and steps of the rehearsed flows; "": a force deletion of what is stuck."""
+    """Name and steps of the rehearsed flows; "": a force deletion of stuck objects."""
     unfinished: list[str] = attrs.field(factory=list)
-    """Steps that did not end as they have to."""
+    """Steps that did not end as expected."""
     finalizers: dict[str, str] = attrs.field(factory=dict)
-    """Ours, by kind."""
+    """Our finalizers, by kind."""
     lives: list[Life] = attrs.field(factory=list)
     records: list[Record] = attrs.field(factory=list)
     strips: list[Strip] = attrs.field(factory=list)
     bystanders: list[Bystander] = attrs.field(factory=list)
     leftovers: list[str] = attrs.field(factory=list)
-    """Objects of ours still in the seed at the end."""
+    """Our objects that still exist in the seed at the end."""
     counted: dict[str, int] = attrs.field(factory=dict)
     """actuator_deletions_total by outcome, at the end."""
     bypassed: int = 0
-    """Objects that went before we let go, and so have no outcome."""
+    """Objects deleted before we removed our finalizer, which therefore have no outcome."""
     failed_while_stuck: dict[str, int] = attrs.field(factory=dict)
     """actuator_deletions_total{outcome="failed"} by kind, while the objects were stuck."""
     requests: dict[str, int] = attrs.field(factory=dict)
@@ -121,5 +121,5 @@ class Evidence(DrillEvidence):
 
     @property
     def rehearsed(self) -> list[Life]:
-        """The objects that were meant to work."""
+        """The objects that are not intentionally invalid."""
         return [life for life in self.lives if not life.bad]

@@ -1,8 +1,7 @@
-"""The world of a drill on a seed that is not its own.
+"""The environment of a drill on an existing seed.
 
-Only namespaces, Clusters and objects labelled with the drill's id are made and removed, no CRD
-and no Role is installed, and the drill refuses to start where another controller reacts to its
-type.
+The drill creates and removes only namespaces, Clusters and objects labelled with its id. It
+installs no CRD and no Role, and refuses to start if another controller reacts to its type.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _PROBE_SECONDS = 3.0
 def foreign_world(
     rehearsal: CombinedRehearsal, kubeconfig: Path, context: str | None, say: Callable[[str], None]
 ) -> Iterator[World]:
-    """A world with a manager that is about to start. Raises ActuatorError or ApiError."""
+    """Open a world whose manager is not started yet. Raises ActuatorError or ApiError."""
     _refuse_who_needs_company(rehearsal)
     names = Names()
     with outside(rehearsal, say):
@@ -59,9 +58,9 @@ def foreign_world(
 
 
 def _refuse_who_needs_company(rehearsal: CombinedRehearsal) -> None:
-    """Raises ActuatorError where a drill would have to play controllers that each shoot has.
+    """Raise ActuatorError if the drill needs simulated controllers for its shoots.
 
-    On its own cluster it plays them; on others' nobody serves the drill's shoots.
+    It simulates them only on its own cluster; on other clusters none serves the drill's shoots.
     """
     missing = []
     if any(crd["metadata"]["name"] == str(MACHINES) for crd in rehearsal.crds()):
@@ -76,7 +75,7 @@ def _refuse_who_needs_company(rehearsal: CombinedRehearsal) -> None:
 
 
 def _check_kinds(world: World, rehearsal: CombinedRehearsal) -> None:
-    """Raises ActuatorError where the seed lacks a CRD: a drill installs none on others' seeds."""
+    """Raise ActuatorError if the seed lacks a CRD: a drill installs none on existing seeds."""
     wanted = [f"{kind.plural}.{kind.group}" for kind in [Cluster.KIND, Orphan.KIND, *world.kinds]]
     wanted += [crd["metadata"]["name"] for crd in rehearsal.crds()]
     for name in wanted:
@@ -90,7 +89,7 @@ def _check_kinds(world: World, rehearsal: CombinedRehearsal) -> None:
 
 
 def _refuse_where_others_react(world: World, rehearsal: CombinedRehearsal) -> None:
-    """Raises ActuatorError where somebody touches an object of our type."""
+    """Raise ActuatorError if another controller changes an object of our type."""
     shoot = world.names.shoot("probe", rehearsal.region)
     garden = Garden(world.admin)
     garden.create_namespace(shoot)
@@ -114,7 +113,7 @@ def _refuse_where_others_react(world: World, rehearsal: CombinedRehearsal) -> No
 
 
 def _clean_up(world: World) -> None:
-    """Removes what carries the drill's label, and nothing else."""
+    """Remove only objects with the drill's label, and objects in its namespaces."""
     for resource in [*(resource_of(kind) for kind in world.kinds), _CONFIGMAPS]:
         _remove_all(world, resource)
     for namespace in world.admin.list(NAMESPACES, label_selector=world.names.selector):
@@ -129,7 +128,7 @@ def _clean_up(world: World) -> None:
 
 
 def _remove_in_namespaces(world: World, resource: Resource) -> None:
-    """Seed objects are made by the extension, without our label, but in our namespaces."""
+    """Remove seed objects, which the extension creates without our label in our namespaces."""
     for namespace in world.admin.list(NAMESPACES, label_selector=world.names.selector):
         try:
             found = world.admin.list(resource, namespace["metadata"]["name"])
@@ -145,7 +144,7 @@ def _remove_all(world: World, resource: Resource) -> None:
 
 
 def _remove(world: World, resource: Resource, obj: Raw) -> None:
-    """Deletes an object of the drill, finalizers and all, if it is still that one."""
+    """Delete an object of the drill with its finalizers, if its uid is unchanged."""
     meta = obj["metadata"]
     name, namespace = meta["name"], meta.get("namespace", "")
     annotations = {CONFIRM_DELETION: "true"}

@@ -1,4 +1,4 @@
-"""Reports as HTML: the Jinja2 templates in `templates`, filled in; every value is escaped.
+"""HTML reports from the Jinja2 templates in `templates`; every value is escaped.
 
 Import this module where a report is made: it needs `jinja2`, which comes with the extra `drill`.
 """
@@ -31,9 +31,9 @@ _TEMPLATES = Environment(
 
 
 def render(template: str, findings: Sequence[Finding], **values: Any) -> str:
-    """Return the page that the template `NAME.html` makes of the findings and these values.
+    """Render the template `TEMPLATE.html` with the findings and these values.
 
-    `report.html` says which values every page needs; all are plain text, of any origin.
+    `report.html` documents the values that every page needs; all are untrusted plain text.
     """
     page = _TEMPLATES.get_template(f"{template}.html").render(findings=findings, **values)
     return printable(page, keep="\n")

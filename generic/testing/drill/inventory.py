@@ -1,4 +1,4 @@
-"""What a drill creates for each shoot, in gardenlet's stages, and what is left of it at the end."""
+"""The objects that a drill creates for each shoot, in gardenlet's stages, and their removal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from generic.testing.polling import parallel
 
 
 def plan(manifests: Sequence[Raw], kinds: Iterable[Kind]) -> list[list[Raw]]:
-    """Secrets and the like first, then the extension objects, stage by stage."""
+    """Order the manifests: Secrets etc. first, then the extension objects, stage by stage."""
     served = list(kinds)
     names = {kind.name for kind in served}
     stages = [
@@ -30,7 +30,7 @@ def plan(manifests: Sequence[Raw], kinds: Iterable[Kind]) -> list[list[Raw]]:
 def spoiled(
     stages: Sequence[Sequence[Raw]], kinds: Iterable[Kind], spoil: Callable[[Raw], None]
 ) -> list[Raw]:
-    """One object that `spoil` made one that no extension can accept, and what it needs."""
+    """Return one object that `spoil` made invalid, and the objects that it needs."""
     names = {kind.name for kind in kinds}
     late = frozenset().union(*AFTERWARDS)
     everything = [manifest for stage in stages for manifest in stage]
@@ -40,7 +40,7 @@ def spoiled(
 
 
 def leftovers(world: World, shoots: Sequence[Shoot]) -> Iterator[str]:
-    """Seed objects of the extension that are still there. Raises ApiError."""
+    """Yield the extension's seed objects that still exist. Raises ApiError."""
     for actuator in world.actuators:
         for group in actuator.seed_objects:
             for shoot in shoots:
@@ -52,7 +52,7 @@ def leftovers(world: World, shoots: Sequence[Shoot]) -> Iterator[str]:
 
 
 def clear(world: World, shoots: Sequence[Shoot], *, patience: float) -> list[str]:
-    """Gardenlet removes what is left of the shoots; returns what it waited for in vain."""
+    """Remove the rest of the shoots as gardenlet does; return the waits that timed out."""
     garden, problems = Garden(world.admin), []
 
     def clear_one(shoot: Shoot) -> None:

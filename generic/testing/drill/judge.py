@@ -1,8 +1,8 @@
-"""The judge: one function for each invariant, from Evidence to findings; pure.
+"""The judge: one function for each invariant, from Evidence to findings. Pure.
 
-I1 to I6 are the global invariants of the fault catalogue: no release before cleanup is confirmed
-or recorded; foreign finalizers untouched; one outcome for each UID; at most one thing made
-outside for each intent; a blocked object says why; one bad object never stops the others.
+I1 to I6 are the global invariants of the fault catalogue: no finalizer removal before cleanup is
+confirmed or recorded; external finalizers unchanged; one outcome for each UID; at most one external
+resource for each intent; a blocked object has a reason; one bad object never blocks the others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FINAL = [outcome.value for outcome in Outcome if outcome.final]
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """Whether a rule held; if not, `problems` say where."""
+    """The result of a rule; `problems` is empty if it holds."""
 
     rule: str
     title: str
@@ -32,16 +32,16 @@ class Finding:
 
     @property
     def holds(self) -> bool:
-        """Whether there is nothing to complain about."""
+        """Whether the rule holds."""
         return not self.problems
 
 
 Rules = Mapping[str, tuple[str, Callable[[E], Iterable[str]]]]
-"""What has to hold of evidence E, by name: a title, and what finds the problems."""
+"""Rules for evidence E, by name: a title, and the function that finds the problems."""
 
 
 def findings_of(rules: Rules[E], evidence: E) -> list[Finding]:
-    """All findings, in the order of the rules."""
+    """Return all findings, in the order of the rules."""
     return [
         Finding(rule=rule, title=title, problems=tuple(check(evidence)))
         for rule, (title, check) in rules.items()
@@ -49,19 +49,19 @@ def findings_of(rules: Rules[E], evidence: E) -> list[Finding]:
 
 
 def judge(evidence: Evidence) -> list[Finding]:
-    """All findings about a force deletion, or about a path of gardenlet."""
+    """Return all findings about a force deletion or a path of gardenlet."""
     return findings_of(rules_of(evidence.path), evidence)
 
 
 def rules_of(path: str) -> Rules[Evidence]:
-    """The rules that judge this path of gardenlet, or a force deletion for ""."""
+    """Return the rules for this path of gardenlet, or for a force deletion if ""."""
     unjudged = UNJUDGED.get(path.partition(":")[0], "")
     rules = PATH_RULES if path else RULES
     return {rule: value for rule, value in rules.items() if rule not in unjudged}
 
 
 def covers(recorded: ExternalResource, real: ExternalResource) -> bool:
-    """Whether a record means that thing: by id, else by its search tags."""
+    """Return whether a record describes that resource: by id, else by its search tags."""
     if recorded.type != real.type:
         return False
     if recorded.id:
@@ -70,7 +70,7 @@ def covers(recorded: ExternalResource, real: ExternalResource) -> bool:
 
 
 def made_twice(outside: Iterable[ExternalResource]) -> Iterator[str]:
-    """Things of the same type with the same tags: one of them would have been enough."""
+    """Yield resources of the same type with the same tags, which are duplicates."""
     made = Counter((one.type, tuple(sorted(one.tags.items()))) for one in outside)
     for (type, tags), count in made.items():
         if count > 1:
@@ -79,7 +79,7 @@ def made_twice(outside: Iterable[ExternalResource]) -> Iterator[str]:
 
 
 def _nothing_released_unrecorded(evidence: Evidence) -> Iterable[str]:
-    """I1."""
+    """Check I1."""
     recorded = [record.resource for record in evidence.records]
     for real in evidence.outside_after:
         if not any(covers(one, real) for one in recorded):
@@ -93,7 +93,7 @@ def _nothing_released_unrecorded(evidence: Evidence) -> Iterable[str]:
 
 
 def _bystanders_untouched(evidence: Evidence) -> Iterable[str]:
-    """I2."""
+    """Check I2."""
     if not evidence.bystanders:
         yield "no bystander was looked at"
     for bystander in evidence.bystanders:
@@ -102,7 +102,7 @@ def _bystanders_untouched(evidence: Evidence) -> Iterable[str]:
 
 
 def _one_outcome_each(evidence: Evidence) -> Iterable[str]:
-    """I3."""
+    """Check I3."""
     for life in evidence.rehearsed:
         if len(life.outcomes) != 1:
             said = ", ".join(life.outcomes) or "none"
@@ -120,7 +120,7 @@ def _one_outcome_each(evidence: Evidence) -> Iterable[str]:
 
 
 def _made_once(evidence: Evidence) -> Iterable[str]:
-    """I4."""
+    """Check I4."""
     if not evidence.outside_before:
         yield "nothing existed outside before the deletion"
     yield from made_twice(evidence.outside_before)
@@ -132,7 +132,7 @@ def _made_once(evidence: Evidence) -> Iterable[str]:
 
 
 def _blocked_says_why(evidence: Evidence) -> Iterable[str]:
-    """I5."""
+    """Check I5."""
     for life in evidence.rehearsed:
         if life.deleted is None or life.forced is None or life.deleted == life.forced:
             continue
@@ -147,12 +147,12 @@ def _blocked_says_why(evidence: Evidence) -> Iterable[str]:
 
 
 def _was_stuck(life: Life) -> bool:
-    """Before its deletion was forced; an error after that is one of the forced deletion."""
+    """Return whether it was stuck before the force deletion; later errors belong to that."""
     return life.stuck is not None and (life.forced is None or life.stuck <= life.forced)
 
 
 def _others_go_on(evidence: Evidence) -> Iterable[str]:
-    """I6."""
+    """Check I6."""
     if not any(life.bad for life in evidence.lives):
         yield "no bad object was planted"
     for life in evidence.rehearsed:
@@ -163,7 +163,7 @@ def _others_go_on(evidence: Evidence) -> Iterable[str]:
 
 
 def _seed_is_clean(evidence: Evidence) -> Iterable[str]:
-    """The seed."""
+    """Check the rule `seed`."""
     for life in evidence.rehearsed:
         if life.gone is None:
             yield f"{life.key} is still there"
@@ -184,6 +184,6 @@ PATH_RULES: Rules[Evidence] = {
     "path": ("Each step of gardenlet ended as it has to", lambda evidence: evidence.unfinished),
     **{rule: RULES[rule] for rule in ("seed", "I1", "I2", "I3", "I4")},
 }
-"""For `paths`, where nothing is planted and gardenlet's steps are waited for one by one."""
+"""For `paths`, which have no invalid object and wait for each of gardenlet's steps."""
 UNJUDGED = {"migrate": "I3", "delete-migrating": "I1 I3", "delete-restoring": "I1 I3"}
-"""Migrated objects have no outcome; what they made stays, if they are not restored before."""
+"""Migrated objects have no outcome; their resources remain if they are not restored first."""

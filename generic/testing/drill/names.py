@@ -1,4 +1,4 @@
-"""The name of a drill, and all names, labels and selectors that follow from it. Pure."""
+"""The id of a drill, and the names, labels and selectors derived from it. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LABEL = "drill.actuator.extensions.gardener.cloud/id"
 
 @attrs.frozen
 class Names:
-    """Everything of one drill is called after its id, so that none touches another's."""
+    """Names of one drill, derived from its id, so that drills do not affect each other."""
 
     id: str = attrs.field(factory=lambda: secrets.token_hex(3))
 
@@ -28,11 +28,11 @@ class Names:
 
     @property
     def selector(self) -> str:
-        """Finds everything of this drill."""
+        """The label selector of this drill's objects."""
         return f"{LABEL}={self.id}"
 
     def shoot(self, name: str, region: str) -> Shoot:
-        """A shoot of this drill; its labels are on everything that belongs to it."""
+        """Return a shoot of this drill; all its objects carry its labels."""
         technical_id = f"shoot--{self.type}--{name}"
         return Shoot(
             technical_id=technical_id,
@@ -43,14 +43,14 @@ class Names:
         )
 
     def rehearsed(self, shoot: Shoot) -> RehearsedShoot:
-        """The same shoot, as an extension has to know it."""
+        """Return the properties of the shoot that an extension needs."""
         return RehearsedShoot(technical_id=shoot.technical_id, type=self.type, labels=shoot.labels)
 
 
 def of_drills(types: Iterable[str]) -> Predicate:
-    """Passes objects of the drills with these extension types, whose label says so.
+    """Return a predicate for objects labelled with the id of a drill of these extension types.
 
-    For kinds that have no spec.type.
+    For kinds without spec.type.
     """
     wanted = frozenset(types)
 

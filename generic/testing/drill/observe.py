@@ -1,6 +1,6 @@
-"""Watching a drill from outside: reads objects as administrator and notes when what was seen.
+"""The observer of a drill: reads objects as administrator and notes the time of each change.
 
-It looks several times a second and only ever reads.
+It polls several times a second and never writes.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _EVERY = 0.2
 
 
 class Observer:
-    """Keeps the lives of a drill's objects up to date, in a thread of its own."""
+    """Updates the lives of a drill's objects, in its own thread."""
 
     def __init__(self, client: Client, kinds: Iterable[Kind], selector: str, path: str) -> None:
-        self._everything = bool(path)  # of a path nobody says what to follow
+        self._everything = bool(path)  # with a path, objects are not announced by `follow`
         self.lives: dict[str, Life] = {}
         self._client = client
         self._kinds = list(kinds)
@@ -40,21 +40,21 @@ class Observer:
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
 
     def start(self) -> None:
-        """Starts looking; the drill begins now."""
+        """Start polling; times count from now."""
         self._start = time.monotonic()
         self._thread.start()
 
     def stop(self) -> None:
-        """Looks no longer."""
+        """Stop polling."""
         self._stop.set()
         self._thread.join(10)
 
     def now(self) -> float:
-        """Seconds since the drill began."""
+        """Return the seconds since the drill began."""
         return time.monotonic() - self._start
 
     def follow(self, obj: Raw, *, bad: bool, made: bool = False) -> Life:
-        """Follows an object from now on."""
+        """Observe an object from now on."""
         meta = obj["metadata"]
         life = Life(
             kind=obj["kind"],
@@ -74,13 +74,13 @@ class Observer:
             try:
                 self.look()
             except ApiError:
-                continue  # the next look will tell
+                continue  # the next poll reads again
 
     def look(self) -> None:
-        """One look at all objects of the drill. Raises ApiError."""
+        """Read all objects of the drill once. Raises ApiError."""
         for kind in self._kinds:
             known = [life for life in list(self.lives.values()) if life.kind == kind.name]
-            found = {  # read after that: what is followed from now on is in the next look
+            found = {  # read after `known`: objects followed from now on are in the next poll
                 obj["metadata"]["uid"]: obj
                 for obj in self._client.list(resource_of(kind), label_selector=self._selector)
             }
@@ -90,7 +90,7 @@ class Observer:
                 self._follow_made({**obj, "kind": kind.name})
 
     def _follow_made(self, obj: Raw) -> None:
-        """Follows what the actuator of an object of the drill has made."""
+        """Observe an object that the actuator of an observed object created."""
         owners = obj["metadata"].get("ownerReferences") or []
         maker = next((life for one in owners if (life := self.lives.get(one["uid"]))), None)
         made = maker is not None
@@ -122,7 +122,7 @@ class Observer:
 
 
 def _conditions(obj: Raw) -> dict[str, str]:
-    """What its conditions say, by type, and when that was last written."""
+    """Return the update time and message of each condition, by type."""
     conditions = as_dict(obj.get("status")).get("conditions") or ()
     return {
         str(one.get("type")): f"{one.get('lastUpdateTime')}: {one.get('message')}"
@@ -131,7 +131,7 @@ def _conditions(obj: Raw) -> dict[str, str]:
 
 
 def read_records(client: Client, namespace: str) -> list[Record]:
-    """What the manager put on record as left outside, of one shoot. Raises ApiError."""
+    """Return the remaining external resources recorded for one shoot. Raises ApiError."""
     found = client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={namespace}")
     specs = [decode(Orphan, raw).spec for raw in found]
     return [
@@ -146,7 +146,7 @@ def read_records(client: Client, namespace: str) -> list[Record]:
 
 
 def read_outcomes(client: Client, namespace: str) -> dict[str, list[str]]:
-    """The final outcomes that events in a namespace tell, by uid. Raises ApiError."""
+    """Return the final outcomes in a namespace's events, by uid. Raises ApiError."""
     final = {event_reason(outcome): outcome.value for outcome in Outcome if outcome.final}
     told: dict[str, list[str]] = {}
     for event in client.list(_EVENTS, namespace):
@@ -157,7 +157,7 @@ def read_outcomes(client: Client, namespace: str) -> dict[str, list[str]]:
 
 
 def read_strips(client: Client, namespace: str) -> list[Strip]:
-    """What the manager said it stripped in a shoot's namespace. Raises ApiError."""
+    """Return the finalizers removed in a shoot's namespace, from events. Raises ApiError."""
     return [
         Strip(shoot=namespace, text=str(event.get("message")))
         for event in client.list(_EVENTS, namespace)

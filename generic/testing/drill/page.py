@@ -1,4 +1,4 @@
-"""The report of a force deletion as one page: verdict, rules, timeline, what remains outside."""
+"""The report of a force deletion as one page: verdict, rules, timeline, remaining resources."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _reasons(evidence: Evidence) -> list[Sequence[str]]:
 
 
 def _left(evidence: Evidence) -> Iterator[Sequence[str | None]]:
-    """One row for each recorded resource, then for each that nobody recorded: without an owner."""
+    """Yield a row for each recorded resource, then for each unrecorded one, without an owner."""
     for record in evidence.records:
         there = any(covers(record.resource, real) for real in evidence.outside_after)
         owner = (short(record.shoot), record.owner)

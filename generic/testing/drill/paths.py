@@ -1,6 +1,6 @@
-"""`--path NAME`: shoots go through one of gardenlet's flows after the other, then are judged.
+"""`--path NAME`: shoots run through several of gardenlet's flows, then the rules are checked.
 
-A path is a row of steps, taken for all shoots at once, while one more shoot stays as it is.
+A path is a sequence of steps for all shoots at once, while one more shoot stays unchanged.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ PATHS: Mapping[str, str] = {
     "force-delete-failed": "create break reconcile! fail force-delete mend backups",
     "force-delete-hibernated": "create hibernate break delete! fail force-delete mend backups",
 }
-"""The steps of each path. `break` and `mend` the outside; a step with `!` has to get stuck."""
+"""The steps of each path. `break` and `mend` act on the outside; a step with `!` must get stuck."""
 
 _STUCK = 6.0
-"""Seconds that gardenlet waits in a step that has to get stuck."""
+"""Seconds that gardenlet waits in a step that must get stuck."""
 STEPS: Mapping[str, Callable[[Flow, Sequence[Raw], ShootState], ShootState | None]] = {
     "create": lambda flow, manifests, _: flow.create(manifests),
     "reconcile": lambda flow, manifests, _: flow.reconcile(manifests),
@@ -48,10 +48,10 @@ STEPS: Mapping[str, Callable[[Flow, Sequence[Raw], ShootState], ShootState | Non
 
 
 class PathRun(Run):
-    """Shoots on one path, and a neighbour."""
+    """Shoots on one path, and one more shoot that must not be affected."""
 
     def play(self) -> None:
-        """One step after the other; also a shoot whose step went wrong takes the next one."""
+        """Run the steps in order; a shoot whose step failed continues with the next one."""
         self.start_manager()
         neighbour = self._world.names.shoot("neighbour", self._rehearsal.region)
         namespaces = [shoot.technical_id for shoot in (*self._shoots, neighbour)]

@@ -1,8 +1,7 @@
 """The drill's report, as JSON for machines and as one page for people.
 
-What it says comes from evidence and findings alone, of whatever class the evidence of a drill
-is; the page is made elsewhere. `check_report` reads the JSON back: a report
-that tells another story than the evidence is a broken rule like any other.
+It contains evidence, of any class, and findings. Not here: the content of the page (`page`).
+`check_report` reads the JSON back: a report that differs from the evidence breaks a rule.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ E = TypeVar("E", bound=AttrsInstance)
 
 
 def write_json(path: Path, evidence: AttrsInstance, findings: Sequence[Finding]) -> None:
-    """Writes report.json."""
+    """Write report.json."""
     told = {
         "version": _VERSION,
         "passed": all(finding.holds for finding in findings),
@@ -38,9 +37,9 @@ def write_json(path: Path, evidence: AttrsInstance, findings: Sequence[Finding])
 
 
 def read_json(path: Path, cls: type[E]) -> tuple[E, list[Finding]]:
-    """What a report.json tells, with evidence of class `cls`.
+    """Read a report.json with evidence of class `cls`.
 
-    Raises DecodeError if it is no such report, or contradicts itself.
+    Raises DecodeError if it is not such a report or contradicts itself.
     """
     converter = cattrs.Converter(forbid_extra_keys=True)
     try:
@@ -58,7 +57,7 @@ def read_json(path: Path, cls: type[E]) -> tuple[E, list[Finding]]:
 
 
 def check_report(path: Path, evidence: AttrsInstance, findings: Sequence[Finding]) -> list[str]:
-    """Where the report does not say what was seen."""
+    """Return the differences between the report and the evidence."""
     try:
         told, judged = read_json(path, type(evidence))
     except DecodeError as error:
@@ -74,6 +73,6 @@ def check_report(path: Path, evidence: AttrsInstance, findings: Sequence[Finding
 
 
 def write_html(path: Path, page: str) -> None:
-    """Writes report.html: one page that needs nothing else."""
-    # an error's text may hold half a surrogate pair, which no encoding has
+    """Write report.html, a self-contained page."""
+    # an error's text may contain half a surrogate pair, which cannot be encoded
     path.write_text(page, encoding="utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""The drill, told from start to end: set up, get stuck, force, take stock, judge."""
+"""The drill from start to end: set up, get stuck, force, collect evidence."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from generic.testing.rehearsal import CombinedRehearsal
 
 _DELETIONS = "actuator_deletions_total"
 _LAST_WORD = 5.0
-"""Seconds that a manager has to say how a deletion ended, once the object is released."""
+"""Seconds that a manager has to report the outcome, once the object is released."""
 
 
 def drill(
     settings: Settings, rehearsal: CombinedRehearsal, watcher: Watcher, of: type[Run] | None = None
 ) -> Evidence:
-    """Rehearses a force deletion and returns what was seen. Cleans up whatever happens.
+    """Rehearse a force deletion and return the evidence. Always cleans up.
 
-    `of`: another course of events than a force deletion. Raises ActuatorError or ApiError where
-    the drill could not be held at all.
+    `of`: another procedure than a force deletion. Raises ActuatorError or ApiError if the drill
+    could not run.
     """
     began = time.monotonic()
     if settings.kubeconfig is None:
@@ -55,7 +55,7 @@ def drill(
 
 
 class Run:
-    """The steps of one drill, and what they share."""
+    """The steps of one drill, and their common state."""
 
     def __init__(
         self, settings: Settings, rehearsal: CombinedRehearsal, watcher: Watcher, world: World
@@ -83,7 +83,7 @@ class Run:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """While it is open, everything that happens is noted."""
+        """Run the observer while the context is open."""
         self._observer.start()
         try:
             yield
@@ -92,7 +92,7 @@ class Run:
 
     @property
     def cause(self) -> str:
-        """The rehearsal's scenario that breaks the outside."""
+        """The rehearsal's scenario that breaks the outside world."""
         return self._settings.scenario
 
     def start_manager(self) -> None:
@@ -102,14 +102,14 @@ class Run:
         self._world.manager.wait_synced()
 
     def play(self) -> None:
-        """Shoots get stuck in deletion, and are force-deleted."""
+        """Let shoots get stuck in deletion, then force-delete them."""
         self.start_manager()
         self.set_up()
         self.get_stuck()
         self.force()
 
     def set_up(self) -> None:
-        """Shoots that work, each with somebody else's things inside, and one that never will."""
+        """Create working shoots, each with external objects, and one that cannot work."""
         self._watcher.say(f"Creating {len(self._shoots)} shoots, and one that cannot work")
         plans = {shoot.technical_id: self._plan(shoot) for shoot in self._shoots}
         parallel([*self._shoots, self._bad], self._garden.create_namespace)
@@ -128,10 +128,9 @@ class Run:
         self.evidence.outside_before = list(self._rehearsal.left_outside())
 
     def get_stuck(self) -> None:
-        """The outside breaks, users delete their shoots, and nothing moves any more.
+        """Break the outside world and delete the shoots, so that they get stuck.
 
-        Gardenlet deletes stage by stage, so later ones are not reached: the first that is stuck
-        keeps the others.
+        gardenlet deletes stage by stage: the first stage that is stuck blocks the later ones.
         """
         self._watcher.say(self.evidence.scenario_text)
         self._rehearsal.break_outside(self.cause)
@@ -144,7 +143,7 @@ class Run:
             self._delete(lives)
             self._wait("stuck", lives, lambda life: bool(life.stuck or life.released))
             if any(life.released is None for life in lives if life.kind not in DELETION[0]):
-                break  # Bastions would keep gardenlet from starting, and hide what comes after
+                break  # stuck Bastions block gardenlet's flow and would hide later stages
         self.evidence.failed_while_stuck = self._world.manager.metrics.total(
             _DELETIONS, "kind", outcome="failed"
         )
@@ -152,7 +151,7 @@ class Run:
         self._watcher.stuck([life for life in self._lives() if life.stuck is not None])
 
     def _disturb(self) -> None:
-        """Another controller reports a health condition; what is blocked goes on saying why."""
+        """Report a health condition as another controller; wait for updated blocked messages."""
         blocked = [life for life in self._lives() if life.stuck and life.released is None]
         one_of_each = list({life.kind: life for life in blocked}.values())
         for life in one_of_each:
@@ -163,7 +162,7 @@ class Run:
         self._wait("reporting on", one_of_each, lambda life: bool(life.moved_on or life.released))
 
     def force(self) -> None:
-        """The users confirm force deletion; gardenlet deletes nearly everything at once."""
+        """Confirm force deletion as users do; gardenlet then deletes nearly all kinds at once."""
         self._watcher.say("Force-deleting")
         self._world.trouble.forced()
         everything = list(self._observer.lives.values())
@@ -180,7 +179,7 @@ class Run:
             self._delete_afterwards(late)
 
     def take_stock(self) -> None:
-        """What is on record, what is left in the seed, what is left outside."""
+        """Collect Orphans, remaining objects in the seed and remaining external resources."""
         self._world.trouble.end()
         evidence, world = self.evidence, self._world
         self._wait_for_outcomes()
@@ -205,7 +204,7 @@ class Run:
         )
 
     def _wait_for_outcomes(self) -> None:
-        """An object may be seen to be gone before the manager has said how."""
+        """Wait for outcomes: an object may be deleted before the manager reports its outcome."""
         released = {life.uid for life in self._lives() if life.released is not None}
         deadline = time.monotonic() + _LAST_WORD
         while not released <= self._claimed().keys() and time.monotonic() < deadline:
@@ -220,7 +219,7 @@ class Run:
         return claimed
 
     def _plan(self, shoot: Shoot) -> list[list[Raw]]:
-        """What to create for a shoot; the first one carries somebody else's finalizer."""
+        """Return a shoot's manifests in stages; the first shoot's have an external finalizer."""
         stages = plan(
             self._rehearsal.manifests(self._world.names.rehearsed(shoot)), self._world.kinds
         )
@@ -239,14 +238,14 @@ class Run:
     def _delete(self, lives: Sequence[Life], *, force: bool = False) -> None:
         def delete(life: Life) -> None:
             if life.made:
-                return  # whoever made it deletes it
+                return  # the actuator that created it deletes it
             life.deleted = life.deleted or life.forced or self._observer.now()
             self._garden.delete(self._kinds[life.kind], life.namespace, life.name, force=force)
 
         parallel(lives, delete)
 
     def _force(self, lives: Sequence[Life]) -> None:
-        """Those that are left go, and do not need the outside for it."""
+        """Force-delete the remaining objects; this must work without the outside world."""
         now = self._observer.now()
         for life in lives:
             life.forced = now
@@ -254,7 +253,7 @@ class Run:
         self._wait("released", lives, lambda life: life.released is not None)
 
     def _delete_afterwards(self, late: Sequence[Life]) -> None:
-        """Kinds that no force deletion reaches need an outside that works again."""
+        """Delete the kinds without force deletion, which need a working outside world."""
         self._watcher.say("Mending the outside, and deleting what force deletion leaves out")
         self._rehearsal.mend_outside()
         for stage in in_stages(AFTERWARDS, self._world.kinds):
@@ -274,7 +273,7 @@ class Run:
         return [life for life in lives if life.kind in names]
 
     def _wait(self, what: str, lives: Sequence[Life], reached: Callable[[Life], bool]) -> None:
-        """Waits until all have come that far, or patience is over: the judge will see."""
+        """Wait until all have reached the state, or the time is over; the judge checks later."""
         deadline = time.monotonic() + self._settings.patience
         while lives and time.monotonic() < deadline:
             done = sum(map(reached, lives))
@@ -284,7 +283,7 @@ class Run:
             time.sleep(0.1)
 
     def _look_at_bystanders(self, shoot: Shoot) -> None:
-        """What became of them; then they go too, so that the namespaces can."""
+        """Check the external objects; then release them, so that namespaces can be deleted."""
         ours = self._lives() if shoot is self._shoots[0] else []
         self.evidence.bystanders += bystanders.look_at(
             self._world.admin,

@@ -1,4 +1,4 @@
-"""Embedded seeds for drills: a cluster with the kinds of a rehearsal, and who else works there."""
+"""Embedded seeds for drills: a cluster with a rehearsal's kinds and simulated controllers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from generic.testing.seed import install_crds, install_kinds
 
 @attrs.frozen
 class EmbeddedSeed:
-    """A cluster that is all ours."""
+    """An embedded cluster that serves as a seed."""
 
     environment: Environment
     admin: HttpClient
 
     def admit(self, manager: Manager, name: str) -> Path:
-        """The kubeconfig of a user who may do what this manager needs, and nothing more."""
+        """Return the kubeconfig of a user with exactly the permissions that the manager needs."""
         grant(self.admin, manager, name)
         return self.environment.user_kubeconfig(name)
 
@@ -44,10 +44,10 @@ class EmbeddedSeed:
 def embedded_seed(
     rehearsal: CombinedRehearsal, say: Callable[[str], None]
 ) -> Iterator[EmbeddedSeed]:
-    """A running seed with all kinds.
+    """Run a seed with all kinds until the context is left.
 
-    Where there are ManagedResources, or machine objects, simulated controllers serve them; those
-    of the rehearsal are at work too.
+    Simulated controllers serve ManagedResources and machine objects if their CRDs are installed;
+    the rehearsal's own simulated controllers run too.
     """
     with ExitStack() as stack:
         environment = stack.enter_context(Environment(progress=say))
@@ -69,11 +69,11 @@ def embedded_seed(
 def other_owners(
     client: Client, actuators: Sequence[Actuator[Any]], namespaces: Sequence[str]
 ) -> AbstractContextManager[None]:
-    """While open, plays the controllers whose finalizers are on an extension's seed objects.
+    """Simulate the controllers whose finalizers are on an extension's seed objects.
 
-    They release at once the objects that are being deleted: only finalizers that an actuator
-    declares in `seed_objects`, only objects in these namespaces. Machine objects have a simulated
-    controller of their own. `client` needs all rights.
+    While open, they release objects under deletion at once: only finalizers that an actuator
+    declares in `seed_objects`, only objects in these namespaces. Machine objects have their own
+    simulated controller. `client` needs administrator rights.
     """
     groups = [
         group
@@ -84,7 +84,7 @@ def other_owners(
 
     def poll() -> None:
         for group in groups:
-            with suppress(ApiError):  # the next group may do better
+            with suppress(ApiError):  # the next group may succeed
                 _release_deleted(client, group, frozenset(namespaces))
 
     return polling(poll, "owners")

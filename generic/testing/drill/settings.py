@@ -1,4 +1,4 @@
-"""What a drill is asked to do, and who hears of its progress."""
+"""The settings of a drill, and the watcher of its progress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from generic.testing.drill.trouble import CALM, Trouble
 
 @attrs.frozen(kw_only=True)
 class Settings:
-    """What is rehearsed, and where. `patience`: seconds that each phase may take."""
+    """Settings of one drill. `patience`: seconds that each phase may take."""
 
     shoots: int = 10
     scenario: str = "credentials-revoked"
@@ -26,22 +26,22 @@ class Settings:
     trouble: Trouble = CALM
     patience: float = 60.0
     dice: int | None = None
-    """What decides when managers are killed; any number, if none is given."""
+    """Random seed that decides when managers are killed; None: a random one."""
 
     @property
     def broken(self) -> Break:
-        """What is broken on purpose, if anything."""
+        """The rule that is broken on purpose; an empty Break for none."""
         return BREAKS[self.break_rule] if self.break_rule in BREAKS else Break(text="")
 
 
 class Watcher:
-    """Hears of a drill's progress; this one tells nobody."""
+    """Receives a drill's progress; this base class ignores it."""
 
     def say(self, text: str) -> None:
-        """Something happens."""
+        """Receive a message about a new phase."""
 
     def count(self, what: str, done: int, total: int) -> None:
-        """So many of the objects have come so far."""
+        """Receive the number of objects that have reached the state `what`."""
 
     def stuck(self, lives: Sequence[Life]) -> None:
-        """These are stuck, for the reasons they show."""
+        """Receive the objects that are stuck, with their errors."""

@@ -1,9 +1,9 @@
-"""Shoots that nobody runs: what is in them, what goes wrong with them, and who brings it there.
+"""Simulated shoots: their contents, their failures, and their resource managers.
 
-`ShootRehearsal` is for extensions that have nothing outside but the shoots. `ShootManager` plays
-the resource managers of all shoots of a seed; what they would bring into a shoot is in `Shoots`,
-which several seeds share, since a shoot that moves keeps what it has. Nothing here is an API
-server: what an object says is not looked at.
+`ShootRehearsal` is for extensions whose outside world is only the shoots. `ShootManager` simulates
+the resource managers of all shoots of a seed; the objects they would apply are in `Shoots`, which
+several seeds share, since a migrated shoot keeps its objects. Not here: an API server; the content
+of objects is ignored.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from generic.testing.resourcemanager import ResourceManager
 
 @attrs.frozen
 class Thing:
-    """An object in a shoot; `name` has its namespace in front, if it lives in one."""
+    """An object in a shoot; `name` is NAMESPACE/NAME for a namespaced object."""
 
     kind: str
     name: str
 
 
 class Shoots:
-    """All shoots, by the name of their namespace in a seed. Safe for threads."""
+    """All shoots, by the name of their namespace in a seed. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -45,31 +45,31 @@ class Shoots:
         self._away = self._protected = False
 
     def take_away(self) -> None:
-        """From now on no API server of a shoot answers."""
+        """Let no API server of a shoot answer from now on."""
         self._away = True
 
     def protect(self) -> None:
-        """From now on each shoot denies deletions."""
+        """Let each shoot deny deletions from now on."""
         self._protected = True
 
     def mend(self) -> None:
-        """Everything works again."""
+        """Undo `take_away` and `protect`."""
         self._away = self._protected = False
 
     def destroy(self, shoot: str) -> None:
-        """The shoot is taken down, with all that is in it."""
+        """Remove the shoot and all its objects."""
         with self._lock:
             self._destroyed.add(shoot)
             self._things.pop(shoot, None)
 
     def put(self, shoot: str, thing: Thing) -> None:
-        """Afterwards it is there. Raises Unavailable."""
+        """Add an object. Raises Unavailable."""
         with self._lock:
             self._check_answers(shoot)
             self._things[shoot].add(thing)
 
     def take(self, shoot: str, thing: Thing) -> None:
-        """Afterwards it is not there. Raises Unavailable and Forbidden."""
+        """Remove an object if it exists. Raises Unavailable and Forbidden."""
         with self._lock:
             self._check_answers(shoot)
             if self._protected and thing in self._things[shoot]:
@@ -77,7 +77,7 @@ class Shoots:
             self._things[shoot].discard(thing)
 
     def contents(self) -> list[ExternalResource]:
-        """All that is in all shoots."""
+        """Return the objects of all shoots."""
         with self._lock:
             return [
                 ExternalResource(
@@ -95,10 +95,10 @@ class Shoots:
 
 
 class ShootManager(ResourceManager):
-    """The resource managers of all shoots of one seed, one round of work at each `poll`.
+    """The resource managers of all shoots of one seed; each `poll` is one round of work.
 
-    A shoot whose force deletion is confirmed counts as taken down: gardenlet does that, whatever
-    is in it, and nobody gets to it any more.
+    A shoot with a confirmed force deletion counts as removed: gardenlet removes it with its
+    contents, and it is no longer reachable.
     """
 
     def __init__(self, client: Client, shoots: Shoots) -> None:
@@ -107,7 +107,7 @@ class ShootManager(ResourceManager):
         self._one_round = threading.Lock()
 
     def poll(self) -> None:
-        """One round of work on all Clusters, then on all ManagedResources. Raises ApiError."""
+        """Do one round of work on Clusters, then on ManagedResources. Raises ApiError."""
         with self._one_round:
             for raw in self._client.list(CLUSTERS):
                 if decode(Cluster, raw).needs_force_deletion:
@@ -115,7 +115,7 @@ class ShootManager(ResourceManager):
             super().poll()
 
     def _serve(self, mr: Raw) -> None:
-        """What is there stays: nobody else is in the shoots who could change it."""
+        """Skip healthy ManagedResources: no other client changes objects in the shoots."""
         managed = decode(ManagedResource, mr)
         if managed.metadata.deletion_timestamp is not None or not is_healthy(managed):
             super()._serve(mr)
@@ -130,11 +130,11 @@ class ShootManager(ResourceManager):
 
 
 class ShootRehearsal(Rehearsal):
-    """A rehearsal of an extension that has nothing outside but the shoots.
+    """A rehearsal of an extension whose outside world is only the shoots.
 
-    Derive from it, and say what the extension's title, CRDs (ManagedResource has to be one of
-    them), actuators and manifests are. What breaks is the shoots: their API servers, or deletions
-    in them. What is left outside is what is in them.
+    Subclasses define the extension's title, CRDs (which must include ManagedResource), actuators
+    and manifests. The scenarios break the shoots: their API servers, or deletions in them. The
+    external resources are the objects in the shoots.
     """
 
     region = "eu-1"
@@ -149,22 +149,22 @@ class ShootRehearsal(Rehearsal):
         self._polls: list[Callable[[], None]] = []
 
     def start(self, directory: Path) -> None:
-        """Nothing runs but in the seeds."""
+        """Do nothing: all processes run in the seeds."""
 
     def stop(self) -> None:
-        """Safe to call twice, and without start."""
+        """Do nothing."""
 
     def share(self) -> Mapping[str, str]:
-        """Managers reach the shoots through their seed alone."""
+        """Return nothing: managers reach the shoots only through their seed."""
         return {}
 
     def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
-        """The resource managers of the seed's shoots."""
+        """Return the resource managers of the seed's shoots."""
         self._polls.append(ShootManager(seed, self._shoots).poll)
         return self._polls[-1:]
 
     def break_outside(self, scenario: str) -> None:
-        """Brings the scenario about. Raises KeyError for a name not in `scenarios`."""
+        """Cause the failure of the scenario. Raises KeyError for a name not in `scenarios`."""
         breaks = {
             "everything-fails": self._shoots.take_away,
             "deletion-denied": self._shoots.protect,
@@ -172,13 +172,13 @@ class ShootRehearsal(Rehearsal):
         breaks[scenario]()
 
     def mend_outside(self) -> None:
-        """Everything works again; what exists stays."""
+        """Undo the failure; existing objects are kept."""
         self._shoots.mend()
 
     def left_outside(self) -> Sequence[ExternalResource]:
-        """What is in the shoots, once what was asked for until now has been done there.
+        """Do one round of work for each seed, then return the objects in the shoots.
 
-        Raises ApiError where a seed cannot be read.
+        Raises ApiError if a seed cannot be read.
         """
         for poll in self._polls:
             poll()
@@ -186,7 +186,7 @@ class ShootRehearsal(Rehearsal):
 
 
 def extension_object(cls: type[Object], shoot: RehearsedShoot, name: str, spec: Raw) -> Raw:
-    """The manifest of an extension object for a rehearsed shoot."""
+    """Return the manifest of an extension object for a rehearsed shoot."""
     wanted = {"type": shoot.type, **spec}
     return manifest_of(cls, name, shoot.technical_id, shoot.labels, spec=wanted)
 

@@ -1,7 +1,7 @@
-"""Take-over: an extension on Gardener's Go library served the shoots, and ours continues.
+"""Take-over: our extension continues shoots that an extension on Gardener's Go library served.
 
-The stand-in for that extension is a manager of ours, whose ManagedResources `_leave` rewrites as
-the Go library deploys them.
+A manager of ours simulates that extension; `_leave` rewrites its ManagedResources as the Go
+library deploys them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SECRETS = Resource("v1", "secrets")
 
 
 class TakeOver(Run):
-    """A former extension creates the shoots; ours takes over, and they are force-deleted."""
+    """A former extension creates the shoots; ours takes over, and then they are force-deleted."""
 
     @property
     def cause(self) -> str:
@@ -45,7 +45,7 @@ class TakeOver(Run):
 
     @contextmanager
     def _former(self) -> Iterator[None]:
-        """While it is open, the former extension serves the shoots."""
+        """Let the former extension serve the shoots while the context is open."""
         world = self._world
         manager = manager_for(world.actuators, [world.names.type], world.manager.options)
         manager.start()
@@ -55,9 +55,9 @@ class TakeOver(Run):
             manager.stop()
 
     def _take_over(self) -> None:
-        """Our manager reconciles all that exists, which has to stay.
+        """Let our manager reconcile all existing objects, none of which may be deleted.
 
-        Raises ActuatorError where an object does not get ready.
+        Raises ActuatorError if an object does not become ready.
         """
         self._watcher.say("Taking over from a Go extension")
         before = self._managed()
@@ -83,7 +83,7 @@ class TakeOver(Run):
         Flow(self._garden, shoot, self._world.kinds, patience=patience).reconcile(manifests)
 
     def _managed(self) -> list[Raw]:
-        """The ManagedResources of all shoots."""
+        """Return the ManagedResources of all shoots."""
         client, names = self._world.admin, [shoot.technical_id for shoot in self._shoots]
         try:
             return [one for name in names for one in client.list(MANAGED_RESOURCES, name)]
@@ -92,7 +92,7 @@ class TakeOver(Run):
 
 
 def _leave(client: Client, managed: Raw) -> None:
-    """Removes our labels and annotations; the Secret gets a name as the Go library forms it."""
+    """Remove our labels and annotations; give the Secret a name in the Go library's form."""
     name, namespace = managed["metadata"]["name"], managed["metadata"]["namespace"]
     [ours] = managed["spec"]["secretRefs"]
     secret = client.get(_SECRETS, ours["name"], namespace)

@@ -1,6 +1,6 @@
-"""The timeline of the drill's report: a bar for each object, and the same in words.
+"""The timeline of the drill's report: a bar for each object, and the same as a table.
 
-Readers who cannot tell the colours apart, or cannot see them, read the table below the bars.
+The table below the bars is for readers who cannot distinguish or see the colours.
 `templates/timeline.html` draws the bars.
 """
 
@@ -24,7 +24,7 @@ _MANY = 100
 
 
 def summed_up(lives: Sequence[Life]) -> list[Life]:
-    """In the order of the page; of more than a hundred objects, one line for each shoot."""
+    """Sort for the page; summarize more than a hundred objects to one line for each shoot."""
     shoots: dict[str, list[Life]] = {}
     for life in sorted(lives, key=lambda life: (life.bad, len(life.shoot), life.shoot)):
         shoots.setdefault(life.shoot, []).append(life)
@@ -34,7 +34,7 @@ def summed_up(lives: Sequence[Life]) -> list[Life]:
 
 
 def _sum(lives: Sequence[Life]) -> Life:
-    """A shoot as one: ready and gone when all are, deleted and stuck when the first is."""
+    """Summarize a shoot: ready and gone when all are, deleted and stuck when the first is."""
     first, last = min, max
     return Life(
         kind=f"({len(lives)} objects)",
@@ -69,7 +69,7 @@ def _ended(life: Life) -> str:
 
 
 def drawn(lives: Sequence[Life]) -> dict[str, Any]:
-    """Return what the template draws. Moments are in seconds; a bar is a name and its phases."""
+    """Return the template's data. Moments are in seconds; a bar is a name and its phases."""
     end = max([*(moment for name in _MOMENTS for moment in _all(lives, name)), 1.0])
     return {
         "legend": [(css, text) for css, text, _ in _PHASES],
@@ -80,7 +80,7 @@ def drawn(lives: Sequence[Life]) -> dict[str, Any]:
 
 
 def _phases(life: Life, end: float) -> list[tuple[str, str, float, float]]:
-    """Each lasts until the next one that came; the last until the object went, or the end."""
+    """Return the phases: each lasts until the next, the last until the object is gone."""
     until = end if life.gone is None else life.gone
     found = []
     for css, text, moment in reversed(_PHASES):

@@ -1,7 +1,7 @@
-"""Trouble: what goes wrong on top of a drill's scenario, while the outside is broken.
+"""Trouble: additional faults in a drill, while its scenario breaks the outside world.
 
-On the way to the API server, in the API server itself, or in the actuators' calls; embedded
-clusters only. The objects have to go all the same, and the same invariants hold.
+On the way to the API server, in the API server itself, or in calls of actuators; embedded
+clusters only. The objects must still be deleted, and the same invariants hold.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from generic.testing.faults import (
 _FORCED = "forced"
 _DOWN_SECONDS = 1.5
 _GROUPED = "*.*"
-"""All but core kinds: an event that is refused is lost, and the judge reads events."""
+"""All except core kinds: a refused event is lost, and the judge reads events."""
 _PATIENCE = 300.0
-"""Seconds that a script waits for the force deletion; longer than any drill takes until then."""
+"""Seconds that a script waits for the force deletion; longer than any drill needs to get there."""
 
 
 @attrs.frozen(kw_only=True)
 class Trouble:
-    """What goes wrong, and how long a force deletion may take (`budget`, seconds; None: ever).
+    """Faults, and the time limit of a force deletion (`budget`, seconds; None: unlimited).
 
-    `script` begins when the shoots are deleted and is over when stock is taken; its steps can
-    wait for the condition "forced". `calls` go wrong in each actuator from then on.
+    `script` begins when the shoots are deleted and ends before the final checks; its steps can
+    wait for the condition "forced". `calls` is a fault in each actuator from then on.
     """
 
     name: str
@@ -65,7 +65,7 @@ def _all_the_time(*faults: Fault) -> Script:
 
 
 def _down(**how: Any) -> Script:
-    """Something is down for a while twice: while all are stuck, and when deletion is forced."""
+    """Return a script with two outages: while all are stuck, and when deletion is forced."""
     steps = [
         Step(at=0.5, lasts=_DOWN_SECONDS, **how),
         Step(when=_FORCED, lasts=_DOWN_SECONDS, **how),
@@ -106,11 +106,11 @@ TROUBLES = (
         budget=5.0,
     ),
 )
-"""Each is drilled with each scenario by `actuator drill --all`."""
+"""`actuator drill --all` combines each trouble with each scenario."""
 
 
 class Troublemaker:
-    """Makes one trouble, in one drill."""
+    """Causes one trouble in one drill."""
 
     def __init__(
         self,
@@ -128,17 +128,17 @@ class Troublemaker:
         self._injected: list[Any] = []
 
     def begin(self) -> None:
-        """From now on it goes wrong."""
+        """Start the faults."""
         if self._trouble.calls is not None:
             self._injected = [one.inject(self._trouble.calls) for one in self._actuators]
         self._thread.start()
 
     def forced(self) -> None:
-        """Deletion is forced from now on."""
+        """Note that deletion is forced from now on."""
         self._forced.set()
 
     def end(self) -> None:
-        """Everything works again. Raises what the script could not do. Safe to call twice."""
+        """Undo all faults. Raises the error of a failed script. Safe to call twice."""
         self._stop.set()
         for injection in self._injected:
             injection.remove()
@@ -152,12 +152,12 @@ class Troublemaker:
         stage = attrs.evolve(self._stage, conditions={_FORCED: self._forced.is_set})
         try:
             play(self._trouble.script, stage, self._stop)
-        except Exception as error:  # told to whoever ends it
+        except Exception as error:  # raised by `end`
             self._failure = error
 
 
 def faulty(trouble: Trouble, actuators: Sequence[Actuator[Any]]) -> list[Actuator[Any]]:
-    """The same actuators, able to go wrong where the trouble is about their calls."""
+    """Return the actuators, wrapped for faults if the trouble has faults in calls."""
     if trouble.calls is None:
         return list(actuators)
     return [FaultyActuator(one) for one in actuators]
@@ -170,9 +170,9 @@ def between(
     kubeconfig: Path,
     actuators: Sequence[Actuator[Any]],
 ) -> Iterator[tuple[Troublemaker, Path]]:
-    """Somebody who can make the trouble, and the way that a manager has to take to get into it.
+    """Yield a Troublemaker, and the kubeconfig that leads a manager through its faults.
 
-    A trouble without a script leaves the way as it is.
+    Without a script, the kubeconfig is unchanged.
     """
     wrapped = [one for one in actuators if isinstance(one, FaultyActuator)]
     if not trouble.script.steps:
@@ -186,5 +186,5 @@ def between(
         try:
             yield maker, proxy.kubeconfig
         finally:
-            with suppress(Exception):  # a drill that failed tells its own story
+            with suppress(Exception):  # do not hide the error of a failed drill
                 maker.end()

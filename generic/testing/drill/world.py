@@ -1,6 +1,6 @@
-"""The world of a drill: a seed, an outside, a manager; opened in order, closed whatever happens.
+"""The environment of a drill: a seed, an outside world, a manager; always closed at the end.
 
-Here on an embedded cluster, where everything is ours; for seeds that are not see `foreign`.
+Here on an embedded cluster; for other seeds see `foreign`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ T = TypeVar("T")
 
 
 class PatientClient(DelegatingClient):
-    """A Client that asks again where no API server answered, for at most `patience` seconds.
+    """A Client that retries while no API server answers, for at most `patience` seconds.
 
-    Only for what may be asked twice: creating what a lost answer had created already returns it
-    as it is, so names have to be one's own. A JSON patch that tests may fail the second time.
+    Only for repeatable requests: if a create succeeded but its response was lost, the existing
+    object is returned, so names must be unique. A repeated JSON patch with tests may fail.
     """
 
     def __init__(self, inner: Client, patience: float = 60.0) -> None:
@@ -43,7 +43,7 @@ class PatientClient(DelegatingClient):
         self._patience = patience
 
     def create(self, resource: Resource, obj: Raw) -> Raw:
-        """See Client. Raises AlreadyExists where it was there before the first attempt."""
+        """See Client. Raises AlreadyExists if it existed before the first attempt."""
         attempts = 0
 
         def create() -> Raw:
@@ -72,7 +72,7 @@ class PatientClient(DelegatingClient):
 
 @attrs.frozen(kw_only=True)
 class World:
-    """Where a drill takes place."""
+    """The environment of one drill."""
 
     names: Names
     admin: Client
@@ -84,19 +84,19 @@ class World:
 
     @property
     def kinds(self) -> list[Kind]:
-        """The kinds that are rehearsed."""
+        """The rehearsed kinds."""
         return kinds_of(self.actuators)
 
 
 def kinds_of(actuators: Sequence[Actuator[Any]]) -> list[Kind]:
-    """Their kinds, each with the finalizer that its actuator uses."""
+    """Return the actuators' kinds, each with the finalizer that its actuator uses."""
     kinds = [(actuator, object_class(actuator).KIND) for actuator in actuators]
     return [attrs.evolve(kind, finalizer=one.finalizer or kind.finalizer) for one, kind in kinds]
 
 
 @contextmanager
 def outside(rehearsal: CombinedRehearsal, say: Callable[[str], None]) -> Iterator[None]:
-    """The outside of a rehearsal, running."""
+    """Run the outside world of a rehearsal until the context is left."""
     with tempfile.TemporaryDirectory(prefix="drill-") as directory:
         try:
             say(f"Starting the outside: {rehearsal.title}")
@@ -110,7 +110,7 @@ def outside(rehearsal: CombinedRehearsal, say: Callable[[str], None]) -> Iterato
 def embedded_world(
     rehearsal: CombinedRehearsal, settings: Settings, say: Callable[[str], None]
 ) -> Iterator[World]:
-    """A world with a manager that is about to start. Raises ActuatorError or ApiError."""
+    """Open a world whose manager is not started yet. Raises ActuatorError or ApiError."""
     names, broken, trouble = Names(), settings.broken, settings.trouble
     with outside(rehearsal, say):
         actuators = faulty(trouble, [broken.actuator(one) for one in rehearsal.actuators()])
@@ -119,7 +119,7 @@ def embedded_world(
             options = Options(force_delete_budget=trouble.budget, outcome_events="all")
             ended: list[DeletionEnded] = []
             manager = manager_for(actuators, [names.type], options, broken.client, ended.append)
-            mine = seed.admit(manager, names.type)  # never as administrator
+            mine = seed.admit(manager, names.type)  # not as administrator
             with between(trouble, seed.environment, mine, actuators) as (maker, way):
                 manager.options = attrs.evolve(manager.options, kubeconfig=way)
                 try:
@@ -142,7 +142,7 @@ def manager_for(
     intercept: Callable[[Client], Client] | None = None,
     *listeners: Listener,
 ) -> Manager:
-    """A manager for objects of these extension types; it listens nowhere and stops soon."""
+    """Return a manager for these extension types, without ports and with a short shutdown."""
     quiet = attrs.evolve(
         options, metrics_bind_address="0", health_bind_address="0", shutdown_timeout=3.0
     )

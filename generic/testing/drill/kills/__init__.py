@@ -1,6 +1,6 @@
-"""Managers in processes of their own that are killed: by the explorer, and by the migration drill.
+"""Managers in separate processes that the explorer and the migration drill kill.
 
-`calls` records the calls that a manager makes and ends its process at one of them; `child` is the
-program of these processes; `processes` starts them, kills them at random moments, and reads how
-they ended.
+`calls` records the calls of a manager and kills its process at one of them; `child` is the
+program of these processes; `processes` starts them, kills them at random times, and reads their
+exit codes.
 """

@@ -1,7 +1,7 @@
-"""The calls that a manager makes, recorded before they are made, and the one at which it dies.
+"""Records the calls of a manager before they are made, and kills it at one of them.
 
-Each call is one write to the end of a file, so that lines of several processes do not mix, and
-none is lost when its process is killed.
+Each call is one appending write to a file, so that lines of several processes do not mix, and no
+line is lost when its process is killed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class Side(StrEnum):
-    """Of a call: `before` it is made, `after` it took effect and nobody heard the answer."""
+    """A moment of a call: `before` it is made, `after` it took effect but before it returned."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -44,7 +44,7 @@ class Side(StrEnum):
 
 @attrs.frozen
 class Point:
-    """The call `text`, made for the `number`-th time in an operation, from 1."""
+    """The `number`-th call `text` of an operation, counted from 1."""
 
     text: str
     number: int
@@ -55,7 +55,7 @@ class Point:
 
 @attrs.frozen
 class Kill:
-    """A moment to die at."""
+    """The moment of a kill."""
 
     point: Point
     side: Side
@@ -65,7 +65,7 @@ class Kill:
 
 
 def points_of(calls: Iterable[str]) -> list[Point]:
-    """The points of calls, as they followed each other."""
+    """Return the points of these calls, in order."""
     seen: Counter[str] = Counter()
     points = []
     for text in calls:
@@ -75,7 +75,7 @@ def points_of(calls: Iterable[str]) -> list[Point]:
 
 
 class Reaper:
-    """Records each call in a file, and ends this process at `kill`, by SIGKILL."""
+    """Records each call in a file, and kills this process at `kill`, with SIGKILL."""
 
     def __init__(self, path: Path, kill: Kill | None) -> None:
         self._path = path
@@ -84,17 +84,17 @@ class Reaper:
         self._seen: dict[Side, Counter[str]] = {side: Counter() for side in Side}
 
     def before(self, text: str) -> None:
-        """A call is about to be made."""
+        """Record a call that is about to be made."""
         _append(self._path, text)
         self._come(Side.BEFORE, text)
 
     def after(self, text: str) -> None:
-        """A call took effect, or failed; its caller has not heard yet."""
+        """Note that a call took effect or failed, before it returns to its caller."""
         self._come(Side.AFTER, text)
 
     @contextmanager
     def around(self, text: str) -> Iterator[None]:
-        """A call is made in here."""
+        """Record the call that is made in this context."""
         self.before(text)
         try:
             yield
@@ -107,11 +107,11 @@ class Reaper:
             here = Kill(Point(text, self._seen[side][text]), side)
         if here == self._kill:
             os.kill(os.getpid(), signal.SIGKILL)
-            threading.Event().wait()  # no thread does a step more
+            threading.Event().wait()  # this thread does not continue
 
 
 class CountingClient:
-    """A client whose every request to the API server goes through a Reaper."""
+    """A client that reports every request to the API server to a Reaper."""
 
     def __init__(self, inner: Client, reaper: Reaper) -> None:
         self._inner = inner
@@ -126,7 +126,7 @@ class CountingClient:
 
 
 class CountingActuator(WrappedActuator):
-    """An actuator whose every call goes through a Reaper."""
+    """An actuator that reports every call to a Reaper."""
 
     def __init__(self, inner: Actuator[Any], reaper: Reaper) -> None:
         super().__init__(inner)
@@ -151,7 +151,7 @@ class CountingActuator(WrappedActuator):
 
 @attrs.frozen(kw_only=True)
 class ActuatorCall:
-    """A manager called an actuator; `at` in seconds of the monotonic clock, or since a start."""
+    """A call of an actuator; `at` in seconds of the monotonic clock, or since a start."""
 
     seed: str
     operation: str
@@ -160,11 +160,11 @@ class ActuatorCall:
     name: str
     at: float
     state: str = ""
-    """Digest of status.state as the actuator got it; "" where there was none."""
+    """Digest of status.state as passed to the actuator; "" if there was none."""
 
 
 class RecordingActuator(WrappedActuator):
-    """Records each operation as an ActuatorCall, then does what the inner one does."""
+    """Records each operation as an ActuatorCall, then delegates to the inner actuator."""
 
     def __init__(self, inner: Actuator[Any], seed: str, path: Path) -> None:
         super().__init__(inner)
@@ -188,18 +188,18 @@ class RecordingActuator(WrappedActuator):
 
 
 def read_lines(path: Path) -> list[str]:
-    """What was recorded, in order."""
+    """Return the recorded lines, in order."""
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
 def read_calls(path: Path, began: float) -> list[ActuatorCall]:
-    """The operations that were recorded, in order; `at` in seconds since `began`."""
+    """Return the recorded operations, in order; `at` in seconds since `began`."""
     calls = [cattrs.structure(json.loads(line), ActuatorCall) for line in read_lines(path)]
     return [attrs.evolve(call, at=call.at - began) for call in calls]
 
 
 def digest(value: object) -> str:
-    """A few letters that are the same for the same JSON; "" for nothing."""
+    """Return a short digest that is equal for equal JSON; "" for None."""
     if value is None:
         return ""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:12]
@@ -214,7 +214,7 @@ def _append(path: Path, line: str) -> None:
 
 
 def _text(verb: str, resource: Resource, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """What is asked for, without names: "API: patch infrastructures /metadata/finalizers"."""
+    """Describe a request without names: "API: patch infrastructures /metadata/finalizers"."""
     subresource = f"/{kwargs['subresource']}" if kwargs.get("subresource") else ""
     text = f"API: {verb} {resource.plural}{subresource}"
     patch = args[2] if verb == "patch" and len(args) > 2 else None

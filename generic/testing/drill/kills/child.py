@@ -1,11 +1,11 @@
-"""Zygote: a process that has everything loaded and forks a manager for each order it reads.
+"""Zygote: a process that has loaded all modules and forks a manager for each order it reads.
 
     python -m generic.testing.drill.kills.child
 
-The task is one line of JSON on standard input, each order another one. Each child answers
-its process ID, and WORKING once its caches are filled; then the zygote answers how it ended, a
-line each. A child ends where it is killed, by SIGALRM when its time is over, or at the line STOP.
-There are no threads before a fork, so that is safe.
+The task is one line of JSON on standard input, each order another one. Each child prints its
+process ID, and WORKING once its caches are filled; then the zygote prints its exit code, a line
+each. A child ends when it is killed, by SIGALRM when its time is over, or at the line STOP. Forking
+is safe because the zygote has no threads.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SYNC_SECONDS = 60.0
 
 @attrs.frozen(kw_only=True)
 class Task:
-    """What all children have in common: `rehearsals` as MODULE:CLASS, paths as text."""
+    """The common input of all children: `rehearsals` as MODULE:CLASS, paths as text."""
 
     kubeconfig: str
     rehearsals: list[str]
@@ -52,8 +52,8 @@ class Task:
 class Order:
     """One child: a manager for one extension type that records its calls in the file `calls`.
 
-    `shared` leads to the outside. With a `seed` the actuators' operations are recorded as those of
-    that seed; without one all calls are, also those to the API server and to the outside.
+    `shared` gives access to the outside world. With a `seed`, only the actuators' operations are
+    recorded, as those of that seed; without one all calls are, also API and outside requests.
     """
 
     type: str
@@ -62,20 +62,20 @@ class Order:
     seed: str = ""
     break_rule: str = ""
     kinds: Sequence[str] = ()
-    """Those that it serves; all where none is named."""
+    """The kinds that it serves; empty: all."""
     seconds: int = 0
-    """After which it ends; 0: never."""
+    """Time limit in seconds; 0: none."""
     kill: Kill | None = None
 
 
 def main() -> None:
-    """Forks until standard input ends."""
+    """Fork a child for each order until standard input ends."""
     lines = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - as long as the process lives
     task = cattrs.structure(json.loads(lines.readline()), Task)
     parts = [resolve_name(reference) for reference in task.rehearsals]
     while line := lines.readline():
         if STOP.endswith(line):
-            continue  # for a child that had ended by itself, or was killed while it read
+            continue  # for a child that had already ended, or was killed while it read
         order = cattrs.structure(json.loads(line), Order)
         pid = os.fork()
         if pid == 0:
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def _work(task: Task, order: Order, rehearsal: CombinedRehearsal, lines: BinaryIO) -> NoReturn:
-    """A manager in a process of its own, until a line comes, or the end of all lines."""
+    """Run a manager in this process until a line or the end of input arrives."""
     _answer(os.getpid())
     signal.alarm(order.seconds)
     reaper, calls = Reaper(Path(order.calls), order.kill), Path(order.calls)

@@ -1,4 +1,4 @@
-"""Processes that run managers: started, killed at random moments, awaited."""
+"""Processes that run managers: start, kill at random times, wait."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from actuator.errors import ActuatorError
 from generic.testing.drill.kills.child import STOP, WORKING, Order, Task
 
 _RUN = "import actuator; from generic.testing.drill.kills.child import main; main()"
-"""`python -m` would import `generic` first, and find an author's own folder of that name."""
+"""`python -m` would import `generic` first, and might find an author's folder of that name."""
 _POLL = 0.15
 _GRACE = 60.0
-"""Seconds for a process to start and to answer, beyond the time of an order."""
+"""Seconds for a process to start and to respond, in addition to the time of an order."""
 _END_SECONDS = 5.0
 _KILLS = 3
 _SOONEST, _LATEST = 0.05, 1.5
-"""Seconds between the moment a manager works and its end."""
+"""Seconds between the moment a manager works and its kill."""
 
 
 class End(IntEnum):
@@ -54,13 +54,13 @@ class _Zygote:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                bufsize=0,  # a line that is read ahead would be missed by `select`
+                bufsize=0,  # `select` does not see a line that was read ahead
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
         self.send(task)
 
     def send(self, message: Task | Order | bytes) -> None:
-        """Writes a line. Raises ActuatorError where the process is gone."""
+        """Write a line. Raises ActuatorError if the process has ended."""
         if not isinstance(message, bytes):
             message = f"{json.dumps(cattrs.unstructure(message))}\n".encode()
         try:
@@ -69,15 +69,15 @@ class _Zygote:
             raise self.error("it is gone") from None
 
     def answers(self, seconds: float) -> bool:
-        """Whether there is something to read within that time: a line, or the end."""
+        """Return whether a line or the end of output arrives within that time."""
         return bool(select.select([self._stdout], [], [], seconds)[0])
 
     def receive(self) -> str:
-        """The next line; "" at the end of its output."""
+        """Return the next line; "" at the end of its output."""
         return self._stdout.readline().decode().strip()
 
     def close(self) -> None:
-        """Ends its input, and with that a child at work; kills it where it does not end."""
+        """Close its input, which ends a working child; kill the zygote if it does not end."""
         for pipe in (self._stdin, self._stdout):
             with suppress(BrokenPipeError):
                 pipe.close()
@@ -88,7 +88,7 @@ class _Zygote:
             self._process.wait()
 
     def error(self, what: str) -> ActuatorError:
-        """What went wrong, and the last line of its log."""
+        """Return an error with the last line of its log."""
         lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return ActuatorError(": ".join([f"a manager that is to be killed: {what}", *lines[-1:]]))
 
@@ -104,16 +104,16 @@ class _Zygote:
 
 
 class Workers:
-    """Some zygotes, each used by one thread at a time."""
+    """Several zygotes, each used by one thread at a time."""
 
     def __init__(self, free: SimpleQueue[_Zygote], count: int) -> None:
         self._free = free
         self.count = count
 
     def run(self, order: Order, through: Callable[[], bool]) -> End:
-        """Runs a manager until it dies, or until `through` said twice in a row that all is done.
+        """Run a manager until it dies, or until `through` returned True twice in a row.
 
-        Raises ActuatorError where its process ends in another way.
+        Raises ActuatorError if its process ends in another way.
         """
         zygote = self._free.get()
         try:
@@ -124,7 +124,7 @@ class Workers:
 
 @contextmanager
 def workers(task: Task, folder: Path, count: int) -> Iterator[Workers]:
-    """So many workers, with logs in `folder`."""
+    """Start `count` workers, with logs in `folder`."""
     free: SimpleQueue[_Zygote] = SimpleQueue()
     with ExitStack() as stack:
         for number in range(count):
@@ -144,7 +144,7 @@ def _run(zygote: _Zygote, order: Order, through: Callable[[], bool]) -> End:
             if answer != WORKING:
                 break
         said = said + 1 if through() else 0
-        if said == 2:  # whatever comes after the last patch, events say, has its turn
+        if said == 2:  # leaves time for requests after the last patch, such as events
             zygote.send(STOP)
         if time.monotonic() > deadline:
             raise zygote.error("it does not answer")
@@ -156,7 +156,7 @@ def _run(zygote: _Zygote, order: Order, through: Callable[[], bool]) -> End:
 
 @attrs.frozen(kw_only=True)
 class Death:
-    """SIGKILL for a seed's manager; `at` in seconds since the drill began."""
+    """A SIGKILL of a seed's manager; `at` in seconds since the drill began."""
 
     seed: str
     phase: str
@@ -164,10 +164,10 @@ class Death:
 
 
 class Victim:
-    """The manager of one seed; it runs until `close`, and is started again after each kill.
+    """The manager of one seed; it runs until `close`, and is restarted after each kill.
 
-    `now` is the clock of its deaths, `log` gets its standard error. Raises ActuatorError where it
-    does not start.
+    `now` is the clock of its deaths, `log` gets its standard error. Raises ActuatorError if it does
+    not start.
     """
 
     def __init__(self, task: Task, order: Order, log: Path, now: Callable[[], float]) -> None:
@@ -183,12 +183,12 @@ class Victim:
             raise
 
     def close(self) -> None:
-        """Ends it."""
+        """Stop the manager and its process."""
         self._zygote.close()
 
     @contextmanager
     def endangered(self, phase: str, dice: random.Random) -> Iterator[None]:
-        """In here it is killed a few times, and started again each time; at the end it works."""
+        """Kill and restart it a few times while the context is open; at the end it works."""
         done = threading.Event()
         moments = [dice.uniform(_SOONEST, _LATEST) for _ in range(_KILLS)]
         failed: list[Exception] = []
@@ -214,7 +214,7 @@ class Victim:
 
     def _kill(self, phase: str) -> None:
         os.kill(self._pid, signal.SIGKILL)
-        self._zygote.receive()  # how it ended: nothing of it is left
+        self._zygote.receive()  # its exit code: the process has ended
         self.deaths.append(Death(seed=self._order.seed, phase=phase, at=self._now()))
         self._start()
 

@@ -1,4 +1,4 @@
-"""What a migration drill saw: plain data, filled in by the run, read by rules and report."""
+"""The observations of a migration drill: plain data, written by the run, read by the rules."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class Move:
     shoot: str
     ready: float | None = None
     handed_over: float | None = None
-    """When nothing of it was left in the source."""
+    """When the source had no object of it any more."""
     restored: float | None = None
     gone: float | None = None
     problem: str = ""
-    """What gardenlet waited for in vain."""
+    """The state for which gardenlet waited until its timeout."""
 
 
 @attrs.frozen(kw_only=True)
 class Arrival:
-    """Something that had to get from one seed to the other: digests of what was sent, and came."""
+    """Data copied from one seed to the other: digests of the sent and of the received data."""
 
     shoot: str
     what: str
@@ -36,17 +36,17 @@ class Arrival:
 
 @attrs.define(kw_only=True)
 class MigrationEvidence(DrillEvidence):
-    """All that the rules may look at; `outside_before` is of what moves."""
+    """All input of the rules; `outside_before` is limited to migrating kinds."""
 
     dice: int = 0
-    """The number that decided when to kill; the same number kills alike."""
+    """The random seed of the kills; the same number gives the same kill times."""
     moves: list[Move] = attrs.field(factory=list)
     calls: list[ActuatorCall] = attrs.field(factory=list)
     kills: list[Death] = attrs.field(factory=list)
     arrivals: list[Arrival] = attrs.field(factory=list)
     staying: list[str] = attrs.field(factory=list)
-    """Kinds that do not move."""
+    """Kinds that do not migrate."""
     outside_moved: list[ExternalResource] = attrs.field(factory=list)
-    """What existed outside after the move, of what moves."""
+    """The external resources of migrating kinds after the move."""
     left_in_source: list[str] = attrs.field(factory=list)
     left_in_destination: list[str] = attrs.field(factory=list)

@@ -1,4 +1,4 @@
-"""What has to hold when shoots move: one function for each rule, from evidence; pure."""
+"""The rules for a migration: one function for each, from evidence to problems. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALLOWED = {SOURCE: {"reconcile", "migrate"}, DESTINATION: {"restore", "reconcil
 
 
 def judge(evidence: MigrationEvidence) -> list[Finding]:
-    """All findings, in the order of the rules."""
+    """Return all findings, in the order of the rules."""
     return findings_of(RULES, evidence)
 
 

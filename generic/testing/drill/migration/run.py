@@ -1,4 +1,4 @@
-"""The migration drill, told from start to end: two seeds, one outside, managers that get killed."""
+"""The migration drill from start to end: two seeds, one outside world, killed managers."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ SCENARIO_TEXT = "Shoots move to another seed, and the managers of both are kille
 def migrate(
     settings: Settings, rehearsal: CombinedRehearsal, watcher: Watcher
 ) -> MigrationEvidence:
-    """Moves shoots from one embedded seed to another and returns what was seen.
+    """Move shoots from one embedded seed to another and return the evidence.
 
-    Raises ActuatorError or ApiError where the drill could not be held at all: also where the
-    outside of a rehearsal cannot be shared with other processes.
+    Raises ActuatorError or ApiError if the drill could not run, also if the outside world of a
+    rehearsal cannot be shared with other processes.
     """
     names = Names()
     shoots = [names.shoot(f"s{n + 1}", rehearsal.region) for n in range(settings.shoots)]
@@ -45,7 +45,7 @@ def migrate(
 
 
 class _Run:
-    """The steps of one drill, and what they share."""
+    """The steps of one drill, and their common state."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class _Run:
         )
 
     def create(self) -> None:
-        """Shoots with all kinds, in the source; what cannot move is deleted before the rest."""
+        """Create shoots with all kinds in the source; then delete the kinds that cannot migrate."""
         self._watcher.say(f"Creating {len(self._shoots)} shoots in the source")
 
         def create(shoot: Shoot, move: Move) -> None:
@@ -91,7 +91,7 @@ class _Run:
         self._evidence.outside_before = list(self._rehearsal.left_outside())
 
     def move_away(self) -> None:
-        """The source hands over, and keeps running."""
+        """Migrate the shoots away from the source, whose manager keeps running."""
         self._watcher.say(f"Migrating, and killing managers (dice {self._evidence.dice})")
 
         def migrate(shoot: Shoot, move: Move) -> None:
@@ -102,7 +102,7 @@ class _Run:
             self._each("migrated", migrate)
 
     def move_in(self) -> None:
-        """The destination takes over."""
+        """Restore the shoots in the destination."""
         self._watcher.say("Restoring, and killing managers")
 
         def restore(shoot: Shoot, move: Move) -> None:
@@ -122,7 +122,7 @@ class _Run:
             self._evidence.arrivals += arrivals(client, shoot, state, self._evidence.calls)
 
     def delete(self) -> None:
-        """A normal deletion in the destination; what is the source's own goes there."""
+        """Delete normally in the destination; delete the source's own objects there."""
         self._watcher.say("Deleting the shoots in the destination")
 
         def delete(shoot: Shoot, move: Move) -> None:
@@ -133,7 +133,7 @@ class _Run:
         self._each("gone", delete)
 
     def finish(self) -> MigrationEvidence:
-        """Takes stock."""
+        """Collect the remaining evidence."""
         evidence = self._evidence
         evidence.outside_after = list(self._rehearsal.left_outside())
         evidence.calls = read_calls(self._sides.calls, self._sides.began)
@@ -147,12 +147,12 @@ class _Run:
         return self._rehearsal.manifests(self._names.rehearsed(shoot))
 
     def _with_what_stays(self, manifest: Raw) -> Raw:
-        """The garden tells the destination what it needs to know of the source's own objects."""
+        """Complete a manifest with the providerStatus of objects that stay in the source."""
         giver, _ = HANDED_ON.get(manifest["kind"], ("", ""))
         return self._sides.source.garden.complete(manifest) if giver in STAYS else manifest
 
     def _each(self, what: str, act: Callable[[Shoot, Move], None]) -> None:
-        """For all shoots at once that had no problem so far; a problem is only noted."""
+        """Call `act` for all shoots without a problem, in parallel; only record new problems."""
         going = [shoot for shoot in self._shoots if not self._moves[shoot.technical_id].problem]
         done: list[str] = []
 

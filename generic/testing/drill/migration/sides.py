@@ -1,4 +1,4 @@
-"""The two seeds of a migration, and what gets from one to the other."""
+"""The two seeds of a migration, and the data copied from one to the other."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Side:
     patience: float
 
     def flow(self, shoot: Shoot) -> Flow:
-        """What gardenlet does for the shoot here."""
+        """Return gardenlet's flows for the shoot in this seed."""
         return Flow(self.garden, shoot, self.kinds, patience=self.patience)
 
     def left(self, shoot: Shoot) -> Iterator[str]:
-        """Objects of a shoot that are still here, but for a seed's own. Raises ApiError."""
+        """Yield a shoot's objects that still exist, except the seed's own. Raises ApiError."""
         for kind in self.kinds:
             if kind.name in STAYS:
                 continue
@@ -54,7 +54,7 @@ class Side:
 
 @attrs.frozen(kw_only=True)
 class Sides:
-    """Both, and the clock and the file that they share."""
+    """Both seeds, with their common clock and file of calls."""
 
     source: Side
     destination: Side
@@ -63,22 +63,22 @@ class Sides:
 
     @property
     def kinds(self) -> Sequence[Kind]:
-        """What both serve."""
+        """The kinds that both serve."""
         return self.source.kinds
 
     @property
     def deaths(self) -> list[Death]:
-        """All so far, in order."""
+        """All kills so far, in order."""
         deaths = [*self.source.victim.deaths, *self.destination.victim.deaths]
         return sorted(deaths, key=lambda death: death.at)
 
     def now(self) -> float:
-        """Seconds since the drill began."""
+        """Return the seconds since the drill began."""
         return time.monotonic() - self.began
 
     @contextmanager
     def endangered(self, phase: str, dice: random.Random) -> Iterator[None]:
-        """Both managers are killed in here, again and again."""
+        """Kill both managers repeatedly while the context is open."""
         with ExitStack() as stack:
             for side in (self.source, self.destination):
                 own = random.Random(dice.random())
@@ -94,7 +94,7 @@ def open_sides(
     shoots: Sequence[Shoot],
     say: Callable[[str], None],
 ) -> Iterator[Sides]:
-    """Two running seeds around one running outside. Raises ActuatorError or ApiError."""
+    """Start two seeds and one outside world. Raises ActuatorError or ApiError."""
     began = time.monotonic()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="migration-")))
@@ -123,7 +123,7 @@ def _side(
     began: float,
     say: Callable[[str], None],
 ) -> Iterator[Side]:
-    """A seed with a manager in a process of its own, under its generated Role."""
+    """Start a seed with a manager in a separate process, under its generated Role."""
     say(f"Starting the {order.seed}: an embedded cluster, and a manager in a process of its own")
     actuators = rehearsal.actuators()
     namespaces = [shoot.technical_id for shoot in shoots]
@@ -146,7 +146,7 @@ def _side(
 def arrivals(
     client: Client, shoot: Shoot, state: ShootState, calls: Sequence[ActuatorCall]
 ) -> Iterator[Arrival]:
-    """What the shoot took along, and how the destination and its actuators saw it first."""
+    """Compare the sent state and resources with those that the destination first saw."""
     first: dict[tuple[str, str], ActuatorCall] = {}
     for call in calls:
         if (call.seed, call.operation, call.shoot) == (DESTINATION, "restore", shoot.technical_id):
@@ -178,6 +178,6 @@ def _find(client: Client, shoot: Shoot, resource: Raw) -> Raw | None:
 
 
 def _content(obj: Raw | None) -> str:
-    """A digest of what the object says, whatever it is called and whoever owns it."""
+    """Return a digest of the object without metadata and status."""
     apart = ("apiVersion", "kind", "metadata", "status")
     return "" if obj is None else digest({k: v for k, v in obj.items() if k not in apart})
