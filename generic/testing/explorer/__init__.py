@@ -1,6 +1,6 @@
-"""The crash-point explorer: kills a manager at every call of every operation, and looks.
+"""The explorer: crash-tests the manager at every call of every operation.
 
-`run` tells it from start to end: each call of an operation is numbered once, then a process is
-killed at each, before and after it took effect (`drill.kills`), another one finishes, and rules are
-checked (`judge`). `stage` is where that takes place.
+`run` is the whole procedure: it numbers each call of an operation, then kills a process at each
+call, before and after its effect (`drill.kills`), lets another process finish, and checks rules
+(`judge`). `stage` prepares the shoots.
 """

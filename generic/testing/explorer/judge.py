@@ -1,6 +1,6 @@
-"""The judge: what has to hold where a process died, and in the end, and what came of it; pure.
+"""The rules that the explorer checks after a kill and at the end, and their results. Pure.
 
-Of a kill only two moments are looked at: right after it, and after another process had its time.
+Two moments of each kill are checked: right after it, and after another process has finished.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from generic.testing.drill.kills.calls import Point
 from generic.testing.garden import error_of, not_migrated_because, not_ready_because
 
 _STAYS = frozenset({Operation.MIGRATE, Operation.RESTORE})
-"""Operations that make nothing outside, and remove nothing."""
+"""Operations that neither create nor delete external resources."""
 
 
 @attrs.frozen(kw_only=True)
 class Case:
-    """What is tried: `before` existed for the shoot when the operation was asked for.
+    """One tested operation; `before` existed for the shoot when the operation was requested.
 
-    Of that, `others` belongs to other objects of the shoot. `makes` says how many of each type
-    a reconciliation makes that nobody kills.
+    Of these, `others` belong to other objects of the shoot. `makes` is the number of resources
+    of each type that an undisturbed reconciliation creates.
     """
 
     operation: Operation
@@ -39,17 +39,17 @@ class Case:
 
 @attrs.frozen(kw_only=True)
 class Sight:
-    """What an administrator sees at one moment: the objects, and what exists outside."""
+    """The state at one moment as an administrator sees it: objects and external resources."""
 
     objects: Sequence[Raw]
     outside: Sequence[ExternalResource]
     records: Sequence[ExternalResource] = ()
-    """What was put on record as left outside."""
+    """The remaining external resources that were recorded as Orphans."""
 
 
 @attrs.frozen(kw_only=True)
 class Failure:
-    """What did not hold after a kill; without any kill where `at` is empty."""
+    """The violated rules after a kill; an empty `at` means without any kill."""
 
     at: str
     problems: Sequence[str]
@@ -57,10 +57,10 @@ class Failure:
 
 @attrs.frozen(kw_only=True)
 class Tally:
-    """One operation of one kind: its points, and how many kills it survived.
+    """One operation of one kind: its crash points, and how many kills it survived.
 
-    `missed` counts kills whose point was not reached: calls that depend on time, of which there
-    are not always equally many.
+    `missed` counts kills whose point was not reached: the number of time-dependent calls differs
+    from run to run.
     """
 
     kind: str
@@ -75,17 +75,17 @@ class Tally:
 
     @property
     def survived(self) -> int:
-        """The kills after which everything held."""
+        """The number of kills after which every rule held."""
         return self.tried - sum(bool(failure.at) for failure in self.failures)
 
     @property
     def holds(self) -> bool:
-        """Whether something was tried, and all of it survived."""
+        """Whether there was at least one kill, and all were survived."""
         return self.tried > 0 and not self.failures
 
 
 def unfinished_because(operation: Operation, finalizer: str, obj: Raw) -> str | None:
-    """Why the operation is not through for the object yet; None when it is."""
+    """Return why the operation is not finished for the object; None when it is."""
     status = obj.get("status") or {}
     error = (error_of(obj) or {}).get("description") or "no error is said"
     if operation.guards:
@@ -100,7 +100,7 @@ def unfinished_because(operation: Operation, finalizer: str, obj: Raw) -> str | 
 
 
 def judge_death(case: Case, seen: Sight) -> Iterator[str]:
-    """What does not hold where the process died."""
+    """Yield the rules that are violated right after the kill."""
     yield from _witness_stays(case, seen)
     yield from _others_stay(case, seen)
     guarded = [obj for obj in seen.objects if case.finalizer in _finalizers(obj)]
@@ -117,7 +117,7 @@ def judge_death(case: Case, seen: Sight) -> Iterator[str]:
 
 
 def judge_end(case: Case, seen: Sight) -> Iterator[str]:
-    """What does not hold when another process is through."""
+    """Yield the rules that are violated after another process has finished."""
     yield from _witness_stays(case, seen)
     yield from _others_stay(case, seen)
     yield from made_twice(seen.outside)
@@ -158,13 +158,13 @@ def _untouched(case: Case, seen: Sight) -> Iterator[str]:
 def without(
     things: Iterable[ExternalResource], other: Iterable[ExternalResource]
 ) -> list[ExternalResource]:
-    """The things that are not among the others, by what identifies them."""
+    """Return the resources that are not among the others, compared by type and id."""
     known = {(one.type, one.id) for one in other}
     return [thing for thing in things if (thing.type, thing.id) not in known]
 
 
 def _is_of(thing: ExternalResource, obj: Raw) -> bool:
-    """Whether its tags name that object: a shoot may have several of a kind."""
+    """Return whether the resource's tags name this object: a shoot may have several of a kind."""
     texts = (text for pair in thing.tags.items() for text in pair)
     return any(obj["metadata"]["name"] in text.split("/") for text in texts)
 

@@ -1,4 +1,4 @@
-"""The exploration, told from start to end: count the calls, die at each, finish, judge."""
+"""The exploration from start to end: count the calls, kill at each, finish, check the rules."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _POLL = 0.3
 
 @attrs.frozen(kw_only=True)
 class Wanted:
-    """What is explored: these kinds and operations, all where none is named.
+    """The kinds and operations to explore; an empty set means all.
 
     `patience`: seconds that an operation may take, killed or not.
     """
@@ -49,7 +49,7 @@ class Wanted:
     patience: float = 45.0
 
     def of(self, kinds: Sequence[Kind]) -> list[tuple[Kind, Operation]]:
-        """What is wanted of these kinds. Raises ConfigurationError where that is nothing."""
+        """Select from these kinds. Raises ConfigurationError if nothing is selected."""
         found = [
             (kind, operation)
             for kind in kinds
@@ -68,9 +68,9 @@ class Wanted:
 
 
 def explore(wanted: Wanted, rehearsal: CombinedRehearsal, watcher: Watcher) -> Iterator[Tally]:
-    """Each operation of each kind, as soon as it is explored.
+    """Explore each operation of each kind, and yield each result as soon as it exists.
 
-    Raises ActuatorError or ApiError where that could not be done at all.
+    Raises ActuatorError or ApiError if the exploration is not possible.
     """
     with (
         tempfile.TemporaryDirectory(prefix="explore-") as directory,
@@ -86,7 +86,7 @@ def explore(wanted: Wanted, rehearsal: CombinedRehearsal, watcher: Watcher) -> I
 
 @attrs.define
 class _Death:
-    """A trial, where it was killed (nowhere: its calls were counted), and what was wrong then."""
+    """A trial, its kill (None: the calls are only counted), and the problems found."""
 
     trial: Trial
     kill: Kill | None
@@ -99,7 +99,7 @@ class _Death:
 
 
 class _Exploration:
-    """One operation of one kind."""
+    """The exploration of one operation of one kind."""
 
     def __init__(self, ground: Ground, stage: Stage, free: Workers, watcher: Watcher) -> None:
         self._ground = ground
@@ -110,7 +110,7 @@ class _Exploration:
         self._tally = Tally(kind=stage.kind.name, operation=stage.operation)
 
     def tally(self) -> Tally:
-        """Counts the calls in one shoot, then dies at each of them in a shoot of its own."""
+        """Count the calls in one shoot, then kill at each call in a shoot of its own."""
         try:
             return self._explored()
         except (ActuatorError, ApiError) as error:
@@ -154,11 +154,11 @@ class _Exploration:
                 for done, _ in enumerate(pool.map(self._die, deaths), 1):
                     self._watcher.count(str(self._tally), done, len(deaths))
             except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)  # who interrupts does not wait
+                pool.shutdown(wait=False, cancel_futures=True)  # an interrupt does not wait
                 raise
 
     def _die(self, death: _Death) -> None:
-        """A process works for the trial until it is killed, or through."""
+        """Run a process for the trial until it is killed or the operation is finished."""
         trial, kind = death.trial, self._stage.kind.name
         order = Order(
             kinds=[kind, *self._ground.rehearsal.makes.get(kind, ())],
@@ -174,7 +174,7 @@ class _Exploration:
             death.problems.append(f"not killed, and not through, within {order.seconds} s: {why}")
 
     def _wait(self, deaths: Sequence[_Death]) -> None:
-        """Until all are through, or nobody got through for as long as patience lasts."""
+        """Wait until all are finished, or none has finished for `patience` seconds."""
         deadline = time.monotonic() + self._ground.patience
         left = self._unfinished(deaths)
         while left and time.monotonic() < deadline:
@@ -194,7 +194,7 @@ class _Exploration:
     def _judge(
         self, deaths: Sequence[_Death], judge: Callable[[Case, Sight], Iterator[str]]
     ) -> None:
-        """Looks at each trial, and adds what does not hold, once."""
+        """Check each trial, and add each problem once."""
         outside = self._ground.outside([death.trial.shoot.technical_id for death in deaths])
         for death in deaths:
             trial = death.trial
@@ -217,14 +217,14 @@ class _Exploration:
         )
 
     def _count_things(self, trials: Sequence[Trial]) -> None:
-        """What an operation makes that nobody killed is the measure of the others."""
+        """Count the resources of an undisturbed operation, the reference for the killed ones."""
         [trial] = trials
         shoot = trial.shoot.technical_id
         found = self._ground.outside([shoot])[shoot]
         self._makes = Counter(one.type for one in without(found, trial.others))
 
     def _records(self, trial: Trial) -> list[ExternalResource]:
-        """What is on record as left outside."""
+        """Return the remaining external resources that are recorded as Orphans."""
         records = read_records(self._ground.garden.client, trial.shoot.technical_id)
         return [record.resource for record in records]
 

@@ -1,9 +1,9 @@
-"""Where operations are tried: one embedded seed, one outside, shoots by the dozen.
+"""Prepares operations for the explorer: one embedded seed, one outside world, many shoots.
 
-Each trial has a shoot and an extension type of its own, so that a manager serves exactly those
-that it is told to. For a kind, everything that gardenlet creates in earlier stages exists. What is
-tried, and nothing else, carries somebody else's finalizer. Nothing is cleared up in the seed; the
-outside is a new one for each operation, since requests to it get slow when much is there.
+Each trial has a shoot and an extension type of its own, so that a manager serves exactly the
+trials of its types. All objects that gardenlet creates before the tested kind exist. Only the
+tested object carries an external finalizer. Nothing is removed from the seed. The outside world
+is new for each operation, since requests to it get slow with many resources.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from generic.testing.rehearsal import CombinedRehearsal
 
 _SYNC_SECONDS = 60.0
 _PREPARED = 180.0
-"""Seconds until an object is ready, and the like, where nothing is killed yet."""
+"""Time limit in seconds for the steps that prepare a trial, before any kill."""
 
 
 @attrs.define(kw_only=True)
 class Ground:
-    """Where everything is tried. `patience`: seconds that an operation may take, killed or not."""
+    """The seed and outside world of all trials. `patience`: seconds allowed for an operation."""
 
     rehearsal: CombinedRehearsal
     garden: Garden
@@ -56,15 +56,15 @@ class Ground:
 
     @property
     def kinds(self) -> list[Kind]:
-        """What can be tried."""
+        """The kinds that can be explored."""
         return kinds_of(self.actuators)
 
     def names(self) -> Names:
-        """Names that nothing else has here."""
+        """Return unused names."""
         return Names(f"{self._base.id}-{next(self._numbers)}")
 
     def renew(self) -> None:
-        """An empty outside, in place of the one before."""
+        """Replace the outside world by an empty one."""
         self.rehearsal.stop()
         directory = self.folder / f"outside-{next(self._numbers)}"
         directory.mkdir()
@@ -73,9 +73,9 @@ class Ground:
 
     @contextmanager
     def serving(self, types: Sequence[str]) -> Iterator[None]:
-        """In here a manager works for these extension types that nobody kills.
+        """Run a manager for these extension types, without kills, until the context is left.
 
-        Raises ActuatorError where it does not start.
+        Raises ActuatorError if it does not start.
         """
         manager = manager_for(self.actuators, types, Options(kubeconfig=self.kubeconfig))
         manager.start()
@@ -87,7 +87,7 @@ class Ground:
             manager.stop()
 
     def outside(self, shoots: Sequence[str]) -> Mapping[str, list[ExternalResource]]:
-        """What exists outside now, by the technical ID of the shoot that its tags name."""
+        """Return the external resources by the technical ID of the shoot that their tags name."""
         found: dict[str, list[ExternalResource]] = {shoot: [] for shoot in shoots}
         for thing in self.rehearsal.left_outside():
             texts = (text for pair in thing.tags.items() for text in pair)
@@ -101,7 +101,7 @@ class Ground:
 def open_ground(
     rehearsal: CombinedRehearsal, folder: Path, patience: float, say: Callable[[str], None]
 ) -> Iterator[Ground]:
-    """Seed and outside, running; managers under the generated Role, never as administrator.
+    """Start a seed and an outside world; managers run under the generated Role, not as admin.
 
     Raises ActuatorError or ApiError.
     """
@@ -123,7 +123,7 @@ def open_ground(
 
 @attrs.define
 class Trial:
-    """One shoot, and what existed outside for it: of others, and when the operation began."""
+    """One shoot, with its external resources of other objects and at the operation's start."""
 
     names: Names
     shoot: Shoot
@@ -133,7 +133,7 @@ class Trial:
 
 
 def operations_of(kind: Kind) -> list[Operation]:
-    """What can be asked of an object of the kind."""
+    """Return the operations that can be requested for an object of the kind."""
     found = [Operation.RECONCILE, Operation.DELETE]
     if kind.force_from is not ForceSource.NONE:
         found.append(Operation.FORCE_DELETE)
@@ -141,7 +141,7 @@ def operations_of(kind: Kind) -> list[Operation]:
 
 
 class Stage:
-    """Where one operation of one kind is tried."""
+    """Prepares the trials of one operation of one kind."""
 
     def __init__(self, ground: Ground, kind: Kind, operation: Operation) -> None:
         self.kind = kind
@@ -153,7 +153,7 @@ class Stage:
         self._needed = [kind for stage in stages[:own] for kind in stage]
 
     def prepare(self, count: int) -> list[Trial]:
-        """So many new shoots, each asked for the operation. Raises ActuatorError or ApiError."""
+        """Create `count` shoots and request the operation. Raises ActuatorError or ApiError."""
         trials = [self._new_trial() for _ in range(count)]
         types = [trial.names.type for trial in trials]
         with self.owners(trials), self._ground.serving(types):
@@ -168,24 +168,24 @@ class Stage:
         return trials
 
     def owners(self, trials: Sequence[Trial]) -> AbstractContextManager[object]:
-        """Whose finalizers are on seed objects lets go of them, but where that is to be forced."""
+        """Simulate the external owners of seed objects' finalizers, except in force deletions."""
         if self.operation is Operation.FORCE_DELETE:
             return nullcontext()
         namespaces = [trial.shoot.technical_id for trial in trials]
         return other_owners(self._garden.client, self._ground.actuators, namespaces)
 
     def objects(self, trial: Trial) -> list[Raw]:
-        """What is tried in it, as it is now."""
+        """Return the current objects under test of the trial."""
         return self._garden.objects(self.kind, trial.shoot)
 
     def unfinished(self, trial: Trial) -> list[str]:
-        """Why the operation is not through."""
+        """Return why the operation is not finished, for each object."""
         missing = partial(unfinished_because, self.operation, self.kind.finalizer)
         found = ((obj["metadata"]["name"], missing(obj)) for obj in self.objects(trial))
         return [f"{name}: {why}" for name, why in found if why is not None]
 
     def let_go(self, trial: Trial) -> list[str]:
-        """Takes the foreign finalizer off; what the object then waits for, if it is deleting."""
+        """Remove the external finalizer; return what a deletion still waits for."""
         self._release(trial)
         if not self.operation.deletes:
             return []
@@ -207,7 +207,7 @@ class Stage:
         return Flow(self._garden, trial.shoot, self._needed, patience=_PREPARED)
 
     def _create_needed(self, trial: Trial) -> None:
-        """Namespace, Cluster, Secrets and the like, and extension objects of earlier stages."""
+        """Create namespace, Cluster, Secrets etc., and extension objects of earlier stages."""
         later = {kind.name for kind in self._ground.kinds if kind not in self._needed}
         self._flow(trial).create([one for one in trial.manifests if one["kind"] not in later])
 
@@ -216,7 +216,7 @@ class Stage:
         self._wait(trial, Operation.RECONCILE)
 
     def _move(self, trial: Trial) -> None:
-        """Another seed let go of it, and its state is here; nobody has restored it yet."""
+        """Migrate the object away and put its state back, so that only the restore is missing."""
         flow = self._flow(trial)
         flow.ask([self.kind], "migrate")
         self._wait(trial, Operation.MIGRATE)
@@ -232,7 +232,7 @@ class Stage:
             put_back(self._garden.client, self.kind, obj, known)
 
     def _ask(self, trial: Trial) -> None:
-        """Gardenlet asks for the operation."""
+        """Request the operation as gardenlet does."""
         flow, forced = self._flow(trial), self.operation is Operation.FORCE_DELETE
         if self.operation is Operation.RECONCILE:
             flow.deploy([self.kind], trial.manifests, "reconcile")
