@@ -1,8 +1,8 @@
-"""Detects packages of other distributions that took the place of ours.
+"""Detects packages of other distributions that replaced ours.
 
 PyPI has distributions called `actuator`, `generic` and `extensions`, each with a top-level package
-of that name, as ours has. Installed beside us one overwrites the other's files, and what follows is
-an ImportError that explains nothing. An author's own folders are `actuator.shared_names`' business.
+of that name, as ours has. Installed together, one overwrites the files of the other, which causes
+an unclear ImportError. Not here: an author's own folders (`actuator.shared_names`).
 """
 
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ _PACKAGES = ("actuator", "generic", "extensions")
 
 
 class PackageConflict(ConfigurationError):
-    """Another distribution's package is installed under a name of ours."""
+    """Another distribution has installed a package with one of our names."""
 
 
 def check_packages() -> None:
-    """Return if `actuator`, `generic` and `extensions` are ours alone.
+    """Check that only our distribution has `actuator`, `generic` and `extensions`.
 
-    Raises PackageConflict, which names what is in the way and the way out. Reads a few folders and
-    imports nothing, so a command can afford it at every start.
+    Raises PackageConflict, which names the conflicting distributions and the remedy. Reads a few
+    folders and imports nothing, so commands can call it at every start.
     """
     if taken := list(_conflicts()):
         names = " ".join(taken)

@@ -1,4 +1,4 @@
-"""`actuator chart` and `actuator image`: what installs an extension, written as files.
+"""`actuator chart` and `actuator image`: write the files that install an extension.
 
 A Helm chart and a registration, and a Dockerfile from the templates in `packaging/image`.
 """
@@ -180,12 +180,12 @@ def image(extension: str, output: Path, extras: tuple[str, ...], helm: bool) -> 
 
 
 def _those_of(cls: type[Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The options that are fields of the class."""
+    """Return the options that are fields of the class."""
     return {field.name: given[field.name] for field in attrs.fields(cls) if field.name in given}
 
 
 def _name(extension: str) -> str:
-    """extensions.aws:extension is called extension-aws."""
+    """Return the default name of an extension: extension-aws for extensions.aws:extension."""
     module = extension.partition(":")[0]
     return f"extension-{module.rpartition('.')[2]}".replace("_", "-").lower()
 

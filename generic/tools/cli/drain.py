@@ -1,4 +1,4 @@
-"""`actuator drain`: before an extension is uninstalled, nothing in the seed waits for it."""
+"""`actuator drain`: make sure that no object waits for an extension before uninstalling it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from generic.tools.drain.rows import Row, State, rows_of_held, rows_of_released
 
 _NO_LEASE = "none"
 _SHOWN = 200
-"""Characters of an error that the table shows; JSON has all of it."""
+"""Maximum characters of an error in the table; JSON has the complete text."""
 _WIDTH = 180
-"""Columns of the table where there is no terminal: in the log of the chart's hook."""
+"""Columns of the table without a terminal, as in the log of the chart's hook."""
 
 
 @click.command()
@@ -94,7 +94,7 @@ def drain(
 
 
 def _lease(disown: bool, lease: str) -> tuple[str, str] | None:
-    """Namespace and name; None where nobody can lead. Raises UsageError."""
+    """Return namespace and name; None without a Lease to check. Raises UsageError."""
     if not disown and lease:
         raise click.UsageError("--lease is for --release: to wait, the extension has to run")
     if not disown or lease == _NO_LEASE:
@@ -111,7 +111,7 @@ def _lease(disown: bool, lease: str) -> tuple[str, str] | None:
 def _disown(
     client: Client, look: Callable[[], Survey], leads_by: tuple[str, str] | None
 ) -> tuple[list[Row], Sequence[str]]:
-    """Afterwards our finalizers are off, as far as the rows say so."""
+    """Remove our finalizers; return the rows with the results, and missing resources."""
     if leads_by is not None:
         check_nobody_leads(client, *leads_by)
     found = look()
@@ -123,7 +123,7 @@ def _disown(
 
 
 class _Progress:
-    """Says how many objects are waited for, each time it is another number."""
+    """Prints the number of awaited objects whenever it changes."""
 
     def __init__(self) -> None:
         self._said = -1

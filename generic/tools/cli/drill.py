@@ -1,4 +1,4 @@
-"""`actuator drill`: a drill with live progress, tables, a report, and an exit status."""
+"""`actuator drill`: run a drill with live progress, tables, a report, and an exit status."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def drill(
 
 
 def _check(settings: Settings) -> None:
-    """Raises UsageError for options that do not go together."""
+    """Raise UsageError for options that cannot be combined."""
     scenario, broken = settings.scenario, settings.break_rule
     path = settings.path.partition(":")[0]
     if settings.dice and scenario != SCENARIO:
@@ -125,7 +125,7 @@ def _check(settings: Settings) -> None:
 
 
 def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> bool:
-    """Round after round, each with a rehearsal of its own; whether all held."""
+    """Run all rounds, each with a new rehearsal; return whether all rules held."""
     from generic.tools.cli.terminal import show_rounds
 
     found = rounds(load_rehearsals(references))
@@ -138,7 +138,7 @@ def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> bo
 
 
 def _hold_one(one: Round, settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> Held:
-    """What cannot be held does not keep the others."""
+    """Run one round; an error is part of the result, so that the next rounds run."""
     began = time.monotonic()
     patience = _patience(one.scenario, None)
     mine = attrs.evolve(one.settings(settings), patience=patience)
@@ -156,7 +156,7 @@ def _hold(settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> lis
 
 
 def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
-    """That a rule was broken on purpose, and its check saw nothing of it."""
+    """Report that a rule was broken on purpose and its check did not notice."""
     if break_rule in {finding.rule for finding in findings if finding.holds}:
         echo(
             f"--break {break_rule} was in force, and {break_rule} held all the same: nothing in "
@@ -166,7 +166,7 @@ def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
 
 
 def _drill(settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> list[Finding]:
-    from generic.testing.drill.page import page  # needs jinja2, which nothing else does
+    from generic.testing.drill.page import page  # needs jinja2
     from generic.tools.cli.terminal import Terminal, show
 
     with Terminal() as terminal:
@@ -195,16 +195,16 @@ def _migrate(settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> 
 
 
 def _patience(scenario: str, break_rule: str | None) -> float:
-    """Seconds for each phase; what is broken on purpose is not waited for, but for restarts."""
+    """Return the seconds for each phase; shorter if a rule is broken on purpose."""
     if break_rule == EACH:
-        return 60.0  # the other shoots get through meanwhile
+        return 60.0  # time for the other shoots to finish
     if scenario == SCENARIO:
         return 15.0 if break_rule else 120.0
     return 6.0 if break_rule else 90.0
 
 
 def _configure_logs(level: logs.Level | None) -> None:
-    """Silent unless asked: progress and tables say it better."""
+    """Disable logs unless requested: progress and tables replace them."""
     if level is None:
         logging.getLogger().addHandler(logging.NullHandler())
     else:
@@ -214,7 +214,7 @@ def _configure_logs(level: logs.Level | None) -> None:
 def _write_json(
     output: Path, seen: AttrsInstance, told: AttrsInstance, findings: list[Finding]
 ) -> list[Finding]:
-    """Writes report.json, and judges it together with what was seen."""
+    """Write report.json, and add a finding about its consistency with the evidence."""
     output.mkdir(parents=True, exist_ok=True)
     path = output / "report.json"
     write_json(path, told, findings)

@@ -1,4 +1,4 @@
-"""`actuator env`: the embedded cluster by itself, for kubectl and for trying things out."""
+"""`actuator env`: run the embedded cluster alone, for kubectl and experiments."""
 
 import re
 from pathlib import Path
@@ -15,12 +15,12 @@ NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def progress(line: str) -> None:
-    """Print a line of progress where it is not in the way of the output."""
+    """Print a line of progress to standard error."""
     click.echo(line, err=True)
 
 
 def validated(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
-    """Refuse a name that is no plain folder name."""
+    """Return the name. Raises BadParameter if it is not a plain folder name."""
     if not NAME.fullmatch(value):
         raise click.BadParameter("a name has lower-case letters, digits and inner hyphens")
     return value
@@ -39,7 +39,7 @@ class EnvGroup(click.Group):
     """A group whose commands turn EnvtestError into one message."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command that was asked for."""
+        """Run the requested command."""
         try:
             return super().invoke(ctx)
         except EnvtestError as error:

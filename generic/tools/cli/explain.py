@@ -1,4 +1,4 @@
-"""`actuator explain`: why an object, or what is in a namespace, is stuck."""
+"""`actuator explain`: why an object, or the objects in a namespace, are stuck."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from generic.tools.explain import Explanation, Overview, overview
 from generic.tools.explain import explain as explain_object
 
 _VERSION = 1
-"""Of the JSON: it grows when something is taken away or means something else."""
+"""Version of the JSON format: increased when a field is removed or changes its meaning."""
 
 
 @click.command()
@@ -58,7 +58,7 @@ def explain(
 
 
 def _registrations(extension: str | None, types: tuple[str, ...]) -> Sequence[Registration] | None:
-    """What the extension serves, None where none is given. Raises ConfigurationError."""
+    """Return the extension's registrations, None without one. Raises ConfigurationError."""
     if extension is None:
         if types:
             raise click.UsageError("--type says what --extension serves; give that too")
@@ -69,13 +69,13 @@ def _registrations(extension: str | None, types: tuple[str, ...]) -> Sequence[Re
 
 
 def _kinds(own: Sequence[str], registrations: Sequence[Registration]) -> list[Kind]:
-    """Gardener's kinds, and others that were named, each once. Raises ConfigurationError."""
+    """Return Gardener's kinds and the named ones, each once. Raises ConfigurationError."""
     classes = [*KINDS, *map(load_kind, own), *(one.cls for one in registrations)]
     return [cls.KIND for cls in dict.fromkeys(classes)]
 
 
 def _parse(target: str, kinds: Sequence[Kind]) -> tuple[str, Kind | None, str]:
-    """Namespace, kind (None for all of them) and name. Raises UsageError."""
+    """Return namespace, kind (None for all) and name. Raises UsageError."""
     match target.split("/"):
         case [namespace] if namespace:
             return namespace, None, ""
@@ -93,7 +93,7 @@ def _parse(target: str, kinds: Sequence[Kind]) -> tuple[str, Kind | None, str]:
 
 
 def _kind(word: str, kinds: Sequence[Kind]) -> Kind:
-    """The kind by its name, plural or a short name, as kubectl takes them."""
+    """Return the kind by name, plural or short name, as in kubectl. Raises UsageError."""
     for kind in kinds:
         if word.lower() in (kind.name.lower(), kind.plural, *kind.short_names):
             return kind

@@ -1,4 +1,4 @@
-"""An explanation for people: a page for one object, a table for a namespace. Needs rich."""
+"""The output of `explain`: a page for one object, a table for a namespace. Needs rich."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from generic.tools.explain.facts import (
 )
 
 _OBJECT_WIDTH = max(len(cls.KIND.name) for cls in KINDS)
-"""Characters: longer names are folded, names of kinds are not."""
+"""Width in characters: names of kinds fit, longer names are folded."""
 
 
 def page(explanation: Explanation) -> RenderableType:
-    """Everything about one object."""
+    """Return the page for one object."""
     standing = explanation.standing
     parts = [
         Text(f"{standing.subject}, {_what(standing)}", style="bold"),
@@ -42,7 +42,7 @@ def page(explanation: Explanation) -> RenderableType:
 
 
 def table(overview: Overview) -> RenderableType:
-    """How the objects of a namespace stand."""
+    """Return the table for the objects of a namespace."""
     head = f"Namespace {overview.namespace}"
     if overview.deleting is not None:
         head += f", being deleted for {_age(overview.deleting)}"

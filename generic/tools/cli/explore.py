@@ -1,4 +1,4 @@
-"""`actuator explore`: kills a manager at every call of every operation, and says what held."""
+"""`actuator explore`: crash-test the manager at every call of every operation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def explore(
         operations=frozenset(Operation(name) for name in operations),
         patience=patience,
     )
-    logging.getLogger().addHandler(logging.NullHandler())  # progress and tables say it better
+    logging.getLogger().addHandler(logging.NullHandler())  # progress and tables replace the log
     rehearsal = load_rehearsals(rehearsals)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     quiet = output == "json"

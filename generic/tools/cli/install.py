@@ -1,4 +1,4 @@
-"""`actuator rbac` and `actuator crds`: what to install, as YAML that kubectl applies."""
+"""`actuator rbac` and `actuator crds`: print manifests as YAML for kubectl."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from generic.tools.cli.load import load_kind, populate
 
 
 def _print(*manifests: object) -> None:
-    """JSON is YAML: one document each."""
+    """Print one YAML document for each manifest, as JSON, which is valid YAML."""
     for manifest in manifests:
         click.echo(f"---\n{json.dumps(manifest, indent=2)}")
 

@@ -1,4 +1,4 @@
-"""MODULE:OBJECT on the command line, turned into the object it names."""
+"""Loads the object that MODULE:OBJECT on the command line names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REHEARSALS = ("extensions.aws.rehearsal:AwsRehearsal",)
 
 
 def load(reference: str) -> Any:
-    """The object. Raises ConfigurationError where there is none."""
+    """Return the object. Raises ConfigurationError if it does not exist."""
     module_name, colon, path = reference.partition(":")
     if not colon or not module_name or not path:
         raise ConfigurationError(
@@ -50,7 +50,7 @@ def load(reference: str) -> Any:
 
 
 def load_kind(reference: str) -> type[Object]:
-    """The class of a kind that the reference names. Raises ConfigurationError."""
+    """Return the class of a kind. Raises ConfigurationError."""
     found = load(reference)
     if not (isinstance(found, type) and issubclass(found, Object) and hasattr(found, "KIND")):
         raise ConfigurationError(f"{reference} is no class of a kind: an Object with a KIND")
@@ -58,7 +58,7 @@ def load_kind(reference: str) -> type[Object]:
 
 
 def load_rehearsals(references: Sequence[str]) -> CombinedRehearsal:
-    """The rehearsals of these classes, as one. Raises ConfigurationError for anything else."""
+    """Return the rehearsals of these classes, combined. Raises ConfigurationError."""
     found = [(reference, load(reference)) for reference in references or _REHEARSALS]
     for reference, cls in found:
         if not (isinstance(cls, type) and issubclass(cls, Rehearsal)):
@@ -69,11 +69,11 @@ def load_rehearsals(references: Sequence[str]) -> CombinedRehearsal:
 
 
 def with_flags(*names: str) -> Callable[[F], F]:
-    """Adds the manager's flags of these names to a command."""
+    """Add the manager's flags of these names to a command."""
 
     def decorate(function: F) -> F:
         flags = [flag for flag in FLAGS if flag.name in names]
-        known = getattr(function, "__click_params__", [])  # as click's own decorators do it
+        known = getattr(function, "__click_params__", [])  # as in click's own decorators
         function.__click_params__ = [*known, *flags[::-1]]  # type: ignore[attr-defined]
         return function
 
@@ -81,7 +81,7 @@ def with_flags(*names: str) -> Callable[[F], F]:
 
 
 def populate(manager: Manager, reference: str, types: tuple[str, ...]) -> None:
-    """Adds what the reference names: a function that takes the manager, or an Actuator.
+    """Add an extension to the manager: a function that takes the manager, or an Actuator.
 
     Raises ConfigurationError.
     """

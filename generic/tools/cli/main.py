@@ -1,4 +1,4 @@
-"""The command `actuator`: its subcommands, and how errors reach a user: one sentence each."""
+"""The command `actuator`: its subcommands, and its errors, each one sentence."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """Loads a command's module when the command is used: `--help` stays quick."""
+    """Loads a command's module when the command is used, so that `--help` is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order people need them."""
+        """Return the names, in the order of use."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, or None."""
+        """Return the command, or None."""
         if cmd_name not in _COMMANDS:
             return None
         from importlib import import_module
@@ -52,7 +52,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, without loading any of them."""
+        """Write the list of commands, without loading any of them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
@@ -64,7 +64,7 @@ def cli() -> None:
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Runs the command line; exits with 0, 1 (it failed) or 2 (it was called wrongly)."""
+    """Run the command line; exit with 0, 1 (failure), 2 (wrong usage) or 130 (interrupted)."""
     try:
         from generic.tools.package_conflicts import check_packages
 

@@ -1,4 +1,4 @@
-"""`actuator rules` and `actuator dashboards`: what Prometheus and Grafana have to know, printed."""
+"""`actuator rules` and `actuator dashboards`: print files for Prometheus and Grafana."""
 
 from __future__ import annotations
 

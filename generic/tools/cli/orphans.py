@@ -1,4 +1,4 @@
-"""`actuator orphans`: the record of what force deletions left outside the seed."""
+"""`actuator orphans`: the recorded external resources that remain after force deletions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from generic.tools.cli.load import populate, with_flags
 
 _SHARED = ("kubeconfig", "context", "master")
 _VERSION = 1
-"""Of the JSON: it grows when something is taken away or means something else."""
+"""Version of the JSON format: increased when a field is removed or changes its meaning."""
 
 _STYLES = {OrphanState.EXISTS: "red", OrphanState.GONE: "green", OrphanState.CLOSED: "dim"}
 
@@ -40,7 +40,7 @@ def orphans() -> None:
 
 
 def _on_a_seed(function: _Command) -> _Command:
-    """Adds the flags that say which seed; the function gets a client for it first."""
+    """Add the flags that select the seed; pass a client for it as the first argument."""
 
     @with_flags(*_SHARED)
     def with_client(**values: Any) -> None:
@@ -136,7 +136,7 @@ def _verify(
 def _judge(
     found: Sequence[Finding], problems: Sequence[str], others: Sequence[Orphan], extension: str
 ) -> None:
-    """Raises ActuatorError where something is left, or where nothing was asked about any."""
+    """Raise ActuatorError if a resource remains, or if no orphan was verified."""
     if others:
         echo(f"not asked about {len(others)} open orphans of other extensions", err=True)
     left = sum(not one.is_settled for one in found) + len(problems)
@@ -188,14 +188,14 @@ def _close(
 def _of_extension(
     recorded: Sequence[Orphan], added: Sequence[Serving]
 ) -> tuple[list[Orphan], list[Orphan]]:
-    """The open ones of objects that these actuators served, and those of other extensions."""
+    """Return the open orphans of objects that these actuators served, and all other open ones."""
     still_open = [one for one in recorded if one.is_open]
     own = [one for one in still_open if serving(added, one.spec.object)]
     return own, [one for one in still_open if one not in own]
 
 
 def _named(recorded: Sequence[Orphan], names: Sequence[str]) -> tuple[list[Orphan], list[str]]:
-    """Those of these names, each once, and what is wrong with the other names."""
+    """Return the orphans of these names, each once, and the errors of the other names."""
     found: list[Orphan] = []
     problems: list[str] = []
     for name in dict.fromkeys(names):
@@ -217,7 +217,7 @@ def _print_json(**lists: Sequence[Any]) -> None:
 
 
 def _print_table(found: Sequence[Finding], recorded: Sequence[Orphan]) -> None:
-    """One row for each, two facts to a cell, so that it fits into 80 columns."""
+    """Print one row for each, with two values in a cell, to fit into 80 columns."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""`actuator run`: an extension, against a seed or the embedded cluster."""
+"""`actuator run`: run an extension against a seed or the embedded cluster."""
 
 from __future__ import annotations
 

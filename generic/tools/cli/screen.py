@@ -15,17 +15,17 @@ from actuator.meta import parse_time
 from generic.kube.printable import printable
 
 _UNITS = ((1, "s", 120), (60, "m", 7200), (3600, "h", 172_800))
-"""Seconds in a unit, and below how many it is used: as kubectl writes ages."""
+"""Seconds in a unit, its suffix, and the limit of its use in seconds, as in kubectl."""
 
 
 class Screen(Console):
-    """A console that shows text as it is: no markup, and no control characters."""
+    """A console that prints plain text: no markup, and no control characters."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
 
     def render(self, renderable: RenderableType, options: Any = None) -> Iterable[Segment]:
-        """See Console; all text comes through here, that inside tables included."""
+        """See Console; all text passes here, including text in tables."""
         if isinstance(renderable, (str, Text)):
             renderable = Text(renderable) if isinstance(renderable, str) else renderable.copy()
             renderable.plain = printable(renderable.plain, keep="\n")
@@ -33,7 +33,7 @@ class Screen(Console):
 
 
 def new_table(*columns: str, title: str | None = None, whole: Collection[str] = ()) -> Table:
-    """A table whose long cells are folded, but for those of the columns in `whole`."""
+    """Return a table that folds long cells, except in the columns of `whole`."""
     table = Table(title=title, title_justify="left", title_style="bold")
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column in whole)
@@ -41,12 +41,12 @@ def new_table(*columns: str, title: str | None = None, whole: Collection[str] = 
 
 
 def verdict(holds: bool, why: str = "") -> Text:
-    """Whether a rule holds, and why it does not."""
+    """Return the colored result of a rule, with the reason if it is broken."""
     return Text("holds", "green") if holds else Text.assemble(("BROKEN", "red"), f" {why}")
 
 
 def age(seconds: float) -> str:
-    """So many seconds: 90s, 5m, 3h, 2d; never below 0."""
+    """Format seconds as an age: 90s, 5m, 3h, 2d; never below 0."""
     whole = max(int(seconds), 0)
     for size, unit, below in _UNITS:
         if whole < below:
@@ -55,7 +55,7 @@ def age(seconds: float) -> str:
 
 
 def since(timestamp: str, now: datetime) -> str:
-    """How long ago a Kubernetes timestamp was; "?" for a text that is none."""
+    """Format the age of a Kubernetes timestamp; "?" if it is not one."""
     try:
         return age((now - parse_time(timestamp)).total_seconds())
     except ValueError:

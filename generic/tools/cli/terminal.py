@@ -1,4 +1,4 @@
-"""What drills show on a terminal: progress while they run, and tables at the end. Needs rich."""
+"""The terminal output of drills: progress while they run, and tables at the end. Needs rich."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Terminal(Watcher):
 
 
 def show(evidence: Evidence, findings: Sequence[Finding], output: Path) -> None:
-    """Prints what came of a force deletion."""
+    """Print the result of a force deletion."""
     console = Screen()
     stripped = Counter(strip.text.partition(" from ")[0] for strip in evidence.strips)
     for text, count in stripped.items():
@@ -80,13 +80,13 @@ def show(evidence: Evidence, findings: Sequence[Finding], output: Path) -> None:
 
 
 def show_findings(findings: Sequence[Finding], output: Path) -> None:
-    """Prints what had to hold, whether it did, and where the reports are."""
+    """Print the rules with their results, and the paths of the reports."""
     show_rules(findings)
     Screen().print(f"{output / 'report.html'}  {output / 'report.json'}")
 
 
 def show_rules(findings: Sequence[Finding], shown: int = 1) -> None:
-    """Prints what had to hold, and whether it did; of each rule at most so many problems."""
+    """Print the rules with their results, and at most `shown` problems of each."""
     rules = new_table("rule", "what has to hold", "", title="Invariants", whole=("rule",))
     for finding in findings:
         more = len(finding.problems) - shown
@@ -96,7 +96,7 @@ def show_rules(findings: Sequence[Finding], shown: int = 1) -> None:
 
 
 def show_rounds(held: Sequence[Held], output: Path) -> None:
-    """Prints a line for each round of `actuator drill --all`, and where the reports are."""
+    """Print a line for each round of `actuator drill --all`, and the folder of the reports."""
     table = new_table("scenario", "injected", "verdict", title="All rounds")
     table.add_column("seconds", justify="right")
     for one in held:

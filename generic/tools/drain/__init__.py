@@ -1,16 +1,16 @@
-"""Draining: before an extension is uninstalled, nothing of the seed may wait for it any more.
+"""Draining: before an extension is uninstalled, no object in the seed may wait for it.
 
-An object keeps our finalizer until the extension takes it off. Once the extension is gone nobody
-does, and the object, its namespace and its CRD stay Terminating for ever. So, in this order:
+An object keeps our finalizer until the extension removes it. Without the extension the object, its
+namespace and its CRD stay Terminating forever. So, in this order:
 
-1. `survey`: what in the whole seed carries the finalizer of an actuator and is of its kind,
-   types and class. What is not installed there holds nothing.
-2. `wait` (the default, with the extension running): changes nothing; waits until no such object
-   is being deleted any more. What is alive then is listed: it would get stuck later.
-3. `release` (on request, with the extension scaled to zero): takes our finalizer off, and no
-   other, after what may be left outside is on record as Orphans. What is alive stays alive.
+1. `survey`: find all objects in the seed that carry the finalizer of an actuator and are of its
+   kind, types and class. Kinds that are not installed have none.
+2. `wait` (the default, with the extension running): change nothing; wait until no such object is
+   under deletion any more. Objects not under deletion are listed: they would get stuck later.
+3. `release` (on request, with the extension scaled to zero): remove only our finalizer, after
+   possibly remaining external resources are recorded as Orphans. Nothing is deleted.
 
-The command around it is `generic.tools.cli.drain`; the chart's pre-delete hook runs that.
+Not here: the command (`generic.tools.cli.drain`), which the chart's pre-delete hook runs.
 """
 
 from generic.tools.drain.release import Release, check_nobody_leads, release

@@ -1,16 +1,16 @@
-"""Disowning: our finalizer comes off, on explicit request, when what may be left is on record.
+"""Removes our finalizer, on explicit request, after recording remaining external resources.
 
 Guarantees, for every object:
-- Its Orphans are in the API server, acknowledged, before our finalizer is off. What another seed
-  took over by migration leaves none.
-- Only our finalizer comes off; every patch tests the uid and the whole list (`finalizers`).
-- The guard on a Secret (`behaviours.secret_guard`) comes off before that of the object, and only
-  if no other object of the kind, whoever serves it, still needs the Secret.
-- What fails for one object is said of that object, and the others go on. All of it may be
-  repeated: what is done already is success.
+- The API server has acknowledged its Orphans before our finalizer is removed. An object that
+  another seed took over by migration has none.
+- Only our finalizer is removed; every patch tests the uid and the whole list (`finalizers`).
+- The guard on a Secret (`behaviours.secret_guard`) is removed before the object's finalizer, and
+  only if no other object of the kind, served by any controller, still needs the Secret.
+- A failure is reported for its object, and the others continue. The release can be repeated:
+  completed steps count as success.
 
-Assumption: the extension does not run (`check_nobody_leads`). While it does, it puts finalizers on
-again. Nothing is deleted and no actuator operation is called: `external_resources` is without I/O.
+Assumption: the extension does not run (`check_nobody_leads`). While it runs, it adds finalizers
+again. Nothing is deleted and no actuator operation is called: `external_resources` does no I/O.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ _MIGRATED = (Operation.RELEASE, Nothing.MIGRATED)
 
 @attrs.frozen(kw_only=True)
 class Release:
-    """What came of one object."""
+    """The result for one object."""
 
     held: Held
     orphans: int = 0
-    """How many Orphans say what it may have left outside."""
+    """The number of Orphans that record its possibly remaining external resources."""
     held_by: Sequence[str] = ()
-    """Finalizers of others that are still on it."""
+    """Remaining finalizers of other controllers."""
     problem: str = ""
-    """Why our finalizer is still on it; "" where it is off."""
+    """Why our finalizer is still present; "" if it was removed."""
 
 
 def check_nobody_leads(client: Client, namespace: str, name: str) -> None:
-    """Returns at once where the Lease was given back, else after its duration without a renewal.
+    """Return at once if the Lease was released, else after its duration without a renewal.
 
-    Judged as candidates for a Lease judge it (`generic.manager.leaderelection`): by whether its
-    record changes while it is looked at, never by the times that are written in it.
+    As in leader election (`generic.manager.leaderelection`), a renewal is a change of the record
+    while it is observed; the times in the record are ignored.
 
-    Raises ActuatorError where it is renewed, is not there, or must not be read; ApiError.
+    Raises ActuatorError if it is renewed, does not exist, or may not be read; ApiError.
     """
     record = _read_lease(client, namespace, name)
     promised = record.get("leaseDurationSeconds") or Timing().lease_duration
@@ -86,7 +86,7 @@ def _read_lease(client: Client, namespace: str, name: str) -> Raw:
 
 
 def release(client: Client, found: Survey, clock: Clock) -> Iterator[Release]:
-    """Disowns what `survey` found, object by object. Raises Unavailable: try again later."""
+    """Release the objects of `survey`, one by one. Raises Unavailable: retry later."""
     needing = {one.header.uid: one for one in (*found.held, *found.of_others)}
     for held in found.held:
         try:
@@ -100,7 +100,7 @@ def release(client: Client, found: Survey, clock: Clock) -> Iterator[Release]:
 
 
 def _release(client: Client, held: Held, needing: dict[str, Held], clock: Clock) -> Release:
-    """Record, unguard, let go. Raises ActuatorError or ApiError."""
+    """Record, remove the guard, remove the finalizer. Raises ActuatorError or ApiError."""
     if not held.is_served:
         raise ActuatorError(NOT_SERVED)
     orphans = _record(client, held, clock)
@@ -112,7 +112,7 @@ def _release(client: Client, held: Held, needing: dict[str, Held], clock: Clock)
 
 
 def _record(client: Client, held: Held, clock: Clock) -> int:
-    """How many Orphans are on record afterwards."""
+    """Record the Orphans of an object; return their number."""
     kind, request = held.registration.kind, held.request
     let_go = OrphanedFrom(
         api_version=kind.api_version,
@@ -132,7 +132,7 @@ def _record(client: Client, held: Held, clock: Clock) -> int:
 
 
 def _left_outside(held: Held) -> list[ExternalResource]:
-    """What may exist outside; unknown where the actuator cannot say."""
+    """Return possibly remaining external resources; unknown if the actuator cannot name them."""
     nowhere = Verdict(ClusterState.NOT_NEEDED)
     if choose_operation(held.registration.kind, held.header, nowhere) in _MIGRATED:
         return []
@@ -141,7 +141,7 @@ def _left_outside(held: Held) -> list[ExternalResource]:
 
 
 def _guards_alone(held: Held, needing: dict[str, Held]) -> bool:
-    """Whether there is a guarded Secret that only this object needs."""
+    """Return whether this object is the only one that needs its guarded Secret."""
     if not isinstance(held.registration.actuator, GuardsSecret) or held.header.secret is None:
         return False
     return not any(
@@ -164,9 +164,9 @@ def _unguard(client: Client, held: Held) -> None:
 
 
 def _take_off(client: Client, resource: Resource, raw: Raw, finalizer: str) -> Sequence[str]:
-    """Afterwards it is off, or the object gone; returns the finalizers of others that remain.
+    """Remove the finalizer if the object exists; return the remaining finalizers.
 
-    Raises ActuatorError where others change the object faster than we can, and ApiError.
+    Raises ActuatorError if other clients keep changing the object, and ApiError.
     """
     for _ in range(_ROUNDS):
         meta = as_dict(raw.get("metadata"))

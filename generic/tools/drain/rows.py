@@ -1,4 +1,4 @@
-"""What a drain says of each object: one row, whichever way it is shown."""
+"""The rows of a drain's output: one for each object, the same for every format."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _AGAIN = "the finalizer was put on again: something of the extension still runs"
 
 
 class State(StrEnum):
-    """What became of an object."""
+    """The state of an object."""
 
     DELETING = "Deleting"
-    """It waits for the extension."""
+    """Under deletion, and waits for the extension."""
     ALIVE = "Alive"
-    """It would wait for the extension once somebody deletes it."""
+    """Would wait for the extension once it is deleted."""
     RELEASED = "Released"
-    """It does not wait for the extension any more."""
+    """Does not wait for the extension any more."""
 
 
 @attrs.frozen(kw_only=True)
 class Row:
-    """One object; times are the API server's text."""
+    """One object; times in the API server's format."""
 
     namespace: str
     kind: str
@@ -36,18 +36,18 @@ class Row:
     created_at: str
     deleted_at: str | None
     last_error: str
-    """Of its status, in one line; "" for none."""
+    """The error in its status, in one line; "" for none."""
     note: str = ""
-    """What there is to know of its release."""
+    """A remark about its release."""
 
     @property
     def is_held(self) -> bool:
-        """Whether our finalizer is still on it."""
+        """Whether it still has our finalizer."""
         return self.state is not State.RELEASED
 
 
 def rows_of_held(held: Sequence[Held]) -> list[Row]:
-    """What still carries our finalizer, deleting first."""
+    """Return the rows of objects with our finalizer, those under deletion first."""
     rows = [
         _row(
             one,
@@ -60,7 +60,7 @@ def rows_of_held(held: Sequence[Held]) -> list[Row]:
 
 
 def rows_of_released(done: Sequence[Release], held: Sequence[Held]) -> list[Row]:
-    """What was released, and what is held after that, with the reason."""
+    """Return the rows of released objects, and of those still held with the reason."""
     problems = {one.held.header.uid: one.problem for one in done if one.problem}
     back = {one.header.uid for one in held}
     released = [

@@ -1,11 +1,11 @@
-"""What an extension's finalizers hold in a seed, and waiting until they hold nothing in deletion.
+"""Finds the objects in a seed with an extension's finalizers, and waits for their deletion.
 
-Reads only: `list` of the extension's kinds, which its generated role has. What takes finalizers
-off is `release`.
+Read-only: it lists the extension's kinds, which its generated role allows. Not here: the removal of
+finalizers (`release`).
 
-What an actuator's own predicates do not pass is listed as well: they may be about when to look at
-an object, and it is better to list one too many than to leave one behind. As they may also be
-about whose it is, `release` leaves such an object alone.
+Objects that an actuator's own predicates reject are listed as well: predicates may filter events
+rather than objects, and a false positive is better than a stuck object. Since they may also mean
+that another controller serves the object, `release` does not change it.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from generic.manager.manager import Registration
 NOT_SERVED = "predicates of the actuator do not pass it: it may be another's"
 
 _PAUSE = 2.0
-"""Seconds between two looks while waiting."""
+"""Seconds between two surveys while waiting."""
 _PASSING = (Gone, TooManyRequests, Unavailable)
-"""What an API server answers, or does not, that has trouble for a while."""
+"""Temporary errors of an API server."""
 
 
 @attrs.frozen(kw_only=True)
 class Held:
-    """An object that carries our finalizer; `raw` is how it was read."""
+    """An object that carries our finalizer; `raw` is the object as read."""
 
     registration: Registration
     raw: Raw
@@ -48,7 +48,7 @@ class Held:
 
     @property
     def resource(self) -> Resource:
-        """Where objects of its kind live."""
+        """The resource of its kind."""
         return resource_of(self.registration.kind)
 
     @property
@@ -58,7 +58,7 @@ class Held:
 
     @property
     def finalizer(self) -> str:
-        """Ours."""
+        """Our finalizer."""
         return self.registration.kind.finalizer
 
     @property
@@ -68,17 +68,17 @@ class Held:
 
     @property
     def first_sight(self) -> Event[Header]:
-        """What predicates see when they are asked whose it is."""
+        """The event with which predicates decide whether the object is served."""
         return Event(EventType.ADDED, self.request, None, self.header)
 
     @property
     def is_served(self) -> bool:
-        """Whether the actuator's own predicates pass it."""
+        """Whether the actuator's own predicates accept it."""
         return all_of(*self.registration.predicates)(self.first_sight)
 
     @property
     def created_at(self) -> str:
-        """The API server's text."""
+        """Its creationTimestamp, in the API server's format."""
         return str(as_dict(self.raw.get("metadata")).get("creationTimestamp") or "")
 
     @property
@@ -93,27 +93,27 @@ class Held:
 
 @attrs.frozen(kw_only=True)
 class Survey:
-    """What was found."""
+    """The objects found."""
 
     held: Sequence[Held] = ()
-    """What our extension has to let go."""
+    """Objects whose finalizer our extension must remove."""
     of_others: Sequence[Held] = ()
-    """Objects of the same kinds, with the same finalizer, that others serve."""
+    """Objects of the same kinds, with the same finalizer, that other controllers serve."""
     not_installed: Sequence[str] = ()
-    """Resources that the API server does not know: there is nothing to drain."""
+    """Resources that are not installed, so they have no objects."""
 
     @property
     def deleting(self) -> list[Held]:
-        """What waits for the extension now."""
+        """The objects under deletion."""
         return [held for held in self.held if held.is_deleting]
 
 
 def survey(
     client: Client, registrations: Sequence[Registration], extension_classes: Sequence[str]
 ) -> Survey:
-    """What the finalizers of these actuators hold in the whole seed.
+    """Find all objects in the seed with the finalizers of these actuators.
 
-    `extension_classes` as in Options. Raises ApiError; ActuatorError where a list is forbidden.
+    `extension_classes` as in Options. Raises ApiError; ActuatorError if a list is forbidden.
     """
     held: dict[str, Held] = {}
     others: dict[str, Held] = {}
@@ -133,10 +133,10 @@ def survey(
 
 
 def wait(look: Callable[[], Survey], timeout: float, tell: Callable[[Survey], None]) -> Survey:
-    """What is held once nothing is being deleted any more, or after `timeout` seconds.
+    """Wait until no object is under deletion, at most `timeout` seconds; return the survey.
 
-    `tell` hears of every look in between. An API server that is away for a while is waited for.
-    Raises what `look` raises.
+    Calls `tell` with each survey in between. Temporary API errors are retried. Raises other
+    errors of `look`.
     """
     deadline = time.monotonic() + timeout
     while True:
@@ -155,7 +155,7 @@ def wait(look: Callable[[], Survey], timeout: float, tell: Callable[[Survey], No
 
 @contextmanager
 def may(verb: str, resource: Resource) -> Iterator[None]:
-    """Raises ActuatorError, naming verb and resource, where the API server forbids it."""
+    """Raise ActuatorError, naming verb and resource, if the API server forbids a request."""
     try:
         yield
     except Forbidden as error:
@@ -166,7 +166,7 @@ def may(verb: str, resource: Resource) -> Iterator[None]:
 
 
 def _list(client: Client, resource: Resource) -> list[Raw] | None:
-    """All of the seed; None where this type is not installed."""
+    """Return all objects in the seed; None if the type is not installed."""
     try:
         with may("list", resource):
             return client.list(resource)
@@ -183,7 +183,7 @@ def _with_finalizer(objects: Sequence[Raw], serving: Sequence[Registration]) -> 
 
 
 def _serves(found: Held, extension_classes: Sequence[str]) -> bool:
-    """As the manager decides which objects are its own; without types it is every one."""
+    """Return whether the manager serves the object; without types it serves every one."""
     types = found.registration.types
     if not types:
         return True

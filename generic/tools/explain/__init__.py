@@ -1,8 +1,8 @@
-"""Explain: why an object is stuck, from the API server alone. Nothing in here writes anything.
+"""Explain: why an object is stuck, from the API server alone. Read-only.
 
-Read in this order: `facts` (what can be said), `gather` (one object, or a namespace), `standing`
+Read in this order: `facts` (the result), `gather` (one object, or a namespace), `standing`
 (with `decision` and `owners`), `webhooks` and `records` (one part each), `reader`.
-`generic.tools.cli.explain_page` shows it to people.
+Not here: the output for people (`generic.tools.cli.explain_page`).
 """
 
 from generic.tools.explain.facts import Explanation, Overview

@@ -1,7 +1,7 @@
-"""What the reconciler would do now, and whether a deletion is forced, in words.
+"""The reconciler's next operation, and whether a deletion is forced, in words.
 
-`generic.reconciler` decides: `operation` what is done and what counts as forced, `eligibility`
-whether Gardener would have accepted the annotation.
+The decisions are in `generic.reconciler`: `operation` chooses the operation and detects forced
+deletions, `eligibility` decides whether Gardener would have accepted the annotation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNKNOWN = "nobody can say without the Cluster, which could not be read"
 
 
 def decide(kind: Kind, request: Request, header: Header, verdict: Verdict | None) -> Decision:
-    """The operation and the reason; `verdict` is None where the Cluster could not be read."""
+    """Return operation and reason; `verdict` is None if the Cluster could not be read."""
     if verdict is None:
         return Decision(operation="", why=_UNKNOWN, blocked=True)
     chosen = choose_operation(kind, header, verdict)
@@ -56,7 +56,7 @@ def forcing(
     cluster: Cluster,
     last_error: LastError | None,
 ) -> Forcing:
-    """What there is to say; `verdict` is None where the Cluster could not be read."""
+    """Describe the force deletion; `verdict` is None if the Cluster could not be read."""
     if _is_never_forced(kind, header):
         why = f"nothing forces the deletion of this {kind.name}: it belongs to no shoot"
         if kind.force_from is ForceSource.NONE:

@@ -1,6 +1,6 @@
-"""What an explanation says: data alone, the same for people and for machines.
+"""The content of an explanation: plain data, the same for people and for machines.
 
-Texts are whole phrases for people. Never in here: provider configs, states, contents of Secrets.
+Texts are complete phrases for people. Not here: provider configs, states, contents of Secrets.
 Timestamps are the API server's text; ages are seconds.
 """
 
@@ -14,7 +14,7 @@ from actuator.meta import Condition, LastError, LastOperation
 
 @attrs.frozen(kw_only=True)
 class Subject:
-    """The object that is explained."""
+    """The explained object."""
 
     api_version: str
     kind: str
@@ -31,7 +31,7 @@ class Subject:
 
 @attrs.frozen(kw_only=True)
 class Decision:
-    """What the reconciler would do now; `operation` is empty where it would do nothing."""
+    """The reconciler's next operation; `operation` is empty if it would do nothing."""
 
     operation: str
     why: str
@@ -48,7 +48,7 @@ class Deleting:
 
 @attrs.frozen(kw_only=True)
 class Held:
-    """A finalizer, and who takes it off."""
+    """A finalizer, and the controller that removes it."""
 
     finalizer: str
     owner: str
@@ -57,7 +57,7 @@ class Held:
 
 @attrs.frozen(kw_only=True)
 class Reference:
-    """The Secret that the object names; `exists` is None where nobody may look."""
+    """The Secret that the object refers to; `exists` is None if it may not be read."""
 
     namespace: str
     name: str
@@ -66,26 +66,26 @@ class Reference:
 
 @attrs.frozen(kw_only=True)
 class Forcing:
-    """Whether a force deletion is asked for, whether that counts, whether Gardener allows it."""
+    """Whether a force deletion is requested, whether it is effective, and whether it is allowed."""
 
     place: str
-    """Where the annotation has to stand; empty where nothing can force the deletion."""
+    """The object that needs the annotation; empty if the deletion cannot be forced."""
     value: str | None
-    """The annotation as written there."""
+    """The annotation's value there."""
     counts: bool | None
-    """None where the Cluster could not be read."""
+    """None if the Cluster could not be read."""
     verdict: str
     allowed: bool | None = None
-    """Whether Gardener would take the annotation; None where no Shoot is asked."""
+    """Whether Gardener would accept the annotation; None without a Shoot."""
     not_allowed_because: str = ""
     shoot_codes: tuple[str, ...] = ()
     own_codes: tuple[str, ...] = ()
-    """Codes of the object's last error that would allow it, once the shoot shows them."""
+    """Codes of the object's last error that would allow it, once the Shoot has them."""
 
 
 @attrs.frozen(kw_only=True)
 class Standing:
-    """How an object stands: the row of a table, and the head of a page."""
+    """The state of an object: the row of a table, and the head of a page."""
 
     subject: Subject
     decision: Decision
@@ -97,51 +97,51 @@ class Standing:
     conditions: tuple[Condition, ...]
     forcing: Forcing
     blockers: tuple[str, ...] = ()
-    """What stands in the way; what has to be mended first comes first."""
+    """The blockers, in the order of fixing them."""
 
 
 @attrs.frozen(kw_only=True)
 class SeedObject:
-    """Something in the seed that a force deletion would delete."""
+    """A seed object that a force deletion would delete."""
 
     resource: str
     namespace: str
     name: str
     deleting: bool
     stripped: tuple[str, ...]
-    """Finalizers that would come off."""
+    """Finalizers that would be removed."""
     holding: tuple[str, ...]
-    """Finalizers that nobody declared, which would hold it."""
+    """Undeclared finalizers, which would block its deletion."""
 
 
 @attrs.frozen(kw_only=True)
 class Removal:
-    """What a force deletion would do, by what the actuator declares."""
+    """The effect of a force deletion, according to the actuator's declarations."""
 
     actuator: str
     own_way: bool
-    """It has a force_delete of its own, which may do less, or more, than what it declares."""
+    """Whether it overrides force_delete, which may do less or more than it declares."""
     seed_objects: tuple[SeedObject, ...]
     left_outside: tuple[ExternalResource, ...]
 
 
 @attrs.frozen(kw_only=True)
 class Webhook:
-    """An admission webhook that is asked about our patches of this object."""
+    """An admission webhook that the API server calls for our patches of this object."""
 
     configuration: str
     name: str
     mutating: bool
     failure_policy: str
     patches: tuple[str, ...]
-    """What it may refuse: "finalizers" (and with that the release), "status", or both."""
+    """The patches it may refuse: "finalizers" (and so the release), "status", or both."""
     conditional: bool
-    """It has matchConditions, which only the API server evaluates."""
+    """Whether it has matchConditions, which only the API server evaluates."""
 
 
 @attrs.frozen(kw_only=True)
 class Orphaned:
-    """What is on record as left behind by this very object."""
+    """A remaining external resource recorded for this object's UID."""
 
     name: str
     resource: ExternalResource
@@ -152,7 +152,7 @@ class Orphaned:
 
 @attrs.frozen(kw_only=True)
 class WarningEvent:
-    """A Warning about the object."""
+    """A Warning event about the object."""
 
     reason: str
     message: str
@@ -163,12 +163,12 @@ class WarningEvent:
 
 @attrs.frozen(kw_only=True)
 class Unread:
-    """What the API server did not let us read, so that nothing is said of it."""
+    """A read that the API server refused, so that its data is missing."""
 
     verb: str
     resource: str
     where: str
-    """Namespace and name, as far as there are any."""
+    """Namespace and name, if any."""
     reason: str
 
     def __str__(self) -> str:
@@ -178,26 +178,26 @@ class Unread:
 
 @attrs.frozen(kw_only=True)
 class Explanation:
-    """Everything about one object."""
+    """The explanation of one object."""
 
     standing: Standing
     removal: Removal | None
-    """None where no extension was given, or none that serves this object."""
+    """None without an extension, or if it does not serve this object."""
     webhooks: tuple[Webhook, ...]
     orphans: tuple[Orphaned, ...]
     warnings: tuple[WarningEvent, ...]
-    """The latest ones, the newest first."""
+    """The latest ones, newest first."""
     notes: tuple[str, ...]
     unread: tuple[Unread, ...]
 
 
 @attrs.frozen(kw_only=True)
 class Overview:
-    """A namespace: all extension objects in it, the ones in trouble first."""
+    """The extension objects of a namespace, blocked ones first."""
 
     namespace: str
     deleting: Deleting | None
     remaining: tuple[str, ...]
-    """What the namespace controller says still stands in the way of the namespace's deletion."""
+    """The conditions with which the namespace controller explains the pending deletion."""
     objects: tuple[Standing, ...]
     unread: tuple[Unread, ...]

@@ -1,4 +1,4 @@
-"""Finding out everything about one object, or how all objects of a namespace stand."""
+"""Collects the explanation of one object, or the states of a namespace's objects."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def explain(
     now: datetime,
     registrations: Sequence[Registration] | None = None,
 ) -> Explanation:
-    """Everything about one object; `registrations` are those of its extension, if it is given.
+    """Explain one object; `registrations` are those of its extension, if known.
 
-    Raises ActuatorError where the object is not there or may not be read, ApiError where the API
+    Raises ActuatorError if the object does not exist or may not be read, ApiError if the API
     server does not answer.
     """
     reader = Reader(client)
@@ -81,9 +81,9 @@ def overview(
     now: datetime,
     registrations: Sequence[Registration] = (),
 ) -> Overview:
-    """How the objects of these kinds stand: those in the namespace, and its BackupEntries.
+    """Return the states of the objects of these kinds in the namespace, and its BackupEntries.
 
-    Raises ActuatorError where there is no such namespace, ApiError where the API server does not
+    Raises ActuatorError if the namespace does not exist, ApiError if the API server does not
     answer.
     """
     reader = Reader(client)
@@ -120,14 +120,14 @@ def _find(reader: Reader, kind: Kind, namespace: str, name: str) -> Raw:
 
 
 def _as_served(kind: Kind, obj: Raw, by: Registration | None) -> Kind:
-    """The kind, with the finalizer that its extension uses for this object."""
+    """Return the kind with the finalizer that its extension uses for this object."""
     return as_found(kind, header(obj).finalizers) if by is None else by.kind
 
 
 def _serving(
     registrations: Sequence[Registration], kind: Kind, request: Request, header: Header
 ) -> Registration | None:
-    """The registration that serves this object of `kind`, or None."""
+    """Return the registration that serves this object of `kind`, or None."""
     first_sight = Event(EventType.ADDED, request, None, header)
     for one in registrations:
         same = (one.kind.group, one.kind.name) == (kind.group, kind.name)
@@ -138,9 +138,9 @@ def _serving(
 
 
 def _removal(reader: Reader, registration: Registration, obj: Raw, namespace: str) -> Removal:
-    """What a force deletion would do by what the actuator declares; nothing of it is done here.
+    """Return the declared effect of a force deletion; nothing is changed.
 
-    An actuator is asked for `external_resources` alone, which does no I/O by contract.
+    The only actuator method called is `external_resources`, which does no I/O by contract.
     """
     actuator = innermost(registration.actuator)
     found = [
@@ -158,7 +158,7 @@ def _seed_objects(reader: Reader, group: SeedObjects, namespace: str) -> Iterato
     where = namespace if group.namespaced else ""
     try:
         found = reader.list(group.resource, where, label_selector=group.label_selector)
-    except NotFound:  # nobody ever installed this type here
+    except NotFound:  # the type is not installed
         return
     for obj in found:
         meta = obj["metadata"]
@@ -188,7 +188,7 @@ def _orphans(reader: Reader, standing: Standing, notes: list[str]) -> tuple[Orph
 
 
 def _objects(reader: Reader, kind: Kind, namespace: str) -> Iterator[Raw]:
-    """Those of the namespace; of kinds without one, only those that are named after it."""
+    """Yield a namespace's objects; of cluster-scoped kinds only those named after it."""
     with suppress(NotFound):  # the kind is not installed
         if kind.namespaced:
             yield from reader.list(resource_of(kind), namespace)
@@ -199,7 +199,7 @@ def _objects(reader: Reader, kind: Kind, namespace: str) -> Iterator[Raw]:
 
 
 def _remaining(namespace: Raw) -> Iterator[str]:
-    """Source: Kubernetes documentation, "Namespaces" (conditions of one that is deleted)."""
+    """Source: Kubernetes documentation, "Namespaces" (conditions during deletion)."""
     for condition in as_dict(namespace.get("status")).get("conditions") or ():
         if condition.get("status") == "True":
             yield str(condition.get("message") or condition.get("type"))

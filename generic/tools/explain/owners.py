@@ -1,4 +1,4 @@
-"""Whose finalizer is it? A table of data, and what a name alone tells.
+"""The owners of finalizers: a table of names, and a guess from the name.
 
 Sources: Kubernetes documentation, "Finalizers", "Garbage Collection", "Persistent Volumes";
 Gardener documentation, "Extension contract", "gardener-resource-manager", "etcd";
@@ -38,12 +38,12 @@ _FAMILIES: Mapping[str, str] = {
     "resources.gardener.cloud/gardener-resource-manager": "gardener-resource-manager",
     "snapshot.storage.kubernetes.io/": "the CSI snapshot controller",
 }
-"""By how a name begins."""
+"""Owners by the prefix of the finalizer."""
 _EXTENSIONS = {cls.KIND.finalizer: f"the extension for {cls.KIND.name}" for cls in KINDS}
 
 
 def held(finalizers: Sequence[str], kind: Kind) -> tuple[Held, ...]:
-    """The finalizers of an object of `kind`, each with its owner."""
+    """Return the finalizers of an object of `kind`, each with its owner."""
     return tuple(
         Held(finalizer=name, owner=_owner(name, kind), ours=name == kind.finalizer)
         for name in finalizers
@@ -51,10 +51,10 @@ def held(finalizers: Sequence[str], kind: Kind) -> tuple[Held, ...]:
 
 
 def as_found(kind: Kind, finalizers: Sequence[str]) -> Kind:
-    """The kind with the finalizer that the extension of an object seems to use.
+    """Return the kind with the finalizer that the extension of an object probably uses.
 
-    Each extension has one of its own for the kind Extension (`Actuator.finalizer`); the first
-    of Gardener's domain is taken for it.
+    Each extension has its own finalizer for the kind Extension (`Actuator.finalizer`); the first
+    of Gardener's domain is assumed to be it.
     """
     if kind.finalizer in finalizers or kind.name != Extension.KIND.name:
         return kind

@@ -1,4 +1,4 @@
-"""Reads from the API server, goes on where it may not, and remembers what that was."""
+"""Reads from the API server, continues after refused reads, and collects these."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from generic.tools.explain.facts import Reference, Unread
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 _SECRETS = Resource("v1", "secrets")
 _NO_SERVER = frozenset({0, 401})
-"""Statuses with which asking for something else is pointless: no answer, no credentials."""
+"""Statuses after which other requests would fail too: no response, no credentials."""
 
 
 class Reader:
-    """Has no way to write. `unread` grows where the API server refuses."""
+    """A read-only client. `unread` collects the requests that the API server refused."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self.unread: list[Unread] = []
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Raw | None:
-        """The object, None where it may not be read. Raises NotFound, or ApiError for no server."""
+        """Return the object, None if refused. Raises NotFound, or ApiError without a server."""
         try:
             return self._client.get(resource, name, namespace)
         except NotFound:
@@ -37,9 +37,9 @@ class Reader:
     def list(
         self, resource: Resource, namespace: str = "", *, label_selector: str = ""
     ) -> list[Raw]:
-        """The objects, none where they may not be read.
+        """Return the objects, none if the API server refuses.
 
-        Raises NotFound where the API server does not know the type, or ApiError for no server.
+        Raises NotFound for an unknown type, or ApiError without a server.
         """
         try:
             return self._client.list(resource, namespace, label_selector=label_selector)
@@ -60,9 +60,9 @@ class Reader:
 
 
 class Surroundings:
-    """What the objects of a namespace have in common: Namespace, Cluster, Secrets; read once.
+    """The common data of a namespace's objects: Namespace, Cluster, Secrets; read once.
 
-    `namespace` is "" for objects that are in none.
+    `namespace` is "" for cluster-scoped objects.
     """
 
     def __init__(self, client: Client, reader: Reader, namespace: str) -> None:
@@ -72,19 +72,19 @@ class Surroundings:
             self._readable = _read_cluster(reader, namespace, store)
         self._clusters = Clusters(store, client)
         self.cluster: Cluster = self._clusters.cluster(namespace)
-        """Empty where there is none that can be read."""
+        """Empty if it does not exist or cannot be read."""
         self._reader = reader
         self._namespace = namespace
         self._secrets: dict[Request, bool | None] = {}
 
     def verdict(self, kind: Kind) -> Verdict | None:
-        """What the Cluster says to objects of `kind`; None where it could not be read."""
+        """Return the Cluster's verdict for objects of `kind`; None if it could not be read."""
         if not self._readable and kind.cluster is not ClusterNeed.NEVER:
             return None
         return self._clusters.resolve(kind, self._namespace)
 
     def namespace(self) -> Raw | None:
-        """The Namespace; None where there is none, or none that can be read."""
+        """Return the Namespace; None if it does not exist or cannot be read."""
         if not self._namespace:
             return None
         try:
@@ -93,7 +93,7 @@ class Surroundings:
             return None
 
     def reference(self, secret: Request | None) -> Reference | None:
-        """Whether the Secret is there; its contents are dropped at once."""
+        """Return whether the Secret exists; its contents are discarded at once."""
         if secret is None:
             return None
         if secret not in self._secrets:
@@ -110,7 +110,7 @@ class Surroundings:
 
 
 def _read_cluster(reader: Reader, name: str, store: Store[ClusterHeader]) -> bool:
-    """Whether it could be read; there being none is an answer."""
+    """Return whether it could be read; NotFound counts as read."""
     try:
         found = reader.get(CLUSTERS, name)
     except NotFound:

@@ -1,4 +1,4 @@
-"""What others wrote down about an object: Orphans of its UID, and recent Warning events."""
+"""Records about an object: Orphans of its UID, and recent Warning events."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from generic.tools.explain.facts import Orphaned, Subject, WarningEvent
 from generic.tools.explain.reader import Reader
 
 WARNINGS = 10
-"""How many events are shown at most."""
+"""The maximum number of shown events."""
 
 
 def orphans(reader: Reader, subject: Subject) -> Iterator[Orphaned]:
-    """The Orphans of this very object. Raises NotFound where their CRD is not installed."""
+    """Yield the Orphans of this object's UID. Raises NotFound if their CRD is not installed."""
     selector = f"{SHOOT_LABEL}={subject.namespace}"
     for raw in reader.list(ORPHANS, label_selector=selector):
         try:
             orphan = decode(Orphan, raw)
         except DecodeError:
-            continue  # somebody else's: ours can be read
+            continue  # not created by this framework, whose Orphans can be read
         if orphan.spec.object.uid == subject.uid:
             yield Orphaned(
                 name=orphan.metadata.name,
@@ -37,9 +37,9 @@ def orphans(reader: Reader, subject: Subject) -> Iterator[Orphaned]:
 
 
 def warnings(reader: Reader, subject: Subject) -> tuple[WarningEvent, ...]:
-    """The latest Warnings about this very object, the newest first.
+    """Return the latest Warnings about this object's UID, newest first.
 
-    An event for a namespace that is being deleted stands in `default`, about the Namespace.
+    An event for a namespace under deletion is in `default`, about the Namespace.
     """
     found = [
         _warning(event)

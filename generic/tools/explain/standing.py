@@ -1,4 +1,4 @@
-"""How one object stands: what would be done about it, and what is in the way."""
+"""The state of one object: the next operation, and what blocks it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from generic.tools.explain.owners import held
 from generic.tools.explain.reader import Surroundings
 
 _QUIET_SECONDS = 30.0
-"""A manager that is alive has written something by then."""
+"""Seconds within which a running manager has written a status."""
 _STANDING_STILL = frozenset({Nothing.WAITS_FOR_STATE.value, Nothing.SHOOT_FAILED.value})
 
 
 @attrs.frozen(kw_only=True)
 class _Status:
-    """Of an object of any kind: what we say more about. All else stays as it is."""
+    """The explained parts of any kind's status; other fields are in `extra`."""
 
     conditions: list[Condition] = attrs.field(factory=list)
     last_error: LastError | None = None
@@ -50,7 +50,7 @@ class _Reported(Object):
 
 
 def stand(kind: Kind, obj: Raw, around: Surroundings, now: datetime) -> Standing:
-    """The whole of it, for an object as the API server hands it out."""
+    """Return the state of an object as the API server returned it."""
     head, verdict = header(obj), around.verdict(kind)
     status, unreadable = _status(obj)
     standing = Standing(
@@ -68,7 +68,7 @@ def stand(kind: Kind, obj: Raw, around: Surroundings, now: datetime) -> Standing
 
 
 def deleting_since(timestamp: str | None, now: datetime) -> Deleting | None:
-    """Since when; an age that two clocks make negative is none."""
+    """Return since when; an age that is negative due to clock differences is 0."""
     if timestamp is None:
         return None
     age = (now - parse_time(timestamp)).total_seconds()
@@ -76,7 +76,7 @@ def deleting_since(timestamp: str | None, now: datetime) -> Deleting | None:
 
 
 def _status(obj: Raw) -> tuple[_Status, tuple[str, ...]]:
-    """What the object reports, and what is wrong with that."""
+    """Return the reported status, and the errors in it."""
     too_deep = depth_problem(obj)
     unreadable = (f"the object cannot be read: {too_deep}",) if too_deep else ()
     try:
@@ -99,7 +99,7 @@ def _subject(kind: Kind, obj: Raw, head: Header) -> Subject:
 
 
 def blockers(kind: Kind, standing: Standing) -> Iterator[str]:
-    """Each thing once, what has to be mended first comes first; nothing for a settled object."""
+    """Yield each blocker once, in the order of fixing them; none for a settled object."""
     last, ready = standing.last_operation, find_condition(standing.conditions, READY)
     succeeded = last is not None and last.state == LastOperationState.SUCCEEDED
     is_ready = ready is not None and ready.status == "True"
@@ -140,7 +140,7 @@ def _while_deleting(kind: Kind, standing: Standing, deleting: Deleting) -> Itera
 
 
 def _is_told_since(standing: Standing, deleting: Deleting) -> bool:
-    """Whether somebody wrote of the deletion, or of the migration that goes before it."""
+    """Return whether the status reports the deletion, or the migration before it."""
     last = standing.last_operation
     if last is None:
         return False

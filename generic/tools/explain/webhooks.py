@@ -1,7 +1,7 @@
-"""Admission webhooks that are asked about our patches of an object, and so may refuse them.
+"""Admission webhooks that the API server calls for our patches, and that may refuse them.
 
 Source: Kubernetes documentation, "Dynamic Admission Control" (rules, selectors, failurePolicy).
-matchConditions are only named: nobody but the API server evaluates them.
+matchConditions are only mentioned: only the API server can evaluate them.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Labels = Mapping[str, str]
 
 @attrs.frozen
 class Target:
-    """An object as webhooks select it."""
+    """The properties of an object by which webhooks select it."""
 
     kind: Kind
     labels: Labels
     namespace_labels: Labels | None
-    """None where they are not known: then every selector may match."""
+    """None if unknown: then every selector may match."""
 
 
 def webhooks(reader: Reader, target: Target) -> Iterator[Webhook]:
-    """Those that would be asked, by configuration and name."""
+    """Yield the webhooks that would be called, with configuration and name."""
     for resource in (_VALIDATING, _MUTATING):
         for configuration in reader.list(resource):
             for webhook in configuration.get("webhooks") or ():
@@ -53,7 +53,7 @@ def webhooks(reader: Reader, target: Target) -> Iterator[Webhook]:
 
 
 def _patches(rules: Sequence[Raw], kind: Kind) -> Iterator[str]:
-    """Which patches of ours the rules cover."""
+    """Yield those of our patches that the rules cover."""
     covering = [rule for rule in rules if _covers(rule, kind)]
     for what, patterns in (
         ("finalizers", {"*", "*/*", kind.plural}),
@@ -84,7 +84,7 @@ def _is_selected(webhook: Raw, target: Target) -> bool:
 
 
 def _matches(selector: Raw | None, labels: Labels) -> bool:
-    """Whether the selector selects, or may select, something with these labels."""
+    """Return whether the selector matches, or may match, these labels."""
     try:
         wanted = decode(LabelSelector, selector or {})
     except DecodeError:

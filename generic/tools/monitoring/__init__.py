@@ -1,7 +1,7 @@
 """Rules, alerts and dashboards of an extension, as data for Prometheus and Grafana.
 
-`generic.controller.metrics` defines the metrics. `rules.yaml` is a rule file of Prometheus, but for
-the addresses of runbooks; the dashboards are JSON in a folder, written by `hack/dashboards`.
+`generic.controller.metrics` defines the metrics. `rules.yaml` is a Prometheus rule file without
+the URLs of runbooks; the dashboards are JSON in a folder, written by `hack/dashboards`.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ __all__ = [
 _MONITORING = "monitoring.coreos.com/v1"
 
 GROUPS: Sequence[Raw] = yaml.safe_load((files(__name__) / "rules.yaml").read_text())["groups"]
-"""Groups of rules, as Prometheus reads them."""
+"""Rule groups in the format of Prometheus."""
 RECORDINGS: Sequence[Raw] = [rule for one in GROUPS for rule in one["rules"] if "record" in rule]
 ALERTS: Sequence[Raw] = [rule for one in GROUPS for rule in one["rules"] if "alert" in rule]
 
@@ -37,7 +37,7 @@ def dashboard_files() -> dict[str, str]:
 
 
 def rule_file(groups: Sequence[Raw], runbooks: str) -> Raw:
-    """Return a rule file of Prometheus whose alerts name their runbooks, below `runbooks`."""
+    """Return a Prometheus rule file whose alerts have runbook URLs below `runbooks`."""
     return {
         "groups": [
             {**group, "rules": [_with_runbook(rule, runbooks) for rule in group["rules"]]}
@@ -54,16 +54,16 @@ def _with_runbook(rule: Raw, runbooks: str) -> Raw:
 
 
 def prometheus_rule(groups: Sequence[Raw], runbooks: str, name: str, labels: Raw) -> Raw:
-    """Return the same as a PrometheusRule, for the Prometheus operator."""
+    """Return the rules as a PrometheusRule, for the Prometheus operator."""
     spec = rule_file(groups, runbooks)
     metadata = {"name": name, "labels": labels}
     return {"apiVersion": _MONITORING, "kind": "PrometheusRule", "metadata": metadata, "spec": spec}
 
 
 def service_monitor(name: str, labels: Raw) -> Raw:
-    """Return a ServiceMonitor for the Service of the chart of the extension `name`.
+    """Return a ServiceMonitor for the Service in the chart of the extension `name`.
 
-    It keeps all of our metrics: scrape configurations of Gardener's own keep fewer.
+    It keeps all our metrics: Gardener's own scrape configurations keep fewer.
     """
     return {
         "apiVersion": _MONITORING,

@@ -1,1 +1,1 @@
-"""What installs an extension in a Gardener landscape: its Helm chart, and its registration."""
+"""The Helm chart and the registration that install an extension in a Gardener landscape."""

@@ -1,9 +1,9 @@
-"""The Helm chart that installs an extension: its files, as text, made for a Manager.
+"""The Helm chart that installs an extension: its files, as text, generated for a Manager.
 
-Pure; writing them is the command's business. Most files are templates in the folder `files`, where
-an installation may differ by values.yaml; `@NAME@` and the like are filled in here. Roles and
-CustomResourceDefinitions are generated. What gardenlet and gardener-operator inject (`.gardener`)
-is used where it is there, and never needed. Nothing in a chart is secret.
+Pure; the command writes the files. Most files are templates in the folder `files`, configured by
+values.yaml; placeholders such as `@NAME@` are filled in here. Roles and CustomResourceDefinitions
+are generated. Values that gardenlet and gardener-operator inject (`.gardener`) are used if
+present, and never required. A chart contains no secrets.
 
 Sources: Gardener documentation, "Network Policies In Seeds", "High Availability of Deployed
 Components" and "Heartbeat Controller"; Kubernetes documentation, "Pod Security Standards"
@@ -47,7 +47,7 @@ Tunables"). By default each thread has an arena, and blocks up to 32 MiB fragmen
 
 _FILES = Path(__file__).with_name("files")
 _GRACE = 10
-"""Seconds for a pod to end after its own shutdown timeout."""
+"""Seconds for a pod to end after the manager's shutdown timeout."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 _NUMBER = "(0|[1-9][0-9]*)"
 _VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
@@ -61,7 +61,7 @@ OPTIONS = Options(
     heartbeat_namespace=_NAMESPACE,
     ignore_operation_annotation=True,
 )
-"""Of a manager whose chart is written: its roles allow what any values.yaml may ask for."""
+"""Options of the manager of a chart: its roles allow everything that values.yaml may enable."""
 
 
 def _check_name(_chart: Chart, _attribute: object, name: str) -> None:
@@ -80,25 +80,25 @@ def _check_version(_chart: Chart, _attribute: object, version: str) -> None:
 
 @attrs.frozen(kw_only=True)
 class Chart:
-    """What is installed: `extension` is the MODULE:OBJECT that the image runs, for `types`.
+    """The content of a chart: `extension` is the MODULE:OBJECT that the image runs, for `types`.
 
-    Raises ConfigurationError for a name or a version that Kubernetes or Helm would not take.
+    Raises ConfigurationError for a name or version that Kubernetes or Helm rejects.
     """
 
     name: str = attrs.field(validator=_check_name)
     extension: str
     image: str
-    """Where the image is: REPOSITORY, REPOSITORY:TAG, or REPOSITORY@DIGEST."""
+    """The image: REPOSITORY, REPOSITORY:TAG, or REPOSITORY@DIGEST."""
     version: str = attrs.field(default="0.1.0", validator=_check_version)
     types: tuple[str, ...] = ()
     extension_classes: tuple[str, ...] = ()
-    """The classes that installations in seeds serve; none: shoot."""
+    """The classes that installations in seeds serve; empty: shoot."""
 
 
 def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
-    """Every file of the chart: its path below the chart's folder, and its text.
+    """Return every file of the chart: its path relative to the chart's folder, and its text.
 
-    `manager` has `OPTIONS`.
+    `manager` must have `OPTIONS`.
     """
     given = _placeholders(manager, chart)
     filled = {
@@ -135,7 +135,7 @@ def _fill(text: str, given: Mapping[str, str]) -> str:
 
 
 def _split_image(image: str) -> tuple[str, str]:
-    """Repository and tag, or digest; a colon before the last slash belongs to a port."""
+    """Return repository and tag or digest; a colon before the last slash belongs to a port."""
     repository, at, digest = image.partition("@")
     if at:
         return repository, digest
@@ -145,13 +145,13 @@ def _split_image(image: str) -> tuple[str, str]:
 
 
 def _runtime_controllers(manager: Manager) -> list[str]:
-    """The controllers that can run in a garden runtime cluster, where there are no Clusters."""
+    """Return the controllers that can run in a garden runtime cluster, which has no Clusters."""
     served = [name for name, kind in manager.kinds if kind.cluster is not ClusterNeed.REQUIRED]
     return [*served, *(one.name for one in manager.runnables)]
 
 
 def _networks(manager: Manager) -> dict[str, str]:
-    """Labels that let the pods reach what this extension needs beside DNS and its API server.
+    """Return labels that allow the pods' traffic, except to DNS and their API server.
 
     Networks outside the cluster, if an actuator declares external resources; the API servers of
     shoots, if a health check declares SHOOT_ACCESS.
@@ -168,16 +168,16 @@ def _networks(manager: Manager) -> dict[str, str]:
 
 
 def _definitions(manager: Manager) -> Iterator[tuple[str, str]]:
-    """CustomResourceDefinitions: Orphan's, and those of the author's own kinds.
+    """Yield the CustomResourceDefinitions of Orphan and of the author's own kinds.
 
-    Gardener brings its own kinds. gardenlet and gardener-operator render `templates/` only, and
+    Gardener installs its own kinds. gardenlet and gardener-operator render `templates/` only, and
     without a cluster (Gardener, `pkg/chartrenderer`). Every definition is kept when the chart is
-    removed, because its objects would be deleted with it; gardener-resource-manager reads one
-    annotation, Helm the other.
+    removed, because its objects would be deleted with it; gardener-resource-manager reads one of
+    the annotations, Helm the other.
 
     All extensions share the definition of Orphan, and Helm refuses an object that another release
-    owns. So a template looks up the owner, as the value `crds` says. Under Gardener `lookup` finds
-    nothing, and the definition is always part of the ManagedResource.
+    owns. So a template looks up the owner, depending on the value `crds`. Under Gardener `lookup`
+    returns nothing, and the definition is always part of the ManagedResource.
     """
     classes: list[type[Object]] = [Orphan]
     classes += (one.cls for one in manager.registrations)
@@ -187,17 +187,17 @@ def _definitions(manager: Manager) -> Iterator[tuple[str, str]]:
         manifest["metadata"]["annotations"] = _KEPT
         name = manifest["metadata"]["name"]
         condition = f'include "actuator.installsDefinition" (dict "root" $ "name" "{name}")'
-        literal = yaml_text(manifest).replace("{{", '{{ "{{" }}')  # Helm finds no template in it
+        literal = yaml_text(manifest).replace("{{", '{{ "{{" }}')  # so that it contains no template
         yield f"templates/crd-{name}.yaml", f"{{{{- if {condition} }}}}\n{literal}{{{{- end }}}}\n"
 
 
 def _roles(manager: Manager, chart: Chart) -> Iterator[tuple[str, str]]:
-    """One template for each Role and binding.
+    """Yield one template for each Role and binding.
 
-    Gardener keeps one object of a kind and name per template, whatever their namespaces are
+    Gardener keeps one object of a kind and name per template, regardless of namespaces
     (`pkg/chartrenderer`, `AsSecretData`).
     """
-    # One chart may be installed twice in a cluster, and what has no namespace must not collide.
+    # One chart may be installed twice in a cluster, and cluster-scoped names must not collide.
     need = (manager, f"{chart.name}-{_NAMESPACE}", chart.name, _NAMESPACE)
     both = zip(manifests(*need), manifests(*need, watch_all=False), strict=True)
     for number, (more, less) in enumerate(both):
@@ -209,19 +209,19 @@ def _roles(manager: Manager, chart: Chart) -> Iterator[tuple[str, str]]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes what occurs twice twice, and not as an alias."""
+    """Writes repeated values again instead of YAML aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
 def yaml_text(*documents: Raw) -> str:
-    """The documents as YAML."""
+    """Return the documents as YAML."""
     return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=10_000)
 
 
 def packed(folder: str, files: Mapping[str, str]) -> str:
-    """A chart as a ControllerDeployment carries it: tar, gzip, base64; the same every time."""
+    """Pack a chart for a ControllerDeployment: tar, gzip, base64; reproducible."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for path, text in files.items():

@@ -2,8 +2,8 @@
 
 Pure. Either a ControllerRegistration with its ControllerDeployment for the garden, or one
 operator.gardener.cloud Extension from which gardener-operator derives both (Gardener
-documentation, "Registering Extension Controllers" and "Extension Resource"). `chart` makes the
-chart itself.
+documentation, "Registering Extension Controllers" and "Extension Resource"). Not here: the chart
+itself (`chart`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _REFERENCE = re.compile(r"\.resources\.([A-Za-z0-9]+)\.data\.[A-Za-z0-9]+")
 
 @attrs.frozen(kw_only=True)
 class Lifecycle:
-    """When gardenlet waits for an Extension, of its shoot's operations; None: Gardener's default.
+    """When gardenlet waits for an Extension in the shoot's operations; None: Gardener's default.
 
     Force deletion ignores it.
     """
@@ -50,10 +50,10 @@ class Lifecycle:
 
 @attrs.frozen(kw_only=True)
 class Traits:
-    """What Gardener asks about a kind and type beyond their names.
+    """Fields of a registration for a kind and type, in addition to their names.
 
-    `secondary` are (kind, type) pairs of which another extension is the primary one: then only
-    conditions may be written. `continuous_endpoint_update` is for SelfHostedShootExposure, the
+    `secondary` are (kind, type) pairs whose primary extension is another one: for these this one
+    may only write conditions. `continuous_endpoint_update` is for SelfHostedShootExposure, the
     other fields are for Extension.
     """
 
@@ -69,39 +69,39 @@ class Traits:
 
     @property
     def extension_classes(self) -> tuple[str, ...]:
-        """The classes that installations in seeds have to serve; none: Gardener's default."""
+        """The classes that installations in seeds must serve; empty: Gardener's default."""
         return ("seed", "shoot") if "seed" in self.cluster_compatibility else ()
 
 
 @attrs.frozen(kw_only=True)
 class Deployment:
-    """What is installed: a packed chart (base64), or a reference to one in an OCI registry."""
+    """The chart to install: packed (base64), or a reference to an OCI registry."""
 
     raw_chart: str = ""
     oci_reference: str = ""
     policy: Policy | None = None
     seed_selector: Raw | None = None
     settings: Raw = attrs.field(factory=dict)
-    """More fields by Gardener's names: `values`, `injectGardenKubeconfig`, `resources`; in an
+    """More fields by Gardener's names: `values`, `injectGardenKubeconfig`, `resources`; for an
     operator Extension also `runtimeClusterValues` and `admission`."""
 
     @property
     def helm(self) -> Raw:
-        """The chart as ControllerDeployments and operator Extensions name it."""
+        """The chart in the format of ControllerDeployments and operator Extensions."""
         if self.oci_reference:
             return {"ociRepository": {"ref": self.oci_reference}}
         return {"rawChart": self.raw_chart}
 
     def pick(self, *names: str) -> Raw:
-        """These of the settings that are set."""
+        """Return the named settings that are set."""
         return {name: self.settings[name] for name in names if name in self.settings}
 
 
 def controller_resources(manager: Manager, traits: Traits) -> list[Raw]:
-    """What the extension serves: one entry for each Gardener kind and type, in a stable order.
+    """Return one entry for each Gardener kind and type that the extension serves, sorted.
 
-    Where it only checks the health of a kind and type, another extension is the primary one.
-    Raises ConfigurationError for a secondary pair that is not served.
+    A kind and type whose health it only checks gets another primary extension. Raises
+    ConfigurationError for a secondary pair that is not served.
     """
     served = _pairs((one.kind, one.types) for one in manager.registrations)
     checked = _pairs((one.checks.cls.KIND, one.checks.types) for one in manager.health_checks)
@@ -115,10 +115,10 @@ def controller_resources(manager: Manager, traits: Traits) -> list[Raw]:
 
 
 def controller_registration(name: str, resources: list[Raw], deployment: Deployment) -> list[Raw]:
-    """A ControllerDeployment, and the ControllerRegistration that refers to it.
+    """Return a ControllerDeployment, and the ControllerRegistration that refers to it.
 
-    Raises ConfigurationError where nothing is served, for seeds selected for a primary resource,
-    and for wrong settings.
+    Raises ConfigurationError if nothing is served, for a seed selector with a primary resource,
+    and for invalid settings.
     """
     _check(resources, deployment)
     if any("garden" in resource.get("clusterCompatibility", ()) for resource in resources):
@@ -146,10 +146,10 @@ def controller_registration(name: str, resources: list[Raw], deployment: Deploym
 
 
 def operator_extension(name: str, resources: list[Raw], deployment: Deployment) -> Raw:
-    """The Extension for gardener-operator.
+    """Return the Extension for gardener-operator.
 
-    Raises ConfigurationError for seeds selected for a primary resource, for wrong settings, and
-    without an OCI reference.
+    Raises ConfigurationError for a seed selector with a primary resource, for invalid settings,
+    and without an OCI reference.
     """
     _check(resources, deployment)
     if not deployment.oci_reference:
@@ -214,7 +214,7 @@ def _where(deployment: Deployment) -> Raw:
 
 
 def _pairs(classes: Iterable[tuple[Kind, Iterable[str]]]) -> set[tuple[str, str]]:
-    """Kinds of Gardener's with their types, by name."""
+    """Return the names of Gardener's kinds with their types."""
     return {(kind.name, type) for kind, types in classes if kind.group == GROUP for type in types}
 
 
