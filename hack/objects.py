@@ -1,4 +1,4 @@
-"""Infrastructures for the programs here."""
+"""Manifests of Infrastructures for the programs in this folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from actuator.v1alpha1 import Infrastructure
 
 
 def infrastructure(namespace: str, name: str, type_: str, **spec: Any) -> Raw:
-    """Return the manifest of an Infrastructure; `spec` are more fields of its spec."""
+    """Return the manifest of an Infrastructure; `spec` are additional fields of its spec."""
     secret = {"name": "cloudprovider", "namespace": namespace}
     return {
         "apiVersion": Infrastructure.KIND.api_version,

@@ -1,8 +1,8 @@
-"""Fetches and builds once what tests run and no package index has: so that no test waits for it.
+"""Fetch and build the programs that tests run and no package index has, before the tests.
 
 The embedded cluster's programs, helm, promtool and the reader of kubeconfigs from their Go modules;
-PostgreSQL and MariaDB from the packages of the machine's distribution. What is there already takes
-no time.
+PostgreSQL and MariaDB from the packages of the machine's distribution. Existing programs are
+skipped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.adversary.kubeconfigs import build_reader
 
 
 def main() -> None:
-    """Exit status 1, and one sentence, where something cannot be had."""
+    """Prepare all programs; exit with status 1 and one sentence if one is not available."""
     try:
         find_binaries(_say)
         find_helm(_say)

@@ -1,4 +1,4 @@
-"""Programs that are ready before they are used, and stopped in the end; and waiting."""
+"""Runs programs: waits until they are ready, and stops them at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from generic.library.programs.processes import Process, stop
 
 @contextmanager
 def running(command: Sequence[str], log: Path, address: str, path: str) -> Iterator[Process]:
-    """Run a program, from when it answers at this path with 200 to the end of the `with` block.
+    """Run a program; enter the `with` block once this path returns 200, and stop it at the end.
 
     Raises ActuatorError with the end of its log if it does not become ready, or if the block raises
     TimeoutError.
@@ -43,7 +43,7 @@ def running(command: Sequence[str], log: Path, address: str, path: str) -> Itera
 
 
 def wait(what: str, reached: Callable[[], bool], seconds: float, *, every: float = 0.2) -> float:
-    """Return the seconds until it is reached. Raises TimeoutError, which says what."""
+    """Return the seconds until `reached` returns True. Raises TimeoutError that names `what`."""
     began = time.monotonic()
     while not reached():
         if time.monotonic() - began > seconds:

@@ -1,4 +1,4 @@
-"""Builds the wheel into `dist/` and checks what is in it: `make wheel`."""
+"""Build the wheel into `dist/` and check its content: `make wheel`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENTRY_POINTS = ("actuator = generic.tools.cli.main:main",)
 
 
 def main() -> None:
-    """Exit status 1 if the wheel lacks something or has what is not for users."""
+    """Exit with status 1 if the wheel lacks a file or has one that is not for users."""
     shutil.rmtree(DIST, ignore_errors=True)
     wheel = build()
     faults = list(look_into(wheel))
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def build() -> Path:
-    """Without isolation: the build tools are locked like everything else."""
+    """Build without isolation: the build tools are locked like all dependencies."""
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", f"--outdir={DIST}", ROOT]
     building = subprocess.run(command, capture_output=True, check=False, text=True)
     if building.returncode:
@@ -37,7 +37,7 @@ def build() -> Path:
 
 
 def look_into(path: Path) -> Iterator[str]:
-    """Yields what is wrong, one sentence each."""
+    """Yield the faults of the wheel, one phrase each."""
     with zipfile.ZipFile(path) as wheel:
         names = wheel.namelist()
         (declared,) = (name for name in names if name.endswith("/entry_points.txt"))
@@ -50,7 +50,7 @@ def look_into(path: Path) -> Iterator[str]:
 
 
 def sources() -> Iterator[str]:
-    """Yields every file of our packages: code, templates, and other data."""
+    """Yield every file of our packages: code, templates, and other data."""
     for package in sorted(PACKAGES):
         for path in sorted((ROOT / package).rglob("*")):
             if path.is_file() and path.suffix != ".pyc":
@@ -58,7 +58,7 @@ def sources() -> Iterator[str]:
 
 
 def strangers(names: Sequence[str]) -> list[str]:
-    """What is neither a package of ours nor the wheel's own metadata."""
+    """Return the files that belong neither to our packages nor to the wheel's metadata."""
     tops = {name: name.partition("/")[0] for name in names}
     return [
         name for name, top in tops.items() if top not in PACKAGES and not top.endswith(".dist-info")

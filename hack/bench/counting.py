@@ -1,6 +1,6 @@
-"""Our manager with prometheus-client's methods wrapped: /metrics says how often each was called.
+"""Our manager with wrapped prometheus-client methods: /metrics shows the number of their calls.
 
-`seconds_per_call` measures what each of these calls takes.
+`seconds_per_call` measures the duration of each of these calls.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ WRAPPED: dict[str, tuple[type[MetricWrapperBase], str, tuple[object, ...]]] = {
     "set of a gauge": (Gauge, "set", (1,)),
     "observe": (Histogram, "observe", (0.2,)),
 }
-"""What is done with metrics, by name: class, method, and arguments to measure it with."""
+"""Operations on metrics, by name: class, method, and arguments for measuring it."""
 _NUMBER, _ROUNDS = 20_000, 9
 
 
 def seconds_per_call() -> dict[str, float]:
-    """The median of some rounds."""
+    """Return the median seconds of each operation."""
     registry = CollectorRegistry()
     family = Counter("c", "-", ("a", "b"), registry=registry)
     metrics = {
@@ -48,11 +48,11 @@ def seconds_per_call() -> dict[str, float]:
 
 
 def _count(registry: CollectorRegistry) -> None:
-    """From now on the registry says how often each was called."""
+    """Count the calls of each operation in the registry from now on."""
     total = Counter(FAMILY, "Calls, by what was called.", ("call",), registry=registry)
     children = {name: total.labels(name) for name in WRAPPED}
     for name, (cls, method, _) in WRAPPED.items():
-        count = children[name]._value.inc  # noqa: SLF001 - below what is wrapped
+        count = children[name]._value.inc  # noqa: SLF001 - not itself wrapped
         setattr(cls, method, _counted(getattr(cls, method), count))
 
 

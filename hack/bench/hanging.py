@@ -1,8 +1,8 @@
-"""A thousand force deletions at once, and no call into the actuator ever returns: the figures.
+"""Measures a thousand concurrent force deletions whose actuator calls never return.
 
     python -m hack.bench.hanging
 
-`make bench` prints them; a test holds what must hold of them on any machine.
+`make bench` prints the figures; a test checks the bounds that hold on any machine.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _DRIVERS = 8
 
 @attrs.frozen(kw_only=True)
 class Figures:
-    """What it took. Memory in bytes, of this process: manager and driver."""
+    """The results. Memory in bytes, of this process: manager and driver."""
 
     objects: int
     recorded: int
     """Objects with at least one Orphan."""
     seconds: float
-    """From the annotation to the last object gone."""
+    """From the annotation to the deletion of the last object."""
     threads_more: int
     memory_more: int
 
@@ -55,14 +55,14 @@ class Figures:
 
 
 class Hanging(Actuator[Infrastructure]):
-    """Reconciles at once; never comes back from anything that a deletion asks."""
+    """Reconciles at once; never returns from a call for a deletion."""
 
     def __init__(self, gate: threading.Event, *, mute: bool) -> None:
         self._gate = gate
         self._mute = mute
 
     def reconcile(self, ctx: Context, obj: Infrastructure, cluster: Cluster, /) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def delete(self, ctx: Context, obj: Infrastructure, cluster: Cluster, /) -> None:
         """Never returns."""
@@ -73,7 +73,7 @@ class Hanging(Actuator[Infrastructure]):
         self._gate.wait()
 
     def external_resources(self, obj: Infrastructure, /) -> Iterable[ExternalResource]:
-        """One thing each; where it is mute, it never says so."""
+        """Return one resource for each object; never return if `mute`."""
         if self._mute:
             self._gate.wait()
         return [ExternalResource(type="Bucket", id=obj.metadata.name)]
@@ -81,7 +81,7 @@ class Hanging(Actuator[Infrastructure]):
 
 @attrs.define
 class _Most:
-    """The most threads, and the most memory, that there were."""
+    """The maximum number of threads, and the maximum memory in bytes."""
 
     threads: int = 0
     memory: int = 0
@@ -93,7 +93,7 @@ class _Most:
 
 
 def measure(kubeconfig: Path, objects: int, *, workers: int, budget: float, mute: bool) -> Figures:
-    """Lets it happen in a namespace of its own. Raises TimeoutError."""
+    """Measure in a new namespace. Raises TimeoutError."""
     admin = connect(kubeconfig, connections=workers + 2 * _DRIVERS)
     name = f"hanging-{time.monotonic_ns():x}"
     shoot = Shoot(technical_id=name, name="a", project="b", region="c")
@@ -145,7 +145,7 @@ def _measure(admin: Client, garden: Garden, shoot: Shoot, objects: int) -> Figur
 
 
 def main() -> None:
-    """A thousand, 20 workers, a budget of 5 s; then the same with an actuator that is mute."""
+    """Measure 1000 objects, 20 workers, a 5 s budget; then again with `mute`."""
     logging.getLogger("generic").setLevel(logging.CRITICAL)
     with Environment() as environment:
         install(environment, [*KINDS, Cluster, Orphan])

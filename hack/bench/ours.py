@@ -1,6 +1,6 @@
 """Our side of the benchmark: a manager with an actuator that does nothing.
 
-Started by sides.py as a process of its own; an author's program looks just like it.
+sides.py starts it as a separate process; an author's program looks the same.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from generic import Manager
 
 
 class Noop(Actuator[Infrastructure]):
-    """Has nothing outside, so what is measured is the machinery."""
+    """Has no external resources, so that only the framework is measured."""
 
     def reconcile(self, ctx: Context, infrastructure: Infrastructure, cluster: Cluster) -> None:
-        """Nothing to make."""
+        """Do nothing."""
 
     def delete(self, ctx: Context, infrastructure: Infrastructure, cluster: Cluster) -> None:
-        """Nothing was made."""
+        """Do nothing."""
 
 
 if __name__ == "__main__":

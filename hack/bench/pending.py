@@ -1,4 +1,4 @@
-"""Our side, where every deletion waits for something: all that is cached stays under deletion."""
+"""Our side with pending deletions: all cached objects stay under deletion."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from generic import Manager
 
 
 class Pending(Noop):
-    """Not done yet, and will not be for hours."""
+    """Never finishes a deletion during the benchmark."""
 
     def delete(self, ctx: Context, infrastructure: Infrastructure, cluster: Cluster) -> None:
-        """Asks to be called much later."""
+        """Requeue after 10,000 s."""
         raise RequeueAfter(10_000)
 
 

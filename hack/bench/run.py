@@ -2,7 +2,7 @@
 
     python hack/bench/run.py [--quick] [--only speed|metrics|memory]
 
-docs/bench.md says what is measured and why. Exit status 1 when a figure is out of bounds.
+docs/bench.md explains the figures. Exit status 1 if a figure is out of bounds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _FORMATS = {
 
 @attrs.frozen
 class Gate:
-    """A bound that a figure has to keep."""
+    """A bound for a figure."""
 
     title: str
     figure: float
@@ -55,7 +55,7 @@ class Gate:
     bound: float
 
     def report(self) -> bool:
-        """Prints the line; whether the bound is kept."""
+        """Print the line; return whether the bound is kept."""
         kept = self.keeps(self.figure, self.bound)
         sign = "<=" if self.keeps is operator.le else ">="
         verdict = "ok" if kept else "FAIL"
@@ -65,7 +65,7 @@ class Gate:
 
 @attrs.frozen(kw_only=True)
 class Size:
-    """How much of it."""
+    """The number of runs and objects."""
 
     runs: int
     objects: int
@@ -86,12 +86,12 @@ class Bench:
     logs: Path
 
     def measure(self, side: Side, run: str, objects: int) -> Figures:
-        """One life of fresh objects, by a process of its own."""
+        """Run one life of new objects with a new process."""
         with side.running(self.kubeconfig, self.logs / f"{run}.log") as process:
             return self.live(process, run, objects)
 
     def live(self, process: Process, run: str, objects: int) -> Figures:
-        """One life of fresh objects: created, reconciled, force-deleted."""
+        """Run one life of new objects: create, reconcile, force-delete."""
         shoots = [f"shoot--{run}--{number}" for number in range(_NAMESPACES)]
         keys = [(shoots[n % _NAMESPACES], f"bench-{n}") for n in range(objects)]
         self.world.create_shoots(shoots)
@@ -113,7 +113,7 @@ class Bench:
         }
 
     def count_metric_calls(self, objects: int) -> tuple[dict[str, float], float]:
-        """Calls of metrics while so many objects live once, by what was called; and passes."""
+        """Return the calls of metrics in one life of the objects, by operation; and reconciles."""
         with ours("counting").running(self.kubeconfig, self.logs / "counting.log") as process:
             self.live(process, "counting", objects)
             text = process.scrape()
@@ -121,7 +121,7 @@ class Bench:
         return calls, _sum(text, "controller_runtime_reconcile_total{.*}")
 
     def fill(self, objects: int) -> list[Key]:
-        """Makes so many shoots, an object in each."""
+        """Create shoots with one object each."""
         keys = [(f"shoot--memory--{number}", "bench") for number in range(objects)]
         started = time.monotonic()
         self.world.create_shoots([namespace for namespace, _ in keys])
@@ -130,7 +130,7 @@ class Bench:
         return keys
 
     def measure_cached(self, keys: Sequence[Key]) -> tuple[float, float, float]:
-        """MiB now and at most, and ms of a scrape, when our side has reconciled all these."""
+        """Return MiB now and at most, and ms of a scrape, once our side has reconciled all."""
         with ours().running(self.kubeconfig, self.logs / "memory.log") as process:
             self.watch.wait_succeeded(keys)
             time.sleep(_SETTLE)
@@ -138,7 +138,7 @@ class Bench:
             return resident, peak, _scrape_ms(process)
 
     def measure_deleting(self, keys: Sequence[Key]) -> float:
-        """Milliseconds of a scrape while all these are under deletion, and wait."""
+        """Return the milliseconds of a scrape while all these deletions are pending."""
         self.world.delete(keys)
         with ours("pending").running(self.kubeconfig, self.logs / "pending.log") as process:
             pending = 'actuator_operations_total{.*operation="delete",result="pending"}'
@@ -148,19 +148,19 @@ class Bench:
 
 
 def _sum(text: str, pattern: str) -> float:
-    """The sum of all samples of an exposition whose name and labels match."""
+    """Return the sum of all samples of an exposition whose name and labels match."""
     return sum(float(value) for value in re.findall(rf"^{pattern} (\S+)$", text, re.MULTILINE))
 
 
 def _scrape_ms(process: Process) -> float:
-    """Median milliseconds of some scrapes."""
+    """Return the median milliseconds of several scrapes."""
     return statistics.median(timeit.repeat(process.scrape, number=1, repeat=_SCRAPES)) * 1000
 
 
 def _clock(
     act: Callable[[], None], wait: Callable[[Sequence[Key]], float], keys: Sequence[Key]
 ) -> float:
-    """Seconds from the first request of the driver to the last object's outcome."""
+    """Return the seconds from the driver's first request to the last object's outcome."""
     started = time.monotonic()
     act()
     return wait(keys) - started
@@ -204,7 +204,7 @@ def _run_speed(bench: Bench, size: Size) -> list[Gate]:
 
 
 def _run_metrics(bench: Bench, size: Size) -> list[Gate]:
-    """What metrics cost of a pass: calls per pass, times what one takes, beside all its CPU."""
+    """Compare the cost of metrics (calls times duration of one) with the total CPU time."""
     objects = size.objects
     cpu = bench.measure(ours(), "uncounted", objects)["CPU seconds"]
     calls, passes = bench.count_metric_calls(objects)
@@ -249,7 +249,7 @@ def _parse() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Runs what was asked for; the exit status."""
+    """Run the selected parts; return the exit status."""
     args = _parse()
     size = _QUICK if args.quick else _WHOLE
     gates: list[Gate] = []

@@ -1,6 +1,6 @@
-"""The sides of the benchmark as processes: how they are built, started, measured, stopped.
+"""The sides of the benchmark as processes: builds, starts, measures and stops them.
 
-CPU and memory are read from outside (/proc), so that all are measured the same way.
+CPU and memory are read from /proc, so that all sides are measured in the same way.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Process:
     """The address of its metrics, if it has any."""
 
     def scrape(self) -> str:
-        """What it tells Prometheus. Raises ActuatorError."""
+        """Return its metrics as text. Raises ActuatorError."""
         try:
             with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=60) as answer:
                 text: bytes = answer.read()
@@ -43,12 +43,12 @@ class Process:
         return text.decode()
 
     def cpu_seconds(self) -> float:
-        """Seconds of CPU so far, user and system (proc(5), stat, fields 14 and 15)."""
+        """Return the CPU seconds so far, user and system (proc(5), stat, fields 14 and 15)."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident_mib(self, *, peak: bool = False) -> float:
-        """Resident memory in MiB, now or at its highest."""
+        """Return the resident memory in MiB, current or peak."""
         wanted = "VmHWM:" if peak else "VmRSS:"
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith(wanted):
@@ -68,7 +68,7 @@ class Side:
 
     @contextmanager
     def running(self, kubeconfig: Path, log: Path) -> Iterator[Process]:
-        """Run it, from when it is ready until the end of the `with` block."""
+        """Run it until the end of the `with` block, entered when it is ready."""
         address, metrics = (f"127.0.0.1:{free_port()}" for _ in range(2))
         flags = {"--kubeconfig": str(kubeconfig), "--health-bind-address": address}
         flags |= {"--metrics-bind-address": metrics} if self.has_metrics else {}
@@ -78,13 +78,13 @@ class Side:
 
 
 def ours(program: str = "ours") -> Side:
-    """Return a manager of ours; `program` is a file here."""
+    """Return our side; `program` is the name of a module in this folder."""
     command = [sys.executable, str(HERE / f"{program}.py")]
     return Side(program, command, "--max-concurrent-reconciles")
 
 
 def peer(progress: Callable[[str], None]) -> Side:
-    """Return controller-runtime with the Go library's calls; built into the cache first."""
+    """Build controller-runtime with the Go library's calls into the cache, and return it."""
     folder = HERE / "peer"
     sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.go")))
     name = f"bench-peer-{hashlib.sha256(sources).hexdigest()[:8]}"

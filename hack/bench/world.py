@@ -1,6 +1,6 @@
-"""The driver's half of the API: makes objects, asks for things, and sees what becomes of them.
+"""The benchmark's driver: creates objects, requests operations, and observes the outcomes.
 
-Completion is seen through one watch, never by polling, so that driving costs both sides the same.
+It observes outcomes through one watch, never by polling: its load is equal for both sides.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 _THREADS = 8
 _TIMEOUT = 200.0
 _PADDING = "x" * 2000
-"""Brings a Cluster and an Infrastructure to some 3 KB, as they are in landscapes."""
+"""Pads a Cluster and an Infrastructure to some 3 KB, as in real landscapes."""
 _REQUESTS = re.compile(
     r'^apiserver_request_total\{.*resource="infrastructures".*verb="(?!LIST|WATCH)\w+".*\} (\S+)$',
     re.MULTILINE,
@@ -44,7 +44,7 @@ _REQUESTS = re.compile(
 
 
 class Watch:
-    """What is known of the Infrastructures, and when the last of it came."""
+    """The known states of Infrastructures."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -53,17 +53,17 @@ class Watch:
         self._version = ""
 
     def wait_succeeded(self, keys: Sequence[Key]) -> float:
-        """The monotonic time when the last of these was Succeeded. Raises TimeoutError."""
+        """Return the monotonic time when the last of these was Succeeded. Raises TimeoutError."""
         return self._wait(self._succeeded, set(keys), "succeeded")
 
     def wait_gone(self, keys: Sequence[Key]) -> float:
-        """The monotonic time when the last of these was gone. Raises TimeoutError."""
+        """Return the monotonic time when the last of these was deleted. Raises TimeoutError."""
         return self._wait(self._gone, set(keys), "gone")
 
     def follow(self, client: HttpClient) -> None:
-        """Watches for ever: the API server cuts the watches of a CRD some seconds after its start.
+        """Watch forever: the API server ends the watches of a CRD some seconds after its start.
 
-        Each stream goes on where the last one ended.
+        Each stream continues where the last one ended.
         """
         while True:
             query = {"watch": "true", "resourceVersion": self._version}
@@ -72,7 +72,7 @@ class Watch:
                 with client.stream(path, query, read_timeout=_TIMEOUT) as lines:
                     for line in lines:
                         self._see(json.loads(line))
-            except ApiError:  # what waits for an outcome says so when it has waited too long
+            except ApiError:  # `_wait` raises TimeoutError if this persists
                 time.sleep(0.1)
 
     def _see(self, event: Raw) -> None:
@@ -103,41 +103,41 @@ class World:
     client: HttpClient
 
     def install(self) -> None:
-        """Creates the CRDs, and waits until they are served."""
+        """Create the CRDs, and wait until they are served."""
         install_kinds(self.client, [Infrastructure, Cluster, Orphan])
 
     def create_shoots(self, names: Sequence[str]) -> None:
-        """Creates the namespaces and Clusters of shoots."""
+        """Create the namespaces and Clusters of shoots."""
         garden = Garden(self.client)
         self._each(garden.create_namespace, [_PaddedShoot.named(name) for name in names])
 
     def create(self, keys: Sequence[Key]) -> None:
-        """Creates Infrastructures, and asks to reconcile them, as gardenlet does."""
+        """Create Infrastructures with a reconcile request, as gardenlet does."""
         config = {"apiVersion": "bench/v1", "kind": "Config", "zones": [_PADDING]}
         manifests = [infrastructure(*key, "bench", providerConfig=config) for key in keys]
         self._each(Garden(self.client).deploy, manifests)
 
     def confirm(self, keys: Sequence[Key]) -> None:
-        """Confirms the deletion of Infrastructures."""
+        """Confirm the deletion of Infrastructures."""
         patch = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
         self._each(lambda key: self.client.patch(_INFRASTRUCTURES, key[1], key[0], patch), keys)
 
     def force(self, names: Sequence[str]) -> None:
-        """Puts the force deletion of shoots into their Clusters."""
+        """Write the force deletion of shoots into their Clusters."""
         patch = {"spec": {"shoot": {"metadata": {"annotations": {FORCE_DELETION: "true"}}}}}
         self._each(lambda name: self.client.patch(_CLUSTERS, name, "", patch), names)
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """Deletes Infrastructures."""
+        """Delete Infrastructures."""
         self._each(lambda key: self.client.delete(_INFRASTRUCTURES, key[1], key[0]), keys)
 
     def requests(self) -> int:
-        """Requests on infrastructures so far, by anybody, lists and watches excluded."""
+        """Return the number of requests on infrastructures, without lists and watches."""
         text = self.client.send("GET", "/metrics").decode()
         return sum(int(float(count)) for count in _REQUESTS.findall(text))
 
     def watch(self) -> Watch:
-        """Watches all Infrastructures from now on, in a thread that ends with the process."""
+        """Watch all Infrastructures from now on, in a daemon thread."""
         watch = Watch()
         threading.Thread(target=watch.follow, args=(self.client,), daemon=True).start()
         return watch

@@ -1,7 +1,7 @@
-"""Writes the dashboards into the package: `make dashboards`. A test fails when they are stale.
+"""Write the dashboards into the package: `make dashboards`. A test fails when they are stale.
 
-The YAML files here describe the panels. Grafana's SDK makes the JSON of them: no Grafana loads the
-dashboards in our tests, but mypy and the SDK refuse what its types do not allow.
+The YAML files here describe the panels, and Grafana's SDK generates the JSON. No Grafana loads the
+dashboards in our tests, but mypy and the SDK reject values that its types do not allow.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Dashboard:
     title: str
     description: str
     variables: Mapping[str, str]
-    """Labels that a reader chooses, and the query that lists the values of each."""
+    """Labels that a user selects, and the query that lists the values of each."""
     rows: Sequence[Row]
 
     def json(self, uid: str) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class Dashboard:
 
 
 def _link() -> sdk.DashboardLink:
-    """To all dashboards about controllers, with the same time and variables."""
+    """Return a link to all dashboards about controllers, with the same time and variables."""
     link = sdk.DashboardLink("Controllers").type(words.DashboardLinkType.DASHBOARDS)
     link = link.tags(["controller-runtime"]).as_dropdown(as_dropdown=True)
     return link.include_vars(include_vars=True).keep_time(keep_time=True)
@@ -100,14 +100,14 @@ def _variable(name: str, query: str) -> sdk.QueryVariable:
 
 
 def read(text: str) -> Dashboard:
-    """Return the dashboard that a YAML file describes. Raises where it has unknown words."""
+    """Return the dashboard that a YAML file describes. Raises for unknown fields."""
     converter = cattrs.Converter(forbid_extra_keys=True)
     converter.register_structure_hook(Form, lambda name, _: FORMS[name])
     return converter.structure(yaml.safe_load(text), Dashboard)
 
 
 def written() -> dict[str, str]:
-    """Return the name of each file, and the text that it has to contain."""
+    """Return the name and the expected text of each file."""
     boards = {path.stem: read(path.read_text()) for path in sorted(HERE.glob("*.yaml"))}
     return {
         f"{name}.json": json.dumps(board.json(f"actuator-{name}"), indent=1) + "\n"

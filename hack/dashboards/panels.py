@@ -1,4 +1,4 @@
-"""Panels: the data of the YAML files becomes builders of Grafana's SDK, whose types mypy checks."""
+"""Panels: converts the YAML data to builders of Grafana's SDK, whose types mypy checks."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from grafana_foundation_sdk.models.dashboard import (
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
-"""The Prometheus that a reader chooses."""
+"""The Prometheus that a user selects."""
 
 Builder = bargauge.Panel | heatmap.Panel | stat.Panel | table.Panel | timeseries.Panel
 
 
 @attrs.frozen
 class Form:
-    """How a panel shows the result of its queries, and its size in 24ths of the page's width."""
+    """The visualization of a panel, and its size in 24ths of the page's width."""
 
     builder: Callable[[], Builder]
     instant: bool = False
-    """Whether queries are evaluated at the end of the time range only."""
+    """Whether queries are evaluated only at the end of the time range."""
     format: PromQueryFormat = PromQueryFormat.TIME_SERIES
     width: int = 8
     height: int = 7
@@ -58,12 +58,12 @@ class Panel:
     """Grafana's identifier of the unit."""
     width: int = attrs.Factory(lambda panel: panel.form.width, takes_self=True)
     colors: Mapping[str, str] = attrs.field(factory=dict)
-    """By the name of a series."""
+    """Colors by the name of a series."""
     thresholds: Mapping[float, str] = attrs.field(factory=dict)
-    """The color from a value on; below the first value it is green."""
+    """Colors by the value at which they begin; green below the first value."""
 
     def build(self) -> Builder:
-        """Return the panel without its id; the dashboard gives it its place."""
+        """Return the panel without its id; the dashboard places it."""
         panel = self.form.builder().title(self.title).description(self.description)
         panel = panel.datasource(SOURCE).span(self.width).height(self.form.height)
         panel = panel.unit(self.unit).min(0).no_value("none")
@@ -115,7 +115,7 @@ def _lines() -> timeseries.Panel:
 
 
 def _bars() -> timeseries.Panel:
-    """Stacked; an interval in which a counter is seen to grow, however short the time range."""
+    """Return stacked bars, with an interval that shows the growth of counters in any range."""
     stacked = common.StackingConfig().mode(words.StackingMode.NORMAL).group("A")
     panel = _over_time().draw_style(words.GraphDrawStyle.BARS).stacking(stacked)
     return panel.fill_opacity(80).line_width(0).interval("5m")
@@ -127,7 +127,7 @@ def _heatmap() -> heatmap.Panel:
 
 
 def _table() -> table.Panel:
-    """Labels become columns; the time is left out."""
+    """Return a table with labels as columns, without the time."""
     organize = DataTransformerConfig("organize", options={"excludeByName": {"Time": True}})
     return table.Panel().show_header(show_header=True).with_transformation(organize)
 
@@ -140,4 +140,4 @@ FORMS = {
     "ranking": Form(_ranking, instant=True),
     "heatmap": Form(_heatmap, format=PromQueryFormat.HEATMAP),
 }
-"""By the names that the YAML files use."""
+"""Forms by the names that the YAML files use."""

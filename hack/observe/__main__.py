@@ -1,8 +1,8 @@
-"""`make observe`: every panel and every alert, asked of a real Prometheus that watched deletions.
+"""`make observe`: check every panel and alert with a real Prometheus that scraped deletions.
 
-An embedded cluster, a manager behind a fault proxy, deletions of every outcome, a Prometheus that
-scrapes it all; in the end a table. Exit status 1 where a query returned nothing, a rule is not
-healthy, or the counts do not add up.
+It runs an embedded cluster, a manager behind a fault proxy, deletions of every outcome, and a
+Prometheus that scrapes the manager; it prints a table. Exit status 1 if a query returned nothing, a
+rule is not healthy, or the counts do not add up.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from hack.observe.server import Prometheus, prometheus
 
 _BUDGET = 5.0
 _SCRAPES = 12.0
-"""Seconds in which Prometheus sees how things stand."""
+"""Seconds in which Prometheus scrapes the current state."""
 _GRAFANA = {
     "$__rate_interval": "2m",
     "$__interval": "5m",
@@ -60,12 +60,12 @@ _AT_ONCE = frozenset(
         "ActuatorSeedFinalizersStripped",
     }
 )
-"""Alerts that wait for nothing, and have to fire here; the others are promtool's (`check`)."""
+"""Alerts without `for`, which must fire here; promtool tests the others (`check`)."""
 
 
 @attrs.frozen
 class Row:
-    """A line of the table."""
+    """A row of the table."""
 
     where: str
     what: str
@@ -76,7 +76,7 @@ class Row:
 
 @contextmanager
 def _manager(kubeconfig: Path, address: str) -> Iterator[Manager]:
-    """Run a manager while it is open; its metrics are served at the address."""
+    """Run a manager while the context is open; it serves its metrics at the address."""
     options = Options(
         kubeconfig=kubeconfig,
         metrics_bind_address=address,
@@ -89,7 +89,7 @@ def _manager(kubeconfig: Path, address: str) -> Iterator[Manager]:
         shutdown_timeout=2.0,
     )
     manager = Manager(options)
-    absent = owns(Resource("example.org/v1", "absent"))  # has no CRD, and a panel says so
+    absent = owns(Resource("example.org/v1", "absent"))  # has no CRD, which a panel shows
     manager.add(play.Plays(), type=play.TYPE, escalations=[play.GIVES_UP], watches=[absent])
     manager.start()
     try:
@@ -101,7 +101,7 @@ def _manager(kubeconfig: Path, address: str) -> Iterator[Manager]:
 
 
 def main() -> None:
-    """Plays, asks, prints."""
+    """Run the deletions and the queries; print the table."""
     say = Console(stderr=True).print
     try:
         rows = _observe(say)
@@ -128,13 +128,13 @@ def _observe(say: Callable[[str], None]) -> list[Row]:
         with _manager(way.kubeconfig, address) as manager:
             _play(connect(environment.kubeconfig), way, say)
             counts = _sums(manager)
-        with _manager(way.kubeconfig, address):  # anew: the Orphans are counted as it starts
+        with _manager(way.kubeconfig, address):  # restarted, because it counts Orphans at its start
             time.sleep(_SCRAPES)
             return [*_panels(server), *_alerts(server), counts]
 
 
 def _play(admin: HttpClient, way: FaultProxy, say: Callable[[str], None]) -> None:
-    time.sleep(_SCRAPES)  # that all is at 0 has to be seen
+    time.sleep(_SCRAPES)  # Prometheus must scrape the initial 0
     play.delete(admin, way, say)
     time.sleep(_SCRAPES)
     say("Force-deleting what is stuck")
@@ -143,7 +143,7 @@ def _play(admin: HttpClient, way: FaultProxy, say: Callable[[str], None]) -> Non
 
 
 def _sums(manager: Manager) -> Row:
-    """Final outcomes and bypassed ones are the objects that went, and the one that was let go."""
+    """Check that final outcomes and externally removed finalizers add up to all objects."""
     ended = manager.metrics.total("actuator_deletions_total", "outcome")
     final = sum(ended[outcome.value] for outcome in Outcome if outcome.final)
     bypassed = sum(manager.metrics.total("actuator_deletions_bypassed_total", "kind").values())
@@ -170,7 +170,7 @@ def _said(found: Sequence[Raw]) -> str:
 
 
 def _alerts(server: Prometheus) -> Iterator[Row]:
-    """Each has to be healthy; those that wait for nothing have to fire."""
+    """Yield a row for each rule: it must be healthy, and an alert without `for` must fire."""
     for rule in server.rules():
         if rule["type"] != "alerting":
             yield Row("recorded", rule["name"], rule["query"], rule["health"], _healthy(rule))

@@ -1,7 +1,7 @@
-"""What each alert has to fire for, and what it must not; what each recorded series has to be.
+"""Situations in which each alert must and must not fire, and values of recorded series.
 
-Data for `promtool test rules` (see `check`). Time begins at 0, a sample comes every minute. The
-series of a stranger are another program's, which nobody asked us to watch.
+Data for `promtool test rules` (see `check`). Time starts at 0, with a sample every minute. The
+series of "stranger" belong to another program, which our rules must ignore.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BUILD = {'actuator_build_info{job="ext", version="1"}': "1x2000"}
 
 @attrs.frozen
 class Situation:
-    """Series, and the minute at which Prometheus is asked."""
+    """Series, and the minute at which Prometheus is queried."""
 
     series: Series
     minute: int
@@ -28,7 +28,7 @@ class Situation:
 
 @attrs.frozen
 class Recorded:
-    """Series, and what is recorded of them at minute 120: labels but the name, and the value."""
+    """Series, and the expected recording at minute 120: labels without the name, and value."""
 
     series: Series
     labels: str
@@ -36,7 +36,7 @@ class Recorded:
 
 
 def _counter(metric: str, labels: str) -> tuple[Situation, list[Situation]]:
-    """An alert on any increase of a counter."""
+    """Return the situations of an alert on any increase of a counter."""
     name = f"{metric}{{{labels}}}"
     return Situation({name: "0x10 1x60"}, 15), [Situation({name: "7x60"}, 15)]
 
@@ -230,7 +230,7 @@ ALERTED: Mapping[str, tuple[Situation, Sequence[Situation]]] = {
         [Situation({_COLLECTOR: "3x60"}, 12), Situation({_COLLECTOR: "0x5 1x60"}, 8)],
     ),
 }
-"""Of each alert a situation in which it fires, and some in which it does not."""
+"""For each alert, a situation in which it fires, and some in which it does not."""
 
 _BUCKET = "actuator_deletion_duration_seconds_bucket"
 _DELETED = f'{_CK}, outcome="deleted"'
@@ -293,4 +293,4 @@ RECORDED: Mapping[str, Recorded] = {
         59.7,
     ),
 }
-"""Of each recorded series an example."""
+"""An example for each recorded series."""

@@ -1,6 +1,6 @@
-"""`promtool check rules` and `promtool test rules` on our rules and `cases`; what mutants show.
+"""Run `promtool check rules` and `promtool test rules` on our rules and `cases`, and on mutants.
 
-`python -m hack.observe.check` breaks each rule in turn and says which mutants nobody noticed.
+`python -m hack.observe.check` breaks each rule in turn and lists the mutants that no test notices.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from hack.observe.programs import find_program
 RULES: Sequence[Raw] = (*RECORDINGS, *ALERTS)
 _GROUP = "actuator"
 _OURS = "and on (job) actuator_build_info"
-"""What limits the metrics of controller-runtime and client-go to those of this framework."""
+"""Limits the metrics of controller-runtime and client-go to those of this framework."""
 _SECONDS = 300.0
 
 
 def problems(
     promtool: Path, rules: Sequence[Raw], folder: Path, about: Sequence[Raw] | None = None
 ) -> str | None:
-    """What promtool has to say against the rules; None where all hold.
+    """Return promtool's errors about the rules; None if there are none.
 
-    Each is tried in its own situations, or only those that it is `about`.
+    Tests each rule in its own situations, or only the rules `about`.
     """
     written = folder / "rules.json"  # JSON is YAML
     written.write_text(json.dumps(rule_file([{"name": _GROUP, "rules": rules}], "docs/runbooks")))
@@ -59,7 +59,7 @@ def _cases(rules: Sequence[Raw]) -> Raw:
 
 
 def _tests(rule: Raw) -> Iterator[Raw]:
-    """One for the example of a recorded series; one for each situation of an alert."""
+    """Yield a test for the example of a recorded series, or for each situation of an alert."""
     name = name_of(rule)
     if "record" in rule:
         series, labels, value = attrs.astuple(RECORDED[name])
@@ -82,16 +82,16 @@ def _test(name: str, situation: Situation, expr: str, expected: list[Raw]) -> Ra
 
 @attrs.frozen
 class Mutant:
-    """The rules with one of them broken, and what is broken about it."""
+    """The rules with one of them broken, and a description of the change."""
 
     text: str
     rule: Raw
-    """As it should be."""
+    """The correct rule."""
     rules: Sequence[Raw]
 
 
 def mutants() -> Iterator[Mutant]:
-    """Each rule broken in each way that applies to it."""
+    """Yield each rule broken in each way that applies to it."""
     for number, rule in enumerate(RULES):
         for text, broken in _broken(rule):
             rules = (*RULES[:number], broken, *RULES[number + 1 :])
@@ -120,7 +120,7 @@ def _broken(rule: Raw) -> Iterator[tuple[str, Raw]]:
 
 
 def unnoticed(promtool: Path) -> tuple[int, list[str]]:
-    """How many mutants there are, and those that no test notices."""
+    """Return the number of mutants, and those that no test notices."""
 
     def survives(mutant: Mutant) -> bool:
         with tempfile.TemporaryDirectory() as folder:
@@ -135,7 +135,7 @@ def unnoticed(promtool: Path) -> tuple[int, list[str]]:
 
 
 def main() -> None:
-    """Prints the count; exit status 1 where a mutant survived."""
+    """Print the count; exit with status 1 if a mutant survived."""
     promtool = find_program("promtool", lambda text: print(text, file=sys.stderr))
     count, left = unnoticed(promtool)
     print(f"{count - len(left)} of {count} mutants noticed")

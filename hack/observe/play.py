@@ -1,7 +1,7 @@
-"""Deletions of every outcome, played on one manager and an embedded cluster.
+"""Deletions of every outcome with one manager and an embedded cluster.
 
-Each object is called after what becomes of it. What is broken is broken in the actuator, in the
-watch (one 410), or by hand (a finalizer that somebody takes off); nothing of the manager is.
+Each object is named after its outcome. The faults are in the actuator, in the watch (one 410), or
+manual (a finalizer removed externally); the manager itself is not modified.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAMES = (
     *("deleted", "pending", "failed", "gave-up", "skipped", "foreign", "bypassed"),
     *("forced", "hangs"),
 )
-"""One object each."""
+"""The names of the objects."""
 
 _STUCK = ("failed", "gave-up", "bypassed", "forced", "hangs")
 _OTHERS = "example.org/controller"
@@ -37,11 +37,11 @@ _INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 _PATIENCE = 90.0
 
 GIVES_UP = Escalation(after=0, then=Then.GIVE_UP, code=ErrorCode.ERR_INFRA_QUOTA_EXCEEDED)
-"""What object "gave-up" runs into."""
+"""The escalation for object "gave-up"."""
 
 
 class Plays(Actuator[Infrastructure]):
-    """Does for an object what its name says."""
+    """Causes the outcome that the object's name states."""
 
     seed_objects = [SeedObjects(MACHINES.api_version, MACHINES.plural, [_OTHERS])]
 
@@ -70,7 +70,7 @@ class Plays(Actuator[Infrastructure]):
 
 
 def delete(admin: HttpClient, way: FaultProxy, say: Callable[[str], None]) -> None:
-    """Creates the objects and deletes them; what is stuck then stays so. Raises TimeoutError."""
+    """Create and delete the objects; stuck ones remain stuck. Raises TimeoutError."""
     garden = Garden(admin)
     _create(garden)
     wait("all ready", lambda: all(_is_ready(admin, name) for name in NAMES), _PATIENCE)
@@ -89,7 +89,7 @@ def delete(admin: HttpClient, way: FaultProxy, say: Callable[[str], None]) -> No
 
 
 def force(admin: HttpClient) -> None:
-    """The user forces the deletion: all go but one that others hold. Raises TimeoutError."""
+    """Force the deletion; only the externally held object remains. Raises TimeoutError."""
     _annotate(admin, "skipped", "gardener.cloud/operation", None)
     Garden(admin).force(_SHOOT)
     gone = [name for name in NAMES if name != "foreign"]

@@ -1,4 +1,4 @@
-"""The programs prometheus and promtool: on PATH, else built from their Go module into the cache."""
+"""Finds prometheus and promtool on PATH, else builds them from their Go module into the cache."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Name = Literal["prometheus", "promtool"]
 
 
 def find_program(name: Name, progress: Progress) -> Path:
-    """Where it is. Raises EnvtestError where it is missing and cannot be built."""
+    """Return its path. Raises EnvtestError if it is missing and cannot be built."""
     on_path = shutil.which(name)
     if on_path is not None:
         return Path(on_path).absolute()
@@ -24,9 +24,9 @@ def find_program(name: Name, progress: Progress) -> Path:
 
 
 def module_of(name: Name) -> GoModule:
-    """At the version that go.mod pins, without service discovery of any cloud.
+    """Return its Go module at the version in go.mod, without service discovery of any cloud.
 
-    Each is built alone: tests of rules need promtool and have no time for the other.
+    Each program is built alone: tests of rules need promtool and must not wait for the other.
     """
     version = required_version(_ASSETS, _MODULE)
     programs: dict[str, str] = {name: f"{_MODULE}/cmd/{name}"}

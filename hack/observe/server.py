@@ -1,4 +1,4 @@
-"""A real Prometheus that scrapes one manager, on loopback, in a folder of its own."""
+"""A real Prometheus that scrapes one manager, on loopback, in its own folder."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from hack.processes import running
 
 @attrs.frozen
 class Prometheus:
-    """Its HTTP API, as far as we ask it."""
+    """The used part of its HTTP API."""
 
     url: str
     _http: urllib3.PoolManager = attrs.field(factory=urllib3.PoolManager)
 
     def query(self, expr: str) -> list[dict[str, Any]]:
-        """What the expression returns now. Raises ActuatorError where it is none."""
+        """Evaluate the expression now. Raises ActuatorError if it is invalid."""
         found = self._get("query", {"query": expr})["result"]
         if isinstance(found, list):
             return [one for one in found if isinstance(one, dict)]
         return []
 
     def rules(self) -> list[dict[str, Any]]:
-        """Each rule: its health, and the state of alerts."""
+        """Return each rule with its health, and the state of alerts."""
         groups = self._get("rules", {})["groups"]
         return [rule for group in groups for rule in group["rules"]]
 
@@ -45,7 +45,7 @@ class Prometheus:
 
 @contextmanager
 def prometheus(program: Path, folder: Path, port: int, target: str) -> Iterator[Prometheus]:
-    """Runs while it is open. Raises ActuatorError where it does not get ready."""
+    """Run Prometheus while the context is open. Raises ActuatorError if it is not ready."""
     (folder / "rules.json").write_text(json.dumps(rule_file(GROUPS, "docs/runbooks")))
     config = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},

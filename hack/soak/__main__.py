@@ -1,9 +1,9 @@
-"""The soak: one manager under its Role, objects that come and go, and random faults all the time.
+"""The soak: one manager under its Role, objects created and deleted, and random faults.
 
     python -m hack.soak [--minutes 15] [--seed N]
 
-The seed is printed: with it the same goes wrong at the same moments again. Exit status 1 when
-something did not hold.
+The seed is printed; it replays the same faults at the same times. Exit status 1 if a rule is
+violated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from hack.soak.run import WORDS, soak
 
 
 def main() -> None:
-    """Soaks, prints what came of it, and exits."""
+    """Run the soak, print the results, and exit."""
     arguments = _arguments()
     folder = arguments.output or Path(tempfile.mkdtemp(prefix="soak-"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def say(text: str) -> None:
-    """Prints it at once."""
+    """Print without buffering."""
     print(text, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Memory and threads of another process, measured every second; a line through them."""
+"""Memory and threads of another process, measured every second, and their trend."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MIB = 2**20
 
 @attrs.frozen
 class Sample:
-    """One look. `at` in seconds since the first, `memory` is what is resident, in MiB."""
+    """One measurement. `at` in seconds since the start, `memory` is resident, in MiB."""
 
     at: float
     memory: float
@@ -25,7 +25,7 @@ class Sample:
 
 
 class Sampler:
-    """Looks at a process (Linux: /proc) until it is gone or `stop` is called."""
+    """Measures a process (Linux: /proc) until it ends or `stop` is called."""
 
     def __init__(self, pid: int) -> None:
         self.samples: list[Sample] = []
@@ -36,12 +36,12 @@ class Sampler:
         self._thread.start()
 
     def stop(self) -> None:
-        """Looks no longer."""
+        """Stop measuring."""
         self._stop.set()
         self._thread.join()
 
     def look(self) -> Sample:
-        """How it is now. Raises OSError where the process is gone."""
+        """Measure once. Raises OSError if the process has ended."""
         pages = int((self._process / "statm").read_text().split()[1])
         threads = sum(1 for _ in (self._process / "task").iterdir())
         at = time.monotonic() - self._start
@@ -56,7 +56,7 @@ class Sampler:
 
 
 def growth(samples: Sequence[Sample]) -> float:
-    """MiB a minute, by a straight line through all samples."""
+    """Return the growth in MiB per minute, by linear regression over all samples."""
     if len(samples) < 2:
         return 0.0
     line = statistics.linear_regression([s.at for s in samples], [s.memory for s in samples])

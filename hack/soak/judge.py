@@ -1,4 +1,4 @@
-"""What has to hold after a soak: findings from what was seen; pure."""
+"""The rules of a soak: from observations to findings. Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from hack.soak.lives import Ending, Life
 
 BYPASSED = "bypassed"
 WARM_UP = 180.0
-"""Seconds at the beginning whose memory is nobody's business."""
+"""Seconds at the beginning whose memory is ignored."""
 _LONG_ENOUGH = 300.0
-"""Seconds of samples without which a trend of memory says nothing."""
+"""Seconds of samples that a trend of memory needs at least."""
 _MAX_GROWTH = 1.0
 _WINDOW = 20
 _FINAL = {outcome.value for outcome in Outcome if outcome.final}
@@ -27,34 +27,34 @@ _BYPASS_LINE = "our finalizer was taken off before cleanup was finished"
 
 @attrs.frozen(kw_only=True)
 class Seen:
-    """All that is judged. `made`: how many things were made outside for each uid."""
+    """The observations. `made`: how many external resources were created for each uid."""
 
     lives: Sequence[Life]
     outcomes: Mapping[str, Sequence[str]]
-    """By uid, in the order in which the manager claimed them."""
+    """By uid, in the order in which the manager reported them."""
     outside: Sequence[ExternalResource]
     orphans: Sequence[ExternalResource]
     made: Mapping[str, int]
     samples: Sequence[Sample]
-    """While things went wrong."""
+    """Measured during the faults."""
     settled: Sequence[Sample]
-    """After that."""
+    """Measured after the faults."""
     crashes: Sequence[str]
 
     @property
     def warm(self) -> list[Sample]:
-        """The samples after the warm-up; of a short soak, those of its second half."""
+        """The samples after the warm-up; those of the second half of a short soak."""
         end = self.samples[-1].at if self.samples else 0.0
         return [sample for sample in self.samples if sample.at >= min(WARM_UP, end / 2)]
 
 
 def judge(seen: Seen) -> list[Finding]:
-    """One finding for each thing that has to hold."""
+    """Return one finding for each rule."""
     return findings_of(RULES, seen)
 
 
 def outcomes_in(lines: Iterable[str]) -> dict[str, list[str]]:
-    """The final outcomes, and bypasses, that a manager's log (JSON) tells, by uid."""
+    """Return the final outcomes, and removed finalizers, in a manager's JSON log, by uid."""
     found: dict[str, list[str]] = {}
     for line in lines:
         if not line.startswith("{"):
@@ -67,7 +67,7 @@ def outcomes_in(lines: Iterable[str]) -> dict[str, list[str]]:
 
 
 def unexplained(life: Life, outcomes: Sequence[str]) -> str | None:
-    """What is wrong with the outcomes of one object that went; None: nothing."""
+    """Return the problem with the outcomes of one deleted object; None: no problem."""
     said = ", ".join(outcomes) or "none"
     if len(outcomes) != 1:
         return f"has {len(outcomes)} outcomes ({said})"
@@ -126,7 +126,7 @@ def _memory(seen: Seen) -> Iterator[str]:
 
 
 def _threads(seen: Seen) -> Iterator[str]:
-    """Calls that were abandoned have a thread each until they return, so ends are compared."""
+    """Compare start and end: each abandoned call has a thread until it returns."""
     if not seen.warm or not seen.settled:
         yield "nothing was measured"
         return

@@ -1,7 +1,7 @@
-"""What users and gardenlet do all the time: objects come, are asked for things, and go.
+"""Simulated users and gardenlet: they create objects, request operations, and delete objects.
 
-Each life is told from its beginning to its end, whatever goes wrong meanwhile; a step that is
-not reached in time is its problem. Some objects stay, and are asked for things until the end.
+Each life runs from creation to deletion regardless of faults; a step that times out is recorded as
+its problem. Some objects are never deleted, and operations are requested until the end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LOOK_SECONDS = 0.25
 
 
 class Ending(StrEnum):
-    """How an object goes, or does not."""
+    """How an object is deleted, if at all."""
 
     DELETED = "deleted"
     FORCED = "force-deleted"
@@ -45,17 +45,17 @@ class Life:
     ending: Ending
     uid: str = ""
     asked: int = 0
-    """How many times it was asked for an operation."""
+    """The number of requested operations."""
     over: bool = False
-    """It ended as it should: gone, or (one that stays) ready."""
+    """Whether it ended as expected: deleted, or (STAYS) ready."""
     problem: str = ""
 
 
 class Crowd:
-    """So many users, each living one life after another until told to finish."""
+    """Users in threads, each with one life after another until `finish`."""
 
     def __init__(self, client: Client, names: Names, seed: int, patience: float) -> None:
-        """`patience`: seconds that a step may take once everything works again."""
+        """`patience`: seconds that a step may take after `finish`."""
         self.lives: list[Life] = []
         self._client = client
         self._garden = Garden(client)
@@ -67,7 +67,7 @@ class Crowd:
         self._threads: list[threading.Thread] = []
 
     def start(self, users: int, staying: int) -> None:
-        """Starts the lives; `staying` of the users have but one object, which never goes."""
+        """Start `users`, and `staying` more users with one object each that is never deleted."""
         for number in range(users + staying):
             act = self._stay if number < staying else self._come_and_go
             dice = random.Random(f"{self._seed}-{number}")
@@ -76,7 +76,7 @@ class Crowd:
             thread.start()
 
     def finish(self) -> None:
-        """No new life begins; returns when all have ended, one way or the other."""
+        """Start no new life; return when all have ended, with success or a problem."""
         self._deadline = time.monotonic() + self._patience
         self._finishing.set()
         for thread in self._threads:
@@ -148,7 +148,7 @@ class Crowd:
         self._wait(f"ready after {operation}", life, _is_ready)
 
     def _move(self, life: Life) -> None:
-        """Away, and back into the same seed: all that another seed would see."""
+        """Migrate, and restore in the same seed, as another seed would."""
         self._garden.ask(_KIND, life.shoot, _NAME, "migrate")
         life.asked += 1
         self._wait("migrated", life, _is_migrated)
@@ -165,7 +165,7 @@ class Crowd:
             self._strip(life)
 
     def _strip(self, life: Life) -> None:
-        """What desperate people do."""
+        """Remove our finalizer by hand, as users do."""
         try:
             meta = self._client.get(_RESOURCE, _NAME, life.shoot)["metadata"]
             patch = take_off([_KIND.finalizer], meta["uid"], meta.get("finalizers") or [])

@@ -1,4 +1,4 @@
-"""One soak, told from start to end: a cluster, a proxy, a manager, a crowd, and a script."""
+"""One soak from start to end: a cluster, a proxy, a manager, a crowd, and a script."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from tests.adversary.intruder import Intruder
 
 INPUT = "input"
 WORDS = ("request", "stream", "actuator", "permission", "kill", "refuse", INPUT)
-"""All that goes wrong by a script, and INPUT: hostile objects beside the others, all the time."""
+"""The faults of a script, and INPUT: hostile objects in addition to the others, all the time."""
 _PAUSE = 8.0
-"""Seconds between two faults on average: objects have to get somewhere in between."""
+"""Seconds between two faults on average: objects need time for progress in between."""
 _USERS = 6
 _STAYING = 4
 _PATIENCE = 180.0
 _SETTLE_SECONDS = 25.0
-"""After everything has ended: calls that were abandoned have come back by then."""
+"""Seconds after the end of all lives until all abandoned calls have returned."""
 _PROGRESS_SECONDS = 15.0
 CRASHED = ("Traceback (most recent call last)", "Exception in thread")
 
@@ -49,9 +49,9 @@ CRASHED = ("Traceback (most recent call last)", "Exception in thread")
 def soak(
     seed: int, seconds: float, folder: Path, say: Callable[[str], None], words: Sequence[str]
 ) -> Seen:
-    """Lets everything go wrong for so long, then nothing, and returns what was seen.
+    """Run with faults for `seconds`, then without until the end; return the observations.
 
-    Raises ActuatorError, ApiError or EnvtestError where it could not be held.
+    Raises ActuatorError, ApiError or EnvtestError if the soak could not run.
     """
     script = _script(seed, seconds, [word for word in words if word != INPUT])
     (folder / "script.json").write_text(script.to_json())
@@ -97,7 +97,7 @@ def soak(
 def _stage(
     names: Names, folder: Path, say: Callable[[str], None]
 ) -> Iterator[tuple[Stage, HttpClient, Path]]:
-    """Where it takes place, its administrator, and the way that the manager has to take."""
+    """Yield the stage, an administrator's client, and the manager's kubeconfig of the proxy."""
     with ExitStack() as stack:
         environment = stack.enter_context(Environment(progress=say))
         admin = connect(environment.kubeconfig, connections=_USERS + _STAYING + 4)
@@ -111,7 +111,7 @@ def _stage(
 
 @contextmanager
 def started(log: Path, module: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A manager in a process of its own, from when it works; killed in the end."""
+    """Run a manager in a separate process, started when entered; kill it at the end."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
     pipe, environment = subprocess.PIPE, {**os.environ, **MALLOC}  # as the chart sets it
     with (
@@ -135,7 +135,7 @@ def _script(seed: int, seconds: float, faults: Sequence[str]) -> Script:
 
 
 def _play(script: Script, manager: subprocess.Popen[str], stage: Stage) -> None:
-    """Both halves at once: the manager's process plays what goes wrong in its actuator."""
+    """Play both parts of the script: the manager's process plays the faults in its actuator."""
     inside = [step for step in script.steps if step.actuator]
     ours = [step for step in script.steps if not step.actuator]
     assert manager.stdin is not None
@@ -155,7 +155,7 @@ def _progress(crowd: Crowd, sampler: Sampler) -> str:
 
 
 def _wait_for_outcomes(crowd: Crowd, log: Path) -> None:
-    """A bypass is told after the object went; what never comes is for the judge."""
+    """Wait for late outcomes, such as removed finalizers; the judge reports missing ones."""
     gone = [life for life in crowd.lives if life.over and life.ending is not Ending.STAYS]
 
     def missing() -> list[Life]:

@@ -1,10 +1,10 @@
-"""The manager that is soaked, a process of its own so that its memory is nobody else's.
+"""The manager under test, in a separate process so that its memory can be measured.
 
     python -m hack.soak.subject KUBECONFIG TYPE FOLDER
 
-Says "working" once its caches are filled; plays the script on its standard input, which goes
-wrong in the actuator, from the moment it has read it; runs until that input ends. Its actuator
-makes files in a folder, and a ledger of what was done.
+Prints "working" once its caches are filled; then reads a script from standard input and plays its
+faults in the actuator; runs until that input ends. Its actuator creates files in a folder, and a
+ledger of all creations.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from generic.testing.faults import FaultyActuator, Script, Stage, play
 
 TYPE = "Soak::Thing"
 _BUDGET = 20.0
-"""Seconds for one force deletion."""
+"""Budget of one force deletion in seconds."""
 
 
 class Outside:
-    """One file for each thing, named after the uid that it was made for; it outlives managers."""
+    """One file for each external resource, named after its object's uid; outlives managers."""
 
     def __init__(self, folder: Path) -> None:
         self._things = folder / "things"
@@ -39,7 +39,7 @@ class Outside:
         self._lock = threading.Lock()
 
     def make(self, uid: str) -> str:
-        """The id of the thing of this uid, made if there is none."""
+        """Return the id of the resource of this uid; create it if missing."""
         with self._lock:
             found = self._of(uid)
             if found:
@@ -51,21 +51,21 @@ class Outside:
             return thing.name
 
     def remove(self, uid: str) -> None:
-        """Afterwards there is no thing of this uid."""
+        """Remove the resources of this uid."""
         with self._lock:
             for thing in self._of(uid):
                 thing.unlink()
 
     def has(self, name: str) -> bool:
-        """Whether there is a thing of this id."""
+        """Return whether the resource of this id exists."""
         return (self._things / name).exists()
 
     def all(self) -> list[ExternalResource]:
-        """Everything that exists."""
+        """Return all existing resources."""
         return [resource(thing.name) for thing in sorted(self._things.iterdir())]
 
     def made(self) -> Counter[str]:
-        """How many things were ever made for each uid."""
+        """Return how many resources were ever created for each uid."""
         return Counter(self._ledger.read_text().split() if self._ledger.exists() else ())
 
     def _of(self, uid: str) -> list[Path]:
@@ -73,13 +73,13 @@ class Outside:
 
 
 def resource(name: str) -> ExternalResource:
-    """The thing of this id."""
+    """Return the resource of this id."""
     uid, _, _ = name.partition(".")
     return ExternalResource(type=TYPE, id=name, tags={"uid": uid})
 
 
 class Things(Actuator[Infrastructure]):
-    """One thing outside for each object; a force deletion leaves it where it is."""
+    """One external resource for each object, which remains after a force deletion."""
 
     def __init__(self, outside: Outside) -> None:
         self._outside = outside
@@ -106,13 +106,13 @@ class Things(Actuator[Infrastructure]):
 
 
 def manager_of(actuator: Actuator[Infrastructure], type_: str, kubeconfig: Path | None) -> Manager:
-    """A manager that listens nowhere and serves objects of this type."""
+    """Return a manager without ports that serves objects of this type."""
     options = Options(kubeconfig=kubeconfig, force_delete_budget=_BUDGET)
     return manager_for([actuator], [type_], options)
 
 
 def main() -> None:
-    """Runs until standard input ends."""
+    """Run until standard input ends."""
     kubeconfig, type_, folder = sys.argv[1:]
     logs.configure("info", "json")
     faulty = FaultyActuator(Things(Outside(Path(folder))))
