@@ -1,7 +1,7 @@
-"""The contract between an extension and the framework: no network, no threads.
+"""The contract between an extension and the framework, without network or threads.
 
-Read in this order: `interface` (what an author fills in), `errors` (what to raise), `meta` and
-`v1alpha1` (the objects), `cluster` (what may be asked of a shoot), `codec` (JSON, both ways).
+Read in this order: `interface` (the methods that an author implements), `errors` (the exceptions to
+raise), `meta` and `v1alpha1` (the objects), `cluster` (the state of a shoot), `codec` (JSON).
 """
 
 from actuator.cluster import Cluster

@@ -1,7 +1,7 @@
-"""Which of Gardener's error codes a text means, for providers whose errors are only text.
+"""Classify error texts as Gardener error codes, for providers whose errors are only text.
 
-The patterns are the provider's (Gardener documentation, "Error Codes": each extension brings its
-own list). Broad words misclassify, and a wrong code can stop a shoot: prefer typed errors.
+Each extension supplies its provider's patterns (Gardener documentation, "Error Codes"). A broad
+pattern misclassifies errors, and a wrong code can stop a shoot: prefer typed errors.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ Patterns = Mapping[ErrorCode, re.Pattern[str]]
 
 
 def determine_error(error: Exception, patterns: Patterns) -> Exception:
-    """The error with the codes whose patterns match its text; see `with_codes`."""
+    """Return the error with the codes whose patterns match its text; see `with_codes`."""
     return with_codes(
         error, lambda text: [code for code, pattern in patterns.items() if pattern.search(text)]
     )
 
 
 def with_codes(error: Exception, classify: Callable[[str], Iterable[ErrorCode]]) -> Exception:
-    """The error with the codes that `classify` finds in its text.
+    """Return the error with the codes that `classify` finds in its text.
 
-    It is returned unchanged where it carries codes, or `classify` finds none. A RequeueAfter stays
-    one, with its cause classified, so that its seconds are kept (Go's library loses them).
+    Return it unchanged if it already carries codes, or if `classify` finds none. For a
+    RequeueAfter, classify the cause and keep the seconds (Go's library loses them).
     """
     if codes_of(error):
         return error

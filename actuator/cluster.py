@@ -1,9 +1,9 @@
-"""Cluster: what a seed knows of a shoot, and the questions that extensions ask of it.
+"""Cluster: a seed's copy of a shoot, its Seed and its CloudProfile, and queries on them.
 
-`Cluster` is the resource as the API server hands it out (Gardener documentation, "Cluster
-resource"); its cloudProfile, seed and shoot are core.gardener.cloud objects that we never
-decode whole. `Verdict` is what the framework keeps of a Cluster in memory. How Clusters are
-watched is not here.
+`Cluster` is the resource as the API server returns it (Gardener documentation, "Cluster resource").
+Its cloudProfile, seed and shoot are core.gardener.cloud objects that are never decoded whole.
+`Verdict` is the part of a Cluster that the framework keeps in memory. Watching Clusters does not
+belong here.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 def parse_bool(text: str) -> bool | None:
-    """True, False, or None where Go's strconv.ParseBool reports an error."""
+    """Return True or False, or None if Go's strconv.ParseBool reports an error."""
     if text in _TRUE:
         return True
     return False if text in _FALSE else None
 
 
 def _at(data: object, *path: str) -> Any:
-    """What stands at `path`, or None where the way there ends early."""
+    """Return the value at `path`, or None if a step of the path is missing."""
     for step in path:
         if not isinstance(data, dict):
             return None
@@ -49,7 +49,7 @@ def _strings(found: Iterable[object]) -> list[str]:
 
 
 class ClusterState(StrEnum):
-    """Why a Cluster can, or cannot, be asked anything."""
+    """Whether a Cluster can be evaluated; if not, the reason."""
 
     OK = "ok"
     MISSING = "missing"
@@ -60,18 +60,18 @@ class ClusterState(StrEnum):
 
 @attrs.frozen
 class Verdict:
-    """The answers of a Cluster that decide what is called; kept in memory beside its bytes."""
+    """The properties of a Cluster that decide which method runs; kept beside its bytes."""
 
     state: ClusterState = ClusterState.MISSING
     forced: bool = False
     failed: bool = False
     bad_force_value: str | None = None
-    """The force-deletion annotation as written, where it does not parse as a boolean."""
+    """The force-deletion annotation as written, if it does not parse as a boolean."""
 
 
 @attrs.frozen(kw_only=True)
 class ClusterSpec:
-    """Three embedded objects, whatever they are: `Any`, since broken ones must be readable."""
+    """Three embedded objects, typed `Any` so that malformed ones can still be decoded."""
 
     cloud_profile: Annotated[Any, Schema(type="object", required=True)] = None
     seed: Annotated[Any, Schema(type="object")] = None
@@ -83,8 +83,8 @@ class ClusterSpec:
 class Cluster(Object):
     """extensions.gardener.cloud/v1alpha1 Cluster, cluster-scoped, named like the shoot namespace.
 
-    An actuator always gets one. Where there is none (kinds that live outside shoots, a Cluster
-    that is gone) it is empty: `exists` is False and every question has its harmless answer.
+    An actuator always receives a Cluster. If there is none (kinds outside shoots, a deleted
+    Cluster), it receives an empty one: `exists` is False and every property has a harmless value.
     """
 
     KIND: ClassVar[Kind] = Kind(
@@ -102,22 +102,22 @@ class Cluster(Object):
 
     @property
     def exists(self) -> bool:
-        """Whether this came from the API server."""
+        """Whether this object was read from the API server."""
         return bool(self.metadata.uid)
 
     @property
     def shoot(self) -> Raw:
-        """The Shoot; empty when there is none."""
+        """The Shoot; empty if there is none."""
         return _object_at(self.spec.shoot)
 
     @property
     def seed(self) -> Raw:
-        """The Seed; empty when there is none (self-hosted shoots)."""
+        """The Seed; empty if there is none (self-hosted shoots)."""
         return _object_at(self.spec.seed)
 
     @property
     def cloud_profile(self) -> Raw:
-        """The CloudProfile; empty when there is none."""
+        """The CloudProfile; empty if there is none."""
         return _object_at(self.spec.cloud_profile)
 
     @property
@@ -134,7 +134,7 @@ class Cluster(Object):
 
     @property
     def is_failed(self) -> bool:
-        """Whether the shoot's last operation ended as Failed."""
+        """Whether the state of the shoot's last operation is Failed."""
         return bool(_at(self.shoot, "status", "lastOperation", "state") == "Failed")
 
     @property
@@ -149,17 +149,17 @@ class Cluster(Object):
 
     @property
     def hibernation_enabled(self) -> bool:
-        """Whether the shoot is to be hibernated."""
+        """Whether the shoot's spec enables hibernation."""
         return _at(self.shoot, "spec", "hibernation", "enabled") is True
 
     @property
     def is_hibernated(self) -> bool:
-        """Whether the shoot is to be hibernated and already is."""
+        """Whether the shoot's spec enables hibernation and its status reports it."""
         return self.hibernation_enabled and self._status_hibernated
 
     @property
     def is_hibernating_or_waking_up(self) -> bool:
-        """Whether the shoot's hibernation is wanted otherwise than it is."""
+        """Whether the shoot's spec and status differ about hibernation."""
         return self.hibernation_enabled != self._status_hibernated
 
     @property
@@ -168,19 +168,19 @@ class Cluster(Object):
 
     @property
     def is_being_created(self) -> bool:
-        """Whether the shoot was never reconciled after its creation."""
+        """Whether the shoot has no last operation, or its type is Create."""
         operation = _object_at(self.shoot, "status", "lastOperation")
         return not operation or operation.get("type") == "Create"
 
     @property
     def technical_id(self) -> str:
-        """The shoot's technical ID, else the Cluster's name, which equals it."""
+        """The shoot's technical ID, or the Cluster's name, which is equal to it."""
         value = _at(self.shoot, "status", "technicalID")
         return value if isinstance(value, str) and value else self.metadata.name
 
     @property
     def shoot_key(self) -> str:
-        """The shoot's `namespace/name` in the garden, else the Cluster's name."""
+        """The shoot's `namespace/name` in the garden cluster, or the Cluster's name."""
         meta = _object_at(self.shoot, "metadata")
         name, namespace = meta.get("name"), meta.get("namespace")
         return f"{namespace}/{name}" if name and namespace else self.metadata.name
@@ -205,12 +205,12 @@ class Cluster(Object):
 
     @property
     def pod_cidrs(self) -> list[str]:
-        """The shoot's pod networks: the one of the spec, then others of the status."""
+        """The shoot's pod networks: first the one in the spec, then others in the status."""
         return self._cidrs("pods")
 
     @property
     def service_cidrs(self) -> list[str]:
-        """The shoot's service networks: the one of the spec, then others of the status."""
+        """The shoot's service networks: first the one in the spec, then others in the status."""
         return self._cidrs("services")
 
     def _cidrs(self, name: str) -> list[str]:
@@ -227,16 +227,16 @@ class Cluster(Object):
         return not dns or (not dns.get("domain") and _at(first, "type") == "unmanaged")
 
     def replicas(self, wanted: int) -> int:
-        """`wanted`, or 0 where the shoot is to be hibernated."""
+        """Return `wanted`, or 0 if the shoot's spec enables hibernation."""
         return 0 if self.hibernation_enabled else wanted
 
     def control_plane_replicas(self, wanted: int, *, scaled_down: bool) -> int:
-        """`wanted`, or 0 where a hibernated, not deleting shoot's control plane is scaled down."""
+        """Return `wanted`, or 0 for a scaled-down, hibernated, not deleting shoot."""
         asleep = not self.is_deleting and self.hibernation_enabled and scaled_down
         return 0 if asleep else wanted
 
     def verdict(self) -> Verdict:
-        """The answers that decide what is called."""
+        """Return the properties that decide which method runs."""
         if not self.exists:
             return Verdict(ClusterState.MISSING)
         if not isinstance(self.spec.shoot, dict):

@@ -1,12 +1,12 @@
 """The one converter between JSON and the contract's classes.
 
-Guarantees: `encode(decode(cls, json)) == json` for every JSON object that a class can hold at
-all, unknown fields, explicit nulls and empty lists included; nothing is coerced (a string is
-never read as a number). What does not fit raises DecodeError, which names the field.
-An `apiVersion` or `kind` that a class has by default is always written, also if JSON lacked it.
+`encode(decode(cls, json)) == json` for every JSON object that a class can hold, including unknown
+fields, explicit nulls and empty lists. No value is coerced: a string is never read as a number.
+Data that does not fit raises DecodeError, which names the field. `encode` always writes an
+`apiVersion` or `kind` that a class has by default, even if the JSON lacked it.
 
-`decode_strictly` is for configuration that a user wrote: there an unknown field is an error
-(Gardener decodes providerConfig strictly).
+`decode_strictly` is for configuration that a user wrote: an unknown field is an error (Gardener
+decodes providerConfig strictly).
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ __all__ = [
 ]
 
 MAX_DEPTH = 200
-"""Levels of objects and lists that are read; the API server stores nearly 10,000."""
+"""Maximum depth of objects and lists that is read; the API server stores nearly 10,000 levels."""
 CUT = f"(not read: nested deeper than {MAX_DEPTH} levels, {secrets.token_hex(8)})"
-"""Stands in place of a value that lies deeper. An object that contains it counts as unreadable;
-it differs for each process, so that nobody can write it into an object."""
+"""Replaces a value that is nested deeper. An object that contains it counts as unreadable. It
+differs for each process, so that no user can write it into an object."""
 
 T = TypeVar("T")
 _CUT = CUT.encode()
 _AROUND = 10
-"""Levels, at most, of what is around a field: its object, the event or the list that has it."""
+"""Upper bound of the levels around a field: its object, and the event or list that contains it."""
 _BRACES = bytes.maketrans(b"[]", b"{}")
 _NO_BRACKETS = bytes(set(range(256)).difference(b'"[]{}'))
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
@@ -59,7 +59,7 @@ _SNAKE = re.compile(r"_([a-z])")
 
 
 def decode(cls: type[T], data: object) -> T:
-    """An instance of `cls` from a JSON object. Raises DecodeError."""
+    """Return an instance of `cls` from a JSON object. Raises DecodeError."""
     return _decode(_LENIENT, cls, data)
 
 
@@ -69,7 +69,7 @@ def decode_strictly(cls: type[T], data: object) -> T:
 
 
 def decode_json(cls: type[T], text: bytes) -> T:
-    """An instance of `cls` from JSON text. Raises DecodeError, also where the text has a CUT."""
+    """Return an instance of `cls` from JSON text. Raises DecodeError, also if it contains a CUT."""
     try:
         data, cut = _read(text)
     except ValueError as error:
@@ -80,19 +80,19 @@ def decode_json(cls: type[T], text: bytes) -> T:
 
 
 def read_json(text: bytes) -> Any:
-    """The value of JSON text from outside, with CUT in place of what lies below MAX_DEPTH.
+    """Return the value of untrusted JSON text, with CUT in place of values below MAX_DEPTH.
 
-    No input exhausts the stack, here or in code that walks the value by recursion. Raises
-    ValueError for text that is not JSON.
+    No input exhausts the stack, here or in recursive code that reads the value. Raises ValueError
+    if the text is not JSON.
     """
     return _read(text)[0]
 
 
 def plain_json(value: object, limit: int) -> Any:
-    """A copy of a value in plain JSON of at most `limit` bytes.
+    """Return a copy of a value as plain JSON of at most `limit` bytes.
 
-    Raises ValueError, TypeError or RecursionError for what the API server could not keep: NaN, an
-    integer of more than 64 bits, what is no JSON, and what would make its object unreadable.
+    Raises ValueError, TypeError or RecursionError for a value that the API server cannot store:
+    NaN, an integer of more than 64 bits, a value that is not JSON or is nested too deep.
     """
     text = json.dumps(value, allow_nan=False)
     if len(text) > limit:
@@ -109,7 +109,7 @@ def _int64(digits: str) -> int:
 
 
 def _read(text: bytes) -> tuple[Any, bool]:
-    """The value, and whether something was left out."""
+    """Return the value, and whether CUT replaced a part of it."""
     if is_deep(text):
         return json.loads(_shallow(text)), True
     try:
@@ -119,7 +119,7 @@ def _read(text: bytes) -> tuple[Any, bool]:
 
 
 def depth_problem(obj: Raw) -> str:
-    """Which field of an object that was read has a CUT, for people; "" where none has."""
+    """Describe for users which field of an object contains CUT; return "" if none does."""
     for part in ("spec", "status"):
         fields = obj.get(part) if isinstance(obj, dict) else None
         for name, value in fields.items() if isinstance(fields, dict) else ():
@@ -129,8 +129,8 @@ def depth_problem(obj: Raw) -> str:
 
 
 def is_deep(text: bytes, limit: int = MAX_DEPTH) -> bool:
-    """Whether JSON text has more than `limit` levels of objects and lists; without recursion."""
-    if text.count(b"{") + text.count(b"[") <= limit:  # far cheaper, and mostly enough
+    """Return whether JSON text has more than `limit` levels of objects and lists; not recursive."""
+    if text.count(b"{") + text.count(b"[") <= limit:  # cheap, and usually sufficient
         return False
     if b"\\" in text:
         text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
@@ -143,7 +143,7 @@ def is_deep(text: bytes, limit: int = MAX_DEPTH) -> bool:
 
 
 def _shallow(text: bytes) -> bytes:
-    """The same JSON text with CUT in place of what lies too deep; without recursion."""
+    """Return the JSON text with CUT in place of values nested too deep; not recursive."""
     kept: list[bytes] = []
     depth, start = 0, 0
     for token in _TOKEN.finditer(text):
@@ -159,7 +159,7 @@ def _shallow(text: bytes) -> bytes:
 
 
 def encode(obj: object) -> Raw:
-    """The JSON object of an instance, without fields that have their default value."""
+    """Return the JSON object of an instance, without fields that have their default value."""
     data: Raw = _LENIENT.unstructure(obj)
     return data
 
@@ -176,7 +176,7 @@ def _decode(converter: cattrs.Converter, cls: type[T], data: object) -> T:
 
 
 def _text(error: BaseValidationError) -> str:
-    """All problems in one line, each with the path as it stands on the wire."""
+    """Return all problems in one line, each with the path in JSON names."""
     problems = cattrs.transform_error(error, format_exception=_say)
     return "; ".join(_PATH.sub(lambda path: _camel(path.group()), text) for text in problems)
 
@@ -213,7 +213,7 @@ def _exactly(scalar: type) -> Callable[[object, object], Any]:
     accepted = (int, float) if scalar is float else (scalar,)
 
     def hook(value: object, cls: object) -> Any:
-        if _is_enum(cls):  # a StrEnum is found by str before anybody asks whether it is an Enum
+        if _is_enum(cls):  # cattrs finds the hook for str before the one for Enum
             return _enum(value, cls)
         if type(value) not in accepted:
             raise TypeError(f"expected {scalar.__name__}, got {type(value).__name__}")
@@ -282,7 +282,7 @@ def _in_list(error: Exception, index: int) -> ValueError:
 
 
 def _optional(cls: object) -> object:
-    """X of `X | None`, or None."""
+    """Return X for `X | None`, otherwise None."""
     args = get_args(cls)
     if len(args) == 2 and NoneType in args:
         return args[0] if args[1] is NoneType else args[1]
@@ -296,10 +296,10 @@ def _overrides(cls: type) -> dict[str, Any]:
 def _override(field: attrs.Attribute[Any]) -> Any:
     if field.name == "extra":
         return override(omit=True)
-    schema = schema_of(field.type)  # what the CRD requires is written even at its default
+    schema = schema_of(field.type)  # required by the CRD: written even at its default
     required = schema is not None and schema.required
     if field.name in ("api_version", "kind") and _default(field):
-        required = True  # whoever reads a status or state needs both to decode it
+        required = True  # readers of a status or state need both to decode it
     return override(rename=wire_name(field), omit_if_default=False if required else None)
 
 
@@ -334,10 +334,10 @@ def _structure_factory(converter: cattrs.Converter) -> Callable[[type], Callable
 
 
 def _is_kept(value: object, field: attrs.Attribute[Any] | None) -> bool:
-    """Whether encoding would not bring `value` back by itself: unknown, null, or a default."""
+    """Whether `encode` would lose `value` without `extra`: it is unknown, null, or a default."""
     if field is None or value is None:
         return True
-    # `encode` omits what equals the default: "", 0, {}, [] that somebody wrote down must survive
+    # `encode` omits defaults; an explicitly written "", 0, {} or [] must be preserved
     return not value and type(value) is type(_default(field))
 
 

@@ -1,6 +1,6 @@
-"""Conditions in a status: finding one, and setting one without losing since when it holds.
+"""Conditions in a status: find one, and set one without losing its transition time.
 
-What a condition means is the business of whoever sets it.
+The meaning of a condition belongs to the code that sets it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ __all__ = ["find_condition", "set_condition"]
 
 
 def find_condition(conditions: Iterable[Condition], type: str) -> Condition | None:
-    """The condition of that type, or None."""
+    """Return the condition of that type, or None."""
     return next((condition for condition in conditions if condition.type == type), None)
 
 
 def set_condition(
     conditions: Sequence[Condition], wanted: Condition, now: datetime
 ) -> list[Condition]:
-    """The conditions with `wanted` among them, in its place, with the right times.
+    """Return the conditions with `wanted` in its place, with correct times.
 
-    lastTransitionTime changes with the status alone, lastUpdateTime with anything (Gardener
-    documentation, "Extension contract", conditions); where nothing changes, nothing does.
+    lastTransitionTime changes only with the status, lastUpdateTime with any field (Gardener
+    documentation, "Extension contract", conditions). An unchanged condition keeps both.
     """
     before = find_condition(conditions, wanted.type)
     dated = _dated(before, wanted, format_time(now))

@@ -1,26 +1,26 @@
-"""Every exception of the contract: what an author raises, and what a Client raises.
+"""The exceptions of the contract: those that an author raises, and those that a Client raises.
 
     Exception
-    ├── ActuatorError            an actuator failed; carries Gardener's error codes
-    │   └── ConfigurationError   what the user wrote is wrong (ERR_CONFIGURATION_PROBLEM)
-    ├── RequeueAfter             not done yet, look again
+    ├── ActuatorError            an operation failed; carries Gardener's error codes
+    │   └── ConfigurationError   the user's configuration is wrong (ERR_CONFIGURATION_PROBLEM)
+    ├── RequeueAfter             not done yet, retry after a delay
     ├── Cancelled                Context.check(): stop working
-    │   ├── DeadlineExceeded     the operation's time is over
-    │   ├── CallAbandoned             another call has taken this one's place
+    │   ├── DeadlineExceeded     the operation's deadline has passed
+    │   ├── CallAbandoned        another call has replaced this one
     │   └── LeaseLost            another replica leads now
-    ├── DecodeError              bytes or JSON that are no object of the expected class
+    ├── DecodeError              bytes or JSON that are not an object of the expected class
     └── ApiError                 the API server refused, or could not be reached
         ├── NotFound             404
         ├── Conflict             409
         │   └── AlreadyExists    409, reason AlreadyExists
-        ├── Gone                 410, a resourceVersion that is too old
+        ├── Gone                 410, the resourceVersion is too old
         ├── Forbidden            403
         ├── Unauthorized         401
-        ├── Invalid              422, also a JSON patch whose test failed
+        ├── Invalid              422, also a failed test in a JSON patch
         ├── TooManyRequests      429
-        └── Unavailable          no answer, or 5xx
+        └── Unavailable          no response, or 5xx
 
-Texts are built from the data that an error carries. No I/O here.
+Messages are built from the data that an error carries. I/O does not belong here.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ErrorCode(StrEnum):
 
     @property
     def allows_force_deletion(self) -> bool:
-        """Whether Gardener lets a user force-delete a shoot that shows this code."""
+        """Whether Gardener lets a user force-delete a shoot that reports this code."""
         return self in _ALLOW_FORCE_DELETION
 
 
@@ -88,9 +88,9 @@ _ALLOW_FORCE_DELETION = frozenset(
 
 
 class ActuatorError(Exception):
-    """An operation failed and will be tried again; `codes` go into status.lastError.codes.
+    """An operation failed and is retried; `codes` are written to status.lastError.codes.
 
-    `reason`, one CamelCase word, is what conditions give as theirs; "" leaves it to the kind.
+    `reason`, one CamelCase word, becomes the reason of conditions; "" selects the kind's reason.
     """
 
     def __init__(self, message: str, *, codes: Iterable[ErrorCode] = (), reason: str = "") -> None:
@@ -101,18 +101,18 @@ class ActuatorError(Exception):
 
 
 class ConfigurationError(ActuatorError):
-    """What the user wrote cannot work: the message names the object, the field and the way out."""
+    """The user's configuration cannot work; the message names the object, the field and the fix."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM])
 
 
 class RequeueAfter(Exception):
-    """The operation is not done; the object is looked at again after `seconds`.
+    """The operation is not done; the framework retries it after `seconds`.
 
-    With a `cause` the status reports that error; without one it says Processing with `message`.
-    No ActuatorError, so that `except ActuatorError` in an actuator cannot swallow it. Raises
-    ValueError for seconds that are no finite number of at least 0.
+    With a `cause`, the status reports that error; otherwise it reports Processing with `message`.
+    Not a subclass of ActuatorError, so that `except ActuatorError` in an actuator cannot swallow
+    it. Raises ValueError unless `seconds` is a finite number of at least 0.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class RequeueAfter(Exception):
 
 
 def check_seconds(seconds: float) -> float:
-    """The seconds. Raises ValueError where they are no finite number of at least 0."""
+    """Return the seconds. Raises ValueError unless they are a finite number of at least 0."""
     number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
     if not number or not 0 <= seconds < float("inf"):
         raise ValueError(f"to look again takes a finite number of seconds from 0, not {seconds!r}")
@@ -132,30 +132,30 @@ def check_seconds(seconds: float) -> float:
 
 
 class Cancelled(Exception):
-    """Context.check() found that this call must not go on."""
+    """Context.check() found that this call must stop."""
 
 
 class DeadlineExceeded(Cancelled):
-    """The operation's time is over."""
+    """The operation's deadline has passed."""
 
 
 class CallAbandoned(Cancelled):
-    """Another call has taken, or is about to take, the place of this one."""
+    """Another call has replaced, or is about to replace, this one."""
 
 
 class LeaseLost(Cancelled):
-    """This process no longer leads: another replica may already be acting."""
+    """This process is no longer the leader: another replica may already be acting."""
 
 
 class DecodeError(Exception):
-    """JSON that is no object of the expected class; the message names the field."""
+    """The JSON is not an object of the expected class; the message names the field."""
 
 
 class ApiError(Exception):
-    """The API server did not do what was asked.
+    """The API server did not execute a request.
 
-    `status` is the HTTP status (0 when no answer came), `reason` the Kubernetes status reason,
-    `causes` the names in `details.causes`, `retry_after` the seconds of a Retry-After header.
+    `status` is the HTTP status (0 without a response), `reason` the Kubernetes status reason,
+    `causes` the reasons in `details.causes`, `retry_after` the seconds of a Retry-After header.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class NotFound(ApiError):
 
 
 class Conflict(ApiError):
-    """409: somebody was faster."""
+    """409: the request conflicts with the current state of the object."""
 
 
 class AlreadyExists(Conflict):
@@ -188,19 +188,19 @@ class AlreadyExists(Conflict):
 
 
 class Gone(ApiError):
-    """410: the resourceVersion is too old, list again."""
+    """410: the resourceVersion is too old; list again."""
 
 
 class Forbidden(ApiError):
-    """403: RBAC or an admission plugin said no."""
+    """403: RBAC or an admission plugin denied the request."""
 
 
 class Unauthorized(ApiError):
-    """401: the credentials are not accepted."""
+    """401: the API server does not accept the credentials."""
 
 
 class Invalid(ApiError):
-    """422: validation failed, or a test in a JSON patch did."""
+    """422: validation failed, or a test in a JSON patch failed."""
 
 
 class TooManyRequests(ApiError):
@@ -208,7 +208,7 @@ class TooManyRequests(ApiError):
 
 
 class Unavailable(ApiError):
-    """No answer in time, a broken connection, or 5xx."""
+    """No response in time, a broken connection, or 5xx."""
 
 
 _BY_STATUS: Mapping[int, type[ApiError]] = {
@@ -225,7 +225,7 @@ _BY_STATUS: Mapping[int, type[ApiError]] = {
 def api_error(
     http_status: int, status: Mapping[str, Any], *, retry_after: float | None = None
 ) -> ApiError:
-    """The exception for an HTTP status and the `Status` object of its body (may be empty)."""
+    """Return the exception for an HTTP status and the (possibly empty) `Status` in its body."""
     reason = str(status.get("reason") or "")
     details = status.get("details")
     causes = details.get("causes") if isinstance(details, Mapping) else None
@@ -242,7 +242,7 @@ def api_error(
 
 
 def codes_of(error: BaseException | None) -> tuple[ErrorCode, ...]:
-    """The codes that an error, or anything in its chain of causes, carries."""
+    """Return the codes of an error and of all errors in its chain of causes."""
     codes: dict[ErrorCode, None] = {}
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

@@ -1,8 +1,7 @@
-"""What an extension author fills in, and what the framework hands to it.
+"""The interface between an extension and the framework.
 
-`Actuator` is the author's side. `Context`, `Client`, `Clock` and `Events` are capabilities that
-the machinery puts into an actuator's hands; only their shape is here, so that the contract
-imports nothing above it.
+An author implements `Actuator`. The framework implements `Context`, `Client` and `Clock` and passes
+them to the actuator; only their protocols are here, so that the contract imports nothing above it.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ Propagation = Literal["Background", "Foreground", "Orphan"]
 
 @attrs.frozen
 class Resource:
-    """Where objects of one type live in the API: `Resource("v1", "secrets")`."""
+    """The location of objects of one type in the API: `Resource("v1", "secrets")`."""
 
     api_version: str
     plural: str
@@ -61,7 +60,7 @@ class Resource:
 
     @property
     def group(self) -> str:
-        """The API group, "" for core."""
+        """The API group; "" for core."""
         return self.api_version.rpartition("/")[0]
 
     def __str__(self) -> str:
@@ -69,7 +68,7 @@ class Resource:
 
 
 def resource_of(kind: Kind) -> Resource:
-    """Where objects of `kind` live."""
+    """Return the location of objects of `kind`."""
     return Resource(kind.api_version, kind.plural, kind.namespaced)
 
 
@@ -77,8 +76,8 @@ def resource_of(kind: Kind) -> Resource:
 class SeedObjects:
     """A group of objects in the seed that a force deletion has to remove.
 
-    Only the declared `finalizers` are stripped. Cluster-scoped objects, core kinds and
-    ManagedResources need a `label_selector`: without one, others' objects would be hit.
+    Only the finalizers in `finalizers` are removed. Cluster-scoped objects, core kinds and
+    ManagedResources require a `label_selector`; without one, objects of others would be deleted.
     """
 
     api_version: str
@@ -88,7 +87,7 @@ class SeedObjects:
     namespaced: bool = attrs.field(default=True, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        """Raises ValueError where a selector is missing."""
+        """Raise ValueError if a required selector is missing."""
         shared = (
             not self.namespaced or "/" not in self.api_version or self.plural == "managedresources"
         )
@@ -100,16 +99,16 @@ class SeedObjects:
 
     @property
     def resource(self) -> Resource:
-        """Where these objects live."""
+        """The location of these objects."""
         return Resource(self.api_version, self.plural, self.namespaced)
 
 
 @attrs.frozen(kw_only=True)
 class ExternalResource:
-    """Something that may exist outside the seed: found by its id, or by search tags.
+    """A resource that may exist outside the seed, identified by its id or by search tags.
 
-    `type` is the provider's name of it ("AWS::EC2::VPC"), "unknown" where nobody can say. Never
-    put a secret, or raw state, in here: it is written into events and reports.
+    `type` is the provider's name for it ("AWS::EC2::VPC"), or "unknown". Never store a secret or
+    raw state here: the fields are written into events and reports.
     """
 
     type: str
@@ -125,20 +124,20 @@ class ExternalResource:
 
 @attrs.frozen(kw_only=True)
 class Permission:
-    """What an actuator does in the API beyond its own kind; becomes a rule of its ClusterRole."""
+    """API access that an actuator needs beyond its own kind; becomes a rule of its ClusterRole."""
 
     api_version: str
     resource: str
     verbs: Sequence[str] = attrs.field(converter=_texts)
     namespace: str = ""
-    """Where it does that alone: a rule of a Role there. "": in all namespaces."""
+    """Limits the access to one namespace, by a rule of a Role there. "" means all namespaces."""
 
 
 @attrs.frozen(kw_only=True)
 class Result:
-    """Done; with `requeue_after` (seconds) the object is looked at again.
+    """The operation is done; with `requeue_after` (seconds), the object is reconciled again.
 
-    Raises ValueError for seconds that are no finite number of at least 0.
+    Raises ValueError unless `requeue_after` is a finite number of at least 0.
     """
 
     requeue_after: float | None = attrs.field(
@@ -148,10 +147,10 @@ class Result:
 
 @attrs.frozen(kw_only=True)
 class Provisioned(Result):
-    """What an actuator of OperatingSystemConfigs returns: the user data of new machines.
+    """The result of an actuator for OperatingSystemConfigs: the user data of new machines.
 
-    It goes into the Secret that gardenlet reads, never into the status. Units, files and what an
-    in-place update needs belong into the status, where the actuator writes them.
+    The framework writes it to the Secret that gardenlet reads, never to the status. The actuator
+    writes units, files and the data for in-place updates to the status.
     """
 
     user_data: bytes | None = attrs.field(default=None, repr=False)
@@ -159,9 +158,9 @@ class Provisioned(Result):
 
 @attrs.frozen(kw_only=True)
 class FieldProblem:
-    """Something in an object that cannot work: `field` like "spec.providerConfig.networks".
+    """A problem in an object; `field` is a path like "spec.providerConfig.networks".
 
-    `internal` says that the check itself failed, so the user may not be the one to mend it.
+    `internal` means that the check itself failed, so the user may be unable to fix it.
     """
 
     field: str
@@ -173,7 +172,7 @@ class FieldProblem:
 
 
 def invalid(obj: Object, problems: Sequence[FieldProblem]) -> ActuatorError:
-    """The error that says all of the problems; the user's to mend, unless one is internal."""
+    """Return an error that lists all problems: a ConfigurationError, unless one is internal."""
     listed = "; ".join(str(problem) for problem in problems)
     message = f"{obj.KIND.name} {obj.key}: {listed}"
     if any(problem.internal for problem in problems):
@@ -182,31 +181,31 @@ def invalid(obj: Object, problems: Sequence[FieldProblem]) -> ActuatorError:
 
 
 class Clock(Protocol):
-    """The two clocks: one for timestamps, one for durations."""
+    """Two clocks: one for timestamps, one for durations."""
 
     def now(self) -> datetime:
-        """The time of day, aware, UTC."""
+        """Return the current time, timezone-aware, in UTC."""
 
     def monotonic(self) -> float:
-        """Seconds that never jump."""
+        """Return the seconds of a clock that never jumps."""
 
 
 class Client(Protocol):
-    """Kubernetes objects as JSON; every call has a timeout, none retries, all raise ApiError."""
+    """Access to objects as JSON. Every call has a timeout, none retries, all raise ApiError."""
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Raw:
-        """One object. Raises NotFound."""
+        """Return one object. Raises NotFound."""
 
     def list(
         self, resource: Resource, namespace: str = "", *, label_selector: str = ""
     ) -> list[Raw]:
-        """All objects, of one namespace if one is given."""
+        """Return all objects, or only those of one namespace."""
 
     def create(self, resource: Resource, obj: Raw) -> Raw:
-        """The object as created. Raises AlreadyExists."""
+        """Create the object and return it. Raises AlreadyExists."""
 
     def apply(self, resource: Resource, obj: Raw, *, field_manager: str = "actuator") -> Raw:
-        """Server-side apply: creates the object, or owns the fields it names."""
+        """Create the object or own its given fields, by server-side apply; return it."""
 
     def patch(
         self,
@@ -217,9 +216,9 @@ class Client(Protocol):
         *,
         subresource: str = "",
     ) -> Raw:
-        """The object as patched: a sequence is a JSON patch, a dict a merge patch.
+        """Patch the object and return it: a sequence is a JSON patch, a dict a merge patch.
 
-        Raises Invalid where a test of the JSON patch failed.
+        Raises Invalid if a test of the JSON patch fails.
         """
 
     def delete(
@@ -231,126 +230,126 @@ class Client(Protocol):
         uid: str | None = None,
         propagation: Propagation = "Background",
     ) -> None:
-        """Asks for the deletion, of the object with that uid if one is given.
+        """Request the deletion of the object, if `uid` is given only of the object with that uid.
 
-        Raises NotFound, and Conflict where the uid differs.
+        Raises NotFound, and Conflict if the uid differs.
         """
 
 
 class Context(Protocol):
-    """What one call of an actuator may use. After the call was abandoned, every use raises."""
+    """The capabilities of one actuator call. Once the call is abandoned, every use raises."""
 
     client: Client
     log: logging.LoggerAdapter[logging.Logger]
     clock: Clock
     deadline: float
-    """When this call's time is over, in seconds of `clock.monotonic()`."""
+    """The deadline of this call, in seconds of `clock.monotonic()`."""
 
     def check(self) -> None:
-        """Call it before each step that has an effect outside.
+        """Check that the call may continue; call this before each step with an external effect.
 
-        Raises DeadlineExceeded, CallAbandoned or LeaseLost when this call must stop.
+        Raises DeadlineExceeded, CallAbandoned or LeaseLost if the call must stop.
         """
 
     def remaining(self) -> float:
-        """Seconds until the deadline, at least 0."""
+        """Return the seconds until the deadline, at least 0."""
 
     def event(self, reason: str, message: str, *, warning: bool = False) -> None:
-        """A Kubernetes event about the object; failing to write it is only logged."""
+        """Write a Kubernetes event about the object; a failure is only logged."""
 
     def save(self, obj: Object) -> None:
-        """Writes the status of `obj` ahead of the result (an id, before the next step)."""
+        """Write the status of `obj` before the call returns (an id, before the next step)."""
 
     def secret(self, name: str, namespace: str) -> Raw:
-        """A Secret that the object needs: its credentials, say.
+        """Return a Secret that the object needs, such as its credentials.
 
-        Of one that is gone, an object that is being deleted gets the state that this process read
-        for it last; a restart forgets that. Raises NotFound where there is none, and ApiError.
+        If the Secret is gone, an object that is being deleted gets the state that this process last
+        read for it; a restart loses it. Raises NotFound if there is none, and ApiError.
         """
 
     def delete_seed_objects(self, groups: Iterable[SeedObjects]) -> None:
-        """Deletes these objects in the object's namespace and strips declared finalizers.
+        """Delete these objects in the object's namespace and remove the declared finalizers.
 
-        Raises ActuatorError naming what is still there and what holds it.
+        Raises ActuatorError, which names the remaining objects and the cause that blocks them.
         """
 
 
 class Actuator(ABC, Generic[K]):
-    """One kind of extension: what to do for an object of class K.
+    """The operations of one kind of extension, for objects of class K.
 
-    All operations are plain, blocking calls, may run again after any crash, and have to be
-    idempotent. Return when done; raise when not: ActuatorError (with codes), RequeueAfter, or
-    anything else. An actuator writes into `obj.status`; finalizers, lastOperation and lastError
-    are the framework's.
+    All operations are plain, blocking calls. The framework may repeat each after any crash, so they
+    must be idempotent. Return when done; otherwise raise ActuatorError (with codes), RequeueAfter,
+    or any other exception. An actuator writes to `obj.status`; the framework owns finalizers,
+    lastOperation and lastError.
     """
 
     seed_objects: Sequence[SeedObjects] = ()
-    """What the default force_delete removes from the shoot's namespace in the seed."""
+    """Objects that the default force_delete removes from the shoot's namespace in the seed."""
 
     permissions: Sequence[Permission] = ()
-    """What this actuator does in the API besides its own kind (for `actuator rbac`)."""
+    """API access of this actuator besides its own kind (for `actuator rbac`)."""
 
     watches: Sequence[Any] = ()
-    """What else it wants to hear of: `generic.watches(...)`, `generic.owns(...)`."""
+    """Additional triggers: `generic.watches(...)`, `generic.owns(...)`."""
 
     finalizer: str = ""
-    """Ours, in place of the kind's: Extensions have one each, "extensions.gardener.cloud/NAME"."""
+    """Replaces the kind's finalizer; each Extension type has "extensions.gardener.cloud/NAME"."""
 
     of: type[K] | None = None
-    """K, for classes that cannot say it as Actuator[K]: wrappers of any actuator."""
+    """K, for classes that cannot be declared as Actuator[K]: wrappers of any actuator."""
 
     def validate(self, ctx: Context, obj: K, cluster: Cluster, /) -> Iterable[FieldProblem]:
-        """What in `obj` cannot work. Asked before reconcile and restore; a problem stops both.
+        """Return the problems of `obj`. Called before reconcile and restore; a problem stops both.
 
-        The status then says ERR_CONFIGURATION_PROBLEM, unless one of them is internal (Gardener
+        The status then reports ERR_CONFIGURATION_PROBLEM, unless a problem is internal (Gardener
         documentation, "Infrastructure", ConfigValidator).
         """
         return ()
 
     @abstractmethod
     def reconcile(self, ctx: Context, obj: K, cluster: Cluster, /) -> Result | None:
-        """Afterwards what `obj.spec` asks for exists, and `obj.status` says what it is."""
+        """Create or update the resources that `obj.spec` requests; report them in `obj.status`."""
 
     @abstractmethod
     def delete(self, ctx: Context, obj: K, cluster: Cluster, /) -> None:
-        """Afterwards nothing of what reconcile made exists. What is gone already is success."""
+        """Delete every resource that reconcile created; an already deleted one is success."""
 
     def restore(self, ctx: Context, obj: K, cluster: Cluster, /) -> Result | None:
-        """Like reconcile, on the destination seed, from `obj.status.state`."""
+        """Reconcile on the destination seed, starting from `obj.status.state`."""
         return self.reconcile(ctx, obj, cluster)
 
     def migrate(self, ctx: Context, obj: K, cluster: Cluster, /) -> None:
-        """Afterwards this seed no longer touches the resources; they themselves stay."""
+        """Stop this seed from managing the resources; keep the resources themselves."""
         return None
 
     def force_delete(self, ctx: Context, obj: K, cluster: Cluster, /) -> None:
-        """Afterwards nothing of ours is left in the seed; what is outside may stay behind.
+        """Remove everything of the extension from the seed; external resources may remain.
 
-        Must not need a working cloud, nor the shoot's API server (Gardener documentation,
-        "Force Deletion").
+        Must not need a working cloud, nor the shoot's API server (Gardener documentation, "Force
+        Deletion").
         """
         ctx.delete_seed_objects(self.seed_objects)
 
     def external_resources(self, obj: K, /) -> Iterable[ExternalResource]:
-        """What may exist outside the seed for `obj`: from the object alone, without I/O."""
+        """Return the resources that may exist outside the seed, from `obj` alone, without I/O."""
         status: Any = getattr(obj, "status", None)
         if getattr(status, "provider_status", None) or getattr(status, "state", None):
             yield ExternalResource(type="unknown")
 
     def still_exists(self, resource: ExternalResource, /) -> bool | None:
-        """Whether something that was left behind is still there; None where nobody can say.
+        """Return whether an orphaned resource still exists; None if that cannot be determined.
 
-        Asked by `actuator orphans verify`, long after the object and its Secret are gone: it runs
-        with the credentials of whoever asks. Raises ActuatorError where the outside cannot be
+        `actuator orphans verify` calls it, long after the object and its Secret are gone, with the
+        credentials of the user who runs the command. Raises ActuatorError if the provider cannot be
         reached.
         """
         return None
 
 
 class WrappedActuator(Actuator[Any]):
-    """Does what the inner one does: for those who change one thing about any actuator.
+    """Delegates to an inner actuator: a base class that changes one aspect of any actuator.
 
-    It returns what the inner one returns, also where that is wrong: the framework checks it once.
+    It returns the inner actuator's values, also invalid ones: the framework checks them once.
     Override a method to change one operation, `_around` to change each of the five.
     """
 
@@ -370,7 +369,7 @@ class WrappedActuator(Actuator[Any]):
         obj: Any,
         cluster: Cluster,
     ) -> T:
-        """Does the `work` of an operation, which is the inner actuator's method of that name."""
+        """Run the `work` of an operation, which is the inner actuator's method of that name."""
         return work(ctx, obj, cluster)
 
     def validate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Iterable[FieldProblem]:
@@ -407,14 +406,14 @@ class WrappedActuator(Actuator[Any]):
 
 
 def innermost(actuator: Actuator[Any]) -> Actuator[Any]:
-    """The author's actuator, behind all wrappers."""
+    """Return the author's actuator, inside all wrappers."""
     while isinstance(actuator, WrappedActuator):
         actuator = actuator.inner
     return actuator
 
 
 def object_class(actuator: Actuator[Any]) -> type[Object]:
-    """The K of an Actuator[K]. Raises TypeError where the class does not say it."""
+    """Return the K of an Actuator[K]. Raises TypeError if the class does not declare it."""
     if actuator.of is not None:
         declared: type[Object] = actuator.of
         return declared
@@ -430,9 +429,9 @@ def object_class(actuator: Actuator[Any]) -> type[Object]:
 
 
 def kind_of(actuator: Actuator[Any]) -> Kind:
-    """The kind that an actuator serves, with its own finalizer where it has one.
+    """Return the kind that an actuator serves, with its own finalizer if it has one.
 
-    Raises TypeError where the class does not say its kind.
+    Raises TypeError if the class does not declare its kind.
     """
     kind = object_class(actuator).KIND
     return attrs.evolve(kind, finalizer=actuator.finalizer or kind.finalizer)

@@ -1,11 +1,11 @@
-"""What every Kubernetes object, and every Gardener extension object, has in common.
+"""The parts that all Kubernetes objects, and all Gardener extension objects, have in common.
 
-Shapes only: metadata, the inlined DefaultSpec and DefaultStatus, lastOperation, lastError and
-conditions (Gardener documentation, "Extension contract"), and `Kind`, the data that turns a
-class into something the one reconciler can run. Reading and writing JSON is `codec`'s business.
+Only shapes: metadata, the inlined DefaultSpec and DefaultStatus, lastOperation, lastError and
+conditions (Gardener documentation, "Extension contract"), and `Kind`, the data with which the one
+reconciler runs a class. Reading and writing JSON belongs to `codec`.
 
-Metadata and specs are frozen, a status is mutable: an actuator changes only `obj.status`.
-Every class keeps the fields it does not know in `extra`.
+Metadata and specs are frozen, a status is mutable: an actuator changes only `obj.status`. Every
+class keeps unknown fields in `extra`.
 """
 
 from __future__ import annotations
@@ -52,44 +52,44 @@ GROUP = "extensions.gardener.cloud"
 VERSION = "v1alpha1"
 
 Raw = dict[str, Any]
-"""A raw JSON object (Kubernetes RawExtension): passed through, never looked into by us."""
+"""A raw JSON object (Kubernetes RawExtension), passed through without interpretation."""
 
 
 class Base64(str):
-    """Bytes as they stand on the wire; kept as text so that a round trip changes nothing."""
+    """Base64 text as it is on the wire; kept as text so that a round trip changes nothing."""
 
     __slots__ = ()
 
     @classmethod
     def encode_bytes(cls, data: bytes) -> Base64:
-        """The wire form of `data`."""
+        """Return the base64 text of `data`."""
         return cls(base64.b64encode(data).decode("ascii"))
 
     def decode_bytes(self) -> bytes:
-        """The bytes. Raises ValueError (binascii.Error) when the text is no base64."""
+        """Return the bytes. Raises ValueError (binascii.Error) if the text is not base64."""
         return base64.b64decode(self)
 
 
 @attrs.frozen
 class Schema:
-    """What the CRD says of a field beyond its type; used as `Annotated[T, Schema(...)]`."""
+    """CRD schema of a field beyond its type; used as `Annotated[T, Schema(...)]`."""
 
     description: str = ""
     minimum: int | None = None
     maximum: int | None = None
     min_length: int | None = None
     default: str | None = None
-    """What the API server writes where a user wrote nothing."""
-    type: str | None = None  # for an annotation that does not say it: Any
+    """The value that the API server sets if the user sets none."""
+    type: str | None = None  # for an annotation without a type: Any
     immutable: bool = False
     format: str | None = None
     required: bool = False
 
 
 def parse_time(text: str) -> datetime:
-    """A Kubernetes timestamp (RFC 3339, any fraction) as an aware datetime.
+    """Return a Kubernetes timestamp (RFC 3339, any fraction) as an aware datetime.
 
-    Raises ValueError when the text is no timestamp.
+    Raises ValueError if the text is not a timestamp.
     """
     head, dot, tail = text.partition(".")
     if dot:  # Go writes up to nine digits, Python reads six
@@ -102,7 +102,7 @@ def parse_time(text: str) -> datetime:
 
 
 def format_time(moment: datetime) -> str:
-    """An aware datetime as `metav1.Time` writes it: UTC, whole seconds, Z."""
+    """Format an aware datetime like `metav1.Time`: UTC, whole seconds, Z."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -121,7 +121,7 @@ class OwnerReference:
 
 @attrs.frozen(kw_only=True)
 class ObjectMeta:
-    """metav1.ObjectMeta. Timestamps are the server's text (`parse_time` reads them)."""
+    """metav1.ObjectMeta. Timestamps are the API server's text (see `parse_time`)."""
 
     name: str = ""
     namespace: str = ""
@@ -140,7 +140,7 @@ class ObjectMeta:
 
 
 class LastOperationType(StrEnum):
-    """What we write into lastOperation.type (core/v1beta1 LastOperationType)."""
+    """The framework's values of lastOperation.type (core/v1beta1 LastOperationType)."""
 
     CREATE = "Create"
     RECONCILE = "Reconcile"
@@ -150,7 +150,7 @@ class LastOperationType(StrEnum):
 
 
 class LastOperationState(StrEnum):
-    """What we, or others, write into lastOperation.state (core/v1beta1 LastOperationState)."""
+    """The values of lastOperation.state (core/v1beta1 LastOperationState)."""
 
     PROCESSING = "Processing"
     SUCCEEDED = "Succeeded"
@@ -172,13 +172,13 @@ class LastOperation:
     extra: Raw = attrs.field(factory=dict)
 
     def is_(self, type: LastOperationType, state: LastOperationState) -> bool:
-        """Whether this is that operation in that state."""
+        """Whether the operation has this type and state."""
         return self.type == type and self.state == state
 
 
 @attrs.frozen(kw_only=True)
 class LastError:
-    """core/v1beta1 LastError; `task_id` is gardenlet's alone."""
+    """core/v1beta1 LastError; only gardenlet uses `task_id`."""
 
     description: Annotated[str, Schema(required=True)] = ""
     task_id: str | None = attrs.field(default=None, metadata={"wire": "taskID"})
@@ -222,7 +222,7 @@ class ResourceReference:
 
 @attrs.frozen(kw_only=True)
 class NamedResourceReference:
-    """An entry of status.resources: what control plane migration has to carry along."""
+    """An entry of status.resources: an object that control plane migration transfers."""
 
     name: Annotated[str, Schema(required=True)] = ""
     resource_ref: Annotated[ResourceReference, Schema(required=True)] = attrs.field(
@@ -245,9 +245,9 @@ class DefaultSpec:
 
 @attrs.define(kw_only=True)
 class DefaultStatus:
-    """Inlined in the status of every extension kind. Mutable: an actuator writes into it.
+    """Inlined in the status of every extension kind. Mutable: an actuator writes to it.
 
-    lastOperation, lastError and observedGeneration belong to the reconciler.
+    The reconciler owns lastOperation, lastError and observedGeneration.
     """
 
     provider_status: Raw | None = None
@@ -262,9 +262,9 @@ class DefaultStatus:
 
 @attrs.define(kw_only=True)
 class ConditionedStatus:
-    """Inlined in the status of kinds outside Gardener: conditions say it all (`Kind.ready`).
+    """Inlined in the status of kinds outside Gardener, which report only conditions (`Kind.ready`).
 
-    The condition Ready and observedGeneration belong to the reconciler.
+    The reconciler owns the condition Ready and observedGeneration.
     """
 
     conditions: list[Condition] = attrs.field(factory=list)
@@ -281,12 +281,12 @@ class ClusterNeed(StrEnum):
 
 
 class ForceSource(StrEnum):
-    """Where the force-deletion annotation of a kind is read."""
+    """The object from which a kind's force-deletion annotation is read."""
 
     SHOOT = "shoot"
     OBJECT = "object"
     OBJECT_LITERAL = "object-literal"
-    """On the object, and only the literal "true" counts (Bastion)."""
+    """The object itself, and only with the literal value "true" (Bastion)."""
     NONE = "none"
 
 
@@ -301,10 +301,10 @@ class Column:
 
 @attrs.frozen(kw_only=True)
 class ReadyReasons:
-    """What the condition Ready gives as its reason: one CamelCase word for each outcome.
+    """The reasons of the condition Ready: one CamelCase word for each outcome.
 
-    An ActuatorError with a reason of its own says that instead (Kubernetes documentation, "API
-    Conventions", typical status properties).
+    The reason of an ActuatorError takes precedence (Kubernetes documentation, "API Conventions",
+    typical status properties).
     """
 
     succeeded: str = "Succeeded"
@@ -315,9 +315,9 @@ class ReadyReasons:
 
 @attrs.frozen(kw_only=True)
 class Kind:
-    """What the one reconciler has to know of a kind; data, no behaviour.
+    """The properties of a kind that the one reconciler needs; data, no behaviour.
 
-    `timeout` is the time in seconds one call of an actuator may take.
+    `timeout` is the maximum duration of one actuator call, in seconds.
     """
 
     name: str
@@ -333,11 +333,11 @@ class Kind:
     skips_failed_shoot: bool = True
     force_from: ForceSource = ForceSource.SHOOT
     migratable: bool = True
-    """Whether the kind knows migrate and restore."""
+    """Whether the kind supports migrate and restore."""
     has_operation_annotation: bool = True
-    """Whether Gardener's operation annotation asks for work; else every change of the spec does."""
+    """Whether Gardener's operation annotation triggers work; else each change of the spec."""
     ready: ReadyReasons | None = None
-    """Set for kinds that report by a condition Ready instead of lastOperation and lastError."""
+    """Set for kinds that report a condition Ready instead of lastOperation and lastError."""
 
     @property
     def api_version(self) -> str:
@@ -358,13 +358,13 @@ class Object:
 
     @property
     def key(self) -> str:
-        """`namespace/name`, or the name alone where there is no namespace."""
+        """`namespace/name`, or only the name if there is no namespace."""
         meta = self.metadata
         return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
 
 def wire_name(field: attrs.Attribute[Any]) -> str:
-    """The field's name on the wire: camelCase, or what its metadata says."""
+    """Return the field's JSON name: camelCase, or the name in its metadata."""
     explicit = field.metadata.get("wire")
     if isinstance(explicit, str):
         return explicit
@@ -373,6 +373,6 @@ def wire_name(field: attrs.Attribute[Any]) -> str:
 
 
 def schema_of(annotation: object) -> Schema | None:
-    """The Schema inside an `Annotated[...]`, or None."""
+    """Return the Schema in an `Annotated[...]`, or None."""
     metadata: tuple[object, ...] = getattr(annotation, "__metadata__", ())
     return next((item for item in metadata if isinstance(item, Schema)), None)

@@ -1,8 +1,8 @@
-"""Owner references: which object a child goes with. Pure; the garbage collector does the work.
+"""Owner references, by which the garbage collector deletes children with their owners. Pure.
 
-An owner has the namespace of its child, or none, and a child has at most one controller
-(Kubernetes documentation, "Owners and Dependents"). The API server takes an owner in another
-namespace all the same, and its garbage collector then deletes the child. So we refuse it here.
+An owner is in the namespace of its child or cluster-scoped, and a child has at most one controller
+(Kubernetes documentation, "Owners and Dependents"). The API server accepts an owner in another
+namespace, but its garbage collector then deletes the child. This module refuses such an owner.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ __all__ = ["CannotOwn", "is_owned_by", "owner_permission", "with_owner"]
 
 
 class CannotOwn(ActuatorError):
-    """An owner reference that Kubernetes forbids; the message names child, owner and way out."""
+    """Kubernetes forbids the owner reference; the message names child, owner and remedy."""
 
 
 def with_owner(child: Raw, owner: Object, *, controller: bool = True) -> Raw:
-    """The child's manifest with `owner` among its owners; repeating it changes nothing.
+    """Return the child's manifest with `owner` among its owners; repeating it changes nothing.
 
-    The one `controller` hears of its children (`generic.owns`), and a foreground deletion of it
-    waits for them. Plain owners do neither: a child goes with the last of its owners. Raises
+    The one `controller` is triggered by its children (`generic.owns`), and its foreground deletion
+    waits for them. Plain owners have neither effect: a child is deleted with its last owner. Raises
     CannotOwn.
     """
     _check(child, owner)
@@ -49,23 +49,23 @@ def with_owner(child: Raw, owner: Object, *, controller: bool = True) -> Raw:
 
 
 def owner_permission(kind: Kind) -> Permission:
-    """The permission to make objects of `kind` controllers of others.
+    """Return the permission to set objects of `kind` as controllers of others.
 
-    A controller's reference blocks the deletion of the owner, which takes this right where the
-    admission plugin OwnerReferencesPermissionEnforcement is on (Kubernetes documentation,
-    "Admission Controllers"). The plugin also asks for `delete` on a child that exists already.
+    A controller's reference blocks the deletion of the owner, which requires this permission if the
+    admission plugin OwnerReferencesPermissionEnforcement is enabled (Kubernetes documentation,
+    "Admission Controllers"). The plugin also requires `delete` on a child that exists already.
     """
     resource = f"{kind.plural}/finalizers"
     return Permission(api_version=kind.api_version, resource=resource, verbs=["update"])
 
 
 def is_owned_by(child: Raw, owner: Object) -> bool:
-    """Whether `owner`, and no other object of its name, is among the child's owners."""
+    """Whether `owner`, identified by its uid, is among the child's owners."""
     return any(one.get("uid") == owner.metadata.uid for one in _owners(child))
 
 
 def _check(child: Raw, owner: Object) -> None:
-    """Raises CannotOwn where the garbage collector would not find the owner."""
+    """Raise CannotOwn if the garbage collector would not find the owner."""
     if not owner.metadata.uid:
         raise CannotOwn(f"{_title(owner)} has no uid; create it before its children")
     if not owner.KIND.namespaced:

@@ -1,6 +1,6 @@
-"""providerConfig: what a user wrote for an extension, decoded strictly; faults are FieldProblems.
+"""providerConfig: an extension's configuration, decoded strictly; problems are FieldProblems.
 
-A configuration is an attrs class with defaults for everything, among them the apiVersion and kind
+A configuration is an attrs class with a default for every field, including the apiVersion and kind
 that a user has to write. Pure.
 """
 
@@ -20,30 +20,30 @@ FIELD = "spec.providerConfig"
 
 
 class ProviderConfig(Protocol):
-    """What a configuration has to have."""
+    """The attributes that a configuration class must have."""
 
     @property
     def api_version(self) -> str:
-        """Group and version; the default is the one that is understood."""
+        """Group and version; the default is the supported one."""
 
     @property
     def kind(self) -> str:
-        """The default is the one that is understood."""
+        """The kind; the default is the supported one."""
 
     def problems(self) -> Iterable[FieldProblem]:
-        """What the types alone cannot say."""
+        """Return the problems that the types cannot express."""
 
 
 C = TypeVar("C", bound=ProviderConfig)
 
 
 def read_config(cls: type[C], spec: DefaultSpec) -> C:
-    """The configuration; what is not written has its default. Raises DecodeError."""
+    """Return the configuration; omitted fields have their defaults. Raises DecodeError."""
     return decode_strictly(cls, spec.provider_config or {})
 
 
 def config_problems(cls: type[ProviderConfig], spec: DefaultSpec) -> Iterator[FieldProblem]:
-    """Everything that is wrong with the configuration, for `Actuator.validate`."""
+    """Yield every problem of the configuration, for `Actuator.validate`."""
     try:
         config = read_config(cls, spec)
     except DecodeError as error:

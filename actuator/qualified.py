@@ -1,7 +1,7 @@
-"""The form of a finalizer of ours: qualified by a domain, as example.org/cleanup is.
+"""The format of the framework's finalizers: qualified by a domain, like example.org/cleanup.
 
-Kubernetes' documentation ("Finalizers") asks for it and says that the API server enforces it. It
-does so for core objects; a custom resource takes any name, with a warning. So we refuse it here.
+Kubernetes' documentation ("Finalizers") requires it. The API server enforces it only for core
+objects; for custom resources it only warns. This module refuses every unqualified finalizer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LONGEST_DOMAIN, _LONGEST_NAME = 253, 63
 
 
 def require_qualified(finalizer: str) -> str:
-    """The finalizer, if it is a domain, "/" and a name. Raises ValueError."""
+    """Return the finalizer if it is a domain, "/" and a name. Raises ValueError otherwise."""
     domain, _, name = finalizer.partition("/")
     fits = len(domain) <= _LONGEST_DOMAIN and len(name) <= _LONGEST_NAME
     if not (fits and _DOMAIN.fullmatch(domain) and _NAME.fullmatch(name)):

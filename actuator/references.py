@@ -1,7 +1,7 @@
-"""Referenced resources: what a shoot's spec.resources names, as gardenlet copies it to the seed.
+"""Referenced resources: the entries of a shoot's spec.resources, as gardenlet copies them.
 
-A Secret or ConfigMap `x` of the project arrives in the shoot's namespace as `ref-x`, a
-WorkloadIdentity as `workload-identity-ref-x` (Gardener documentation, "Referenced Resources").
+In the shoot's namespace of the seed, a Secret or ConfigMap `x` of the project is named `ref-x`, a
+WorkloadIdentity `workload-identity-ref-x` (Gardener documentation, "Referenced Resources").
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _PREFIXES = {
 
 
 def locate_referenced(cluster: Cluster, name: str) -> tuple[Resource, str]:
-    """Where in the seed the resource is that the shoot calls `name`: its type, and its name there.
+    """Return the type and the name in the seed of the resource that the shoot calls `name`.
 
-    Raises ConfigurationError where the shoot has none of that name, or of a type not copied.
+    Raises ConfigurationError if the shoot has no such entry, or if its kind is not copied.
     """
     entries = (cluster.shoot.get("spec") or {}).get("resources") or []
     entry = next((e for e in entries if isinstance(e, dict) and e.get("name") == name), None)
@@ -46,9 +46,9 @@ def locate_referenced(cluster: Cluster, name: str) -> tuple[Resource, str]:
 
 
 def get_referenced(client: Client, cluster: Cluster, namespace: str, name: str) -> Raw:
-    """The resource that the shoot calls `name`, from its namespace in the seed.
+    """Return the resource that the shoot calls `name`, from its namespace in the seed.
 
-    Raises ConfigurationError, or ApiError (NotFound where gardenlet has not copied it yet).
+    Raises ConfigurationError, or ApiError (NotFound until gardenlet has copied it).
     """
     resource, actual = locate_referenced(cluster, name)
     return client.get(resource, actual, namespace)

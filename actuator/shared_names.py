@@ -1,13 +1,13 @@
-"""Imports of `generic` and `extensions` find the framework beside an author's folders of that name.
+"""Let `generic` and `extensions` be imported beside an author's folders of the same names.
 
 Both names are common. Python imports the first folder or module on `sys.path` and hides the others:
 with an author's own folder `generic` in the working directory, `from generic import Manager` fails.
-With this finder one package has the folders of both:
+With this finder, one package has the folders of both:
 
 - `generic` is the framework's package. An author's submodules (`generic.mine`) are found behind it.
 - `extensions` is the author's, with the samples behind it: a copied sample replaces the original.
 
-The finder works from the import of `actuator` on, which sorts before the two.
+The import of `actuator`, which sorts before both names, installs the finder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FRAMEWORK, _SAMPLES = "generic", "extensions"
 
 
 def share_names() -> None:
-    """Install the finder before all others, and update what is imported already.
+    """Install the finder before all others, and update the packages that are already imported.
 
     Call it again after a change of `sys.path`.
     """
@@ -43,12 +43,12 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return a package of ours; None for all other modules."""
+        """Return one of the framework's packages; None for all other modules."""
         return _find(fullname) if fullname in (_FRAMEWORK, _SAMPLES) else None
 
 
 def _find(name: str) -> ModuleSpec | None:
-    """The package with the folders of both, if both exist; None without ours."""
+    """Return the package with the folders of both, if both exist; None without the framework's."""
     # An entry with an `actuator` is the framework, or another copy of it.
     others = [entry for entry in sys.path if not Path(entry, _CONTRACT).exists()]
     ours = PathFinder.find_spec(name, [str(_HOME)])

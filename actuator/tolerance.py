@@ -2,7 +2,7 @@
 
 A field of spec or status has a wrong type when, for example, a newer Gardener changed it. Such a
 field blocks only an operation that reads it. A default value in its place would be wrong: a
-deletion could miss what exists.
+deletion could miss existing resources.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _remove_wrong(cls: type, data: Any) -> dict[str, Raw]:
 
 @lru_cache(maxsize=256)
 def _hiding(cls: type, part: str, base: type, wrong: frozenset[str]) -> type:
-    """A subclass of `base` in which these fields raise, and which attrs takes to lack them."""
+    """Return a subclass of `base` whose given fields raise when read and are unknown to attrs."""
     if not wrong:
         return base
 

@@ -1,4 +1,4 @@
-"""The kinds of extensions.gardener.cloud/v1alpha1, one file each, and `KINDS`, all of them."""
+"""The kinds of extensions.gardener.cloud/v1alpha1, one module each, and the tuple `KINDS`."""
 
 from actuator.cluster import Cluster, ClusterSpec
 from actuator.meta import Object
@@ -187,4 +187,4 @@ KINDS: tuple[type[Object], ...] = (
     SelfHostedShootExposure,
     Worker,
 )
-"""The kinds that Gardener asks extensions for; Cluster is what it tells them."""
+"""The kinds that Gardener creates for extensions; Cluster only provides information to them."""

@@ -1,4 +1,4 @@
-"""BackupBucket: where backups of etcd are kept (Gardener documentation, "BackupBucket")."""
+"""BackupBucket: a bucket for etcd backups (Gardener documentation, "BackupBucket")."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["BackupBucket", "BackupBucketSpec", "BackupBucketStatus"]
 
 @attrs.frozen(kw_only=True)
 class BackupBucketSpec(RegionalSpec):
-    """What gardenlet asks for."""
+    """The specification that gardenlet writes."""
 
 
 @attrs.define(kw_only=True)
 class BackupBucketStatus(DefaultStatus):
-    """What the extension reports."""
+    """The status that the extension reports."""
 
     generated_secret_ref: SecretReference | None = None
 

@@ -14,7 +14,7 @@ __all__ = ["BackupEntry", "BackupEntrySpec"]
 
 @attrs.frozen(kw_only=True)
 class BackupEntrySpec(RegionalSpec):
-    """What gardenlet asks for."""
+    """The specification that gardenlet writes."""
 
     backup_bucket_provider_status: Raw | None = None
     bucket_name: Annotated[str, Schema(required=True)] = ""

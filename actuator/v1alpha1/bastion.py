@@ -1,4 +1,4 @@
-"""Bastion: a machine to log in through, for a while (Gardener documentation, "Bastion")."""
+"""Bastion: a temporary machine for logins to a shoot (Gardener documentation, "Bastion")."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Bastion", "BastionIngressPolicy", "BastionSpec", "BastionStatus", "I
 
 @attrs.frozen(kw_only=True)
 class IPBlock:
-    """networking.k8s.io/v1 IPBlock: a range, and what of it is left out."""
+    """networking.k8s.io/v1 IPBlock: a range, and the ranges that are excluded from it."""
 
     cidr: Annotated[str, Schema(required=True)] = ""
     except_: list[str] = attrs.field(factory=list, metadata={"wire": "except"})
@@ -33,7 +33,7 @@ class IPBlock:
 
 @attrs.frozen(kw_only=True)
 class BastionIngressPolicy:
-    """From where one may log in."""
+    """A range from which logins are allowed."""
 
     ip_block: Annotated[IPBlock, Schema(required=True)] = attrs.field(factory=IPBlock)
     extra: Raw = attrs.field(factory=dict)
@@ -41,7 +41,7 @@ class BastionIngressPolicy:
 
 @attrs.frozen(kw_only=True)
 class BastionSpec(DefaultSpec):
-    """What gardenlet asks for."""
+    """The specification that gardenlet writes."""
 
     user_data: Annotated[Base64, Schema(required=True)] = attrs.field(factory=Base64)
     ingress: Annotated[list[BastionIngressPolicy], Schema(required=True)] = attrs.field(
@@ -51,14 +51,14 @@ class BastionSpec(DefaultSpec):
 
 @attrs.define(kw_only=True)
 class BastionStatus(DefaultStatus):
-    """What the extension reports."""
+    """The status that the extension reports."""
 
     ingress: LoadBalancerIngress | None = None
 
 
 @attrs.define(kw_only=True)
 class Bastion(Object):
-    """A machine to log in through; force-deleted by its own annotation, literally "true"."""
+    """A machine for logins; its own annotation, literally "true", requests a force deletion."""
 
     KIND: ClassVar[Kind] = Kind(
         name="Bastion",

@@ -1,4 +1,4 @@
-"""ContainerRuntime: beside containerd, on one worker pool (Gardener documentation,
+"""ContainerRuntime: a runtime beside containerd, on one worker pool (Gardener documentation,
 "ContainerRuntime").
 """
 
@@ -25,7 +25,7 @@ class ContainerRuntimeWorkerPool:
 
 @attrs.frozen(kw_only=True)
 class ContainerRuntimeSpec(DefaultSpec):
-    """What gardenlet asks for."""
+    """The specification that gardenlet writes."""
 
     binary_path: Annotated[str, Schema(required=True)] = ""
     worker_pool: Annotated[ContainerRuntimeWorkerPool, Schema(required=True)] = attrs.field(

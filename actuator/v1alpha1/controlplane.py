@@ -14,7 +14,7 @@ __all__ = ["ControlPlane", "ControlPlaneSpec"]
 
 @attrs.frozen(kw_only=True)
 class ControlPlaneSpec(RegionalSpec):
-    """What gardenlet asks for."""
+    """The specification that gardenlet writes."""
 
     infrastructure_provider_status: Raw | None = None
 

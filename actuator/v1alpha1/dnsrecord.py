@@ -1,4 +1,4 @@
-"""DNSRecord: a name in a provider's DNS (Gardener documentation, "DNSRecord")."""
+"""DNSRecord: a DNS record at a provider (Gardener documentation, "DNSRecord")."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from actuator.v1alpha1.shared import AGE, STATUS, TYPE
 __all__ = ["DEFAULT_TTL", "DNSRecord", "DNSRecordSpec", "DNSRecordStatus", "DNSRecordType"]
 
 DEFAULT_TTL = 120
-"""Seconds, where the spec says none."""
+"""The default time to live, in seconds."""
 
 
 class DNSRecordType(StrEnum):
@@ -36,7 +36,7 @@ class DNSRecordType(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class DNSRecordSpec(DefaultSpec):
-    """What gardenlet asks for. `ttl` is in seconds."""
+    """The specification that gardenlet writes. `ttl` is in seconds."""
 
     secret_ref: Annotated[SecretReference, Schema(required=True)] = attrs.field(
         factory=SecretReference
@@ -50,20 +50,20 @@ class DNSRecordSpec(DefaultSpec):
 
     @property
     def ttl_seconds(self) -> int:
-        """The time to live, the default where none is asked for."""
+        """The time to live in seconds, or the default if the spec has none."""
         return DEFAULT_TTL if self.ttl is None else self.ttl
 
 
 @attrs.define(kw_only=True)
 class DNSRecordStatus(DefaultStatus):
-    """What the extension reports."""
+    """The status that the extension reports."""
 
     zone: str | None = None
 
 
 @attrs.define(kw_only=True)
 class DNSRecord(Object):
-    """A name in a provider's DNS."""
+    """A DNS record at a provider."""
 
     KIND: ClassVar[Kind] = Kind(
         name="DNSRecord",

@@ -1,4 +1,4 @@
-"""Extension: anything else that a shoot, a seed or a garden wants ("Extension" in the docs)."""
+"""Extension: any other resource of a shoot, a seed or a garden ("Extension" in the docs)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["Extension", "ExtensionSpec"]
 
 @attrs.frozen(kw_only=True)
 class ExtensionSpec(DefaultSpec):
-    """What gardenlet asks for: the type says what it is, providerConfig the rest."""
+    """The specification; the type selects the extension, providerConfig configures it."""
 
 
 @attrs.define(kw_only=True)
 class Extension(Object):
-    """Anything else; each extension has a finalizer of its own (`Actuator.finalizer`)."""
+    """Any other extension; each has its own finalizer (`Actuator.finalizer`)."""
 
     KIND: ClassVar[Kind] = Kind(
         name="Extension",

@@ -26,14 +26,14 @@ __all__ = [
 
 @attrs.frozen(kw_only=True)
 class InfrastructureSpec(RegionalSpec):
-    """What gardenlet asks for."""
+    """The specification that gardenlet writes."""
 
     ssh_public_key: Base64 | None = attrs.field(default=None, metadata={"wire": "sshPublicKey"})
 
 
 @attrs.frozen(kw_only=True)
 class InfrastructureNetworking:
-    """The networks as they really are."""
+    """The networks that actually exist."""
 
     pods: list[str] = attrs.field(factory=list)
     nodes: list[str] = attrs.field(factory=list)
@@ -43,7 +43,7 @@ class InfrastructureNetworking:
 
 @attrs.define(kw_only=True)
 class InfrastructureStatus(DefaultStatus):
-    """What the extension reports."""
+    """The status that the extension reports."""
 
     nodes_cidr: str | None = attrs.field(default=None, metadata={"wire": "nodesCIDR"})
     egress_cidrs: list[str] = attrs.field(factory=list, metadata={"wire": "egressCIDRs"})

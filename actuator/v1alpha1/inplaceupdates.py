@@ -1,4 +1,4 @@
-"""In-place updates of machines: what an OperatingSystemConfig asks for, and how it is done."""
+"""In-place updates of machines: target state and update command in an OperatingSystemConfig."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 @attrs.frozen(kw_only=True)
 class Rotation:
-    """When credentials began to be rotated."""
+    """The time at which a rotation of credentials was initiated."""
 
     last_initiation_time: Annotated[str | None, Schema(format="date-time")] = None
     extra: Raw = attrs.field(factory=dict)
@@ -27,7 +27,7 @@ class Rotation:
 
 @attrs.frozen(kw_only=True)
 class CredentialsRotation:
-    """When the credentials on a machine that is updated in place were rotated."""
+    """The rotations of the credentials on a machine that is updated in place."""
 
     certificate_authorities: Rotation | None = None
     service_account_key: Rotation | None = None
@@ -55,7 +55,7 @@ class OSUpdate:
 
 @attrs.frozen(kw_only=True)
 class InPlaceUpdatesStatus:
-    """How the machine is updated in place."""
+    """The in-place update of the machine."""
 
     os_update: OSUpdate | None = None
     extra: Raw = attrs.field(factory=dict)

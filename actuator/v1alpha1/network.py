@@ -22,7 +22,7 @@ class IPFamily(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class NetworkSpec(DefaultSpec):
-    """What gardenlet asks for."""
+    """The specification that gardenlet writes."""
 
     pod_cidr: Annotated[str, Schema(required=True)] = attrs.field(
         default="", metadata={"wire": "podCIDR"}
@@ -35,7 +35,7 @@ class NetworkSpec(DefaultSpec):
 
 @attrs.define(kw_only=True)
 class NetworkStatus(DefaultStatus):
-    """What the extension reports: the families that are really deployed."""
+    """The status that the extension reports: the IP families that are actually deployed."""
 
     ip_families: list[str] = attrs.field(factory=list)
 

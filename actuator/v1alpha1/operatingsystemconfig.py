@@ -1,4 +1,4 @@
-"""OperatingSystemConfig: units and files of a machine, in the words of its operating system
+"""OperatingSystemConfig: units and files of a machine, in the format of its operating system
 (Gardener documentation, "OperatingSystemConfig").
 """
 
@@ -53,7 +53,7 @@ class Purpose(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class DropIn:
-    """A piece of a unit, in a file of its own."""
+    """A drop-in file of a unit."""
 
     name: Annotated[str, Schema(required=True)] = ""
     content: Annotated[str, Schema(required=True)] = ""
@@ -75,7 +75,7 @@ class Unit:
 
 @attrs.frozen(kw_only=True)
 class FileContentSecretRef:
-    """Content that stands in a Secret of the object's namespace."""
+    """File content in a Secret of the object's namespace."""
 
     name: Annotated[str, Schema(required=True)] = ""
     data_key: Annotated[str, Schema(required=True)] = ""
@@ -84,7 +84,7 @@ class FileContentSecretRef:
 
 @attrs.frozen(kw_only=True)
 class FileContentInline:
-    """Content that stands here: plain, or base64 where `encoding` says b64."""
+    """Inline file content: plain text, or base64 if `encoding` is b64."""
 
     encoding: Annotated[str, Schema(required=True)] = ""
     data: Annotated[str, Schema(required=True)] = attrs.field(default="", repr=False)
@@ -93,7 +93,7 @@ class FileContentInline:
 
 @attrs.frozen(kw_only=True)
 class FileContentImageRef:
-    """Content that is taken out of a container image."""
+    """File content that is extracted from a container image."""
 
     image: Annotated[str, Schema(required=True)] = ""
     file_path_in_image: Annotated[str, Schema(required=True)] = ""
@@ -102,7 +102,7 @@ class FileContentImageRef:
 
 @attrs.frozen(kw_only=True)
 class FileContent:
-    """Where a file's content comes from: exactly one of the three."""
+    """The source of a file's content: exactly one of secretRef, inline and imageRef."""
 
     secret_ref: FileContentSecretRef | None = None
     inline: FileContentInline | None = None
@@ -135,7 +135,7 @@ class RegistryHost:
 
 @attrs.frozen(kw_only=True)
 class RegistryConfig:
-    """A registry as containerd reaches it."""
+    """The configuration of containerd for a registry."""
 
     upstream: Annotated[str, Schema(required=True)] = ""
     server: str | None = None
@@ -146,7 +146,7 @@ class RegistryConfig:
 
 @attrs.frozen(kw_only=True)
 class PluginConfig:
-    """Settings of a containerd plugin, found by its path."""
+    """Settings of a containerd plugin, which is identified by its path."""
 
     op: str | None = None
     path: Annotated[list[str], Schema(required=True)] = attrs.field(factory=list)
@@ -165,7 +165,7 @@ class ContainerdConfig:
 
 
 class CRIName(StrEnum):
-    """The container runtimes that Gardener knows."""
+    """The container runtimes that Gardener supports."""
 
     CONTAINERD = "containerd"
 
@@ -182,7 +182,7 @@ class CRIConfig:
 
 @attrs.frozen(kw_only=True)
 class CloudConfig:
-    """Where the user data stands: a Secret, key `cloud_config`."""
+    """A reference to the Secret with the user data, key `cloud_config`."""
 
     secret_ref: Annotated[SecretReference, Schema(required=True)] = attrs.field(
         factory=SecretReference
@@ -192,7 +192,7 @@ class CloudConfig:
 
 @attrs.frozen(kw_only=True)
 class OperatingSystemConfigSpec(DefaultSpec):
-    """What gardenlet asks for."""
+    """The specification that gardenlet writes."""
 
     cri_config: CRIConfig | None = None
     purpose: Annotated[str, Schema(required=True)] = Purpose.PROVISION
@@ -203,7 +203,7 @@ class OperatingSystemConfigSpec(DefaultSpec):
 
 @attrs.define(kw_only=True)
 class OperatingSystemConfigStatus(DefaultStatus):
-    """What the extension reports."""
+    """The status that the extension reports."""
 
     extension_units: list[Unit] = attrs.field(factory=list)
     extension_files: list[File] = attrs.field(factory=list)

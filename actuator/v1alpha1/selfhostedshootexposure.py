@@ -1,4 +1,4 @@
-"""SelfHostedShootExposure: how the API server of a self-hosted shoot is reached from outside."""
+"""SelfHostedShootExposure: external access to the API server of a self-hosted shoot."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ControlPlaneEndpoint:
 
 @attrs.frozen(kw_only=True)
 class SelfHostedShootExposureSpec(DefaultSpec):
-    """What gardenlet asks for."""
+    """The specification that gardenlet writes."""
 
     credentials_ref: ObjectReference | None = None
     port: Annotated[int, Schema(format="int32", required=True)] = 0
@@ -49,14 +49,14 @@ class SelfHostedShootExposureSpec(DefaultSpec):
 
 @attrs.define(kw_only=True)
 class SelfHostedShootExposureStatus(DefaultStatus):
-    """What the extension reports; what there is of it also beside an error."""
+    """The status that the extension reports; on an error, it contains partial results."""
 
     ingress: list[LoadBalancerIngress] = attrs.field(factory=list)
 
 
 @attrs.define(kw_only=True)
 class SelfHostedShootExposure(Object):
-    """How the API server of a self-hosted shoot is reached from outside."""
+    """External access to the API server of a self-hosted shoot."""
 
     KIND: ClassVar[Kind] = Kind(
         name="SelfHostedShootExposure",

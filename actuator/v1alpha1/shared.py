@@ -1,5 +1,5 @@
-"""What several kinds have in common: printer columns, specs that name a region and a Secret, and
-shapes of the Kubernetes API that no library of ours brings.
+"""Parts that several kinds share: printer columns, specs that name a region and a Secret, and types
+of the Kubernetes API that no dependency provides.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ AGE = Column("Age", ".metadata.creationTimestamp", "date")
 
 @attrs.frozen(kw_only=True)
 class RegionalSpec(DefaultSpec):
-    """Something in a region of a provider, made with the credentials of a Secret."""
+    """The spec of a resource in a provider's region, with the credentials in a Secret."""
 
     region: Annotated[str, Schema(required=True)] = ""
     secret_ref: Annotated[SecretReference, Schema(required=True)] = attrs.field(

@@ -31,7 +31,7 @@ IntOrPercent = int | str
 
 @attrs.frozen(kw_only=True)
 class MachineImage:
-    """An operating system, and its version."""
+    """An operating system and its version."""
 
     name: Annotated[str, Schema(required=True)] = ""
     version: Annotated[str, Schema(required=True)] = ""
@@ -51,7 +51,7 @@ class Taint:
 
 @attrs.frozen(kw_only=True)
 class Volume:
-    """The disk that a machine boots from."""
+    """The boot disk of a machine."""
 
     name: str | None = None
     type: str | None = None
@@ -62,14 +62,14 @@ class Volume:
 
 @attrs.frozen(kw_only=True)
 class DataVolume(Volume):
-    """A further disk of a machine."""
+    """An additional disk of a machine."""
 
     name: Annotated[str, Schema(required=True)] = ""
 
 
 @attrs.frozen(kw_only=True)
 class UserDataSecretRef:
-    """corev1.SecretKeySelector: where the user data of new machines stands."""
+    """corev1.SecretKeySelector of the user data of new machines."""
 
     name: Annotated[str, Schema(default="")] = ""
     key: Annotated[str, Schema(required=True)] = ""
@@ -79,7 +79,7 @@ class UserDataSecretRef:
 
 @attrs.frozen(kw_only=True)
 class MachineControllerManagerSettings:
-    """How the machine-controller-manager treats the machines of a pool. Times like "10m"."""
+    """Settings of the machine-controller-manager for a pool. Durations are like "10m"."""
 
     machine_drain_timeout: str | None = None
     machine_health_timeout: str | None = None
@@ -95,7 +95,7 @@ class MachineControllerManagerSettings:
 
 @attrs.frozen(kw_only=True)
 class NodeTemplate:
-    """What a node of the pool will offer: for scaling up from nothing."""
+    """The resources of a future node of the pool, for scaling up from zero."""
 
     capacity: Annotated[dict[str, int | str], Schema(required=True)] = attrs.field(factory=dict)
     virtual_capacity: dict[str, int | str] = attrs.field(factory=dict)
@@ -104,7 +104,7 @@ class NodeTemplate:
 
 @attrs.frozen(kw_only=True)
 class ClusterAutoscalerOptions:
-    """How the cluster-autoscaler treats the pool."""
+    """Settings of the cluster-autoscaler for the pool."""
 
     scale_down_utilization_threshold: str | None = None
     scale_down_gpu_utilization_threshold: str | None = None
@@ -116,7 +116,7 @@ class ClusterAutoscalerOptions:
 
 @attrs.frozen(kw_only=True)
 class WorkerPool:
-    """Machines that are all alike."""
+    """A pool of identical machines."""
 
     name: Annotated[str, Schema(required=True)] = ""
     machine_type: Annotated[str, Schema(required=True)] = ""
@@ -150,7 +150,7 @@ class WorkerPool:
 
 @attrs.frozen(kw_only=True)
 class WorkerSpec(RegionalSpec):
-    """What gardenlet asks for."""
+    """The specification that gardenlet writes."""
 
     infrastructure_provider_status: Raw | None = None
     ssh_public_key: Base64 | None = attrs.field(default=None, metadata={"wire": "sshPublicKey"})
@@ -159,7 +159,7 @@ class WorkerSpec(RegionalSpec):
 
 @attrs.frozen(kw_only=True)
 class MachineDeploymentStatus:
-    """A MachineDeployment of the pools: what the cluster-autoscaler is started with."""
+    """A MachineDeployment of a pool, as configured for the cluster-autoscaler."""
 
     name: Annotated[str, Schema(required=True)] = ""
     minimum: Annotated[int, Schema(format="int32", required=True)] = 0
@@ -171,7 +171,7 @@ class MachineDeploymentStatus:
 
 @attrs.frozen(kw_only=True)
 class InPlaceUpdatesWorkerStatus:
-    """The hash that each pool updated in place has reached."""
+    """The current hash of each pool that is updated in place."""
 
     worker_pool_to_hash_map: dict[str, str] = attrs.field(factory=dict)
     extra: Raw = attrs.field(factory=dict)
@@ -179,7 +179,7 @@ class InPlaceUpdatesWorkerStatus:
 
 @attrs.define(kw_only=True)
 class WorkerStatus(DefaultStatus):
-    """What the extension reports; `state` is gardenlet's to write."""
+    """The status that the extension reports; gardenlet writes `state`."""
 
     machine_deployments: list[MachineDeploymentStatus] = attrs.field(factory=list)
     machine_deployments_last_update_time: Annotated[str | None, Schema(format="date-time")] = None
