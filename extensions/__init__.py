@@ -1,3 +1,3 @@
-"""Sample extensions: each folder is one that an author could copy out; none imports another."""
+"""Sample extensions. An author can copy each folder on its own; none imports another."""
 
-import actuator  # noqa: F401 - an author's own `extensions` is found too: `actuator.shared_names`
+import actuator  # noqa: F401 - an author's `extensions` is importable: `actuator.shared_names`

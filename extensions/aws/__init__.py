@@ -1,4 +1,4 @@
-"""The AWS sample: all that Gardener asks of an AWS extension, kind by kind.
+"""The AWS sample: actuators for all kinds of objects of a Gardener AWS extension.
 
     actuator run extensions.aws:extension
     actuator drill extensions.aws.rehearsal:AwsRehearsal
@@ -6,10 +6,10 @@
 
 Read in this order: the actuators (`infrastructure`, `controlplane`, `worker`, `dnsrecord`,
 `bastion`, `backupbucket`, `backupentry`) and `account` (their common base); `config`, `profile`,
-`credentials`, `status`, `seed` (what they read and write in Kubernetes), `machineclass`; `network`,
-`host`, `records`, `bucket`, `tags` (what they do in the cloud); `cloud`,
-`errors` (how), `policy` (with which rights); `verification` (what is left). `rehearsal`,
-`full_rehearsal`, `manifests`, `inventory`, `simulator` and `simulated_iam` are for drills.
+`credentials`, `status`, `seed` (data in Kubernetes), `machineclass`; `network`, `host`, `records`,
+`bucket`, `tags` (resources in the cloud); `cloud`, `errors` (the client), `policy` (its
+permissions); `verification` (orphaned resources). `rehearsal`, `full_rehearsal`, `manifests`,
+`inventory`, `simulator` and `simulated_iam` are for drills.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ __all__ = [
 
 
 def extension(manager: generic.Manager) -> None:
-    """Adds the sample's actuators to a manager.
+    """Add the sample's actuators to a manager.
 
-    They talk to AWS, or to what boto3's AWS_ENDPOINT_URL names.
+    They use AWS, or the endpoint in boto3's variable AWS_ENDPOINT_URL.
     """
     manager.add(AwsInfrastructure(), type="aws")
     manager.add(AwsControlPlane(), type="aws")

@@ -1,4 +1,4 @@
-"""OnAws: what all actuators of this extension have in common, the way to the cloud."""
+"""OnAws: the common base of this extension's actuators, with access to the cloud."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class OnAws:
         self._clouds = Clouds(endpoint_url)
 
     def still_exists(self, resource: ExternalResource, /) -> bool | None:
-        """By its id, or by its tags."""
+        """Look up the resource by its id, or by its tags."""
         return still_exists(self._clouds, resource)
 
     def _open(
@@ -27,7 +27,7 @@ class OnAws:
         region: str,
         service: Service = "ec2",
     ) -> Cloud:
-        """The cloud of the account whose credentials are in the Secret that `obj` refers to.
+        """Return a client for the account whose credentials are in the Secret that `obj` refers to.
 
         Raises ConfigurationError, ActuatorError and ApiError.
         """

@@ -1,9 +1,8 @@
-"""AwsBackupBucket: the bucket for a seed's backups, asked for by a BackupBucket.
+"""AwsBackupBucket: the bucket for a seed's backups, requested by a BackupBucket.
 
-Flow of reconcile: the bucket is looked up → where there is none, a status is saved (from here on
-one may exist outside), it is created, then marked. The bucket bears the object's name.
-
-Never forced: a BackupBucket belongs to a seed, not to a shoot.
+Flow of reconcile: look up the bucket → if there is none, save a status (from then on a bucket may
+exist), create the bucket, then tag it. The bucket has the object's name. Force deletion does not
+apply: a BackupBucket belongs to a seed, not to a shoot.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class AwsBackupBucket(OnAws, Actuator[BackupBucket]):
     permissions = (READ_SECRETS,)
 
     def validate(self, ctx: Context, obj: BackupBucket, cluster: Cluster) -> Iterator[FieldProblem]:
-        """A name that S3 takes, and no providerConfig."""
+        """Require a name that S3 accepts, and no providerConfig."""
         yield from refuse_provider_config(obj.spec.provider_config)
         if not _NAME.fullmatch(obj.metadata.name):
             yield FieldProblem(
@@ -50,7 +49,7 @@ class AwsBackupBucket(OnAws, Actuator[BackupBucket]):
             )
 
     def reconcile(self, ctx: Context, obj: BackupBucket, cluster: Cluster) -> None:
-        """Afterwards the bucket exists with our mark."""
+        """Ensure that the bucket exists with the extension's tag."""
         asked_for = read_status(BackupBucketStatus, obj.status) is not None
         bucket = self._bucket(ctx, obj)
         found = bucket.look()
@@ -63,7 +62,7 @@ class AwsBackupBucket(OnAws, Actuator[BackupBucket]):
         write_status(obj.status, BackupBucketStatus(bucket=bucket.name))
 
     def delete(self, ctx: Context, obj: BackupBucket, cluster: Cluster) -> None:
-        """Afterwards our bucket is gone with all that was in it; somebody else's is not touched."""
+        """Delete the extension's bucket with all its objects; never touch a bucket of others."""
         if read_status(BackupBucketStatus, obj.status) is None:
             return  # nothing was ever created: needs neither credentials nor cloud
         bucket = self._bucket(ctx, obj)
@@ -78,7 +77,7 @@ class AwsBackupBucket(OnAws, Actuator[BackupBucket]):
         obj.status.provider_status = obj.status.state = None
 
     def external_resources(self, obj: BackupBucket) -> Iterable[ExternalResource]:
-        """The bucket, once it was asked for."""
+        """Return the bucket, once its creation was requested."""
         if obj.status.provider_status is not None or obj.status.state is not None:
             name = obj.metadata.name
             yield ExternalResource(
@@ -95,7 +94,7 @@ class AwsBackupBucket(OnAws, Actuator[BackupBucket]):
         try:
             bucket.create()
         except CloudError as error:
-            if error.code == "BucketAlreadyExists":  # in another account: never ours to delete
+            if error.code == "BucketAlreadyExists":  # it belongs to another account
                 obj.status.provider_status = obj.status.state = None
             raise
         bucket.mark()

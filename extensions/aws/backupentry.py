@@ -1,10 +1,10 @@
-"""AwsBackupEntry: a shoot's backups under a prefix of a bucket, asked for by a BackupEntry.
+"""AwsBackupEntry: a shoot's backups under a prefix of a bucket, requested by a BackupEntry.
 
-The shoot's etcd writes them, with credentials that `generic` hands to it. Deletion takes what is
-under the entry's own prefix, old versions included, and leaves the bucket, which is a
-BackupBucket's.
+The shoot's etcd writes them with credentials that `generic` provides. Deletion removes the objects
+under the entry's prefix, including old versions, and keeps the bucket, which belongs to a
+BackupBucket.
 
-Never forced: a BackupEntry outlives its shoot. migrate leaves the backups alone.
+Force deletion does not apply: a BackupEntry outlives its shoot. migrate keeps the backups.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from generic.library.backupentry import GenericBackupEntry
 
 
 class AwsBackupEntry(OnAws, GenericBackupEntry):
-    """What is under `<name>/` in the bucket."""
+    """The objects under `<name>/` in the bucket."""
 
     def validate(self, ctx: Context, obj: BackupEntry, cluster: Cluster) -> Iterator[FieldProblem]:
-        """No providerConfig."""
+        """Require that there is no providerConfig."""
         yield from refuse_provider_config(obj.spec.provider_config)
 
     def etcd_secret_data(
         self, ctx: Context, entry: BackupEntry, data: dict[str, bytes]
     ) -> dict[str, bytes]:
-        """The credentials, and the bucket's region (etcd-backup-restore documentation, "S3")."""
+        """Add the bucket's region to the credentials (etcd-backup-restore documentation, "S3")."""
         return {**data, "region": entry.spec.region.encode()}
 
     def delete_entry(self, ctx: Context, entry: BackupEntry) -> None:
-        """Afterwards nothing is under the prefix; a bucket that is gone is success."""
+        """Delete all objects under the prefix; a bucket that does not exist is success."""
         spec = entry.spec
         cloud = self._open(ctx, entry, spec.secret_ref, spec.region, "s3")
         Bucket(cloud, spec.bucket_name).delete_objects(_prefix(entry))
 
     def external_resources(self, obj: BackupEntry) -> Iterable[ExternalResource]:
-        """All under the prefix, as one thing."""
+        """Return all objects under the prefix, as one resource."""
         bucket, prefix = obj.spec.bucket_name, _prefix(obj)
         yield ExternalResource(
             type=OBJECTS,
@@ -50,5 +50,5 @@ class AwsBackupEntry(OnAws, GenericBackupEntry):
 
 
 def _prefix(obj: BackupEntry) -> str:
-    """With the slash: "a--1/" has nothing of "a--10/"."""
+    """Return the prefix with its slash: "a--1/" does not match "a--10/"."""
     return f"{obj.metadata.name}/"

@@ -1,10 +1,10 @@
-"""AwsBastion: a way into a shoot's network for people, asked for by a Bastion.
+"""AwsBastion: a temporary login machine in a shoot's network, requested by a Bastion.
 
-Flow of reconcile: the shoot's network is looked up by its mark → a status without ids is saved
-(from here on something may exist outside) → security group → instance → its address is waited
-for. Credentials are those of the shoot, since a Bastion names none.
+Flow of reconcile: look up the shoot's network by its tag → save a status without ids (from then on
+resources may exist) → security group → instance → wait for its address. A Bastion names no
+credentials, so those of the shoot are used.
 
-Flow of delete: the instance is terminated and waited for → the security group goes.
+Flow of delete: terminate the instance and wait for it → delete the security group.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from extensions.aws.profile import BastionMachine, bastion_machine
 from extensions.aws.status import BastionStatus, read_status, write_status
 
 _LOOK_AGAIN = 5.0
-"""Seconds between two looks at what AWS is doing."""
+"""Seconds until the next check of a running AWS operation."""
 
 
 class AwsBastion(OnAws, Actuator[Bastion]):
@@ -43,7 +43,7 @@ class AwsBastion(OnAws, Actuator[Bastion]):
     permissions = (READ_SECRETS,)
 
     def validate(self, ctx: Context, obj: Bastion, cluster: Cluster) -> Iterator[FieldProblem]:
-        """Ranges that a security group can let in."""
+        """Require ranges that a security group can allow."""
         for index, one in enumerate(obj.spec.ingress):
             field = f"spec.ingress[{index}].ipBlock"
             try:
@@ -57,7 +57,7 @@ class AwsBastion(OnAws, Actuator[Bastion]):
                 )
 
     def reconcile(self, ctx: Context, obj: Bastion, cluster: Cluster) -> None:
-        """Afterwards the bastion runs, and the status has its address."""
+        """Ensure that the bastion runs; write its address to the status."""
         region = cluster.region
         remembered = read_status(BastionStatus, obj.status)
         machine = _machine(obj, cluster)
@@ -83,7 +83,7 @@ class AwsBastion(OnAws, Actuator[Bastion]):
         )
 
     def delete(self, ctx: Context, obj: Bastion, cluster: Cluster) -> None:
-        """Afterwards instance and security group are gone; what is gone already is success."""
+        """Delete instance and security group; already deleted ones are success."""
         remembered = read_status(BastionStatus, obj.status)
         if remembered is None:
             return  # nothing was ever created: needs neither credentials nor cloud
@@ -95,7 +95,7 @@ class AwsBastion(OnAws, Actuator[Bastion]):
         obj.status.provider_status = obj.status.state = None
 
     def external_resources(self, obj: Bastion) -> Iterable[ExternalResource]:
-        """Instance and security group by their ids, or by tag where an id is not known."""
+        """Return instance and security group, by id, or by tag if the id is unknown."""
         try:
             remembered = read_status(BastionStatus, obj.status)
         except ActuatorError:

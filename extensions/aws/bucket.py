@@ -1,10 +1,10 @@
-"""A bucket in S3 and what is under a prefix of one: looked at, made, emptied, deleted.
+"""S3 buckets, and the objects under a prefix of one: look up, create, empty, delete.
 
-S3 takes a bucket's tags in a request of their own, after the one that creates it. So a bucket
-without any tag may be ours, made just before a crash; whoever knows that it was asked for
-(`backupbucket` does, by its status) may mark it as long as it is empty.
+S3 sets a bucket's tags in a separate request after its creation. A bucket without tags may thus be
+the extension's, created just before a crash. A caller that knows from its status that it requested
+the bucket (`backupbucket`) may tag it while it is empty.
 
-Nothing in here knows Kubernetes.
+Kubernetes does not belong here.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ BUCKET = "AWS::S3::Bucket"
 """Resource type as AWS CloudFormation names it."""
 
 OBJECTS = "AWS::S3::Object"
-"""What is under one prefix, as one thing; AWS CloudFormation has no name for it."""
+"""The objects under one prefix, as one resource; AWS CloudFormation has no type for them."""
 
 _AT_ONCE = 1000
-"""So many objects S3 lists, and deletes, in one request."""
+"""Maximum number of objects that S3 lists, or deletes, in one request."""
 
 
 def objects_id(bucket: str, prefix: str) -> str:
-    """The id of what is under a prefix."""
+    """Return the id of the objects under a prefix."""
     return f"{bucket}/{prefix}"
 
 
 class Found(Enum):
-    """What is there under a bucket's name."""
+    """The state of a bucket name."""
 
     NOTHING = "nothing"
     OURS = "a bucket with our mark"
@@ -44,14 +44,14 @@ class Found(Enum):
 
 @attrs.frozen
 class Bucket:
-    """The bucket `name` in S3 of the region that `cloud` is open for."""
+    """The bucket `name` in S3, in the region of `cloud`."""
 
     cloud: Cloud
     name: str
     region: str = ""
 
     def look(self) -> Found:
-        """What is there now. Raises CloudError, also for another account's bucket."""
+        """Return the current state. Raises CloudError, also for another account's bucket."""
         try:
             answer = self.cloud.request("get_bucket_tagging", Bucket=self.name)
         except CloudError as error:
@@ -64,28 +64,28 @@ class Bucket:
         return Found.OURS if self._mark.items() <= found.items() else Found.FOREIGN
 
     def create(self) -> None:
-        """Afterwards there is a bucket, without a mark yet."""
+        """Create the bucket, without a tag."""
         where: Raw = {}
-        if self.region != GLOBAL:  # S3 refuses to hear it named (API reference, "CreateBucket")
+        if self.region != GLOBAL:  # S3 rejects this constraint (API reference, "CreateBucket")
             where["CreateBucketConfiguration"] = {"LocationConstraint": self.region}
         self.cloud.request("create_bucket", Bucket=self.name, **where)
 
     def mark(self) -> None:
-        """Afterwards the bucket has our mark, and no other tag."""
+        """Set the extension's tag, and remove all others."""
         tagging = {"TagSet": tags.as_list(self._mark)}
         self.cloud.request("put_bucket_tagging", Bucket=self.name, Tagging=tagging)
 
     def is_empty(self, prefix: str = "") -> bool:
-        """Whether nothing is in it, or under a prefix, no old version either."""
+        """Whether the bucket, or the prefix, contains no object and no old version."""
         return not self._versions(prefix, at_most=1)
 
     def delete(self) -> None:
-        """Afterwards neither the bucket nor anything in it is there; gone already is success."""
+        """Delete the bucket and its objects; an already deleted bucket is success."""
         self.delete_objects("")
         self.cloud.remove("delete_bucket", Bucket=self.name)
 
     def delete_objects(self, prefix: str) -> None:
-        """Afterwards nothing is under the prefix, no old version either; no bucket is success."""
+        """Delete all objects and old versions under the prefix; a missing bucket is success."""
         try:
             while found := self._versions(prefix, at_most=_AT_ONCE):
                 self._delete(found)

@@ -1,13 +1,12 @@
-"""A thin layer over boto3: clients kept, every request checked, every error translated.
+"""A thin layer over boto3: it caches clients, checks every request and translates every error.
 
-Guarantees: no request leaves without `Context.check()` right before it, those that boto3 makes by
-itself included (a call that was abandoned, or that lost the lease, cannot touch the cloud any
-more); each is sent once, since the work queue already
-backs off; each ends within CONNECT_TIMEOUT + READ_TIMEOUT; it answers or raises ActuatorError.
-What the requests are about is not here.
+`Context.check()` runs right before each request, also before those that boto3 makes by itself, so
+an abandoned call, or one that lost the lease, sends no further request. Each request is sent once,
+because the work queue already backs off, and ends within CONNECT_TIMEOUT + READ_TIMEOUT. It returns
+or raises ActuatorError. The content of requests does not belong here.
 
-Caveat: a request that is on the wire already when the call is abandoned, or the lease lost, is
-carried out; nothing can call it back. So whoever acts next must find what it made: by its mark.
+A request that is in flight when the call is abandoned, or the lease lost, may still complete. The
+next call must therefore find the resources that it created, by their tags.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from extensions.aws.credentials import Credentials
 from extensions.aws.errors import CloudError
 
 Service = Literal["ec2", "s3", "route53", "iam"]
-"""A service of AWS, as boto3 names it; iam is for rehearsals."""
+"""An AWS service, as boto3 names it; iam is for rehearsals."""
 
 GLOBAL = "us-east-1"
-"""The region in which services without regions are asked (AWS general reference, "Endpoints")."""
+"""The region for services without regions (AWS general reference, "Endpoints")."""
 
 CONNECT_TIMEOUT = 5.0
 READ_TIMEOUT = 20.0
@@ -48,18 +47,18 @@ _KEPT_CLIENTS = 64
 
 
 class _Checks(threading.local):
-    """What each thread has to ask before its next request leaves: clients are shared by calls."""
+    """The check of each thread before its next request: calls share clients."""
 
     before_sending: Callable[[], None] | None = None
 
     def on_before_send(self, **_event: Any) -> None:
-        """boto3 is about to send (botocore documentation, "Extensibility", event before-send)."""
+        """Handle boto3's event before-send (botocore documentation, "Extensibility")."""
         if self.before_sending is not None:
             self.before_sending()
 
 
 class Cloud:
-    """A service in one region with one object's credentials, for the time of one actuator call."""
+    """One service in one region with one object's credentials, for one actuator call."""
 
     def __init__(self, client: Any, checks: _Checks, check: Callable[[], None]) -> None:
         self._client = client
@@ -67,7 +66,7 @@ class Cloud:
         self._check = check
 
     def request(self, operation: str, **parameters: Any) -> Raw:
-        """AWS's answer to one request. Raises CloudError, ActuatorError, or what `check` raises."""
+        """Return AWS's response. Raises CloudError, ActuatorError, or the error of `check`."""
         self._checks.before_sending = self._check
         try:
             answer: Raw = getattr(self._client, operation)(**parameters)
@@ -82,11 +81,11 @@ class Cloud:
         return answer
 
     def describe(self, operation: str, answer_key: str, filters: list[Raw]) -> list[Raw]:
-        """Everything in EC2 that matches, all pages of it."""
+        """Return all matching EC2 resources, of all pages."""
         return [item for page in self._pages(operation, filters) for item in page[answer_key]]
 
     def remove(self, operation: str, **parameters: Any) -> None:
-        """A request that deletes; what does not exist any more is success."""
+        """Send a request that deletes; a resource that does not exist is success."""
         try:
             self.request(operation, **parameters)
         except CloudError as error:
@@ -102,10 +101,9 @@ class Cloud:
 
 
 class Clouds:
-    """boto3's clients, which are slow to make: one for each account, region and service, a bounded
-    number.
+    """A bounded cache of boto3's slow-to-create clients, by account, region and service.
 
-    `endpoint_url` None means AWS itself, or what boto3's own environment (AWS_ENDPOINT_URL) says.
+    `endpoint_url` None selects AWS, or the endpoint in boto3's own environment (AWS_ENDPOINT_URL).
     Safe to use from any thread.
     """
 
@@ -123,15 +121,14 @@ class Clouds:
         check: Callable[[], None],
         service: Service = "ec2",
     ) -> Cloud:
-        """The cloud of these credentials; `check` runs before each request.
+        """Return a client with these credentials; `check` runs before each request.
 
-        None stands for those that boto3 finds by itself: environment, profile, instance role.
-
-        Raises ActuatorError where boto3 cannot be set up: an impossible region, a profile of the
-        environment that does not exist.
+        None selects the credentials that boto3 finds: environment, profile, instance role. Raises
+        ActuatorError if boto3 cannot be set up, for example with an invalid region or a missing
+        profile.
         """
         try:
-            with self._lock:  # a client is made once, whoever asks at the same time
+            with self._lock:  # concurrent calls create one client
                 client = self._client(credentials, region, service)
             return Cloud(client, self._checks, check)
         except BotoCoreError as error:
@@ -154,7 +151,7 @@ class Clouds:
                 read_timeout=READ_TIMEOUT,
                 retries={"total_max_attempts": 1},
                 max_pool_connections=32,
-                # a proxy of the environment is for the internet, not for this machine
+                # the environment's proxy is for the internet, not for this machine
                 proxies={} if _is_local(self._endpoint_url) else None,
             ),
         )
@@ -163,7 +160,7 @@ class Clouds:
 
 
 def _unanswered(operation: str, error: BotoCoreError) -> ActuatorError:
-    """Of an error of boto3 itself: AWS has not answered, or was not asked."""
+    """Translate an error of boto3 itself: AWS did not respond, or the request was not sent."""
     if isinstance(error, ParamValidationError):
         code = ErrorCode.ERR_CONFIGURATION_PROBLEM
     elif isinstance(error, NoCredentialsError | PartialCredentialsError):

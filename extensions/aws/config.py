@@ -1,9 +1,9 @@
-"""providerConfig: what a user may write for AWS, decoded strictly and validated.
+"""providerConfig for AWS, decoded strictly and validated.
 
-The shape follows the configurations of Gardener's AWS extension
-(provider-extension-aws documentation, "Using the AWS provider extension with Gardener as an
-end-user"), cut down to what this sample builds. Everything here is pure: what only AWS can know
-(quotas, zones an account may use) is said by AWS.
+The shape follows the configurations of Gardener's AWS extension (provider-extension-aws
+documentation, "Using the AWS provider extension with Gardener as an end-user"), reduced to the
+resources that this sample creates. Pure: AWS itself reports problems that only AWS can know, such
+as quotas and the zones of an account.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class CloudControllerManager:
 
 @attrs.frozen(kw_only=True)
 class ControlPlaneConfig:
-    """providerConfig of a ControlPlane; all of it is optional."""
+    """providerConfig of a ControlPlane; every field is optional."""
 
     api_version: str = API_VERSION
     kind: str = "ControlPlaneConfig"
@@ -84,7 +84,7 @@ class ControlPlaneConfig:
 
 @attrs.frozen(kw_only=True)
 class BastionConfig:
-    """providerConfig of a Bastion; all of it is optional, the CloudProfile has the defaults."""
+    """providerConfig of a Bastion; every field is optional, with defaults from the CloudProfile."""
 
     api_version: str = API_VERSION
     kind: str = "BastionConfig"
@@ -94,9 +94,9 @@ class BastionConfig:
 
 @attrs.frozen(kw_only=True)
 class WorkerConfig:
-    """providerConfig of a worker pool; all of it is optional.
+    """providerConfig of a worker pool; every field is optional.
 
-    `ami` takes the place of the CloudProfile's, `iam_instance_profile` names the nodes' role.
+    `ami` replaces the CloudProfile's AMI, `iam_instance_profile` selects the role of the nodes.
     """
 
     api_version: str = API_VERSION
@@ -110,7 +110,7 @@ D = TypeVar("D", BastionConfig, ControlPlaneConfig, WorkerConfig)
 
 
 def infrastructure_config(infrastructure: Infrastructure) -> InfrastructureConfig:
-    """The configuration of an Infrastructure. Raises ConfigurationError, which lists all faults."""
+    """Return an Infrastructure's configuration. Raises ConfigurationError with all problems."""
     region = infrastructure.spec.region
     if not _REGION.fullmatch(region):
         raise ConfigurationError(
@@ -134,19 +134,19 @@ def infrastructure_config(infrastructure: Infrastructure) -> InfrastructureConfi
 
 
 def control_plane_config(control_plane: ControlPlane) -> ControlPlaneConfig:
-    """The configuration of a ControlPlane. Raises ConfigurationError, which lists all faults."""
+    """Return a ControlPlane's configuration. Raises ConfigurationError with all problems."""
     return optional_config(ControlPlaneConfig, control_plane, control_plane.spec.provider_config)
 
 
 def optional_config(
     cls: type[D], obj: Object, given: Raw | None, field: str = "spec.providerConfig"
 ) -> D:
-    """What stands in an object's field, or the defaults. Raises ConfigurationError."""
+    """Return the configuration in an object's field, or the defaults. Raises ConfigurationError."""
     return cls() if given is None else _read(cls, obj, given, field)
 
 
 def refuse_provider_config(given: Raw | None) -> Iterator[FieldProblem]:
-    """For the kinds that take no providerConfig here: ignoring what users ask for is no answer."""
+    """Report a providerConfig of a kind without one, instead of ignoring it silently."""
     if given is not None:
         yield FieldProblem(
             field="spec.providerConfig", detail="this extension takes none for this kind; remove it"
@@ -168,7 +168,7 @@ def _read(cls: type[C], obj: Object, given: Raw, field: str = "spec.providerConf
 
 
 def _faults(config: InfrastructureConfig, region: str) -> Iterator[str]:
-    """One sentence for each fault: the field, what is wrong, the way out."""
+    """Yield one sentence for each problem: the field, the problem, the fix."""
     networks = config.networks
     yield from _zone_faults(networks.zones, region)
     ranges = {"networks.vpc.cidr": networks.vpc.cidr}

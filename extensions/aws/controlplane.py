@@ -1,17 +1,16 @@
-"""AwsControlPlane: what a shoot's control plane on AWS needs, asked for by a ControlPlane.
+"""AwsControlPlane: a shoot's control plane resources on AWS, requested by a ControlPlane.
 
-In the cloud an Elastic IP address; in the shoot's namespace in the seed the cloud provider's
-configuration (a ConfigMap), the cloud controller manager that reads it, and a TargetGroupBinding,
-which ties the shoot's kube-apiserver to the address and belongs to another controller, the AWS
-load balancer controller.
+In the cloud: an Elastic IP address. In the shoot's namespace in the seed: the cloud provider's
+configuration (a ConfigMap), the cloud controller manager that reads it, and a TargetGroupBinding
+that connects the shoot's kube-apiserver to the address. The AWS load balancer controller reconciles
+the TargetGroupBinding.
 
-Flow of delete: the seed objects are asked to go → the address is released → the binding is
-waited for. Each is tried whatever holds the others up, so the error names what really blocks.
+Flow of delete: delete the seed objects → release the address → wait for the TargetGroupBinding. A
+failing step does not prevent the others, so the error names the actual cause.
 
-The binding is created with its controller's finalizer in place, so that it cannot go before that
-controller saw it and took the targets out. A normal deletion waits for that controller; only
-force_delete strips the finalizer. Where no such controller runs, as in the rehearsal, that is
-what a deletion gets stuck on.
+The TargetGroupBinding is created with its controller's finalizer, so that this controller always
+removes the targets first. A normal deletion waits for that controller; only force_delete removes
+the finalizer. Without such a controller, as in the rehearsal, a deletion blocks.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
         self._images = load_images(__file__)
 
     def reconcile(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
-        """Afterwards the address and the seed objects exist, and the status has the address."""
+        """Create the address and the seed objects; write the address to the status."""
         config = control_plane_config(obj)
         self._ensure_address(ctx, obj)
         configuration = seed.config_map(obj, config)
@@ -54,7 +53,7 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
         seedobjects.ensure(ctx.client, seed.BINDING, seed.binding(obj))
 
     def delete(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
-        """Afterwards neither address nor seed objects are left; what is gone is success."""
+        """Delete the seed objects and release the address; already deleted ones are success."""
         seedobjects.delete(ctx.client, seed.GROUPS, obj.metadata.namespace)
         remembered = read_status(ControlPlaneStatus, obj.status)
         if remembered is not None:
@@ -63,12 +62,12 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
         seedobjects.check_deleted(ctx, seed.GROUPS, obj.metadata.namespace)
 
     def migrate(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
-        """Afterwards the seed objects are gone; the address stays, for the next seed."""
+        """Delete the seed objects; keep the address for the next seed."""
         seedobjects.delete(ctx.client, seed.GROUPS, obj.metadata.namespace)
         seedobjects.check_deleted(ctx, seed.GROUPS, obj.metadata.namespace)
 
     def external_resources(self, obj: ControlPlane) -> Iterable[ExternalResource]:
-        """The address by its id, or by its tag where the id is not known."""
+        """Return the address, by id, or by tag if the id is unknown."""
         try:
             remembered = read_status(ControlPlaneStatus, obj.status)
         except ActuatorError:
@@ -91,6 +90,6 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
         elastic_ip = network.find_address()
         if elastic_ip is None:
             write_status(obj.status, ControlPlaneStatus())
-            ctx.save(obj)  # from here on an address may exist outside
+            ctx.save(obj)  # from now on an address may exist outside
             elastic_ip = network.allocate_address()
         write_status(obj.status, elastic_ip)

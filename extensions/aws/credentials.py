@@ -1,6 +1,6 @@
-"""The AWS credentials of a shoot: the Secret that spec.secretRef names.
+"""The AWS credentials of a shoot, read from the Secret in spec.secretRef.
 
-Neither the Secret's contents nor a part of them gets into a text, a log line or a repr.
+No message, log line or repr contains any part of the Secret.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CLOUD_PROVIDER = "cloudprovider"
 
 ACCESS_KEY_ID = "accessKeyID"
 SECRET_ACCESS_KEY = "secretAccessKey"  # noqa: S105 - the name of a key, no password
-"""Data keys of a `cloudprovider` Secret, as Gardener's AWS extension has them."""
+"""Data keys of a `cloudprovider` Secret, as in Gardener's AWS extension."""
 
 READ_SECRETS = Permission(api_version="v1", resource="secrets", verbs=["get"])
 
@@ -32,10 +32,10 @@ class Credentials:
 
 
 def read_credentials(ctx: Context, ref: SecretReference, wanted_by: str) -> Credentials:
-    """The credentials in the Secret `ref`; `wanted_by` ("Infrastructure a/b") is for the error.
+    """Return the credentials in the Secret `ref`; errors name `wanted_by` ("Infrastructure a/b").
 
-    A deletion gets those that were last read, where the Secret is gone (`Context.secret`).
-    Raises ConfigurationError where the Secret, or a key of it, is missing or unusable; ApiError.
+    If the Secret is gone, a deletion gets the credentials that were read last (`Context.secret`).
+    Raises ConfigurationError if the Secret, or a key of it, is missing or unusable; ApiError.
     """
     where = f"{wanted_by}: spec.secretRef: Secret {ref.namespace}/{ref.name}"
     try:
@@ -57,7 +57,7 @@ def _read(secret: Raw, key: str, where: str) -> str:
     except (Base64Error, ValueError):
         text = ""
     if not text.isprintable() or text != text.strip() or not text:
-        # `from None`: a decoding error quotes what it could not decode
+        # `from None`: a decoding error quotes its input
         raise ConfigurationError(
             f"{where}, data key {key}: no plain text (often a newline at its end); "
             "write the key again, without spaces or newlines around it"

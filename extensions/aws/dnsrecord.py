@@ -1,10 +1,10 @@
-"""AwsDnsRecord: a record in Route 53, asked for by a DNSRecord.
+"""AwsDnsRecord: a record in Route 53, requested by a DNSRecord.
 
-Flow of reconcile: the zone is chosen → a status with it is saved (from here on the record may
-exist outside) → record and comment are written in one change. The zone is spec.zone, else the
-one of the status, else the hosted zone with the longest name that fits.
+Flow of reconcile: select the zone → save a status with it (from then on the record may exist) →
+write record and comment in one change. The zone is spec.zone, else the zone in the status, else the
+hosted zone with the longest matching name.
 
-That a record that never came to be needs nobody to delete it is `generic`'s business.
+`generic` handles the deletion of a record that was never created.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from extensions.aws.records import (
 from extensions.aws.status import DNSRecordStatus, read_status, write_status
 
 _WHEN_THROTTLED = 30.0
-"""Seconds: Route 53 counts requests for the whole account, five in a second."""
+"""Seconds. Route 53 limits requests per account, to five per second."""
 
 _ADDRESSES: dict[str, type[IPv4Address | IPv6Address]] = {
     "A": IPv4Address,
@@ -48,17 +48,17 @@ _ADDRESSES: dict[str, type[IPv4Address | IPv6Address]] = {
 
 
 class AwsDnsRecord(OnAws, Actuator[DNSRecord]):
-    """A record, and a comment beside it."""
+    """A record, and its comment record."""
 
     permissions = (READ_SECRETS,)
 
     def validate(self, ctx: Context, obj: DNSRecord, cluster: Cluster) -> Iterator[FieldProblem]:
-        """Values that fit the record's type, and no providerConfig."""
+        """Require values that match the record's type, and no providerConfig."""
         yield from refuse_provider_config(obj.spec.provider_config)
         yield from _value_problems(obj.spec.record_type, obj.spec.values)
 
     def reconcile(self, ctx: Context, obj: DNSRecord, cluster: Cluster) -> None:
-        """Afterwards the record is as the spec asks, and the status has its zone."""
+        """Create or update the record; write its zone to the status."""
         spec, before = obj.spec, _zone(obj)
         records = self._records(ctx, obj)
         with _patience():
@@ -83,7 +83,7 @@ class AwsDnsRecord(OnAws, Actuator[DNSRecord]):
         write_status(obj.status, DNSRecordStatus(zone=zone))
 
     def delete(self, ctx: Context, obj: DNSRecord, cluster: Cluster) -> None:
-        """Afterwards our record is gone; one that is not ours is not touched."""
+        """Delete the extension's record; never touch a record of others."""
         zone = _zone(obj)
         if zone:
             records = self._records(ctx, obj)
@@ -91,7 +91,7 @@ class AwsDnsRecord(OnAws, Actuator[DNSRecord]):
                 records.delete(zone, obj.spec.name, obj.spec.record_type)
 
     def external_resources(self, obj: DNSRecord) -> Iterable[ExternalResource]:
-        """The record and its comment, once they were asked for."""
+        """Return the record and its comment, once their creation was requested."""
         zone = _zone(obj)
         if zone:
             for name, type in record_sets(obj.spec.name, obj.spec.record_type):
@@ -116,19 +116,19 @@ class AwsDnsRecord(OnAws, Actuator[DNSRecord]):
 
 
 def record_sets(name: str, type: str) -> list[tuple[str, str]]:
-    """Name and type of the record sets that a DNSRecord has in Route 53."""
+    """Return name and type of the record sets of a DNSRecord in Route 53."""
     return [(name.lower().removesuffix("."), type), (comment_name(name), "TXT")]
 
 
 def _zone(obj: DNSRecord) -> str:
-    """The zone in which the record may be, "" where it was never asked for."""
+    """Return the zone in which the record may exist; "" if its creation was never requested."""
     remembered = read_status(DNSRecordStatus, obj.status)
     return obj.status.zone or (remembered.zone if remembered else "")
 
 
 @contextmanager
 def _patience() -> Iterator[None]:
-    """Where AWS throttles, the object is looked at again after a while, without backoff."""
+    """Requeue after a fixed delay, without backoff, if AWS throttles."""
     try:
         yield
     except CloudError as error:

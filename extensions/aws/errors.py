@@ -1,8 +1,8 @@
-"""Gardener's codes for AWS's error codes: data, by code and never by the text beside it.
+"""Gardener's error codes for AWS's error codes; selected by code, never by message.
 
-Sources: Amazon EC2 API reference, "Error codes for the Amazon EC2 API"; AWS IAM reference,
-"Common errors"; Amazon S3 API reference, "Error responses"; Amazon Route 53 API reference,
-"Actions"; Gardener documentation, "Shoot Status", error codes.
+Sources: Amazon EC2 API reference, "Error codes for the Amazon EC2 API"; AWS IAM reference, "Common
+errors"; Amazon S3 API reference, "Error responses"; Amazon Route 53 API reference, "Actions";
+Gardener documentation, "Shoot Status", error codes.
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ _CODES: Mapping[ErrorCode, tuple[str, ...]] = {
         "RequestTimeout",
         "ServiceUnavailable",
         "Unavailable",
-        *("500", "502", "503", "504"),  # an answer without AWS's own code, as from a proxy
+        *("500", "502", "503", "504"),  # a response without an AWS code, for example from a proxy
     ),
 }
 
 _CODE = re.compile(r"\b([A-Z][A-Za-z0-9]+(?:\.[A-Za-z0-9]+)*):")
-"""A code of AWS as its SDKs write it into the text of an error."""
+"""An AWS code, as AWS's SDKs write it into the text of an error."""
 
 _NOT_THERE = frozenset({"NoSuchBucket", "NoSuchHostedZone", "NoSuchKey", "NoSuchTagSet"})
 
@@ -107,7 +107,7 @@ MEANINGS: Mapping[str, ErrorCode] = {
 
 
 def meaning(code: str) -> ErrorCode | None:
-    """Gardener's code for a code of AWS; None where the error says nothing that Gardener knows."""
+    """Return Gardener's code for a code of AWS, or None if Gardener has none."""
     if code in MEANINGS:
         return MEANINGS[code]
     # VpcLimitExceeded, AddressLimitExceeded, RulesPerSecurityGroupLimitExceeded, ...
@@ -115,8 +115,8 @@ def meaning(code: str) -> ErrorCode | None:
 
 
 def codes_in(text: str) -> Iterator[ErrorCode]:
-    """Gardener's codes for the AWS codes in a text of the AWS SDK, such as "AuthFailure: AWS was
-    not able to validate the provided access credentials".
+    """Return Gardener's codes for the AWS codes in a text of the AWS SDK, such as "AuthFailure: AWS
+    was not able to validate the provided access credentials".
     """
     found = map(meaning, _CODE.findall(text))
     return (code for code in dict.fromkeys(found) if code is not None)
@@ -133,16 +133,16 @@ class CloudError(ActuatorError):
 
     @property
     def is_throttled(self) -> bool:
-        """Whether the account asks too much of AWS at the moment."""
+        """Whether AWS currently throttles the account's requests."""
         return ErrorCode.ERR_INFRA_RATE_LIMITS_EXCEEDED in self.codes
 
     @property
     def is_not_found(self) -> bool:
-        """Whether what the request named does not exist ("InvalidVpcID.NotFound")."""
+        """Whether the requested resource does not exist ("InvalidVpcID.NotFound")."""
         return self.code.endswith(".NotFound") or self.code in _NOT_THERE
 
 
 def _stable(message: str) -> str:
-    """AWS's text without what differs from answer to answer, and not longer than people read."""
+    """Return AWS's message without parts that differ per response, limited in length."""
     text = message.partition(" Encoded authorization failure message")[0]
     return text if len(text) <= 300 else f"{text[:300]}..."

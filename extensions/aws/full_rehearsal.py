@@ -1,10 +1,10 @@
-"""AwsFullRehearsal: like AwsRehearsal, with every kind that has something in AWS.
+"""AwsFullRehearsal: AwsRehearsal with every kind that has resources in AWS.
 
     actuator drill extensions.aws.full_rehearsal:AwsFullRehearsal --scenario everything-fails
 
-BackupBucket and BackupEntry are never forced: they wait until the outside works again. The machines
-of a Worker are made by the drill's double of the machine-controller-manager: objects in the seed
-with its finalizers, and nothing in AWS.
+BackupBucket and BackupEntry are never force-deleted: they wait until the outside works again. The
+drill's simulated machine-controller-manager creates the machines of a Worker: objects in the seed
+with its finalizers, without resources in AWS.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ _DOMAIN = "rehearsal.example.com"
 
 
 class AwsFullRehearsal(AwsRehearsal):
-    """The outside world of the AWS sample, whole."""
+    """The complete outside world of the AWS sample."""
 
     def __init__(self) -> None:
         super().__init__()
         self._entries: dict[str, str] = {}
 
     def start(self, directory: Path) -> None:
-        """Starts the simulator, with a hosted zone for the shoots' names."""
+        """Start the simulator, with a hosted zone for the shoots' names."""
         super().start(directory)
         route53 = self.started.account.service("route53", GLOBAL)
         route53.request("create_hosted_zone", Name=_DOMAIN, CallerReference=_DOMAIN)
 
     def crds(self) -> Sequence[Raw]:
-        """Those of AwsRehearsal, and the machine-controller-manager's."""
+        """The CRDs of AwsRehearsal and of the machine-controller-manager."""
         return [*super().crds(), *(crd(cls) for cls in MACHINE_KINDS)]
 
     def actuators(self) -> Sequence[Actuator[Any]]:
-        """All of the extension's actuators, talking to the simulator."""
+        """All actuators of the extension, connected to the simulator."""
         url = self.url
         return [
             AwsBackupBucket(url),
@@ -60,7 +60,7 @@ class AwsFullRehearsal(AwsRehearsal):
         ]
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
-        """What AwsRehearsal has, backups, a name, machines, a bastion."""
+        """The manifests of AwsRehearsal, and backups, a DNS record, machines, a bastion."""
         self._entries[manifests.entry_name(shoot)] = shoot.technical_id
         secret, *basics = super().manifests(shoot)
         return [
@@ -73,7 +73,7 @@ class AwsFullRehearsal(AwsRehearsal):
         ]
 
     def break_outside(self, scenario: str) -> None:
-        """Brings the scenario about, after each shoot's etcd wrote a backup."""
+        """Start the scenario, after a simulated backup of each shoot's etcd."""
         s3 = self.started.account.service("s3", self.region)
         made = {bucket["Name"] for bucket in s3.request("list_buckets")["Buckets"]}
         for entry, bucket in self._entries.items():

@@ -1,10 +1,10 @@
-"""A bastion in the cloud: an instance in the shoot's network, and a security group around it.
+"""A bastion in the cloud: an instance in the shoot's network and its security group.
 
-The group lets SSH in from the given ranges and is the bastion's alone, so rules that nobody asks
-for any more are taken out of it. The instance is in the nodes' group too: that is its way to
-them. Both carry the bastion's mark.
+The group allows SSH from the given ranges. Only the bastion uses it, so other rules are removed
+from it. The instance is also in the nodes' group, so that it can reach the nodes. Both carry the
+bastion's tag.
 
-Nothing in here knows Kubernetes; `bastion` does.
+Kubernetes does not belong here; see `bastion`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ INSTANCE = "AWS::EC2::Instance"
 _SSH = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22}
 _STATES = ["pending", "running", "shutting-down", "stopping", "stopped"]
 ALIVE: Raw = {"Name": "instance-state-name", "Values": _STATES}
-"""Filter: AWS still describes an instance, as terminated, for about an hour after its end."""
+"""A filter, because AWS still describes an instance for about an hour after its termination."""
 
 
 @attrs.frozen
 class Site:
-    """Where in a shoot's network a bastion stands."""
+    """The place of a bastion in a shoot's network."""
 
     vpc_id: str
     subnet_id: str
@@ -47,7 +47,7 @@ class Host:
     name: str
 
     def find_site(self) -> Site:
-        """A public subnet of the shoot. Raises ActuatorError as long as there is none."""
+        """Return a public subnet of the shoot. Raises ActuatorError while there is none."""
         of_shoot = tags.filters(tags.mark(self.technical_id))
         subnets = self.cloud.describe("describe_subnets", "Subnets", of_shoot)
         groups = self.cloud.describe("describe_security_groups", "SecurityGroups", of_shoot)
@@ -62,7 +62,7 @@ class Host:
         return Site(public[0]["VpcId"], public[0]["SubnetId"], nodes[0]["GroupId"])
 
     def ensure_group(self, vpc_id: str, ranges: Iterable[str]) -> str:
-        """The id of the security group, which afterwards lets SSH in from `ranges` alone."""
+        """Ensure that the group allows SSH from `ranges` only; return its id."""
         group = tags.only(self._mark, "security group", "GroupId", self._groups())
         if group is None:
             name = self._full_name
@@ -79,7 +79,7 @@ class Host:
     def ensure_instance(
         self, machine: BastionMachine, site: Site, group_id: str, user_data: bytes
     ) -> Raw:
-        """The instance as AWS describes it; a new one has no address yet."""
+        """Return the instance as AWS describes it; a new one has no address yet."""
         instance = tags.only(self._mark, "instance", "InstanceId", self._instances())
         if instance is not None:
             return instance
@@ -105,7 +105,7 @@ class Host:
         return created
 
     def terminate(self) -> list[str]:
-        """The ids of instances that are still on their way out; empty once all are gone."""
+        """Terminate the instances; return the ids of those that still exist."""
         instances = self._instances()
         for instance in instances:
             if instance["State"]["Name"] != "shutting-down":
@@ -113,7 +113,7 @@ class Host:
         return [str(instance["InstanceId"]) for instance in self._instances()]
 
     def delete_group(self) -> None:
-        """Afterwards the security group is gone."""
+        """Delete the security group."""
         for group in self._groups():
             self.cloud.remove("delete_security_group", GroupId=group["GroupId"])
 
@@ -130,7 +130,7 @@ class Host:
         return self.cloud.describe("describe_security_groups", "SecurityGroups", by_tag)
 
     def _instances(self) -> list[Raw]:
-        """Those that are not gone yet."""
+        """Return the instances that are not terminated."""
         alive = [*tags.filters(self._mark), ALIVE]
         found = self.cloud.describe("describe_instances", "Reservations", alive)
         return [one for reservation in found for one in reservation["Instances"]]
@@ -147,7 +147,7 @@ class Host:
 
 
 def _named(found: list[Raw], prefix: str) -> list[Raw]:
-    """What has a name that begins so, by name."""
+    """Return the resources whose name has the prefix, sorted by name."""
     by_name = {tags.as_dict(thing).get(tags.NAME, ""): thing for thing in found}
     return [by_name[name] for name in sorted(by_name) if name.startswith(prefix)]
 

@@ -1,12 +1,12 @@
-"""AwsInfrastructure: the network of a shoot, asked for by an Infrastructure.
+"""AwsInfrastructure: the network of a shoot, requested by an Infrastructure.
 
-Flow of reconcile: configuration and credentials are read → the VPC is looked up by its tag → a
-status without ids is saved (from here on something may exist outside) → the VPC is created, its
-id saved → subnets → security group. Each step is idempotent, and what is known is in the status
-also when a later step fails. Requests to the cloud are `network`'s business.
+Flow of reconcile: read configuration and credentials → look up the VPC by its tag → save a status
+without ids (from then on resources may exist) → create the VPC and save its id → subnets → security
+group. Each step is idempotent, and known ids are in the status even if a later step fails. Requests
+to the cloud belong to `network`.
 
-restore is reconcile: it finds everything by tag, and compares with the ids of status.state.
-migrate leaves the cloud alone, and so does force_delete, which has nothing to remove in the seed.
+restore is reconcile: it finds all resources by tag, and compares the ids in status.state. migrate
+and force_delete leave the cloud unchanged; force_delete has nothing to remove in the seed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class AwsInfrastructure(OnAws, Actuator[Infrastructure]):
     permissions = (READ_SECRETS,)
 
     def reconcile(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:
-        """Afterwards the network is as providerConfig asks, and the status has its ids."""
+        """Create the network that providerConfig requests; write its ids to the status."""
         config = infrastructure_config(obj)
         remembered = read_status(InfrastructureStatus, obj.status) or InfrastructureStatus()
         network = self._network(ctx, obj)
@@ -44,7 +44,7 @@ class AwsInfrastructure(OnAws, Actuator[Infrastructure]):
         )
 
     def delete(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:
-        """Afterwards nothing of the network is left; what is gone already is success."""
+        """Delete the network; already deleted resources are success."""
         remembered = read_status(InfrastructureStatus, obj.status)
         if remembered is None:
             return  # nothing was ever created: needs neither credentials nor cloud
@@ -52,12 +52,12 @@ class AwsInfrastructure(OnAws, Actuator[Infrastructure]):
         try:
             network.delete(remembered.vpc)
         except BaseException:
-            write_status(obj.status, remembered)  # without what is gone already
+            write_status(obj.status, remembered)  # without deleted resources
             raise
         obj.status.provider_status = obj.status.state = None
 
     def external_resources(self, obj: Infrastructure) -> Iterable[ExternalResource]:
-        """What has an id by that id, what may exist without one by its tag."""
+        """Return known resources by id, and resources that may exist by tag."""
         try:
             remembered = read_status(InfrastructureStatus, obj.status)
         except ActuatorError:
@@ -98,7 +98,7 @@ class AwsInfrastructure(OnAws, Actuator[Infrastructure]):
 
 
 def _technical_id(obj: Infrastructure) -> str:
-    """A shoot's namespace in the seed bears its technical ID, also when its Cluster is gone."""
+    """Return the shoot's namespace in the seed: its technical ID, even without a Cluster."""
     return obj.metadata.namespace
 
 
@@ -115,7 +115,7 @@ def _known(vpc: Vpc) -> Iterator[tuple[str, str]]:
 
 
 def _incomplete(obj: Infrastructure, vpc: Vpc) -> Iterator[str]:
-    """The types of which more may exist than `vpc` knows."""
+    """Yield the types of which more resources may exist than `vpc` lists."""
     if not vpc.id:
         yield VPC
     if not _wanted_subnets(obj) <= {(subnet.zone, subnet.purpose) for subnet in vpc.subnets}:
@@ -127,6 +127,6 @@ def _incomplete(obj: Infrastructure, vpc: Vpc) -> Iterator[str]:
 def _wanted_subnets(obj: Infrastructure) -> set[tuple[str, str]]:
     try:
         config = infrastructure_config(obj)
-    except ConfigurationError:  # spoiled later: any number of subnets may have been wanted before
+    except ConfigurationError:  # invalid now: an earlier one may have requested any subnets
         return {("", "")}
     return {(zone.name, purpose) for zone in config.networks.zones for purpose in zone.ranges()}

@@ -1,7 +1,7 @@
-"""What exists in an account of the types that this extension makes, for rehearsals.
+"""The resources in an account of the types that this extension creates, for rehearsals.
 
-Read as administrator, AWS's own defaults aside. What has no tags is given those by which
-`ExternalResource` records of this extension search, or could.
+Read as administrator, without AWS's defaults. A resource without tags gets those that
+`ExternalResource` records of this extension use, or could use, for a search.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OF_THE_ZONE = frozenset({"NS", "SOA"})
 
 
 def everything(account: Account, region: str) -> Iterator[ExternalResource]:
-    """All of it: EC2 and S3 in one region, Route 53 everywhere."""
+    """Yield all resources: EC2 and S3 in one region, Route 53 globally."""
     for type, id_key, things in _in_ec2(account.ec2(region)):
         for thing in things:
             yield ExternalResource(
@@ -34,7 +34,7 @@ def everything(account: Account, region: str) -> Iterator[ExternalResource]:
 
 
 def vpcs(ec2: Cloud) -> list[Raw]:
-    """The VPCs that somebody made."""
+    """Return all VPCs except the default one."""
     not_default: list[Raw] = [{"Name": "is-default", "Values": ["false"]}]
     return ec2.describe("describe_vpcs", "Vpcs", not_default)
 
@@ -68,7 +68,7 @@ def _in_s3(s3: Cloud, region: str) -> Iterator[ExternalResource]:
 
 
 def _bucket_tags(s3: Cloud, name: str) -> dict[str, str]:
-    """A bucket without tags was made a moment ago, by somebody who is to mark it next."""
+    """Return a bucket's tags; a bucket without tags was just created and will get its tag next."""
     try:
         tagging = s3.request("get_bucket_tagging", Bucket=name)
     except CloudError as error:
@@ -98,6 +98,6 @@ def _in_route53(route53: Cloud, region: str) -> Iterator[ExternalResource]:
 
 
 def _whose(comment: list[Raw]) -> dict[str, str]:
-    """The owner that a comment beside a record names."""
+    """Return the owner in the comment of a record."""
     key, found, owner = comment[0]["Value"].strip('"').partition("=")
     return {key: owner} if found else {}

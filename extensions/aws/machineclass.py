@@ -1,7 +1,7 @@
-"""The machine class of a worker pool in a zone: what the machine-controller-manager runs on EC2.
+"""The machine class of a worker pool in a zone, from which machines on EC2 are created.
 
 The shape of providerSpec is that of machine-controller-manager-provider-aws (its documentation,
-"MachineClass for AWS"). Nothing in here asks Kubernetes or AWS for anything.
+"MachineClass for AWS"). Requests to Kubernetes or AWS do not belong here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from extensions.aws.profile import ami
 from extensions.aws.status import InfrastructureStatus, Vpc
 
 _ROOT = "/root"
-"""What the machine-controller-manager calls the device that a machine boots from."""
+"""The machine-controller-manager's name of the boot device."""
 
 _DEVICES = "fghijklmnop"
 """Amazon EC2 user guide, "Device names for volumes"."""
@@ -34,7 +34,7 @@ _AMD64 = "amd64"
 
 @attrs.frozen
 class Placement:
-    """Where the machines of a pool stand: a zone, its subnet, the nodes' security group."""
+    """The location of a pool's machines: a zone, its subnet, the nodes' security group."""
 
     zone: str
     subnet_id: str
@@ -42,7 +42,7 @@ class Placement:
 
 
 def network_of(worker: Worker) -> Vpc:
-    """The shoot's network, as its Infrastructure reported it. Raises ConfigurationError."""
+    """Return the shoot's network that its Infrastructure reported. Raises ConfigurationError."""
     where = f"Worker {worker.key}: spec.infrastructureProviderStatus"
     try:
         vpc = decode(InfrastructureStatus, worker.spec.infrastructure_provider_status or {}).vpc
@@ -54,7 +54,7 @@ def network_of(worker: Worker) -> Vpc:
 
 
 def placement(worker: Worker, index: int, zone: str, vpc: Vpc) -> Placement:
-    """Where the pool's machines of that zone stand. Raises ConfigurationError."""
+    """Return the location of the pool's machines in that zone. Raises ConfigurationError."""
     subnets = [one.id for one in vpc.subnets if (one.zone, one.purpose) == (zone, "workers")]
     groups = [group.id for group in vpc.security_groups if group.purpose == NODES]
     if not subnets or not groups:
@@ -66,7 +66,7 @@ def placement(worker: Worker, index: int, zone: str, vpc: Vpc) -> Placement:
 
 
 def image(worker: Worker, index: int, cluster: Cluster) -> str:
-    """The AMI that a pool's machines boot. Raises ConfigurationError."""
+    """Return the AMI of a pool's machines. Raises ConfigurationError."""
     pool = worker.spec.pools[index]
     config = _config(worker, index)
     if config.ami:
@@ -87,7 +87,7 @@ def image(worker: Worker, index: int, cluster: Cluster) -> str:
 def provider_spec(
     worker: Worker, index: int, place: Placement, image_id: str, technical_id: str
 ) -> Raw:
-    """The providerSpec of a pool's machines in a zone. Raises ConfigurationError."""
+    """Return the providerSpec of a pool's machines in a zone. Raises ConfigurationError."""
     pool = worker.spec.pools[index]
     profile = _config(worker, index).iam_instance_profile
     interface = {"subnetID": place.subnet_id, "securityGroupIDs": [place.security_group_id]}
@@ -109,7 +109,7 @@ def _config(worker: Worker, index: int) -> WorkerConfig:
 
 
 def _disks(worker: Worker, index: int) -> list[Raw]:
-    """The disks of a pool's machines; without any, that of the AMI is taken as it is."""
+    """Return the disks of a pool's machines; without any, AWS uses the disk of the AMI."""
     pool = worker.spec.pools[index]
     field = f"Worker {worker.key}: spec.pools[{index}]"
     found = []
@@ -139,7 +139,7 @@ def _disk(device: str, volume: Volume | DataVolume, field: str) -> Raw:
 
 
 def hash_items(pool: WorkerPool) -> list[str]:
-    """What replaces a pool's machines beside what Gardener knows of: disks and providerConfig."""
+    """Return further data whose change replaces a pool's machines: disks and providerConfig."""
     volumes: list[Volume | DataVolume] = [*pool.data_volumes]
     if pool.volume is not None:
         volumes.insert(0, pool.volume)
@@ -149,7 +149,7 @@ def hash_items(pool: WorkerPool) -> list[str]:
 
 
 def hash_items_in_place(pool: WorkerPool) -> list[str]:
-    """What a pool with in-place updates adds to its hash: data that never changes for its machines.
+    """Return the data that a pool with in-place updates adds to its hash; it never changes.
 
     Disks and providerConfig are not part of it: no update can change them in place (Gardener's AWS
     extension, `ComputeAdditionalHashDataInPlace`).
@@ -159,7 +159,7 @@ def hash_items_in_place(pool: WorkerPool) -> list[str]:
 
 
 def node_template(worker: Worker, pool: WorkerPool, zone: str) -> Raw | None:
-    """What a node of the pool will offer in a zone, for scaling up from nothing."""
+    """Return the resources of a future node in a zone, for scaling up from zero."""
     if pool.node_template is None:
         return None
     return {

@@ -1,7 +1,7 @@
-"""What gardenlet creates in a seed for a rehearsed shoot on AWS: Secrets and extension objects.
+"""Manifests that gardenlet creates in a seed for a shoot on AWS: Secrets and extension objects.
 
 Names follow Gardener's: a BackupEntry is `<technical id>--<uid>`. A real seed has one bucket for
-all of its shoots; here each shoot has one, named like it, so that a rehearsal shows whose it is.
+all of its shoots; here each shoot has its own, with its name, so that a rehearsal shows its owner.
 Its Secret is in a namespace that outlives the shoot's, as Gardener's is in namespace `garden`.
 """
 
@@ -22,18 +22,18 @@ from generic.library.manifests import manifest, manifest_of
 from generic.testing.rehearsal import RehearsedShoot
 
 _AMI = "ami-12c6146b"
-"""One that the simulator knows."""
+"""An AMI that the simulator knows."""
 
 _USER_DATA = "gardener-node-agent-pool"
 
 
 def entry_name(shoot: RehearsedShoot) -> str:
-    """The name of the shoot's BackupEntry."""
+    """Return the name of the shoot's BackupEntry."""
     return f"{shoot.technical_id}--{uuid5(NAMESPACE_DNS, shoot.technical_id)}"
 
 
 def access(shoot: RehearsedShoot, credentials: Credentials) -> Raw:
-    """The Secret with the shoot's credentials."""
+    """Return the Secret with the shoot's credentials."""
     return _secret(shoot, shoot.technical_id, CLOUD_PROVIDER, _keys(credentials))
 
 
@@ -57,7 +57,7 @@ def backup(shoot: RehearsedShoot, region: str, credentials: Credentials) -> list
 
 
 def infrastructure(shoot: RehearsedShoot, region: str) -> Raw:
-    """A network with one zone."""
+    """Return an Infrastructure: a network with one zone."""
     networks = {
         "vpc": {"cidr": "10.250.0.0/16"},
         "zones": [
@@ -76,12 +76,12 @@ def infrastructure(shoot: RehearsedShoot, region: str) -> Raw:
 
 
 def control_plane(shoot: RehearsedShoot, region: str) -> Raw:
-    """All defaults."""
+    """Return a ControlPlane with all defaults."""
     return _object(v1alpha1.ControlPlane, shoot, _spec(shoot, region))
 
 
 def dns_record(shoot: RehearsedShoot, region: str, domain: str) -> Raw:
-    """The name of the shoot's API server; the address is one for documentation."""
+    """Return the DNSRecord of the shoot's API server; the address is one for documentation."""
     record = {
         "name": f"api.{shoot.technical_id}.{domain}",
         "recordType": "A",
@@ -113,7 +113,7 @@ def worker(shoot: RehearsedShoot, region: str) -> list[Raw]:
 
 
 def bastion(shoot: RehearsedShoot) -> Raw:
-    """For somebody in a network for documentation."""
+    """Return a Bastion for a network for documentation."""
     config = {"apiVersion": API_VERSION, "kind": "BastionConfig", "ami": _AMI}
     spec = {
         "type": shoot.type,

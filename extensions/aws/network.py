@@ -1,11 +1,11 @@
-"""The network of one shoot in the cloud: found by its mark, created, deleted.
+"""The network of one shoot in the cloud: find it by its tag, create it, delete it.
 
-Everything is found again by tag, so any step may be repeated after any crash. AWS's answers lag
-behind its writes by moments (Amazon EC2 API reference, "Eventual consistency"): a repeat within
-them may create a thing twice, which the next look reports instead of choosing one.
+All resources are found by tag, so any step may be repeated after any crash. AWS's responses lag
+behind its writes (Amazon EC2 API reference, "Eventual consistency"): a repetition within that time
+may create a resource twice. The next lookup then reports both instead of choosing one.
 
-To the security group rules are only added: the shoot's cloud-controller-manager has its own in
-there. Nothing in here knows Kubernetes; `infrastructure` and `controlplane` do.
+Security group rules are only added, because the shoot's cloud-controller-manager has its own in the
+group. Kubernetes does not belong here; see `infrastructure` and `controlplane`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ELASTIC_IP = "AWS::EC2::EIP"
 """Resource types as AWS CloudFormation names them."""
 
 NODES = "nodes"
-"""The purpose of the one security group."""
+"""The purpose of the only security group."""
 
 _NODE_PORTS: Raw = {"FromPort": 30000, "ToPort": 32767, "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
 """Kubernetes documentation, "Service", type NodePort."""
@@ -36,16 +36,16 @@ _NODE_PORTS: Raw = {"FromPort": 30000, "ToPort": 32767, "IpRanges": [{"CidrIp": 
 
 @attrs.frozen
 class Network:
-    """The VPC of the shoot `technical_id`, its subnets, its security group, and its one address."""
+    """The VPC of the shoot `technical_id`, its subnets, its security group and its address."""
 
     cloud: Cloud
     technical_id: str
 
     def find_vpc(self, cidr: str, known_id: str) -> str | None:
-        """The id of the shoot's VPC, or None.
+        """Return the id of the shoot's VPC, or None.
 
-        Raises ActuatorError where there are two, or where the one known by its id lost its mark;
-        ConfigurationError where it has another range.
+        Raises ActuatorError if there are two, or if the VPC with the known id lost its tag;
+        ConfigurationError if the VPC has another range.
         """
         vpc = tags.only(self._mark, "VPC", "VpcId", self._marked("describe_vpcs", "Vpcs"))
         if vpc is None:
@@ -56,7 +56,7 @@ class Network:
         return str(vpc["VpcId"])
 
     def create_vpc(self, cidr: str) -> str:
-        """The id of a new VPC."""
+        """Create a VPC and return its id."""
         answer = self.cloud.request(
             "create_vpc",
             CidrBlock=cidr,
@@ -65,9 +65,9 @@ class Network:
         return str(answer["Vpc"]["VpcId"])
 
     def ensure_subnets(self, vpc: Vpc, zones: Iterable[Zone]) -> None:
-        """Afterwards each zone has its three subnets, and `vpc` knows all that there are.
+        """Ensure that each zone has its three subnets; list all existing ones in `vpc`.
 
-        Subnets of a zone that is no longer wanted stay: Gardener allows no removal of zones.
+        Subnets of a removed zone are kept: Gardener does not allow the removal of zones.
         """
         found = self._by_name("subnet", "SubnetId", self._marked("describe_subnets", "Subnets"))
         vpc.subnets = [self._subnet(name, subnet) for name, subnet in found.items()]
@@ -82,7 +82,7 @@ class Network:
                     raise _cannot_change(field, found[name]["SubnetId"], there, cidr)
 
     def ensure_security_group(self, vpc: Vpc) -> None:
-        """Afterwards the nodes' security group exists with its rules, and `vpc` knows it."""
+        """Ensure that the nodes' security group exists with its rules; add it to `vpc`."""
         marked = self._marked("describe_security_groups", "SecurityGroups")
         name = self._name(NODES)
         group = self._by_name("security group", "GroupId", marked).get(name)
@@ -97,9 +97,9 @@ class Network:
             )
 
     def delete(self, vpc: Vpc) -> None:
-        """Afterwards nothing is left of what `vpc` knows, nor of what carries the mark.
+        """Delete all resources in `vpc`, and all with the tag.
 
-        `vpc` forgets each thing once it is gone, so after an error it says what is left.
+        Each deleted resource is removed from `vpc`, so after an error it lists the remaining ones.
         """
         marked = self._marked("describe_security_groups", "SecurityGroups")
         for id in _ids([group.id for group in vpc.security_groups], marked, "GroupId"):
@@ -114,20 +114,20 @@ class Network:
         vpc.id = ""
 
     def find_address(self) -> ControlPlaneStatus | None:
-        """The Elastic IP address, or None. Raises ActuatorError where there are two."""
+        """Return the Elastic IP address, or None. Raises ActuatorError if there are two."""
         marked = self._marked("describe_addresses", "Addresses")
         found = tags.only(self._mark, "address", "AllocationId", marked)
         return None if found is None else _address(found)
 
     def allocate_address(self) -> ControlPlaneStatus:
-        """A new address."""
+        """Allocate an address and return it."""
         specification = tags.specification("elastic-ip", self._mark, self.technical_id)
         return _address(
             self.cloud.request("allocate_address", Domain="vpc", TagSpecifications=specification)
         )
 
     def release_address(self, known_id: str) -> None:
-        """Afterwards neither the address with that id is left, nor one that carries the mark."""
+        """Release the address with that id, and every address with the tag."""
         marked = self._marked("describe_addresses", "Addresses")
         for id in _ids([known_id], marked, "AllocationId"):
             self.cloud.remove("release_address", AllocationId=id)
@@ -140,7 +140,7 @@ class Network:
         return self.cloud.describe(operation, answer_key, tags.filters(self._mark))
 
     def _by_name(self, what: str, id_key: str, found: list[Raw]) -> dict[str, Raw]:
-        """What was found, by its Name tag. Raises ActuatorError where a name is there twice."""
+        """Map resources by their Name tag. Raises ActuatorError if a name occurs twice."""
         by_name: dict[str, Raw] = {}
         for thing in found:
             name = tags.as_dict(thing).get(tags.NAME, "")
@@ -150,7 +150,7 @@ class Network:
         return by_name
 
     def _refuse_unmarked(self, vpc_id: str) -> None:
-        """A VPC of ours that lost its mark would never be found again: better to stop here."""
+        """Stop if the extension's VPC lost its tag: it would never be found again."""
         if not vpc_id:
             return
         by_id: list[Raw] = [{"Name": "vpc-id", "Values": [vpc_id]}]
@@ -190,14 +190,14 @@ class Network:
 
 
 def _address(described: Raw) -> ControlPlaneStatus:
-    """It stays the same however often the load balancer behind it is replaced."""
+    """Return the status of an address, which stays the same if its load balancer is replaced."""
     return ControlPlaneStatus(
         allocation_id=str(described["AllocationId"]), public_ip=str(described["PublicIp"])
     )
 
 
 def _ids(known: list[str], marked: list[Raw], id_key: str) -> list[str]:
-    """The ids that are known, then those that only the mark tells."""
+    """Return the known ids, then further ids found by the tag."""
     ids = [*known, *(str(thing[id_key]) for thing in marked)]
     return [id for id in dict.fromkeys(ids) if id]
 
@@ -210,7 +210,7 @@ def _cannot_change(field: str, id: str, there: str, wanted: str) -> Configuratio
 
 
 def _missing_rules(group: Raw) -> list[Raw]:
-    """The IpPermissions that a security group, as AWS describes it, still needs."""
+    """Return the IpPermissions that a security group, as AWS describes it, lacks."""
     wanted: list[Raw] = [
         {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group["GroupId"]}]},  # among nodes
         {"IpProtocol": "tcp", **_NODE_PORTS},
@@ -221,7 +221,7 @@ def _missing_rules(group: Raw) -> list[Raw]:
 
 
 def _includes(described: Raw, rule: Raw) -> bool:
-    """Whether a rule is in a described one, in which AWS merges those of the same ports."""
+    """Whether a described rule includes `rule`; AWS merges rules with the same ports."""
     for key, value in rule.items():
         if not isinstance(value, list):
             if described.get(key) != value:

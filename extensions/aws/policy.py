@@ -1,8 +1,8 @@
-"""The least IAM policy with which this extension works; give it to the users of its credentials.
+"""The minimal IAM policy for this extension; attach it to the users of its credentials.
 
 Describe actions cannot be limited to resources (AWS service authorization reference, "Actions,
-resources, and condition keys for Amazon EC2"); a landscape may limit the others: EC2's by tag,
-S3's by bucket, Route 53's by hosted zone, and give each credential only its kinds' part.
+resources, and condition keys for Amazon EC2"). A landscape may limit the others: EC2 by tag, S3 by
+bucket, Route 53 by hosted zone, and may give each credential only the part of its kinds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ ACTIONS = (
     "ec2:AuthorizeSecurityGroupIngress",
     "ec2:CreateSecurityGroup",
     "ec2:CreateSubnet",
-    "ec2:CreateTags",  # AWS asks for it where a create request carries TagSpecifications
+    "ec2:CreateTags",  # required for create requests with TagSpecifications
     "ec2:CreateVpc",
     "ec2:DeleteSecurityGroup",
     "ec2:DeleteSubnet",
@@ -34,7 +34,7 @@ ACTIONS = (
     "s3:CreateBucket",
     "s3:DeleteBucket",
     "s3:DeleteObject",
-    "s3:DeleteObjectVersion",  # AWS asks for it where a version is named
+    "s3:DeleteObjectVersion",  # required to delete a version
     "s3:GetBucketTagging",
     "s3:ListBucketVersions",
     "s3:PutBucketTagging",
@@ -42,7 +42,7 @@ ACTIONS = (
 
 
 def policy() -> Raw:
-    """The policy document."""
+    """Return the policy document."""
     return {
         "Version": "2012-10-17",
         "Statement": [{"Effect": "Allow", "Action": list(ACTIONS), "Resource": "*"}],

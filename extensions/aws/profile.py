@@ -1,8 +1,8 @@
-"""What an AWS landscape's CloudProfile says: the AMI of a machine image, and a bastion's machine.
+"""Data from the CloudProfile: the AMI of a machine image, and the machine of a bastion.
 
 The shape is Gardener's (CloudProfile: core.gardener.cloud/v1beta1; its providerConfig: AWS
-extension, "CloudProfileConfig"), cut down to what is read here. It is the operator's, so what we
-do not know in it is none of our business.
+extension, "CloudProfileConfig"), reduced to the fields that are read here. The operator maintains
+the CloudProfile, so unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class _ProfileSpec:
 
 @attrs.frozen
 class BastionMachine:
-    """What a bastion runs on."""
+    """The image and the machine type of a bastion."""
 
     ami: str
     machine_type: str
 
 
 def ami(cluster: Cluster, region: str, image: str, version: str, architecture: str = _AMD64) -> str:
-    """The AMI of a machine image in a region. Raises ConfigurationError where there is none."""
+    """Return the AMI of a machine image in a region. Raises ConfigurationError if there is none."""
     for one in _images(cluster):
         for known in one.versions:
             for there in known.regions:
@@ -85,9 +85,9 @@ def ami(cluster: Cluster, region: str, image: str, version: str, architecture: s
 
 
 def bastion_machine(cluster: Cluster, image_id: str, machine_type: str) -> BastionMachine:
-    """What is given; what is not is the CloudProfile's: its bastion settings, its first image.
+    """Return the given values, or those of the CloudProfile: its bastion settings, its first image.
 
-    Raises ConfigurationError where that has no image either.
+    Raises ConfigurationError if the CloudProfile has no image either.
     """
     settings = _spec(cluster).bastion
     machine_type = machine_type or settings.machine_type.name or _BASTION_TYPE

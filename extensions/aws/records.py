@@ -1,10 +1,10 @@
-"""DNS records in Route 53: a zone is chosen, a record is made, changed, deleted.
+"""DNS records in Route 53: select a zone; create, change and delete a record.
 
-A record carries no tags, so each has a second one beside it, of type TXT and named `comment-…`,
-that says whose it is. Both are written in one change, which Route 53 does whole or not at all:
-what has no such comment is not ours. One owner has a DNS name, whatever the record's type.
+A record has no tags, so each has a second record of type TXT, named `comment-…`, that names its
+owner. One change, which Route 53 applies completely or not at all, writes both: a record without
+such a comment is not the extension's. A DNS name has one owner, for all types of records.
 
-Nothing in here knows Kubernetes.
+Kubernetes does not belong here.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ RECORD_SET = "AWS::Route53::RecordSet"
 _COMMENT = "comment-"
 _COMMENT_TTL = 600
 _LONGEST = 255
-"""Characters of one string of a TXT record (RFC 1035)."""
+"""Maximum characters of one string in a TXT record (RFC 1035)."""
 
 
 def _canonical(name: str) -> str:
-    """Lower case, no dot at the end; Route 53 writes a star as its code."""
+    """Return the name in lower case, without final dot; Route 53 encodes an asterisk."""
     return name.lower().removesuffix(".").replace("\\052", "*")
 
 
 @attrs.frozen(kw_only=True)
 class Record:
-    """A record set; `ttl` in seconds."""
+    """A record set; `ttl` is in seconds."""
 
     name: str = attrs.field(converter=_canonical)
     type: str
@@ -42,7 +42,7 @@ class Record:
     values: Sequence[str]
 
     def described(self) -> Raw:
-        """The record as Route 53 takes it."""
+        """Return the record in the format of Route 53."""
         quoted = [_quoted(value) if self.type == "TXT" else value for value in self.values]
         return {
             "Name": self.name,
@@ -53,7 +53,7 @@ class Record:
 
 
 def comment_name(name: str) -> str:
-    """The name of the record that says whose `name` is: "*.a.b" has "*.comment-a.b"."""
+    """Return the name of the comment record of `name`: "*.comment-a.b" for "*.a.b"."""
     name = _canonical(name)
     if name.startswith("*."):
         return f"*.{_COMMENT}{name.removeprefix('*.')}"
@@ -61,14 +61,14 @@ def comment_name(name: str) -> str:
 
 
 def record_set_id(zone: str, name: str, type: str) -> str:
-    """The id of a record set, which has none in Route 53."""
+    """Return the extension's id of a record set; Route 53 has none."""
     return f"{zone}/{name}/{type}"
 
 
 def exists(cloud: Cloud, id: str) -> bool:
-    """Whether there is a record set of that id, whosever it is.
+    """Whether a record set with that id exists, of any owner.
 
-    Raises CloudError, also where its zone is gone.
+    Raises CloudError, also if its zone does not exist.
     """
     zone, _, rest = id.partition("/")
     name, _, type = rest.rpartition("/")
@@ -76,7 +76,7 @@ def exists(cloud: Cloud, id: str) -> bool:
 
 
 def choose_zone(name: str, zones: Iterable[tuple[str, str]]) -> str | None:
-    """The id of the zone (id, name) that `name` belongs to: the longest one, by whole labels."""
+    """Return the id of the longest zone (id, name) that contains `name`, by whole labels."""
     wanted = f".{_canonical(name)}"
     fitting = [
         (len(_canonical(zone)), id) for id, zone in zones if wanted.endswith(f".{_canonical(zone)}")
@@ -86,13 +86,13 @@ def choose_zone(name: str, zones: Iterable[tuple[str, str]]) -> str | None:
 
 @attrs.frozen
 class Records:
-    """Route 53, for one owner's records; `owner` is what their comments say."""
+    """Route 53 for the records of one owner; their comments contain `owner`."""
 
     cloud: Cloud
     owner: str
 
     def zones(self) -> list[tuple[str, str]]:
-        """Id and name of each public hosted zone."""
+        """Return id and name of each public hosted zone."""
         found: list[tuple[str, str]] = []
         page: Raw = {"IsTruncated": True}
         while page["IsTruncated"]:
@@ -103,9 +103,9 @@ class Records:
         return found
 
     def ensure(self, zone: str, record: Record) -> None:
-        """Afterwards the record is there, and ours.
+        """Create or update the owner's record.
 
-        Raises ConfigurationError where there is one that is not ours; CloudError.
+        Raises ConfigurationError if a record of another owner exists; CloudError.
         """
         comment = self._comment(record.name)
         mark = _find(self.cloud, zone, comment.name, "TXT")
@@ -122,7 +122,7 @@ class Records:
             self._change(zone, "UPSERT", wanted, comment.described())
 
     def delete(self, zone: str, name: str, type: str) -> None:
-        """Afterwards neither record nor comment is there; what is not ours is not touched."""
+        """Delete the owner's record and its comment; never touch a record of others."""
         try:
             mark = _find(self.cloud, zone, comment_name(name), "TXT")
             if mark is None or not self._is_ours(mark):
@@ -130,7 +130,7 @@ class Records:
             there = _find(self.cloud, zone, _canonical(name), type)
             self._change(zone, "DELETE", *([there] if there else []), mark)
         except CloudError as error:
-            if not error.is_not_found:  # with its zone, the record is gone
+            if not error.is_not_found:  # without its zone, there is no record
                 raise
 
     def _comment(self, name: str) -> Record:
@@ -148,7 +148,7 @@ class Records:
 
 
 def _find(cloud: Cloud, zone: str, name: str, type: str) -> Raw | None:
-    """The record set as Route 53 describes it, if there is one."""
+    """Return the record set as Route 53 describes it, or None."""
     answer = cloud.request(
         "list_resource_record_sets",
         HostedZoneId=zone,
@@ -164,7 +164,7 @@ def _find(cloud: Cloud, zone: str, name: str, type: str) -> Raw | None:
 
 
 def _quoted(value: str) -> str:
-    """Text as a TXT record has it: quoted strings, none too long."""
+    """Return text in the format of a TXT record: quoted strings of limited length."""
     parts = [value[at : at + _LONGEST] for at in range(0, len(value), _LONGEST)] or [""]
     escaped = [part.replace("\\", "\\\\").replace('"', '\\"') for part in parts]
     return " ".join(f'"{part}"' for part in escaped)
@@ -175,7 +175,7 @@ def _content(described: Raw) -> tuple[int | None, list[str]]:
 
 
 def _values(described: Raw) -> list[str]:
-    """Sorted; an alias has none."""
+    """Return the sorted values; an alias has none."""
     return sorted(record["Value"] for record in described.get("ResourceRecords") or ())
 
 

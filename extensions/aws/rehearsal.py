@@ -1,10 +1,9 @@
-"""AwsRehearsal: an AWS account to break, for `actuator drill`. It is simulated by moto.
+"""AwsRehearsal: an AWS account to break, for `actuator drill`, simulated by moto.
 
-Shoots get the access key of an IAM user with nothing but this extension's policy; the drill
-reads what is left as administrator. No AWS load balancer controller runs, so the binding of each
-control plane keeps the finalizer with which AwsControlPlane creates it, until a force deletion.
-
-AwsRehearsal has the two kinds that show the most in the least time; `full_rehearsal` has all.
+Shoots get the access key of an IAM user with only this extension's policy; the drill reads the
+remaining resources as administrator. No AWS load balancer controller runs, so each control plane's
+TargetGroupBinding keeps the finalizer that AwsControlPlane sets, until a force deletion.
+AwsRehearsal has the two most instructive kinds and runs fast; `full_rehearsal` has all.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _HEARD = "actuator-heard"
 
 @attrs.frozen
 class World:
-    """What exists between start and stop."""
+    """The objects that exist between start and stop."""
 
     simulator: Simulator
     account: Account
@@ -43,7 +42,7 @@ class World:
 
 @attrs.frozen
 class _Break:
-    """A scenario: what it breaks, how, and how that is undone."""
+    """A scenario: its description, how it starts, and how it is undone."""
 
     text: str
     bring_about: Callable[[World, str], None]
@@ -63,30 +62,30 @@ class AwsRehearsal(Rehearsal):
         self._broken: list[str] = []
 
     def start(self, directory: Path) -> None:
-        """Starts the simulator; nothing is kept in `directory`."""
+        """Start the simulator; `directory` is not used."""
         simulator = Simulator()
         account = simulator.start()
         self._world = World(simulator, account, account.create_user(_USER, policy()))
 
     def stop(self) -> None:
-        """Stops the simulator; safe to call twice, and without start."""
+        """Stop the simulator; safe to call twice, and without start."""
         world, self._world = self._world, None
         if world is not None:
             world.simulator.stop()
 
     def share(self) -> Mapping[str, str]:
-        """The endpoint; shoots' credentials are in their Secrets."""
+        """Return the endpoint; the shoots' credentials are in their Secrets."""
         return {"url": self.started.simulator.url}
 
     def attach(self, shared: Mapping[str, str]) -> None:
-        """Uses the simulator that another process started."""
+        """Use the simulator that another process started."""
         self._attached = shared["url"]
 
     def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
-        """Both hear of each request of the sessions that are made from now on in this process.
+        """Call `before` and `after` around each request of sessions created later in this process.
 
-        boto3 calls its built-in handlers (Boto3 documentation, "Extensibility guide"); nothing is
-        taken off their list again.
+        boto3 calls its built-in handlers (Boto3 documentation, "Extensibility guide"); the handlers
+        are never removed from its list.
         """
 
         def sent(model: Any, context: dict[str, Any], **_: Any) -> None:
@@ -105,7 +104,7 @@ class AwsRehearsal(Rehearsal):
         return [crd(TargetGroupBinding)]
 
     def actuators(self) -> Sequence[Actuator[Any]]:
-        """The extension's actuators, talking to the simulator."""
+        """The extension's actuators, connected to the simulator."""
         url = self.url
         return [AwsInfrastructure(url), AwsControlPlane(url)]
 
@@ -118,18 +117,18 @@ class AwsRehearsal(Rehearsal):
         ]
 
     def break_outside(self, scenario: str) -> None:
-        """Brings the scenario about. Raises KeyError for a name not in `scenarios`."""
+        """Start the scenario. Raises KeyError for a name not in `scenarios`."""
         _BREAKS[scenario].bring_about(self.started, self.region)
         self._broken.append(scenario)
 
     def mend_outside(self) -> None:
-        """Undoes what was broken, so that what is never forced can be deleted as usual."""
+        """Undo all scenarios, so that kinds without force deletion can be deleted normally."""
         while self._broken:
             _BREAKS[self._broken[-1]].mend(self.started, self.region)
             self._broken.pop()
 
     def left_outside(self) -> Sequence[ExternalResource]:
-        """All of the types that this extension makes, as administrator; AWS's defaults aside."""
+        """Return all resources of the extension's types as administrator, except AWS's defaults."""
         return list(inventory.everything(self.started.account, self.region))
 
     @property
@@ -139,7 +138,7 @@ class AwsRehearsal(Rehearsal):
 
     @property
     def started(self) -> World:
-        """The world. Raises RuntimeError before start."""
+        """The started world. Raises RuntimeError before start."""
         if self._world is None:
             raise RuntimeError("The rehearsal is not started")
         return self._world

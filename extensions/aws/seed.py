@@ -1,4 +1,4 @@
-"""The objects of a control plane in the shoot's namespace of the seed; all carry our label."""
+"""The objects of a control plane in the shoot's namespace of the seed; all carry one label."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from generic.library.manifests import manifest, manifest_of
 
 @attrs.define(kw_only=True)
 class TargetGroupBinding(Object):
-    """A kind of the AWS load balancer controller's, whose chart installs it in a real seed."""
+    """A kind of the AWS load balancer controller, whose chart installs it in a real seed."""
 
     KIND: ClassVar[Kind] = Kind(
         name="TargetGroupBinding",
@@ -53,11 +53,11 @@ PROGRAMS, CONFIGURATIONS, BINDING = GROUPS = (
     _group(CONFIG_MAPS),
     _group(BINDINGS, BINDING_FINALIZER),
 )
-"""What this extension makes in a shoot's namespace."""
+"""The objects that this extension creates in a shoot's namespace."""
 
 
 def config_map(control_plane: ControlPlane, config: ControlPlaneConfig) -> Raw:
-    """The configuration of the cloud provider. Raises ActuatorError (infrastructure status)."""
+    """Return the cloud provider's configuration. Raises ActuatorError (infrastructure status)."""
     namespace = control_plane.metadata.namespace
     lines = ["[Global]", f"KubernetesClusterTag={namespace}", f"KubernetesClusterID={namespace}"]
     vpc_id = _vpc_id(control_plane)
@@ -72,7 +72,7 @@ def config_map(control_plane: ControlPlane, config: ControlPlaneConfig) -> Raw:
 
 
 def cloud_controller_manager(replicas: int, image: str, configuration: Raw, secret: Raw) -> Raw:
-    """A stand-in; its pods' annotations have the names that Gardener's AWS extension uses."""
+    """Return a stand-in; its pods' annotations have the names in Gardener's AWS extension."""
     name, config = CLOUD_CONTROLLER_MANAGER, configuration["metadata"]
     rolled_by = {
         "checksum/secret-cloudprovider": checksum_of(secret.get("data") or {}),
@@ -86,7 +86,7 @@ def cloud_controller_manager(replicas: int, image: str, configuration: Raw, secr
 
 
 def binding(control_plane: ControlPlane) -> Raw:
-    """The TargetGroupBinding of the shoot's kube-apiserver."""
+    """Return the TargetGroupBinding of the shoot's kube-apiserver."""
     namespace = control_plane.metadata.namespace
     spec = {
         "targetGroupName": namespace[:32],  # AWS allows no more
@@ -97,7 +97,7 @@ def binding(control_plane: ControlPlane) -> Raw:
 
 
 def _vpc_id(control_plane: ControlPlane) -> str:
-    """The VPC as the Infrastructure reported it, "" where it did not (yet)."""
+    """Return the VPC that the Infrastructure reported; "" if it has not reported one yet."""
     reported = control_plane.spec.infrastructure_provider_status
     try:
         return decode(InfrastructureStatus, reported or {}).vpc.id

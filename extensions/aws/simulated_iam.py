@@ -1,9 +1,8 @@
-"""Corrects how moto checks credentials, for `simulator`; undone when that ends.
+"""Correct how moto checks credentials, for `simulator`, until `undo` is called.
 
-- Where a request to Route 53 has no body, moto hashes its query or its headers in place of it,
-  so that no signature is right; and it wraps a refusal otherwise than AWS does.
-- moto takes an access key that was made inactive; AWS does not (IAM user guide, "Managing access
-  keys").
+- For a request to Route 53 without a body, moto hashes its query or its headers instead, so that
+  every signature is wrong; and it formats a refusal differently from AWS.
+- moto accepts an inactive access key; AWS does not (IAM user guide, "Managing access keys").
 """
 
 from __future__ import annotations
@@ -57,12 +56,12 @@ def _active_key(account_id: str, partition: str, access_key_id: str, headers: An
 
 
 def correct() -> None:
-    """From now on credentials are checked as AWS does it."""
+    """Check credentials like AWS from now on."""
     _MOTO.IAMRequest = _Request
     _MOTO.create_access_key = _active_key
 
 
 def undo() -> None:
-    """moto is as it was."""
+    """Restore moto's own checks."""
     _MOTO.IAMRequest = _ORIGINAL
     _MOTO.create_access_key = _ORIGINAL_KEY

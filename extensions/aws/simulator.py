@@ -1,11 +1,11 @@
 """A simulated AWS account for rehearsals: moto's server, and its administrator.
 
-It is a simulator, not AWS: moto (https://docs.getmoto.org, "Server mode") keeps the account in
-this process's memory, answers with AWS's error codes, checks signatures and the actions of IAM
-policies, not their resources and conditions. There is one account in a process, so one simulator
-at a time. It has two doors: the extension's, which a rehearsal can shut so that every request
-fails at once, and the administrator's. The tests of this extension use it too; the extension
-itself never does.
+It is a simulator, not AWS: moto (https://docs.getmoto.org, "Server mode") keeps the account in this
+process's memory, returns AWS's error codes, checks signatures and the actions of IAM policies, but
+not their resources and conditions. A process has one account, so it runs one simulator at a time.
+There are two ports: one for the extension, which a rehearsal can close so that every request fails
+at once, and one for the administrator. The tests of this extension use it too; the extension itself
+never does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _POLICY = "rehearsal"
 
 
 class _Quiet(WSGIRequestHandler):
-    """Says nothing about requests."""
+    """Logs requests only at debug level."""
 
     def log(self, type: str, message: str, *args: Any) -> None:
         """See WSGIRequestHandler."""
@@ -44,7 +44,7 @@ class _Quiet(WSGIRequestHandler):
 
 
 class _Door(ThreadedWSGIServer):
-    """A free port of the loopback interface, behind which moto answers while it is open."""
+    """A free port of the loopback interface on which moto responds while it is open."""
 
     def __init__(self, answer: Callable[..., Iterable[bytes]]) -> None:
         super().__init__("127.0.0.1", 0, answer, handler=_Quiet)
@@ -56,7 +56,7 @@ class _Door(ThreadedWSGIServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """See socketserver: a shut door drops the connection before it is read."""
+        """See socketserver: a closed port drops the connection before it is read."""
         return self.open
 
 
@@ -64,18 +64,18 @@ class Simulator:
     """moto's server in this process."""
 
     def __init__(self) -> None:
-        self._one_at_a_time = threading.Lock()  # moto's account is not made for threads
+        self._one_at_a_time = threading.Lock()  # moto's account is not thread-safe
         self._app = DomainDispatcherApplication(create_backend_app)
         self._door = _Door(self._answer)
         self._side_door = _Door(self._answer)
 
     @property
     def url(self) -> str:
-        """The endpoint for the extension."""
+        """The extension's endpoint."""
         return self._door.url
 
     def start(self) -> Account:
-        """The administrator of an empty account, in which IAM is enforced from now on."""
+        """Start an empty account with IAM enforced; return its administrator."""
         for door in (self._door, self._side_door):
             threading.Thread(target=door.serve_forever, daemon=True).start()
         simulated_iam.correct()
@@ -86,15 +86,15 @@ class Simulator:
         return account
 
     def shut(self) -> None:
-        """From now on every request of the extension fails at once; the administrator's do not."""
+        """Make every request of the extension fail at once; the administrator's still work."""
         self._door.open = False
 
     def reopen(self) -> None:
-        """The extension's requests are answered again."""
+        """Accept the extension's requests again."""
         self._door.open = True
 
     def stop(self) -> None:
-        """Ends it; the account is forgotten at the next start in this process."""
+        """Stop the servers; the next start in this process clears the account."""
         _check_credentials_after(inf)
         simulated_iam.undo()
         for door in (self._door, self._side_door):
@@ -108,51 +108,51 @@ class Simulator:
 
 
 def _check_credentials_after(requests: float) -> None:
-    """How many requests moto answers before it looks at credentials."""
+    """Set the number of requests that moto accepts before it checks credentials."""
     settings.INITIAL_NO_AUTH_ACTION_COUNT = requests
     ActionAuthenticatorMixin.request_count = 0
 
 
 class Account:
-    """What the administrator of the simulated account can do, IAM being enforced or not."""
+    """The administrator of the simulated account, whether IAM is enforced or not."""
 
     def __init__(self, url: str) -> None:
         self._clouds = Clouds(url)
-        self.credentials = Credentials("nobody", "nothing")  # not looked at yet
+        self.credentials = Credentials("nobody", "nothing")  # not checked yet
         self.credentials = self.create_user("administrator", _ALLOW_ALL)
 
     def ec2(self, region: str) -> Cloud:
-        """EC2, with all rights."""
+        """Return EC2, with all permissions."""
         return self.service("ec2", region)
 
     def service(self, service: Service, region: str) -> Cloud:
-        """A service, with all rights."""
+        """Return a service, with all permissions."""
         return self._clouds.open(self.credentials, region, lambda: None, service)
 
     def create_user(self, name: str, policy: Raw) -> Credentials:
-        """The access key of a new IAM user with that policy."""
+        """Create an IAM user with that policy; return its access key."""
         self._iam("create_user", UserName=name)
         self.put_policy(name, policy)
         key = self._iam("create_access_key", UserName=name)["AccessKey"]
         return Credentials(key["AccessKeyId"], key["SecretAccessKey"])
 
     def delete_access_key(self, name: str, credentials: Credentials) -> None:
-        """Revokes a user's access key for good."""
+        """Revoke a user's access key permanently."""
         self._iam("delete_access_key", UserName=name, AccessKeyId=credentials.access_key_id)
 
     def set_access_key(self, name: str, credentials: Credentials, *, active: bool) -> None:
-        """Revokes a user's access key, or takes that back."""
+        """Activate or deactivate a user's access key."""
         status = "Active" if active else "Inactive"
         key = credentials.access_key_id
         self._iam("update_access_key", UserName=name, AccessKeyId=key, Status=status)
 
     def put_policy(self, name: str, policy: Raw) -> None:
-        """Gives a user the rights of that policy."""
+        """Grant a user the permissions of that policy."""
         document = json.dumps(policy)
         self._iam("put_user_policy", UserName=name, PolicyName=_POLICY, PolicyDocument=document)
 
     def delete_policy(self, name: str) -> None:
-        """Takes a user's rights, and leaves the access key valid."""
+        """Revoke a user's permissions; the access key stays valid."""
         self._iam("delete_user_policy", UserName=name, PolicyName=_POLICY)
 
     def _iam(self, operation: str, **parameters: Any) -> Raw:

@@ -1,13 +1,12 @@
-"""providerStatus: what this extension remembers of the cloud, also in status.state.
+"""providerStatus: the extension's record of cloud resources, also stored in status.state.
 
-The shape of InfrastructureStatus follows Gardener's AWS extension; what a newer version of this
-one wrote beside it stays (`extra`). Both fields hold the same
-object: providerStatus is for the other extension objects of the shoot, state is what control
-plane migration carries to the next seed.
+The shape of InfrastructureStatus follows Gardener's AWS extension; fields that a newer version of
+this extension added are kept (`extra`). Both fields hold the same object: the shoot's other
+extension objects read providerStatus, control plane migration transfers state to the next seed.
 
-A status without ids says that something may exist: it is written before the first request that
-creates. An object without any status never asked the cloud for anything, so its deletion, and
-its forced deletion, have nothing to look for there.
+A status without ids means that resources may exist: it is written before the first create request.
+For an object without a status no resource was ever requested, so its deletion, or force deletion,
+needs no lookup in the cloud.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class SecurityGroup:
 
 @attrs.define(kw_only=True)
 class Vpc:
-    """The VPC and what is in it; an id is "" as long as it is not known."""
+    """The VPC and its resources; an id is "" while it is unknown."""
 
     id: str = ""
     subnets: list[Subnet] = attrs.field(factory=list)
@@ -54,7 +53,7 @@ class Vpc:
 
 @attrs.define(kw_only=True)
 class Remembered:
-    """What every providerStatus of this extension has."""
+    """The fields of every providerStatus of this extension."""
 
     api_version: str = API_VERSION
     kind: str = ""
@@ -90,7 +89,7 @@ class BackupBucketStatus(Remembered):
 class BastionStatus(Remembered):
     """providerStatus of a Bastion: its instance and its security group.
 
-    The region is the shoot's, which a Bastion does not say itself.
+    The region is the shoot's, which is not part of the Bastion.
     """
 
     kind: str = "BastionStatus"
@@ -101,7 +100,7 @@ class BastionStatus(Remembered):
 
 @attrs.define(kw_only=True)
 class DNSRecordStatus(Remembered):
-    """providerStatus of a DNSRecord: the id of the hosted zone; status.zone does not migrate."""
+    """providerStatus of a DNSRecord: its hosted zone's id, since status.zone does not migrate."""
 
     kind: str = "DNSRecordStatus"
     zone: str = ""
@@ -111,9 +110,9 @@ S = TypeVar("S", bound=Remembered)
 
 
 def read_status(cls: type[S], status: DefaultStatus) -> S | None:
-    """What is remembered; None where the cloud was never asked for anything.
+    """Return the stored status; None if no cloud resource was ever requested.
 
-    Raises ActuatorError where what stands there is not ours.
+    Raises ActuatorError if the stored object is not of this extension.
     """
     remembered: Raw | None = status.provider_status or status.state
     if remembered is None:
@@ -127,6 +126,6 @@ def read_status(cls: type[S], status: DefaultStatus) -> S | None:
 
 
 def write_status(status: DefaultStatus, remembered: Remembered) -> None:
-    """Puts what is to be remembered into the object's status."""
+    """Store the status in the object."""
     status.provider_status = encode(remembered)
     status.state = encode(remembered)

@@ -1,9 +1,9 @@
-"""The marks by which everything of ours is found again in the cloud, and never mixed up.
+"""Tags that identify the extension's resources in the cloud.
 
-Things are tagged in the request that creates them, so nothing can exist without its mark, not
-even after a crash (buckets aside, see `bucket`). What lacks the mark is not ours and is never
-adopted. The value "1" is Gardener's; the shoot's own cloud-controller-manager marks what it makes
-"owned". A bastion has a mark of its own: it is no part of the network, which has the shoot's.
+Create requests set the tags, so no resource can exist without its tag, even after a crash (for
+buckets, see `bucket`). A resource without the tag is not the extension's and is never adopted. The
+value "1" is Gardener's; the shoot's own cloud-controller-manager uses "owned". A bastion has its
+own tag: it is not part of the network, which has the shoot's.
 """
 
 from __future__ import annotations
@@ -15,41 +15,41 @@ from actuator.meta import Raw
 
 NAME = "Name"
 Mark = dict[str, str]
-"""The tag that says whose a thing is."""
+"""The tag that identifies the owner of a resource."""
 
 
 def mark(technical_id: str) -> Mark:
-    """What belongs to a shoot."""
+    """Return the tag of a shoot's resources."""
     return {f"kubernetes.io/cluster/{technical_id}": "1"}
 
 
 def bastion_mark(technical_id: str, name: str) -> Mark:
-    """What belongs to the Bastion `name` of a shoot."""
+    """Return the tag of the resources of a shoot's Bastion `name`."""
     return {f"bastion.extensions.gardener.cloud/{technical_id}": name}
 
 
 def bucket_mark(name: str) -> Mark:
-    """The bucket of the BackupBucket `name`."""
+    """Return the tag of the bucket of the BackupBucket `name`."""
     return {"backupbucket.extensions.gardener.cloud/name": name}
 
 
 def text(owner: Mark) -> str:
-    """The mark as people write it."""
+    """Format the tag for users."""
     return ", ".join(f"{key}={value}" for key, value in owner.items())
 
 
 def specification(resource_type: str, owner: Mark, name: str) -> list[Raw]:
-    """TagSpecifications for a request that creates something in EC2."""
+    """Return TagSpecifications for a create request of EC2."""
     return [{"ResourceType": resource_type, "Tags": as_list({**owner, NAME: name})}]
 
 
 def filters(owner: Mark) -> list[Raw]:
-    """Filters that find what carries the mark in EC2."""
+    """Return filters that find resources with the tag in EC2."""
     return [{"Name": f"tag:{key}", "Values": [value]} for key, value in owner.items()]
 
 
 def only(owner: Mark, what: str, id_key: str, found: list[Raw]) -> Raw | None:
-    """The one thing of those that were found, or None. Raises ActuatorError where there are two."""
+    """Return the only resource found, or None. Raises ActuatorError if there are two."""
     if len(found) > 1:
         ids = ", ".join(sorted(str(thing[id_key]) for thing in found))
         raise ActuatorError(
@@ -61,11 +61,11 @@ def only(owner: Mark, what: str, id_key: str, found: list[Raw]) -> Raw | None:
 
 
 def as_list(tags: dict[str, str]) -> list[Raw]:
-    """Tags as AWS takes them."""
+    """Return tags in the format of AWS."""
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
 def as_dict(described: Raw) -> dict[str, str]:
-    """The tags of a thing as AWS describes it."""
+    """Return the tags of a resource as AWS describes it."""
     tags: Iterable[Raw] = described.get("Tags") or ()
     return {tag["Key"]: tag["Value"] for tag in tags}

@@ -1,9 +1,9 @@
-"""Whether what a force deletion left behind still exists: a table, resource type by resource type.
+"""Whether an orphaned resource still exists, by resource type; for `actuator orphans verify`.
 
-For `actuator orphans verify`. Asks with the credentials of whoever runs it, as boto3 finds them:
-the shoot's are gone by then. They have to be of the shoot's account: in another one nothing of it
-is there. A type that is not in the table, a thing without id and tags, and one of which nobody
-knows the region: nobody can say.
+The requests use the credentials of the user who runs the command, as boto3 finds them: the shoot's
+no longer exist. They must belong to the shoot's account; another one has none of its resources. The
+result is unknown for a type outside the table, a resource without id and tags, and an unknown
+region.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Look = Callable[[Cloud, ExternalResource], bool | None]
 
 
 def still_exists(clouds: Clouds, resource: ExternalResource) -> bool | None:
-    """Whether it is there; None where nobody can say. Raises ActuatorError."""
+    """Return whether the resource exists; None if that is unknown. Raises ActuatorError."""
     found = _LOOKS.get(resource.type)
     if found is None or not (resource.id or resource.tags):
         return None
@@ -32,7 +32,7 @@ def still_exists(clouds: Clouds, resource: ExternalResource) -> bool | None:
     region = GLOBAL if service == "route53" else resource.region
     if not region:
         return None
-    cloud = clouds.open(None, region, lambda: None, service)  # no call takes a command's place
+    cloud = clouds.open(None, region, lambda: None, service)  # a command cannot be abandoned
     try:
         return look(cloud, resource)
     except CloudError as error:
@@ -42,7 +42,7 @@ def still_exists(clouds: Clouds, resource: ExternalResource) -> bool | None:
 
 
 def _described(operation: str, answer_key: str, id_filter: str, *more: Raw) -> tuple[Service, Look]:
-    """What EC2 describes. By a filter, since asking for an unknown id is an error."""
+    """Look up EC2 resources by a filter, since a request with an unknown id is an error."""
 
     def look(cloud: Cloud, resource: ExternalResource) -> bool:
         by_id: list[Raw] = [{"Name": id_filter, "Values": [resource.id]}]
@@ -53,7 +53,7 @@ def _described(operation: str, answer_key: str, id_filter: str, *more: Raw) -> t
 
 
 def _bucket(cloud: Cloud, resource: ExternalResource) -> bool | None:
-    """A bucket of that name with other tags may be ours, or made later by somebody else."""
+    """Return None for a bucket with other tags: the extension's, or created later by others."""
     found = Bucket(cloud, resource.id).look()
     return None if found is Found.FOREIGN else found is not Found.NOTHING
 

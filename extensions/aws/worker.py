@@ -1,9 +1,9 @@
-"""AwsWorker: the machines of a shoot on EC2, asked for by a Worker.
+"""AwsWorker: the machines of a shoot on EC2, requested by a Worker.
 
-For each pool and zone one group of machines: `machineclass` makes its class from pool, network and
+Each pool has one group of machines per zone: `machineclass` makes its class from pool, network and
 CloudProfile. `generic` applies it, waits, and deletes; the machine-controller-manager creates the
-machines. No operation in here sends requests to AWS, so a forced deletion removes the machine
-objects from the seed, and remaining machines carry the shoot's mark.
+machines. No operation here sends requests to AWS. A force deletion therefore removes the machine
+objects from the seed, and remaining machines carry the shoot's tag.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from generic.library.worker import GenericWorker, MachineGroup, in_zone, pool_ha
 
 _SECRETS = Resource("v1", "secrets")
 _ZONE_LABEL = "topology.ebs.csi.aws.com/zone"
-"""Label by which the CSI driver knows where a node's disks can be."""
+"""The label that tells the CSI driver the zone of a node's disks."""
 
 _TECHNICAL_ID = "technicalID"
-"""Field of providerStatus, where the technical ID is not the Worker's namespace."""
+"""Field of providerStatus, set if the technical ID differs from the Worker's namespace."""
 
 
 class AwsWorker(OnAws, GenericWorker):
@@ -35,7 +35,7 @@ class AwsWorker(OnAws, GenericWorker):
     def machine_deployments(
         self, ctx: Context, worker: Worker, cluster: Cluster
     ) -> Sequence[MachineGroup]:
-        """One for each zone of each pool. Raises ConfigurationError."""
+        """Return one for each zone of each pool. Raises ConfigurationError."""
         vpc, technical_id = machineclass.network_of(worker), technical_id_of(cluster)
         if technical_id != worker.metadata.namespace:  # external_resources gets no Cluster
             known = worker.status.provider_status or {}
@@ -47,11 +47,11 @@ class AwsWorker(OnAws, GenericWorker):
         ]
 
     def error_codes(self, text: str) -> Iterable[ErrorCode]:
-        """Gardener's codes for the codes of AWS in the descriptions of failed machines."""
+        """Return Gardener's codes for the AWS codes in the descriptions of failed machines."""
         return codes_in(text)
 
     def external_resources(self, obj: Worker) -> Iterable[ExternalResource]:
-        """The machines, once some may have been created: the seed does not know their ids."""
+        """Return the machines, by tag, once some may exist: the seed does not know their ids."""
         if obj.status.machine_deployments or obj.status.state is not None:
             technical_id = (obj.status.provider_status or {}).get(_TECHNICAL_ID)
             owner = tags.mark(str(technical_id or obj.metadata.namespace))
@@ -89,7 +89,7 @@ def _groups(
 
 
 def _user_data(ctx: Context, worker: Worker, index: int) -> bytes:
-    """What a new machine of the pool runs first. Raises ConfigurationError where it is missing."""
+    """Return the user data of a pool's new machines. Raises ConfigurationError if it is missing."""
     reference, namespace = worker.spec.pools[index].user_data_secret_ref, worker.metadata.namespace
     try:
         data = ctx.client.get(_SECRETS, reference.name, namespace).get("data") or {}
