@@ -4,9 +4,9 @@
     actuator run extensions.externaldatabase:extension
     actuator drill extensions.externaldatabase.rehearsal:DatabaseRehearsal
 
-Read in this order: `kind` (what users write), `actuator` (the author's side), `connection` (the
-Secret they get), `server` (what is wanted of a database server) with `postgres` and `mariadb`,
-`names` (what gets into SQL), `endpoint`. `rehearsal`, `ground` and `servers` are for drills.
+Read in this order: `kind` (the API for users), `actuator` (the author's side), `connection` (the
+Secret for users), `server` (the interface to a database server) with `postgres` and `mariadb`,
+`names` (names in SQL), `endpoint`. `rehearsal`, `ground` and `servers` are for drills.
 """
 
 from __future__ import annotations
@@ -33,14 +33,13 @@ _WORKERS = 4
 
 
 def extension(manager: generic.Manager) -> None:
-    """Adds the actuator to a manager.
+    """Add the actuator to a manager, configured by environment variables.
 
-    The environment names the servers: DATABASES_POSTGRES_URL and DATABASES_MYSQL_URL, one of them
-    at least, as scheme://user:password@host:port; DATABASES_POSTGRES_CA and DATABASES_MYSQL_CA are
-    the PEM bundles that verify them (default: the system's CAs). DATABASES_GIVE_UP_AFTER are the
-    seconds after which a deletion that fails is tried no more (86400),
-    DATABASES_REQUESTS_PER_SECOND the most that one server is asked (20). Raises
-    ConfigurationError.
+    DATABASES_POSTGRES_URL and DATABASES_MYSQL_URL, of which at least one is required, are the
+    servers as scheme://user:password@host:port. DATABASES_POSTGRES_CA and DATABASES_MYSQL_CA are
+    the PEM bundles that verify them (default: the system's CAs). DATABASES_GIVE_UP_AFTER is the
+    time in seconds after which a failing deletion is no longer retried (86400),
+    DATABASES_REQUESTS_PER_SECOND the maximum rate per server (20). Raises ConfigurationError.
     """
     rate = _number(_RATE, 20.0)
     servers = {engine: _server(engine, rate) for engine in Engine if os.environ.get(_URLS[engine])}
@@ -54,7 +53,7 @@ def extension(manager: generic.Manager) -> None:
 
 
 def server_for(engine: Engine, url: str, traffic: Traffic, ca: str = "") -> Server:
-    """The server of that engine at the URL; `ca` as in Endpoint. Raises ConfigurationError."""
+    """Return the engine's server at the URL; `ca` as in Endpoint. Raises ConfigurationError."""
     if engine is Engine.POSTGRES:
         return postgres.PostgresServer(Endpoint.parse(url, postgres.PORT, ca), traffic)
     return mariadb.MariaDbServer(Endpoint.parse(url, mariadb.PORT, ca), traffic)

@@ -1,12 +1,12 @@
 """ExternalDatabases: a database and a login on a server outside the cluster.
 
-Flow of reconcile: the server is looked at → the connection Secret → login, database, and who may
-use it → status.dbid. A database is made only while status.dbid is empty. What was made just
-before a crash is found again by its mark, which names the object's UID; what has the name without
-that mark is somebody else's, and is neither taken nor touched. Once status.dbid is set, a database
-that is gone is *lost*: that is said, and never made up for with an empty one.
+Flow of reconcile: look up the database → the connection Secret → login, database, and its
+permissions → status.dbid. A database is created only while status.dbid is empty. After a crash, a
+new database is found by its mark, which contains the object's UID; one with the same name and
+without that mark belongs to others, and is neither adopted nor changed. Once status.dbid is set, a
+missing database is *lost*: the status reports it, and no empty one replaces it.
 
-A force deletion asks no server: database and login stay, and go on record.
+A force deletion sends no request to a server: database and login remain, and are recorded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from extensions.externaldatabase.names import problem_with
 from extensions.externaldatabase.server import DATABASE, LOGIN, Claim, Found, Holding, Server
 
 _LOOK_AGAIN = 300.0
-"""Seconds between two looks at a database that is well."""
+"""Seconds between two checks of a healthy database."""
 
 
 class DatabaseActuator(Actuator[ExternalDatabase]):
@@ -46,14 +46,14 @@ class DatabaseActuator(Actuator[ExternalDatabase]):
     def validate(
         self, ctx: Context, obj: ExternalDatabase, cluster: Cluster
     ) -> Iterable[FieldProblem]:
-        """What in the spec cannot work."""
+        """Return the problems of the spec."""
         if problem := problem_with(obj.spec.name):
             yield FieldProblem(field="spec.name", detail=problem)
         if obj.spec.engine not in self._servers:
             yield FieldProblem(field="spec.engine", detail=self._no_server(obj.spec.engine))
 
     def reconcile(self, ctx: Context, obj: ExternalDatabase, cluster: Cluster) -> Result:
-        """Afterwards the database exists, and the Secret beside the object leads there."""
+        """Ensure that the database and its connection Secret exist."""
         server, claim = self._server(obj), claim_of(obj)
         found = server.look(claim)
         _refuse_lost(obj, found)
@@ -66,23 +66,23 @@ class DatabaseActuator(Actuator[ExternalDatabase]):
         return Result(requeue_after=_LOOK_AGAIN)
 
     def delete(self, ctx: Context, obj: ExternalDatabase, cluster: Cluster) -> None:
-        """Afterwards nothing is left on the server, or all of it, as the deletion policy says."""
+        """Remove database and login, or keep both, as the deletion policy requires."""
         if problem_with(obj.spec.name):
-            return  # nothing was ever made
+            return  # nothing was ever created
         if obj.spec.deletion_policy is DeletionPolicy.RETAIN:
             _say_retained(ctx, obj)
             return
         self._server(obj).remove(claim_of(obj), ctx.check)
 
     def force_delete(self, ctx: Context, obj: ExternalDatabase, cluster: Cluster) -> None:
-        """No server is asked. The Secret goes with the object that owns it."""
+        """Send no request to a server. The garbage collector deletes the owned Secret."""
         if obj.spec.deletion_policy is DeletionPolicy.RETAIN:
             _say_retained(ctx, obj)
 
     def external_resources(self, obj: ExternalDatabase) -> Iterator[ExternalResource]:
-        """Database and login; without id as long as nobody knows that they were made.
+        """Return database and login, without id while it is unknown whether they were created.
 
-        None where they are to stay: a database that is retained is no orphan.
+        Return none for the deletion policy Retain: a retained database is not orphaned.
         """
         if obj.spec.deletion_policy is DeletionPolicy.RETAIN or problem_with(obj.spec.name):
             return
@@ -93,7 +93,7 @@ class DatabaseActuator(Actuator[ExternalDatabase]):
             yield found if obj.status.dbid else attrs.evolve(found, id="")
 
     def still_exists(self, resource: ExternalResource) -> bool | None:
-        """Whether the server has it, and it is still the same object's."""
+        """Whether the server has the resource, and it still belongs to the same object."""
         engine, _, what = resource.type.partition("::")
         server = next((one for name, one in self._servers.items() if name == engine), None)
         if server is None or "login" not in resource.tags:
@@ -104,7 +104,7 @@ class DatabaseActuator(Actuator[ExternalDatabase]):
         return found.has_login if what == LOGIN else found.holder == claim.login
 
     def _server(self, obj: ExternalDatabase) -> Server:
-        """Raises ConfigurationError where there is none for the object's engine (any more)."""
+        """Return the server of the object's engine. Raises ConfigurationError if there is none."""
         server = self._servers.get(obj.spec.engine)
         if server is None:
             raise ConfigurationError(
@@ -118,21 +118,21 @@ class DatabaseActuator(Actuator[ExternalDatabase]):
 
 
 def claim_of(obj: ExternalDatabase) -> Claim:
-    """What the object has on its server: always the same, and nobody else's.
+    """Return the object's share of its server, which is constant and unique.
 
-    A login's name is the UID without its dashes: 32 characters, as many as MySQL takes.
+    The login's name is the UID without its dashes: 32 characters, the maximum of MySQL.
     """
     login = obj.metadata.uid.replace("-", "")
     return Claim(database=obj.spec.name, login=login, owner=obj.key)
 
 
 def dbid(engine: Engine, claim: Claim) -> str:
-    """What identifies a database over all servers of the extension."""
+    """Return the id of a database, unique across all servers of the extension."""
     return f"{engine}/{claim.database}"
 
 
 def external(engine: Engine, server: Server | None, holding: Holding) -> ExternalResource:
-    """Something on a server, as Orphans and drills name it; the region is the server's address."""
+    """Return the record of a resource on a server; the region is the server's address."""
     claim, there = holding.claim, server.endpoint if server else None
     tags = {"login": claim.login, "owner": claim.owner}
     if holding.what == DATABASE:

@@ -1,7 +1,7 @@
-"""The connection Secret: beside its ExternalDatabase, owned by it, and gone with it.
+"""The connection Secret: beside its ExternalDatabase, owned by it, and deleted with it.
 
-It is made before the login is, so that a crash in between changes no password: the one in the
-Secret is what the login has, always.
+It is created before the login, so that a crash between both changes no password: the login always
+has the password in the Secret.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _LOOK_AGAIN = 2.0
 
 
 def secret_name(obj: ExternalDatabase) -> str:
-    """The name of the object's connection Secret, in its namespace."""
+    """Return the name of the object's connection Secret, in its namespace."""
     return f"{obj.metadata.name}-connection"
 
 
 def ensure_connection(ctx: Context, obj: ExternalDatabase, claim: Claim, server: Server) -> str:
-    """Afterwards the Secret says how to connect; returns the password in it.
+    """Create or update the connection Secret; return the password in it.
 
-    Raises ActuatorError where a Secret of that name is somebody else's, RequeueAfter where it is
-    one of an object that was deleted, and ApiError.
+    Raises ActuatorError if a Secret of that name belongs to others, RequeueAfter if it belongs to a
+    deleted object, and ApiError.
     """
     try:
         there = ctx.client.get(SECRETS, secret_name(obj), obj.metadata.namespace)
@@ -93,7 +93,7 @@ def _secret(obj: ExternalDatabase, claim: Claim, server: Server, password: str) 
 
 
 def _read(secret: Raw, key: str) -> str:
-    """What a key of the Secret says; "" where there is none, or nothing readable."""
+    """Return the value of a key in the Secret; "" if it is missing or unreadable."""
     try:
         return base64.b64decode((secret.get("data") or {}).get(key, "")).decode()
     except ValueError:

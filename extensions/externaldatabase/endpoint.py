@@ -1,4 +1,4 @@
-"""Where a database server listens, and as whom: what the extension is told by a URL."""
+"""The address of a database server and the account on it, parsed from a URL."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Endpoint:
         return there
 
     def tls_context(self) -> ssl.SSLContext:
-        """Verifies certificate and host name. Raises ConfigurationError."""
+        """Return a context that verifies certificate and host name. Raises ConfigurationError."""
         try:
             return ssl.create_default_context(cadata=self.ca or None)
         except ssl.SSLError:
@@ -74,7 +74,7 @@ class Endpoint:
             ) from None
 
     def url(self, scheme: str, database: str = "") -> str:
-        """The same as a URL, password included; for one database where that is named."""
+        """Return the endpoint as a URL with its password, for one database if it is given."""
         who = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}"
         host = f"[{self.host}]" if ":" in self.host else self.host
         path = f"/{quote(database, safe='')}" if database else ""

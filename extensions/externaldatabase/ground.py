@@ -1,7 +1,7 @@
 """The two servers of a rehearsal, each with an account for the extension, and their administrator.
 
-The administrator can take from the extension's accounts what they need, and give it back; what is
-on the servers stays as it is.
+The administrator can revoke the permissions of the extension's accounts and restore them; the
+databases on the servers stay unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Ground:
         self._password = secrets.token_hex(16)
 
     def start(self) -> None:
-        """Starts both, without any database. Raises ServerError."""
+        """Start both, without any database. Raises ServerError."""
         with ExitStack() as on_error:
             for server in (self.postgres, self.mariadb):
                 on_error.callback(server.close)
@@ -40,36 +40,36 @@ class Ground:
             on_error.pop_all()
 
     def stop(self) -> None:
-        """Ends both; safe to call twice, and without start."""
+        """Stop both; safe to call twice, and without start."""
         self.postgres.close()
         self.mariadb.close()
 
     def endpoint(self, engine: Engine) -> Endpoint:
-        """The server, as the extension's account."""
+        """Return the server's endpoint with the extension's account."""
         there = self.administrator(engine)
         return attrs.evolve(there, user=_ACCOUNT, password=self._password)
 
     def administrator(self, engine: Engine) -> Endpoint:
-        """The server, as its administrator."""
+        """Return the server's endpoint with the administrator's account."""
         server = self.postgres if engine is Engine.POSTGRES else self.mariadb
         return server.administrator
 
     def change_passwords(self) -> None:
-        """The extension's accounts have other passwords than those it knows."""
+        """Change the passwords of the extension's accounts, without informing the extension."""
         self._set_passwords(secrets.token_hex(16))
 
     def lock_out(self) -> None:
-        """The extension's accounts are not let in any more."""
+        """Lock the extension's accounts."""
         self._postgres(f"ALTER ROLE {_ACCOUNT} NOLOGIN")
         self._mariadb(f"ALTER USER {_ACCOUNT}@'%' ACCOUNT LOCK")
 
     def deny_deletions(self) -> None:
-        """The extension's accounts may look, and drop nothing."""
+        """Let the extension's accounts read, but drop nothing."""
         self._postgres(f"ALTER ROLE {_ACCOUNT} SET default_transaction_read_only = on")
         self._mariadb(f"REVOKE DROP, DELETE, CREATE USER ON *.* FROM {_ACCOUNT}@'%'")
 
     def give_back(self) -> None:
-        """The extension's accounts may do again what they need."""
+        """Restore the permissions and passwords of the extension's accounts."""
         self._set_passwords(self._password)
         self._postgres(f"ALTER ROLE {_ACCOUNT} LOGIN")
         self._postgres(f"ALTER ROLE {_ACCOUNT} RESET default_transaction_read_only")

@@ -1,4 +1,4 @@
-"""ExternalDatabase: what users ask for and what they are told; a kind of this sample's own."""
+"""ExternalDatabase: a kind of this sample, its spec and its status."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ GROUP = "database.actuator.extensions.gardener.cloud"
 
 
 class Engine(StrEnum):
-    """Which server has the database."""
+    """The type of the server that has the database."""
 
     POSTGRES = "postgres"
     MYSQL = "mysql"
 
 
 class DeletionPolicy(StrEnum):
-    """What becomes of the database when its object is deleted."""
+    """Whether the database is deleted with its object."""
 
     DELETE = "Delete"
     RETAIN = "Retain"
@@ -29,7 +29,7 @@ class DeletionPolicy(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class ExternalDatabaseSpec:
-    """The database that is asked for. Its name is unique on its server."""
+    """The requested database. Its name is unique on its server."""
 
     name: Annotated[str, Schema(required=True, min_length=3, immutable=True)] = ""
     engine: Annotated[Engine, Schema(required=True, immutable=True)] = Engine.POSTGRES
@@ -39,7 +39,7 @@ class ExternalDatabaseSpec:
 
 @attrs.define(kw_only=True)
 class ExternalDatabaseStatus(ConditionedStatus):
-    """The database that there is; `dbid` is "" as long as nobody knows of one."""
+    """The actual database; `dbid` is "" until it is known to exist."""
 
     dbid: str = ""
 

@@ -1,10 +1,10 @@
 """Databases on a MariaDB server, 10.5 or later, by PyMySQL.
 
-The mark is the comment of the database: CREATE DATABASE sets it in the same breath (MariaDB
-documentation, "CREATE DATABASE"; MySQL has no such comment, so a MySQL server is refused). The
-login has the object's UID in its name. It is made after its database and dropped before it, so
-that whoever finds a login finds the database whose comment says whose it is. Needs an account
-with all privileges and GRANT OPTION.
+The mark is the comment of the database, which CREATE DATABASE sets atomically (MariaDB
+documentation, "CREATE DATABASE"). MySQL has no such comment, so a MySQL server is refused. The
+login has the object's UID in its name. It is created after its database and dropped before it, so
+that a login always has a database whose comment names its owner. Requires an account with all
+privileges and GRANT OPTION.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _MEANINGS: Mapping[int, ErrorCode] = {
     1226: ErrorCode.ERR_INFRA_QUOTA_EXCEEDED,
     **dict.fromkeys((2002, 2003, 2005, 2006, 2013), ErrorCode.ERR_INFRA_DEPENDENCIES),
 }
-"""MariaDB documentation, "MariaDB Error Codes"; from 2000 on they are the client's own."""
+"""MariaDB documentation, "MariaDB Error Codes"; codes from 2000 on are the client's own."""
 _SENDS_PASSWORD = ("mysql_clear_password", "dialog", "sha256_password", "caching_sha2_password")
 _NO_PLUGIN = 2059
 _SYNTAX_ERROR = 1064
-"""Its text repeats the statement, and there may be a password in it."""
+"""Its message repeats the statement, which may contain a password."""
 
 _LOOK = """
 SELECT (SELECT SCHEMA_COMMENT FROM information_schema.SCHEMATA
@@ -88,7 +88,7 @@ class MariaDbServer:
 
     def look(self, claim: Claim) -> Found:
         """See Server."""
-        identifier(claim.database)  # what can be no name is none of a database that there is
+        identifier(claim.database)  # an invalid name cannot be that of an existing database
         with self._request("look for a database") as cursor:
             cursor.execute(_LOOK, (claim.database, claim.login))
             comment, has_login = cursor.fetchall()[0]
@@ -133,13 +133,13 @@ class MariaDbServer:
         return [*databases, *(Holding(what=LOGIN, claim=claim) for claim in with_login)]
 
     def _run(self, what: str, statement: str, name: str, *values: str) -> None:
-        """`name`, quoted, goes where the statement has {}, and the values where it has %s."""
+        """Run a statement with the quoted `name` in place of {}, and the values in place of %s."""
         with self._request(what) as cursor:
             cursor.execute(statement.format(name.replace("%", "%%")), values)
 
     @contextmanager
     def _request(self, what: str) -> Iterator[Cursor]:
-        """A connection for one request; nothing is kept open between requests."""
+        """Open a connection for one request; no connection stays open between requests."""
         with self._traffic.request(f"mysql: {what}"):
             try:
                 with connect(self.endpoint) as connection:

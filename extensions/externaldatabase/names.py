@@ -1,7 +1,7 @@
-"""Names of databases: what users may ask for, and how names get into SQL. Pure.
+"""Names of databases: which names are allowed, and how to quote names in SQL. Pure.
 
-Two walls: what the extension does not like never reaches a server, and what reaches one is quoted.
-PostgreSQL's quoting is psycopg's (`psycopg.sql.Identifier`); PyMySQL has none for identifiers.
+Two layers of protection: a disallowed name never reaches a server, and every other is quoted. For
+PostgreSQL, psycopg quotes names (`psycopg.sql.Identifier`); PyMySQL cannot quote them.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from actuator import ConfigurationError
 
 _ALLOWED = re.compile(r"[a-z][a-z0-9_-]{2,62}")
 _MOST_BYTES = 63
-"""PostgreSQL cuts longer ones off (documentation, "Identifiers and Key Words"); MariaDB has 64."""
+"""PostgreSQL truncates longer names ("Identifiers and Key Words"); MariaDB allows 64."""
 _LONGEST_PATTERN = 64
 
 
 def problem_with(name: str) -> str | None:
-    """Why nobody gets a database of that name, or None."""
+    """Return why a database name is not allowed, or None."""
     if _ALLOWED.fullmatch(name):
         return None
     return (
@@ -27,7 +27,7 @@ def problem_with(name: str) -> str | None:
 
 
 def checked(name: str) -> str:
-    """The name, if a server can take it as it is. Raises ConfigurationError."""
+    """Return the name if a server can use it unchanged. Raises ConfigurationError."""
     encoded = name.encode("utf-8", "replace")
     if "\0" in name or encoded.decode() != name or not 0 < len(encoded) <= _MOST_BYTES:
         raise ConfigurationError(f"{name!r} cannot be the name of anything on a database server")
@@ -35,7 +35,7 @@ def checked(name: str) -> str:
 
 
 def identifier(name: str) -> str:
-    """The name as MariaDB reads it in SQL. Raises ConfigurationError.
+    """Return the name quoted for MariaDB's SQL. Raises ConfigurationError.
 
     Source: MariaDB documentation, "Identifier Names".
     """
@@ -45,7 +45,7 @@ def identifier(name: str) -> str:
 
 
 def pattern(name: str) -> str:
-    """The same for GRANT, where _ and % in a database's name stand for other names too.
+    """Return the name quoted for GRANT, where _ and % are wildcards.
 
     Raises ConfigurationError. Source: MariaDB documentation, "GRANT", database privileges.
     """

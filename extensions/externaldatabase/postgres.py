@@ -1,9 +1,9 @@
 """Databases on a PostgreSQL server, by psycopg 3.
 
-The mark is the owner: CREATE DATABASE names it in the same breath, so there is no moment in which
-a database of ours is nobody's. The login has the object's UID in its name, and a comment that is
-written in the transaction that makes it. Needs an account with CREATEDB and CREATEROLE; it
-becomes a member of each login, as those must who are no superuser (PostgreSQL documentation,
+The mark is the owner, which CREATE DATABASE sets atomically, so that the extension's database never
+exists without an owner. The login has the object's UID in its name, and a comment from the
+transaction that creates it. Requires an account with CREATEDB and CREATEROLE; it becomes a member
+of each login, as PostgreSQL requires of accounts without superuser (PostgreSQL documentation,
 "CREATE DATABASE").
 """
 
@@ -34,7 +34,7 @@ from extensions.externaldatabase.server import (
 
 PORT = 5432
 _DATABASE = "postgres"
-"""The one that every server has."""
+"""The database that every server has."""
 _SYSTEM_CAS = ssl.get_default_verify_paths().cafile or "system"
 _CONNECT_SECONDS = 5
 _STATEMENT_SECONDS = 30
@@ -47,7 +47,7 @@ _MEANINGS: Mapping[str, ErrorCode] = {
 }
 """SQLSTATE, or its class (PostgreSQL documentation, "PostgreSQL Error Codes")."""
 _NOT_LET_IN = ("authentication failed", "not permitted to log in")
-"""A connection that fails has no SQLSTATE, only the server's text."""
+"""A failed connection has no SQLSTATE, only the server's message."""
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -68,7 +68,7 @@ def connect(there: Endpoint, database: str = _DATABASE) -> Iterator[Connection]:
 
     Raises psycopg.Error. Source: PostgreSQL documentation, "Parameter Key Words" of libpq.
     """
-    with tempfile.NamedTemporaryFile("w", suffix=".crt") as file:  # libpq takes no CA but a file
+    with tempfile.NamedTemporaryFile("w", suffix=".crt") as file:  # libpq needs a CA in a file
         file.write(there.ca)
         file.flush()
         with psycopg.connect(
@@ -138,9 +138,9 @@ class PostgresServer:
         return list(found)
 
     def _set_login(self, claim: Claim, password: str, verb: str) -> None:
-        """Afterwards the login has that password, and this account is one of its members.
+        """Set the login's password, and make this account one of its members.
 
-        The server gets what it stores of a password, not the password.
+        The server receives the SCRAM verifier that it stores, not the password.
         """
         with self._request("set a login") as connection, connection.transaction():
             login = sql.Identifier(claim.login)
@@ -166,7 +166,7 @@ class PostgresServer:
 
     @contextmanager
     def _request(self, what: str) -> Iterator[Connection]:
-        """A connection for one request; nothing is kept open between requests."""
+        """Open a connection for one request; no connection stays open between requests."""
         with self._traffic.request(f"postgres: {what}"):
             try:
                 with connect(self.endpoint) as connection:
@@ -175,10 +175,10 @@ class PostgresServer:
                 raise self._refused(what, error) from None
 
     def _refused(self, what: str, error: psycopg.Error) -> Refused:
-        """Without the statement, and without what the driver knows of it."""
+        """Return the error without the statement, and without the driver's context."""
         server = f"PostgreSQL at {self.endpoint.host}:{self.endpoint.port}"
         said = error.diag.message_primary or str(error) or type(error).__name__
-        why = said.rpartition("FATAL: ")[2]  # without how the driver got there
+        why = said.rpartition("FATAL: ")[2]  # without the driver's prefix
         return Refused(server, what, why, _code(error))
 
 

@@ -1,7 +1,7 @@
-"""DatabaseRehearsal: two real servers to break, for `actuator drill`; a shoot has one database on
-each.
+"""DatabaseRehearsal: two real servers to break, for `actuator drill`; a shoot uses both.
 
-Its namespaces are called shoots because drills call them so; nothing in the sample needs Gardener.
+A shoot has one database on each. Its namespaces are called shoots because drills call them so;
+nothing in the sample needs Gardener.
 """
 
 from __future__ import annotations
@@ -57,31 +57,31 @@ class DatabaseRehearsal(Rehearsal):
         self.scenarios: Mapping[str, str] = {name: text for name, (text, _) in self._breaks.items()}
 
     def start(self, directory: Path) -> None:
-        """Starts both servers, empty; their directories are their own. Raises ServerError."""
+        """Start both servers, empty, in their own directories. Raises ServerError."""
         self._ground = ground = Ground(silent)
         ground.start()
         urls = {engine.value: ground.endpoint(engine).url("server") for engine in Engine}
         self._shared = {**urls, _CA: CA}
 
     def stop(self) -> None:
-        """Ends both; safe to call twice, and without start."""
+        """Stop both; safe to call twice, and without start."""
         if self._ground is not None:
             self._ground.stop()
 
     def share(self) -> Mapping[str, str]:
-        """Where the servers are; the passwords in there are as short-lived as they."""
+        """Return the servers' endpoints; their passwords are valid as long as the servers run."""
         return self._shared
 
     def attach(self, shared: Mapping[str, str]) -> None:
-        """Uses the servers that another process started."""
+        """Use the servers that another process started."""
         self._shared = shared
 
     def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
-        """Both hear of each request to a server."""
+        """Call `before` and `after` around each request to a server."""
         self._traffic = partial(_ObservedTraffic, _REQUESTS_PER_SECOND, before, after)
 
     def crds(self) -> Sequence[Raw]:
-        """Nobody else's."""
+        """No CRDs of other controllers."""
         return []
 
     def actuators(self) -> Sequence[Actuator[Any]]:
@@ -97,20 +97,20 @@ class DatabaseRehearsal(Rehearsal):
         return [_manifest(shoot, engine) for engine in Engine]
 
     def spoil(self, manifest: Raw) -> None:
-        """Asks for a name that nobody gets."""
+        """Request a name that is not allowed."""
         manifest["spec"]["name"] = _HOSTILE
 
     def break_outside(self, scenario: str) -> None:
-        """Brings the scenario about. Raises KeyError for a name not in `scenarios`."""
+        """Start the scenario. Raises KeyError for a name not in `scenarios`."""
         _, bring_about = self._breaks[scenario]
         bring_about(self._started)
 
     def mend_outside(self) -> None:
-        """The extension's accounts work again; nothing was lost."""
+        """Restore the extension's accounts; no database was lost."""
         self._started.give_back()
 
     def left_outside(self) -> Sequence[ExternalResource]:
-        """All that carries the extension's mark on either server."""
+        """Return all resources with the extension's mark on both servers."""
         found = []
         for engine in Engine:
             url = self._started.administrator(engine).url("server")
@@ -126,7 +126,7 @@ class DatabaseRehearsal(Rehearsal):
 
 
 class _ObservedTraffic(Traffic):
-    """`before` hears before a request, `after` when it took effect or failed."""
+    """Calls `before` ahead of each request, `after` when it took effect or failed."""
 
     def __init__(
         self, per_second: float, before: Callable[[str], None], after: Callable[[str], None]

@@ -1,6 +1,6 @@
-"""What the actuator wants of a database server, whichever it is; plain data, and what can go wrong.
+"""The interface between the actuator and any database server: plain data, and errors.
 
-`postgres` and `mariadb` do it. Nothing in here, nor there, knows Kubernetes.
+`postgres` and `mariadb` implement it. Kubernetes does not belong here, nor there.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from actuator import ActuatorError, ErrorCode
 from extensions.externaldatabase.endpoint import Endpoint
 
 DATABASE, LOGIN = "Database", "Login"
-"""What a server has of us."""
+"""The types of the extension's resources on a server."""
 _MARK = "actuator"
 _NOT_TRUSTED = re.compile(
     r"certificate|does(n't| not) support (it|SSL)|authentication method|channel binding|clear text"
 )
-"""How libpq and PyMySQL report a server that must not get the password."""
+"""How libpq and PyMySQL report a server that must not receive the password."""
 _REMEDY = (
     "TLS with a verified certificate, and authentication without a clear-text password, are "
     "required: configure the server, and set the key ca.crt of the admin Secret to its CA"
 )
 _MOST = 500
-"""Characters of a server's own text."""
+"""Maximum characters of a server's own message."""
 
 Check = Callable[[], None]
-"""Called before each step that has an effect; raises where there must be no more."""
+"""Called before each step that has an effect; raises if there must be no further step."""
 
 
 @attrs.frozen(kw_only=True)
 class Claim:
-    """One object's share of a server: a database, and a login that nobody else can have.
+    """One object's share of a server: a database, and a login that no other object can have.
 
-    `owner` is the object's `namespace/name`, for people.
+    `owner` is the object's `namespace/name`, for users.
     """
 
     database: str
@@ -48,12 +48,12 @@ class Claim:
 
     @property
     def mark(self) -> str:
-        """What is written beside what is ours on a server, where it has room for a text."""
+        """The text that marks a resource on a server as the extension's."""
         return f"{_MARK} {self.login} {self.owner}"
 
     @classmethod
     def marked(cls, database: str, text: str | None) -> Claim | None:
-        """The claim that such a text is the mark of, or None."""
+        """Return the claim that a text is the mark of, or None."""
         words = (text or "").split()
         if len(words) != 3 or words[0] != _MARK:
             return None
@@ -62,9 +62,9 @@ class Claim:
 
 @attrs.frozen(kw_only=True)
 class Found:
-    """What a server has of a claim: `holder` is the login that has the database.
+    """The state of a claim on a server: `holder` is the login that has the database.
 
-    None where there is no such database, and "" where it is marked by nobody.
+    `holder` is None if there is no such database, and "" if it has no mark.
     """
 
     holder: str | None
@@ -73,14 +73,14 @@ class Found:
 
 @attrs.frozen(kw_only=True)
 class Holding:
-    """Something on a server that carries our mark: a DATABASE or a LOGIN."""
+    """A resource on a server with the extension's mark: a DATABASE or a LOGIN."""
 
     what: str
     claim: Claim
 
 
 class Refused(ActuatorError):
-    """A server did not do what was asked."""
+    """A server did not execute a request."""
 
     def __init__(self, server: str, what: str, why: str, code: ErrorCode) -> None:
         text = f"{server} did not {what}: {' '.join(why.split())[:_MOST]}"
@@ -90,10 +90,10 @@ class Refused(ActuatorError):
 
 
 class Traffic:
-    """At most so many requests a second to one server, for all workers together.
+    """Limits the rate of requests to one server, for all workers together.
 
-    As a client of the Kubernetes API does it: who comes too early waits, and never longer than it
-    takes to serve one request of each worker. A second's worth may go at once.
+    Like a client of the Kubernetes API, it delays a request that is too early, at most for the time
+    of one request of each worker. The requests of one second may be sent at once.
     """
 
     def __init__(self, per_second: float) -> None:
@@ -103,36 +103,36 @@ class Traffic:
 
     @contextmanager
     def request(self, what: str) -> Iterator[None]:
-        """Around each request to the server; `what` says which, the same words for each object."""
+        """Wrap each request to the server; `what` names it, with equal words for all objects."""
         time.sleep(self._turn(time.monotonic()))
         yield
 
     def _turn(self, now: float) -> float:
-        """In how many seconds a request of this moment may go."""
+        """Return in how many seconds a request of this moment may be sent."""
         with self._lock:
             self._next = max(self._next, now - 1) + self._gap
             return max(0.0, self._next - now)
 
 
 class Server(Protocol):
-    """A server on which the extension may make databases. All methods raise Refused."""
+    """A server on which the extension may create databases. All methods raise Refused."""
 
     scheme: str
-    """Of URLs that lead to its databases."""
+    """The scheme of its databases' URLs."""
 
     endpoint: Endpoint
 
     def look(self, claim: Claim) -> Found:
-        """What there is."""
+        """Return the current state."""
 
     def provision(self, claim: Claim, password: str, found: Found, check: Check) -> None:
-        """Afterwards database and login exist, and that login alone may use that database.
+        """Create or update database and login; only that login may use the database.
 
-        `found` is what there was; a database of somebody else must not be given here.
+        `found` is the previous state; the database must not belong to others.
         """
 
     def remove(self, claim: Claim, check: Check) -> None:
-        """Afterwards neither is there. What is gone already, or is another's, is success."""
+        """Delete database and login; already deleted ones, and those of others, are success."""
 
     def holdings(self) -> Sequence[Holding]:
-        """All that carries our mark."""
+        """Return all resources with the extension's mark."""

@@ -1,7 +1,7 @@
 """The account that runs a server: this process's own, or `nobody` in place of root.
 
-PostgreSQL refuses to run as root, and a server that listens has no business to (PostgreSQL
-documentation, "The PostgreSQL User Account").
+PostgreSQL refuses to run as root, and no server that listens should (PostgreSQL documentation, "The
+PostgreSQL User Account").
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NOBODY = "nobody"
 
 @attrs.frozen(kw_only=True)
 class Account:
-    """A user and a group; `other` where it is not the one of this process."""
+    """A user and a group; `other` if they differ from those of this process."""
 
     uid: int
     gid: int
@@ -27,7 +27,7 @@ class Account:
 
     @classmethod
     def ordinary(cls) -> Account:
-        """An account that is not root's. Raises KeyError where there is no `nobody`."""
+        """Return an account other than root. Raises KeyError if there is no `nobody`."""
         if os.geteuid() != 0:
             return cls(uid=os.geteuid(), gid=os.getegid(), other=False)
         nobody = pwd.getpwnam(_NOBODY)
@@ -41,7 +41,7 @@ class Account:
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
     def own(self, path: Path) -> Path:
-        """The same path; it belongs to this account from now on."""
+        """Make this account the owner of the path; return the path."""
         if self.other:
             os.chown(path, self.uid, self.gid)
         return path
@@ -57,5 +57,5 @@ class Account:
 
 
 def _is_open(folder: Path) -> bool:
-    """Whether everybody may read what is in it."""
+    """Whether all users may read the contents."""
     return folder.stat().st_mode & 0o005 == 0o005

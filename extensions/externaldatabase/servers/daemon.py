@@ -1,4 +1,4 @@
-"""What both database servers have in common: a process on a loopback port, in its own directory."""
+"""The common base of both database servers: a process on a loopback port, in its own directory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from generic.testing.envtest.servers import free_port
 HOST = "127.0.0.1"
 _AUTHORITY = Authority.new("databases")
 CA = _AUTHORITY.key_pair.certificate.decode()
-"""Verifies all servers of this process; PEM."""
+"""The PEM certificate that verifies all servers of this process."""
 _ONCE_SECONDS = 120.0
 _READY_SECONDS = 60.0
 _STOP_SECONDS = 10.0
@@ -34,14 +34,14 @@ _TAIL = 5
 
 
 class ServerError(ActuatorError):
-    """A database server cannot be found, fetched or started; the text says the way out."""
+    """A database server cannot be found, fetched or started; the message names the fix."""
 
 
 class Daemon(ABC):
     """A server without any database, between `start` and `close`.
 
-    Guarantees: `close` leaves neither process nor directory; if this process is killed instead,
-    both are gone about a second later (`generic.library.programs.processes`).
+    `close` removes process and directory; if this process is killed instead, both are removed about
+    a second later (`generic.library.programs.processes`).
     """
 
     name: ClassVar[str]
@@ -55,7 +55,7 @@ class Daemon(ABC):
         self._process: Process | None = None
 
     def start(self) -> None:
-        """Makes the server's own data in a new directory, starts it. Raises ServerError."""
+        """Create the server's own data in a new directory, and start it. Raises ServerError."""
         program, packages = self._find()
         self.account = Account.ordinary()
         self.port = free_port()
@@ -66,7 +66,7 @@ class Daemon(ABC):
         self.resume()
 
     def resume(self) -> None:
-        """Starts the server again, with all its data. Raises ServerError."""
+        """Start the server again, with all its data. Raises ServerError."""
         assert self._group is not None, "the server is not started"
         with self._log.open("ab") as log:
             identity = self.account.identity
@@ -78,7 +78,7 @@ class Daemon(ABC):
             time.sleep(_POLL_SECONDS)
 
     def pause(self) -> None:
-        """Stops the server in good order; its data are kept. If it is down, does nothing."""
+        """Stop the server gracefully; its data are kept. Do nothing if it is down."""
         if self._process is None or self._process.poll() is not None:
             return
         self._process.send_signal(self.stop_signal)
@@ -88,7 +88,7 @@ class Daemon(ABC):
             kill(self._process)
 
     def close(self) -> None:
-        """Ends everything at once; safe to call twice, and without start."""
+        """Stop everything at once; safe to call twice, and without start."""
         if self._process is not None:
             kill(self._process)
         if self._group is not None:
@@ -96,16 +96,16 @@ class Daemon(ABC):
 
     @property
     def administrator(self) -> Endpoint:
-        """Where the server listens, as who may do everything there."""
+        """The server's endpoint with an account that has all permissions."""
         return Endpoint(host=HOST, port=self.port, user=self.user, password=self._password, ca=CA)
 
     @abstractmethod
     def _find(self) -> tuple[Path | None, Path]:
-        """The installed program, or the folder with unpacked packages. Raises ServerError."""
+        """Return the installed program, or the unpacked packages' folder. Raises ServerError."""
 
     @abstractmethod
     def _prepare(self, program: Path | None, packages: Path) -> list[str | Path]:
-        """Makes the server's own data; returns the command that runs it. Raises ServerError."""
+        """Create the server's own data; return the command that runs it. Raises ServerError."""
 
     @abstractmethod
     def _answers(self) -> bool:
@@ -122,20 +122,20 @@ class Daemon(ABC):
         return root / "usr"
 
     def private(self, name: str, text: str) -> Path:
-        """A file in the directory that the account alone may read."""
+        """Write a file in the directory that only the account may read."""
         path = self.directory / name
         path.touch(mode=0o600)
         path.write_text(text, encoding="utf-8")
         return self.account.own(path)
 
     def certify(self) -> tuple[Path, Path]:
-        """Write a serving certificate that CA verifies, and its key; returns both files."""
+        """Write a serving certificate that CA verifies, and its key; return both files."""
         pair = _AUTHORITY.serving([HOST])
         certificate = self.private("tls.crt", pair.certificate.decode())
         return certificate, self.private("tls.key", pair.key.decode())
 
     def run_once(self, command: Sequence[str | Path], text: str = "") -> None:
-        """Runs a program to its end; it reads `text`. Raises ServerError."""
+        """Run a program to its end; it reads `text`. Raises ServerError."""
         try:
             done = subprocess.run(
                 command,
@@ -159,7 +159,7 @@ class Daemon(ABC):
         return self.directory / "server.log"
 
     def _failed(self, what: str, output: str) -> ServerError:
-        """An error with the last lines; where there are more, they are kept."""
+        """Return an error with the last lines; a file keeps the whole output."""
         kept = Path(f"{self.directory}.log")
         kept.write_text(output, encoding="utf-8")
         said = " | ".join(output.strip().splitlines()[-_TAIL:]) or "it said nothing"
@@ -167,7 +167,7 @@ class Daemon(ABC):
 
 
 def found(*programs: str) -> Path | None:
-    """The first of these programs on PATH, or where Debian puts those of administrators."""
+    """Return the first of these programs on PATH, or in Debian's directories for administrators."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
     paths = (shutil.which(program, path=path) for program in programs)
     return next((Path(one).resolve() for one in paths if one), None)

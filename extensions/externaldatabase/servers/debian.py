@@ -1,8 +1,8 @@
 """Programs from the packages of the machine's distribution, without root and without installing.
 
-apt's own sources are used, with lists and archives in our cache: apt downloads what of a package
-and of its dependencies the machine lacks, dpkg-deb unpacks it, nothing is installed. Works on
-Debian and what descends from it.
+apt uses its own sources, with lists and archives in the framework's cache: apt downloads the
+missing parts of a package and of its dependencies, and dpkg-deb unpacks them. Works on Debian and
+its derivatives.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from generic.library.programs.cache import Progress, cache_directory, locked
 
 _SECONDS = 600.0
 _STATUS = "/var/lib/dpkg/status"
-"""What the machine has installed; everybody may read it."""
+"""The packages installed on the machine; all users may read it."""
 
 
 def unpacked(package: str, progress: Progress) -> Path:
-    """The folder in our cache with the package unpacked: `usr` and so on are in there.
+    """Return the folder in the cache with the package unpacked; it contains `usr` and so on.
 
-    Of several processes that ask at once one fetches and the others wait. Raises ServerError.
+    Of several concurrent processes, one fetches and the others wait. Raises ServerError.
     """
     cache = cache_directory()
     folder = cache / f"{package}-{_system()}"
@@ -38,18 +38,18 @@ def unpacked(package: str, progress: Progress) -> Path:
 
 
 def _system() -> str:
-    """What packages are made for: "debian-12-x86_64"."""
+    """Return the system that packages are built for: "debian-12-x86_64"."""
     try:
         release = platform.freedesktop_os_release()
-    except OSError:  # no Linux
+    except OSError:  # not Linux
         release = {}
     return f"{release.get('ID', 'unknown')}-{release.get('VERSION_ID', 'x')}-{platform.machine()}"
 
 
 def _fetch(package: str, folder: Path, progress: Progress) -> None:
-    """Unpacks beside the final folder, then renames: it is there whole or not at all."""
+    """Unpack beside the final folder, then rename, so that the folder is always complete."""
     prefix = f"{folder.name}.fetching-"
-    for stale in folder.parent.glob(f"{prefix}*"):  # of a process that was killed: we hold the lock
+    for stale in folder.parent.glob(f"{prefix}*"):  # left by a killed process: we hold the lock
         shutil.rmtree(stale, ignore_errors=True)
     workspace = Path(tempfile.mkdtemp(prefix=prefix, dir=folder.parent))
     try:
@@ -63,7 +63,7 @@ def _fetch(package: str, folder: Path, progress: Progress) -> None:
 
 
 def _download(package: str, workspace: Path, progress: Progress) -> list[Path]:
-    """The archives of the package, and of what the machine lacks for it."""
+    """Return the archives of the package and of its missing dependencies."""
     options = _options(workspace)
     progress(f"fetching {package}: reading the lists of packages")
     _run(package, ["apt-get", *options, "update"])
@@ -74,7 +74,7 @@ def _download(package: str, workspace: Path, progress: Progress) -> list[Path]:
 
 
 def _options(workspace: Path) -> list[str]:
-    """apt writes into the workspace only, and as the user that it is run by."""
+    """Make apt write only into the workspace, as the user that runs it."""
     for folder in ("state/lists/partial", "cache/archives/partial"):
         (workspace / folder).mkdir(parents=True)
     settings = {

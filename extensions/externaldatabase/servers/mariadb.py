@@ -1,4 +1,4 @@
-"""A MariaDB server: the machine's own, else the one in its distribution's packages."""
+"""A MariaDB server: the machine's own, or the one in its distribution's packages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from extensions.externaldatabase.servers.debian import unpacked
 _PACKAGE = "mariadb-server-core"
 _PROGRAM = "mariadbd"
 _TABLES = ("system_tables", "performance_tables", "system_tables_data")
-"""The scripts that make the server's own tables, in this order (mariadb-install-db has it so)."""
+"""The scripts that create the server's own tables, in the order of mariadb-install-db."""
 _FAST = (
     "--debug-no-sync",
     "--innodb-flush-log-at-trx-commit=0",
@@ -25,7 +25,7 @@ _FAST = (
     "--skip-name-resolve",
     "--require-secure-transport=ON",
 )
-"""It forgets what a power cut forgets, and refuses connections without TLS."""
+"""Not durable across a power failure; refuses connections without TLS."""
 
 
 class MariaDb(Daemon):
@@ -53,7 +53,7 @@ class MariaDb(Daemon):
 
     @property
     def _administrators(self) -> str:
-        """Read at each start, before anybody can connect: one account may do everything."""
+        """SQL of each start, before connections are accepted: one account with all permissions."""
         return (
             f"CREATE OR REPLACE USER root@'%' IDENTIFIED BY '{self._password}';\n"
             "GRANT ALL PRIVILEGES ON *.* TO root@'%' WITH GRANT OPTION;\n"
@@ -80,7 +80,7 @@ def _command(place: Path, directory: Path) -> list[str | Path]:
 
 
 def _bootstrap(place: Path) -> Iterator[str]:
-    """What `mariadbd --bootstrap` reads: SQL that makes the server's own tables."""
+    """Yield the input of `mariadbd --bootstrap`: SQL that creates the server's own tables."""
     yield "CREATE DATABASE IF NOT EXISTS mysql;\nUSE mysql;\nSET @auth_root_socket=NULL;\n"
     for name in _TABLES:
         files = (_share(place) / f"{flavour}_{name}.sql" for flavour in ("mariadb", "mysql"))

@@ -1,4 +1,4 @@
-"""A PostgreSQL server: the machine's own, else the one in its distribution's packages."""
+"""A PostgreSQL server: the machine's own, or the one in its distribution's packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from extensions.externaldatabase.servers.daemon import HOST, Daemon, ServerError
 from extensions.externaldatabase.servers.debian import unpacked
 
 _PACKAGE = "postgresql"
-"""Depends on the distribution's version."""
+"""A package that depends on the distribution's version of the server."""
 _PROGRAM = "postgres"
 _INSTALLED = Path("/usr")
 _SETTINGS = (
@@ -22,17 +22,17 @@ _SETTINGS = (
     "unix_socket_directories=",
     "max_connections=60",
 )
-"""It forgets what a power cut forgets, and keeps all that it can in its own directory."""
+"""Not durable across a power failure; keeps all possible files in its own directory."""
 
 
 class Postgres(Daemon):
     """See Daemon."""
 
     name = user = "postgres"
-    stop_signal = signal.SIGINT  # waits for no client
+    stop_signal = signal.SIGINT  # does not wait for clients
 
     def close(self) -> None:
-        """See Daemon. A server that is killed leaves shared memory behind."""
+        """See Daemon. A killed server would not release its shared memory."""
         self.pause()
         super().close()
 
@@ -64,7 +64,7 @@ class Postgres(Daemon):
 
 
 def _newest(usr: Path) -> Path | None:
-    """The server of the highest version in the layout of Debian, which has one folder for each."""
+    """Return the server of the highest version in Debian's layout, with one folder per version."""
     programs = usr.glob(f"lib/postgresql/*/bin/{_PROGRAM}")
     version = re.compile(r"\d+")
     return max(programs, key=lambda one: [*map(int, version.findall(one.parts[-3]))], default=None)
