@@ -1,12 +1,12 @@
-"""The sample for releases in other clusters, as Cluster API's Helm addon provider has it.
+"""The sample for Helm releases in other clusters, modelled on Cluster API's Helm addon provider.
 
     actuator run extensions.helmreleaseproxy:extension --embedded
     actuator drill extensions.helmreleaseproxy.rehearsal:HelmReleaseProxyRehearsal \
         --scenario everything-fails
 
-Read in this order: `kinds` (what users write), `helmchartproxy` and `helmreleaseproxy` (the
-actuators), `order` (what waits for what, and is forced with what), `targets` (there,
-gone, or nobody can say), `releases` and `helm` (what is run there), `charts` (the operator's
+Read in this order: `kinds` (the API for users), `helmchartproxy` and `helmreleaseproxy` (the
+actuators), `order` (dependencies in deletions and force deletions), `targets` (whether a Target
+exists, is deleted, or is unknown), `releases` and `helm` (the commands), `charts` (the operator's
 folder); `rehearsal` is for drills.
 """
 
@@ -41,10 +41,10 @@ CHARTS = Path(__file__).with_name("library")
 
 
 def extension(manager: generic.Manager) -> None:
-    """Adds both actuators to a manager.
+    """Add both actuators to a manager.
 
-    The charts are those of the folder that the environment variable HELM_CHARTS names, else the
-    sample's own. Raises HelmNotFound where there is no helm, and none can be built.
+    The charts are in the folder that the environment variable HELM_CHARTS names, by default the
+    sample's own. Raises HelmNotFound if there is no helm, and none can be built.
     """
     charts = Charts(Path(os.environ.get("HELM_CHARTS") or CHARTS))
     helm = Helm(find_helm(logging.getLogger(__name__).info))

@@ -1,7 +1,7 @@
-"""Charts: the operator's folder of charts, and what a spec may ask for of it.
+"""Charts: the operator's folder of charts, and the checks of a spec against it.
 
-Users name a chart, never a path and never an option of helm: every name is checked before helm
-sees it. Nothing in here runs helm.
+Users name a chart, never a path and never an option of helm; every name is checked before helm
+receives it. Running helm does not belong here.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from extensions.helmreleaseproxy.kinds import HelmChartProxySpec, HelmReleasePro
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_RELEASE = 53
-"""Helm documentation, "helm install"; names of namespaces may have 63."""
+"""Helm documentation, "helm install"; a namespace may have 63 characters."""
 _LONGEST_NAMESPACE = 63
 
 
 @attrs.frozen
 class Charts:
-    """A folder with one folder for each chart, what the chart depends on inside."""
+    """A folder with one folder per chart, which contains the chart's dependencies."""
 
     directory: Path
 
     def path(self, name: str) -> Path:
-        """Where a chart is; its name has been checked."""
+        """Return the path of a chart whose name has been checked."""
         return self.directory.absolute() / name
 
     def problems(
         self, spec: HelmChartProxySpec | HelmReleaseProxySpec, name: str
     ) -> Iterator[FieldProblem]:
-        """What cannot work; `name` is that of the object, and of its release where none is said."""
+        """Yield the problems; `name` is the object's, and the default name of its release."""
         if not _fits(spec.chart, _LONGEST_NAMESPACE):
             yield FieldProblem(field="spec.chart", detail=f"{spec.chart!r} is no name of a chart")
         elif not (self.path(spec.chart) / "Chart.yaml").is_file():

@@ -1,6 +1,6 @@
-"""Far: the second cluster of a rehearsal, and a way to it that can be closed; for drills alone.
+"""Far: the second cluster of a rehearsal, and a closable connection to it; only for drills.
 
-Helm comes there as a user with few rights, of which some can be taken away.
+Helm uses it as a user with few permissions, some of which can be revoked.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DENIED_SECONDS = 20.0
 
 
 class Far:
-    """An embedded cluster with nothing in it; runs from its making on. `directory` is for files."""
+    """An empty embedded cluster, started on construction. `directory` is for files."""
 
     def __init__(self, directory: Path) -> None:
         with ExitStack() as stack:
@@ -44,20 +44,20 @@ class Far:
             self._open = stack.pop_all()
 
     def close(self) -> None:
-        """Stops it."""
+        """Stop the cluster."""
         self._open.close()
 
     @property
     def kubeconfig(self) -> bytes:
-        """What helm needs to get there."""
+        """The kubeconfig for helm, through the closable connection."""
         return self._way.kubeconfig.read_bytes()
 
     def close_way(self) -> None:
-        """From now on nothing listens where helm would go."""
+        """Close the connection that helm uses."""
         self._way.go_down()
 
     def deny_deletions(self) -> None:
-        """Returns when the API server has heard of it. Raises ActuatorError if it does not."""
+        """Return once the API server denies deletions. Raises ActuatorError if it does not."""
         self._denial.take()
         deadline = time.monotonic() + _DENIED_SECONDS
         while time.monotonic() < deadline:
@@ -73,18 +73,18 @@ class Far:
         )
 
     def mend(self) -> None:
-        """The way is open, and helm may do what it needs."""
+        """Open the connection, and restore helm's permissions."""
         self._denial.give_back()
         self._way.come_back()
 
     def releases(self) -> list[Raw]:
-        """Metadata of helm's records of releases that are marked as ours, all revisions."""
+        """Return the metadata of helm's records of the sample's releases, all revisions."""
         found = self._admin.list(_SECRETS, label_selector=f"owner=helm,{RELEASE_LABEL}")
         return [one["metadata"] for one in found]
 
 
 def _role() -> Raw:
-    """What helm needs for charts of ConfigMaps."""
+    """Return the permissions that helm needs for charts of ConfigMaps."""
     verbs = ["get", "list", "create", "update", "patch", "delete"]
     rules = [
         {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": verbs},

@@ -1,9 +1,9 @@
-"""Helm as a program: run against one Target, bounded in time, ended when its call ends.
+"""Helm as a program: run against one Target, with a time limit, ended with its actuator call.
 
-Arguments are a list, values go through a pipe, the kubeconfig is a file that only we can read and
-that is gone afterwards. What helm says is kept from logs and errors: it may quote values, and only
-what is known to come from the way to the Target is repeated (`unreachable_because`). Which
-releases there should be is not decided here.
+Arguments are a list, values go through a pipe, the kubeconfig is a private file that is deleted
+afterwards. Helm's output is kept out of logs and errors, because it may quote values; only phrases
+about the connection to the Target are repeated (`unreachable_because`). Deciding which releases
+should exist does not belong here.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.library.charts import helm_environment
 
 SECONDS = 60.0
-"""A helm runs no longer; one whose manager died has no more to do by then."""
+"""Maximum run time of helm; after that, a helm of a dead manager has ended too."""
 _LOOK = 0.2
 _MOST_BYTES = 16 << 20
-"""A helm that prints more is ended: a Target decides what it prints."""
+"""Helm is ended if it prints more: a Target controls its output."""
 _GRACE = 5.0
-"""Seconds for a helm that was told to end: it notes in its release that it did not finish."""
+"""Seconds for a terminated helm to mark its release as unfinished."""
 
 
 @attrs.frozen
 class Answer:
-    """What helm said."""
+    """The result of a helm command."""
 
     ok: bool
     output: str = attrs.field(repr=False)
@@ -41,13 +41,13 @@ class Answer:
 
 @attrs.frozen
 class Unreachable:
-    """Why a Target gives no answer, or refuses one; `reason` is one CamelCase word."""
+    """Why a Target does not respond or refuses; `reason` is one CamelCase word."""
 
     reason: str
     text: str
     code: ErrorCode
     detail: str = ""
-    """The phrase of helm that tells it; only for the manager's own log."""
+    """The phrase in helm's output that shows the cause; only for the manager's own log."""
 
 
 @attrs.frozen
@@ -59,9 +59,9 @@ class Helm:
     def run(
         self, ctx: Context, target: InlineKubeconfig, arguments: Sequence[str], values: str = ""
     ) -> Answer:
-        """Runs it once, for at most SECONDS or until the call has to end.
+        """Run it once, for at most SECONDS or until the call has to end.
 
-        Raises Cancelled, and ActuatorError where it cannot be run or does not come back.
+        Raises Cancelled, and ActuatorError if helm cannot be run. A timeout is a failed Answer.
         """
         ctx.check()
         seconds = min(SECONDS, ctx.remaining())
@@ -90,14 +90,14 @@ def _start(command: Sequence[str], environment: dict[str, str]) -> subprocess.Po
 
 
 def _wait(ctx: Context, process: subprocess.Popen[str], values: str, deadline: float) -> Answer:
-    """Waits, and looks now and then whether the call has to end."""
+    """Wait for helm, and check periodically whether the call has to end."""
     told: str | None = values
     while True:
         try:
             output, errors = process.communicate(told, timeout=_LOOK)
             return Answer(process.returncode == 0, output, errors)
         except subprocess.TimeoutExpired as so_far:
-            told = None  # it goes on with what it was told at first
+            told = None  # the input is sent only once
             size = len(so_far.output or b"") + len(so_far.stderr or b"")
             try:
                 ctx.check()
@@ -143,9 +143,9 @@ _REASONS = {
 
 
 def unreachable_because(errors: str) -> Unreachable | None:
-    """Why helm cannot use the Target; None for any other error.
+    """Return why helm cannot use the Target; None for any other error.
 
-    Until the API server has authenticated itself, every error has the same reason and text:
+    Until the API server has authenticated itself, all errors have the same reason and text:
     otherwise a tenant could scan the seed's network with kubeconfigs.
     """
     for pattern, found in _REASONS.items():

@@ -1,9 +1,9 @@
-"""HelmCharts: the actuator of HelmChartProxies, one HelmReleaseProxy for each Target it means.
+"""HelmCharts: the actuator of HelmChartProxies; creates a HelmReleaseProxy per selected Target.
 
-It talks to this cluster only. Before the first HelmReleaseProxy of a Target is made, a guard of
-its own is on the Target, and it comes off when the last one is gone: so a Target that somebody
-deletes lives on until its releases are uninstalled. That is the hook that a deletion of the Target
-first would otherwise leave no time for.
+It talks to this cluster only. Before it creates the first HelmReleaseProxy of a Target, it adds a
+guard, its own finalizer, to the Target; it removes the guard after the last one is deleted. A
+Target that is deleted therefore exists until its releases are uninstalled. This is the hook without
+which a Target that is deleted first would leave no time to uninstall.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ _AT_WORK = frozenset({"Reconciling", "Deleting"})
 
 
 def _in_namespace(event: Event[Header], known: Known) -> Iterable[Request]:
-    """From a Target to all HelmChartProxies beside it: any may mean it, or have meant it."""
+    """Map a Target to all HelmChartProxies in its namespace: each may select it, or did before."""
     return known.store.requests(event.request.namespace)
 
 
 def _is_news(event: Event[Header]) -> bool:
-    """Of a Target: whether it may be meant by others now, is to go, or lost a guard."""
+    """Whether a Target is new or deleted, or changed labels, finalizers or deletionTimestamp."""
     old, new = event.old, event.new
     if old is None or new is None:
         return True
@@ -65,7 +65,7 @@ _CHILD_NEWS = any_of(conditions_changed(READY), generation_changed, IS_GONE)
 
 
 class HelmCharts(Actuator[kinds.HelmChartProxy]):
-    """Spreads a chart over Targets."""
+    """Installs a chart in several Targets."""
 
     permissions = (
         Permission(
@@ -90,14 +90,14 @@ class HelmCharts(Actuator[kinds.HelmChartProxy]):
     def validate(
         self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster
     ) -> Iterable[FieldProblem]:
-        """What is wrong with the spec."""
+        """Yield the problems of the spec."""
         yield from self._charts.problems(obj.spec, obj.metadata.name)
         if len(obj.metadata.name) > _LONGEST_NAME:
             detail = f"guards and labels have room for {_LONGEST_NAME} characters; shorten it"
             yield FieldProblem(field="metadata.name", detail=detail)
 
     def reconcile(self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster) -> None:
-        """Afterwards every Target that is meant has its release, and no other has one."""
+        """Ensure that every selected Target has its release, and no other Target has one."""
         targets = ctx.client.list(kinds.TARGETS, obj.metadata.namespace)
         meant = {one["metadata"]["name"]: one for one in targets if _means(obj, one)}
         children = {child.spec.target: child for child in _children(ctx, obj)}
@@ -113,7 +113,7 @@ class HelmCharts(Actuator[kinds.HelmChartProxy]):
         _wait_for(missing)
 
     def delete(self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster) -> None:
-        """Afterwards all releases are uninstalled, and no Target is guarded."""
+        """Uninstall all releases, and remove the guards from all Targets."""
         children = list(_children(ctx, obj))
         for child in children:
             _delete(ctx, child)
@@ -122,7 +122,7 @@ class HelmCharts(Actuator[kinds.HelmChartProxy]):
         _wait_for(children)
 
     def force_delete(self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster) -> None:
-        """Forces its releases, which record what they leave, and lets all Targets go."""
+        """Force-delete the releases, which record their remains, and remove all guards."""
         children = list(_children(ctx, obj))
         for child in children:
             force(ctx, child)
@@ -134,14 +134,14 @@ class HelmCharts(Actuator[kinds.HelmChartProxy]):
 
 
 def _means(obj: kinds.HelmChartProxy, target: Raw) -> bool:
-    """Whether the selector means the Target, and it is to stay."""
+    """Whether the selector matches the Target and the Target is not being deleted."""
     meta = target["metadata"]
     wanted = obj.spec.target_selector.items() <= (meta.get("labels") or {}).items()
     return wanted and meta.get("deletionTimestamp") is None
 
 
 def _children(ctx: Context, obj: kinds.HelmChartProxy) -> Iterator[kinds.HelmReleaseProxy]:
-    """What it made: by owner, since labels are anybody's to change."""
+    """Yield its children, by owner reference, since any user can change labels."""
     for found in ctx.client.list(kinds.RELEASES, obj.metadata.namespace):
         if is_owned_by(found, obj):
             yield decode(kinds.HelmReleaseProxy, found)
@@ -150,9 +150,9 @@ def _children(ctx: Context, obj: kinds.HelmChartProxy) -> Iterator[kinds.HelmRel
 def _ensured(
     ctx: Context, obj: kinds.HelmChartProxy, target: str, there: kinds.HelmReleaseProxy | None
 ) -> kinds.HelmReleaseProxy:
-    """The HelmReleaseProxy of the Target, as wanted; one that is going has to go first.
+    """Return the Target's HelmReleaseProxy, updated to the spec unless it is being deleted.
 
-    Raises ConfigurationError where its name is taken.
+    Raises ConfigurationError if another object has its name.
     """
     wanted = _wanted(obj, target)
     if there is None:
@@ -206,14 +206,14 @@ def _delete(ctx: Context, child: kinds.HelmReleaseProxy) -> None:
 def _let_go_of_others(
     ctx: Context, obj: kinds.HelmChartProxy, targets: Sequence[Raw], needed: Collection[str]
 ) -> None:
-    """Takes the guard off all Targets but those with a release, or about to get one."""
+    """Remove the guard from all Targets except those that have, or will get, a release."""
     for target in targets:
         if target["metadata"]["name"] not in needed:
             let_go(ctx, target, guard_of(obj.metadata.name))
 
 
 def _wait_for(children: Sequence[kinds.HelmReleaseProxy]) -> None:
-    """Returns where there are none. Raises RequeueAfter, with what one of them complains of."""
+    """Raise RequeueAfter unless empty, with the error of one of the children if it has one."""
     for child in children:
         ready = find_condition(child.status.conditions, READY)
         if ready is not None and ready.status == "False" and ready.reason not in _AT_WORK:

@@ -1,10 +1,10 @@
 """HelmReleases: the actuator of HelmReleaseProxies, one release in one Target each.
 
-In the order of a life: the uid of the Target is saved, so that it is known that something may be
-there; helm installs; each later change of the spec is an upgrade; helm uninstalls. Of what is
-gone together with its Target there is nothing to clean. A Target that is there and cannot be
-reached keeps the object, until it can be, or the deletion is forced: then no Target is asked for
-anything, and the release is recorded as left behind.
+The steps: save the Target's uid, which means that a release may exist; install with helm; upgrade
+for each later change of the spec; uninstall. If the Target is deleted, there is nothing to clean
+up. If the Target exists and is unreachable, the object remains until the Target can be reached, or
+until the deletion is forced: then no request is sent to the Target, and the release is recorded as
+orphaned.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from extensions.helmreleaseproxy.releases import Release, Releases
 from extensions.helmreleaseproxy.targets import TargetId, TargetUnknown, kubeconfig, uid_of
 
 RELEASE = "Helm::Release"
-"""What a release is called on record."""
+"""The type of a release in records of orphaned resources."""
 
 TARGET_REACHABLE = "TargetReachable"
-"""Type of the condition that says how the Target answered when it was last asked."""
+"""Type of the condition with the result of the last request to the Target."""
 
 _LOOK_AGAIN = 5.0
 
@@ -66,17 +66,17 @@ class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
     def validate(
         self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster
     ) -> Iterable[FieldProblem]:
-        """What is wrong with the spec."""
+        """Return the problems of the spec."""
         return self._charts.problems(obj.spec, obj.metadata.name)
 
     def reconcile(self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster) -> None:
-        """Afterwards the release is in the Target as `spec` wants it."""
+        """Install or upgrade the release in the Target as `spec` requests."""
         target, status = _target(obj), obj.status
         uid = uid_of(ctx, target)
         if uid is None:
             raise RequeueAfter(_LOOK_AGAIN, f"Waiting for Target {target}: there is none")
         wait_for_dependencies(ctx, obj)
-        if status.target_uid != uid:  # never installed, or in another one of that name
+        if status.target_uid != uid:  # never installed, or in another Target of that name
             status.target_uid, status.applied_generation = uid, 0
             ctx.save(obj)
         wanted, generation = self._release(obj), obj.metadata.generation
@@ -88,7 +88,7 @@ class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
                 status.applied_generation = generation
 
     def delete(self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster) -> None:
-        """Afterwards the release is gone, or its Target is."""
+        """Uninstall the release, unless its Target is deleted."""
         if not obj.status.target_uid:
             return  # helm never ran
         follow_controller(ctx, obj)
@@ -104,20 +104,20 @@ class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
                 releases.uninstall(ours)
 
     def force_delete(self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster) -> None:
-        """Asks no Target for anything: the release stays, unless its Target is gone."""
+        """Send no request to a Target: the release remains, unless its Target is deleted."""
         if obj.status.target_uid and uid_of(ctx, _target(obj)) != obj.status.target_uid:
             obj.status.target_uid = ""
             ctx.save(obj)
 
     def external_resources(self, obj: kinds.HelmReleaseProxy) -> Iterable[ExternalResource]:
-        """The release, where helm may have run."""
+        """Return the release, if helm may have run."""
         if obj.status.target_uid:
             where = f"{obj.spec.namespace}/{obj.spec.release_name}"
             yield left_behind(where, _target(obj), obj.metadata.uid)
 
     @contextmanager
     def _releases(self, ctx: Context, obj: kinds.HelmReleaseProxy) -> Iterator[Releases]:
-        """The Target's releases; what the Target answers becomes a condition."""
+        """Return the Target's releases; a condition reports the Target's response."""
         target = _target(obj)
         try:
             yield Releases(self._helm, ctx, target, kubeconfig(ctx, target))
@@ -143,7 +143,7 @@ class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
 
 
 def left_behind(release: str, target: TargetId, uid: str) -> ExternalResource:
-    """A release as it stands on record; `release` is NAMESPACE/NAME in the Target."""
+    """Return the record of an orphaned release; `release` is NAMESPACE/NAME in the Target."""
     tags = {"target": str(target), "object": uid}
     return ExternalResource(type=RELEASE, id=f"{release}@{target}", tags=tags)
 

@@ -1,8 +1,8 @@
 """The kinds of the sample: HelmChartProxy, HelmReleaseProxy, and Target.
 
-Target stands in for Cluster API's Cluster: here it is somebody else's object that names a cluster,
-whose kubeconfig lies in the Secret `<name>-kubeconfig` beside it, under the key `value` (Cluster
-API documentation, "Kubeconfig Secret"). What the kinds do is the actuators' business.
+Target stands in for Cluster API's Cluster: an object of another controller that names a cluster.
+The cluster's kubeconfig is in the Secret `<name>-kubeconfig` in the same namespace, under the key
+`value` (Cluster API documentation, "Kubeconfig Secret"). The actuators contain the behaviour.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ TARGET_NAMESPACE_LABEL = f"{GROUP}/target-namespace"
 """Label of a release in a Target: the Target's namespace."""
 
 RELEASE_LABEL = f"{GROUP}/release"
-"""Label of a release in a Target: the uid of its HelmReleaseProxy; nothing else has it."""
+"""Label of a release in a Target: the unique uid of its HelmReleaseProxy."""
 
 
 def _kind(
     name: str, plural: str, *columns: Column, timeout: float, ready: ReadyReasons | None
 ) -> Kind:
-    """A kind outside Gardener: no shoot, no operation annotation, forced by its own annotation."""
+    """Return a kind outside Gardener: no shoot, no operation annotation, forced by its own."""
     return Kind(
         name=name,
         plural=plural,
@@ -58,7 +58,7 @@ _READY = (
 
 @attrs.define(kw_only=True)
 class Target(Object):
-    """A cluster that charts are installed in."""
+    """A cluster in which charts are installed."""
 
     KIND: ClassVar[Kind] = _kind("Target", "targets", timeout=0.0, ready=None)
 
@@ -68,10 +68,10 @@ TARGETS: Resource = resource_of(Target.KIND)
 
 @attrs.frozen(kw_only=True)
 class HelmChartProxySpec:
-    """Which chart goes into which Targets of this namespace.
+    """The chart to install, and the Targets of this namespace to install it in.
 
-    `target_selector` are labels; without any, all Targets are meant. `depends_on` are names of
-    HelmChartProxies whose releases have to be ready before, and to stay for as long as these do.
+    `target_selector` are labels; without any, it selects all Targets. `depends_on` are names of
+    HelmChartProxies whose releases have to be ready before, and have to stay as long as these do.
     """
 
     target_selector: dict[str, str] = attrs.field(factory=dict)
@@ -85,7 +85,7 @@ class HelmChartProxySpec:
 
 @attrs.define(kw_only=True)
 class HelmChartProxyStatus(ConditionedStatus):
-    """How many Targets the selector means, and how many of them have the release as wanted."""
+    """The number of selected Targets, and of those that have the desired release."""
 
     targets: int = 0
     ready: int = 0
@@ -93,7 +93,7 @@ class HelmChartProxyStatus(ConditionedStatus):
 
 @attrs.define(kw_only=True)
 class HelmChartProxy(Object):
-    """A chart that is installed in every Target that a selector means."""
+    """A chart that is installed in every Target that a selector matches."""
 
     KIND: ClassVar[Kind] = _kind(
         "HelmChartProxy",
@@ -132,9 +132,9 @@ class HelmReleaseProxySpec:
 
 @attrs.define(kw_only=True)
 class HelmReleaseProxyStatus(ConditionedStatus):
-    """What is installed, as far as this side knows.
+    """The installed release, as last recorded.
 
-    `target_uid` is saved before helm first runs: without it there is nothing in any cluster.
+    `target_uid` is saved before helm first runs: without it no release exists in any cluster.
     `applied_generation` is the generation of the spec that was installed last.
     """
 

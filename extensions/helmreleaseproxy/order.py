@@ -1,10 +1,10 @@
-"""Order: a release is installed after those that it depends on, and they are removed after it.
+"""Order: a release is installed after its dependencies, and removed before them.
 
-Dependencies cannot be changed, so no circle can come about between releases that are installed;
-those in a circle from the beginning wait, and say for what. A force deletion knows no order: a
-release whose HelmChartProxy is force-deleted is force-deleted too. The HelmChartProxy tells its
-releases at once. `follow_controller` is for when it does not come to that: because its call hangs,
-or the API server refuses, until its budget ends and it goes before them.
+Dependencies cannot be changed, so installed releases cannot form a cycle; releases that are created
+in a cycle wait, and report for which release. A force deletion ignores the order: a release whose
+HelmChartProxy is force-deleted is force-deleted too. The HelmChartProxy normally starts this at
+once. `follow_controller` covers the case in which it cannot, because its call does not return or
+the API server refuses, until its budget ends and it is deleted before its releases.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ IS_GONE = for_event_types(EventType.DELETED)
 
 
 def of_same_target(event: Event[Header], known: Known) -> Iterator[Request]:
-    """From a HelmReleaseProxy to the others of its Target: some may wait for it."""
+    """Map a HelmReleaseProxy to the others of its Target, which may wait for it."""
     state = event.new or event.old
     target = state.labels.get(TARGET_LABEL) if state else None
     if target is None:
@@ -53,11 +53,11 @@ NEIGHBOURS = watches(
     of_same_target,
     predicates=[any_of(conditions_changed(READY), IS_GONE)],
 )
-"""What somebody who waits wants to hear of; without the label he looks again now and then."""
+"""The triggers of a waiting release; without the label, it polls."""
 
 
 def is_ready(release: HelmReleaseProxy) -> bool:
-    """Whether it is installed as its spec says now, and to stay."""
+    """Whether the release is installed as its current spec requests, and is not being deleted."""
     meta, status = release.metadata, release.status
     ready = find_condition(status.conditions, READY)
     current = status.observed_generation == meta.generation and meta.deletion_timestamp is None
@@ -65,7 +65,7 @@ def is_ready(release: HelmReleaseProxy) -> bool:
 
 
 def wait_for_dependencies(ctx: Context, obj: HelmReleaseProxy) -> None:
-    """Returns when all that it depends on is ready. Raises RequeueAfter, and ApiError."""
+    """Return when all its dependencies are ready. Raises RequeueAfter, and ApiError."""
     for name in obj.spec.depends_on:
         try:
             found = ctx.client.get(RELEASES, name, obj.metadata.namespace)
@@ -76,7 +76,7 @@ def wait_for_dependencies(ctx: Context, obj: HelmReleaseProxy) -> None:
 
 
 def wait_for_dependants(ctx: Context, obj: HelmReleaseProxy) -> None:
-    """Returns when nothing depends on it any more. Raises RequeueAfter, and ApiError."""
+    """Return when no release depends on it. Raises RequeueAfter, and ApiError."""
     for found in ctx.client.list(RELEASES, obj.metadata.namespace):
         other = decode(HelmReleaseProxy, found)
         depends = obj.metadata.name in other.spec.depends_on
@@ -89,7 +89,7 @@ def _waiting(name: str, why: str) -> RequeueAfter:
 
 
 def _controlled(event: Event[Header], known: Known) -> Iterator[Request]:
-    """From a HelmChartProxy to its releases."""
+    """Map a HelmChartProxy to its releases."""
     chart = event.new or event.old
     for request, header in known.store.headers():
         if chart is not None and header.owner and header.owner.uid == chart.uid:
@@ -101,11 +101,11 @@ CONTROLLERS = watches(
     _controlled,
     predicates=[any_of(force_annotation_changed, IS_GONE)],
 )
-"""What the releases want to hear of."""
+"""The triggers of releases by their HelmChartProxy."""
 
 
 def force(ctx: Context, obj: HelmReleaseProxy) -> None:
-    """Afterwards its deletion is forced, once it is deleted. Raises ApiError."""
+    """Force the release's deletion, once it is being deleted. Raises ApiError."""
     meta = obj.metadata
     patch: Raw = {"metadata": {"uid": meta.uid, "annotations": {FORCE_DELETION: "true"}}}
     try:
@@ -115,10 +115,10 @@ def force(ctx: Context, obj: HelmReleaseProxy) -> None:
 
 
 def follow_controller(ctx: Context, obj: HelmReleaseProxy) -> None:
-    """Returns where its controller, if it has one, is to be deleted in the normal way.
+    """Return if its controller, if it has one, is not force-deleted.
 
-    Raises RequeueAfter where it is force-deleted, or gone: that it is before its releases only
-    where it was. And ApiError.
+    Raises RequeueAfter if the controller is force-deleted, or already deleted, which before its
+    releases happens only by force; and ApiError.
     """
     owner = next((one for one in obj.metadata.owner_references if one.controller), None)
     if owner is None:

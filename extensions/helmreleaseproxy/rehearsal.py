@@ -1,11 +1,11 @@
 """HelmReleaseProxyRehearsal: a second cluster to install in, for `actuator drill`.
 
-The outside is that cluster: an embedded one, with an API server of its own, which all shoots of a
-drill share as their Target; each installs into a namespace of its own. On the way there is a
-proxy that can be closed (`far`).
+The outside is an embedded cluster with its own API server, which all shoots of a drill share as
+their Target; each installs into its own namespace. A proxy that can be closed is in between
+(`far`).
 
-The cluster outlives its Targets, which a real one would not. So what no guard protects counts as
-gone when its Target is; what one protects has to be uninstalled before.
+Unlike a real one, the cluster outlives its Targets. A release without a guard therefore counts as
+deleted with its Target; one with a guard has to be uninstalled before.
 """
 
 from __future__ import annotations
@@ -61,28 +61,28 @@ class HelmReleaseProxyRehearsal(Rehearsal):
         self._helm: Callable[[Path], Helm] = Helm
 
     def start(self, directory: Path) -> None:
-        """Starts the second cluster, with nothing in it, and the way to it."""
+        """Start the second cluster, empty, and the connection to it."""
         self._running = Far(directory)
 
     def stop(self) -> None:
-        """Stops it; safe to call twice, and without start."""
+        """Stop it; safe to call twice, and without start."""
         running, self._running = self._running, None
         if running is not None:
             running.close()
 
     def share(self) -> Mapping[str, str]:
-        """Nothing: managers learn the way from Secrets in the seed."""
+        """Return nothing: managers read the kubeconfig from Secrets in the seed."""
         return {}
 
     def attach(self, shared: Mapping[str, str]) -> None:
-        """Needs nothing."""
+        """Do nothing."""
 
     def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
-        """Both hear of each helm."""
+        """Call `before` and `after` around each run of helm."""
         self._helm = lambda path: _ObservedHelm(path, before, after)
 
     def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
-        """Nobody; but somebody deletes Targets there."""
+        """Return none; keep the client, which a scenario needs to delete Targets."""
         self._seed = seed
         return []
 
@@ -91,13 +91,13 @@ class HelmReleaseProxyRehearsal(Rehearsal):
         return [crd(kinds.Target)]
 
     def actuators(self) -> Sequence[Actuator[Any]]:
-        """Both, with the sample's own charts."""
+        """Both actuators, with the sample's own charts."""
         charts = Charts(CHARTS)
         helm = self._helm(find_helm(logging.getLogger(__name__).info))
         return [HelmCharts(charts), HelmReleases(helm, charts)]
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
-        """A Target, a HelmChartProxy that means it, and a HelmReleaseProxy that nobody made."""
+        """A Target, a HelmChartProxy that selects it, and a HelmReleaseProxy without controller."""
         release = {
             "chart": "note",
             "namespace": shoot.technical_id,
@@ -113,12 +113,12 @@ class HelmReleaseProxyRehearsal(Rehearsal):
         ]
 
     def spoil(self, manifest: Raw) -> None:
-        """Asks for a chart that there is not."""
+        """Request a chart that does not exist."""
         if manifest["kind"] in (kinds.HelmChartProxy.KIND.name, kinds.HelmReleaseProxy.KIND.name):
             manifest["spec"]["chart"] = "nonsense"
 
     def break_outside(self, scenario: str) -> None:
-        """Brings the scenario about. Raises KeyError for a name not in `scenarios`."""
+        """Start the scenario. Raises KeyError for a name not in `scenarios`."""
         bring_about = {
             "everything-fails": self._far.close_way,
             "deletion-denied": self._far.deny_deletions,
@@ -127,11 +127,11 @@ class HelmReleaseProxyRehearsal(Rehearsal):
         bring_about()
 
     def mend_outside(self) -> None:
-        """Everything works again; Targets that were deleted stay so."""
+        """Restore connection and permissions; deleted Targets stay deleted."""
         self._far.mend()
 
     def left_outside(self) -> Sequence[ExternalResource]:
-        """All of helm's releases in the second cluster, but those that went with their Target."""
+        """Return helm's releases in the second cluster, except those deleted with their Target."""
         there = [_left(one) for one in self._far.releases() if self._is_left(one)]
         return list({resource.id: resource for resource in there}.values())
 
@@ -142,7 +142,7 @@ class HelmReleaseProxyRehearsal(Rehearsal):
         return self._running
 
     def _kubeconfig(self, shoot: RehearsedShoot) -> Raw:
-        """As Cluster API leaves it."""
+        """Return the Secret that Cluster API would create."""
         where = f"{_NAME}-kubeconfig", shoot.technical_id, shoot.labels
         data = {"value": Base64.encode_bytes(self._far.kubeconfig)}
         return manifest("v1", "Secret", *where, type="cluster.x-k8s.io/secret", data=data)
@@ -157,7 +157,7 @@ class HelmReleaseProxyRehearsal(Rehearsal):
                 )
 
     def _is_left(self, release: Raw) -> bool:
-        """Whether a release that no guard protects is still in a cluster."""
+        """Whether the release still exists; without a guard, only if its Target does."""
         labels = release["labels"]
         try:
             if self._seed is not None and labels["name"] == _ALONE:
@@ -179,7 +179,7 @@ def _left(release: Raw) -> ExternalResource:
 
 @attrs.frozen
 class _ObservedHelm(Helm):
-    """`before` hears before a helm runs, `after` when it took effect or failed."""
+    """Calls `before` ahead of each run of helm, `after` when it took effect or failed."""
 
     before: Callable[[str], None]
     after: Callable[[str], None]

@@ -1,8 +1,8 @@
-"""Releases: what helm has installed in one Target, found by our mark, never by name alone.
+"""Releases: helm's releases in one Target, found by the sample's label, never by name alone.
 
-Each release of ours carries the uid of its HelmReleaseProxy in its labels, from the moment helm
-begins to install it: so it is found again after a crash, and somebody else's release of the same
-name is neither adopted nor removed. Why something is installed is the actuator's business.
+Each release carries the uid of its HelmReleaseProxy in its labels, from the moment helm begins to
+install it. It is therefore found after a crash, and a release of others with the same name is
+neither adopted nor removed. Deciding which releases to install belongs to the actuator.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from generic.library.charts import said_of_chart
 
 _LOOK_AGAIN = 5.0
 _READY_SECONDS = 45.0
-"""For what a chart brings to become ready; helm has to come back with that in time."""
+"""Time for a chart's resources to become ready; helm has to report it within its time limit."""
 _NOT_READY = re.compile(
     r"(INSTALLATION|UPGRADE) FAILED: (context deadline exceeded|timed out waiting)"
 )
 _HALF_INSTALLED = frozenset({"pending-install", "uninstalling", "uninstalled"})
-"""Nothing to go back to: it has to go before it can be installed."""
+"""States without an earlier revision: uninstall the release before installing it."""
 _HALF_CHANGED = frozenset({"pending-upgrade", "pending-rollback"})
 _PENDING = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
 
 
 @attrs.frozen(kw_only=True)
 class Release:
-    """A release as it should be; `marks` are its labels, `mark` the one that nothing else has."""
+    """The desired release; `marks` are its labels, `mark` is the unique one."""
 
     namespace: str
     name: str
@@ -48,7 +48,7 @@ class Release:
 
 @attrs.frozen(kw_only=True)
 class Found:
-    """A release as it is; `status` is one of helm's words."""
+    """The actual release; `status` is a status of helm."""
 
     status: str
     revision: int
@@ -65,17 +65,17 @@ class Releases:
     kubeconfig: InlineKubeconfig
 
     def find(self, release: Release) -> Found | None:
-        """Our release; None where there is none, whoever else's there may be."""
+        """Return the object's release, or None; releases of others are ignored."""
         selector = "=".join(release.mark)
         answer = self._helm("list", "--all", "--output", "json", "--selector", selector, of=release)
         found: list[Raw] = json.loads(self._checked(answer, release).output)
         return _found(found[0]) if found else None
 
     def install(self, release: Release, there: Found | None) -> int:
-        """Afterwards it is there as wanted; its revision. `there` is what `find` found.
+        """Install or upgrade the release; return its revision. `there` is the result of `find`.
 
-        Raises RequeueAfter while another helm is at it, ConfigurationError where the name is
-        taken, ActuatorError where helm refuses.
+        Raises RequeueAfter while another helm works on it, ConfigurationError if the name is taken,
+        ActuatorError if helm refuses.
         """
         if there is not None and there.status in _PENDING:
             self._wait_for_the_other(there, release)
@@ -89,8 +89,8 @@ class Releases:
         return self._put(release, "upgrade")
 
     def uninstall(self, release: Release) -> None:
-        """Afterwards it is gone; gone already is success."""
-        options = ("--ignore-not-found", "--debug")  # else helm does not say who refused
+        """Uninstall the release; an already uninstalled one is success."""
+        options = ("--ignore-not-found", "--debug")  # otherwise helm omits the refusal's source
         answer = self._helm("uninstall", release.name, *options, of=release)
         self._checked(answer, release)
 
@@ -110,7 +110,7 @@ class Releases:
         return self.helm.run(self.ctx, self.kubeconfig, [*arguments, *everywhere], values)
 
     def _checked(self, answer: Answer, release: Release) -> Answer:
-        """The answer, if it is a good one."""
+        """Return the answer if it is a success. Raises an error otherwise."""
         if answer.ok:
             return answer
         if "cannot re-use a name" in answer.errors:
@@ -137,7 +137,7 @@ class Releases:
         )
 
     def _wait_for_the_other(self, there: Found, release: Release) -> None:
-        """A helm that was left behind by a manager that died ends in time. Raises RequeueAfter."""
+        """Raise RequeueAfter until the helm of a dead manager must have ended."""
         if self.ctx.clock.now() - there.updated < timedelta(seconds=SECONDS):
             name = f"{release.namespace}/{release.name}"
             raise RequeueAfter(

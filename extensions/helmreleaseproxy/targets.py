@@ -1,8 +1,8 @@
-"""Targets as this side sees them: there or gone, their kubeconfigs, and who guards them.
+"""Targets: whether they exist, their kubeconfigs, and their guards.
 
-There are three answers to whether a Target is there. It is; it is gone (404: Cluster API's hook,
-the guard, has let it go); and nobody can say: every other error, an unreachable API server, a
-kubeconfig that is missing. Unknown is never taken for gone.
+A Target has one of three states. It exists; it is deleted (404: Cluster API's hook, the guard, was
+removed); or it is unknown: every other error, an unreachable API server, a missing kubeconfig. An
+unknown Target is never treated as deleted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AGAIN = 1.0
 
 @attrs.frozen
 class TargetId:
-    """Which Target."""
+    """The identity of a Target."""
 
     namespace: str
     name: str
@@ -35,7 +35,7 @@ class TargetId:
 
 
 class TargetUnknown(ActuatorError):
-    """A Target is there, and what is in it is unknown; `reason` is one CamelCase word."""
+    """A Target exists, but its contents are unknown; `reason` is one CamelCase word."""
 
     def __init__(
         self, target: TargetId, why: str, reason: str, codes: Iterable[ErrorCode] = ()
@@ -48,7 +48,7 @@ class TargetUnknown(ActuatorError):
 
 
 def uid_of(ctx: Context, target: TargetId) -> str | None:
-    """The uid of the Target, None where it is gone. Raises ApiError where nobody can say."""
+    """Return the Target's uid, or None if it is deleted. Raises ApiError if it is unknown."""
     try:
         found = ctx.client.get(TARGETS, target.name, target.namespace)
     except NotFound:
@@ -57,10 +57,10 @@ def uid_of(ctx: Context, target: TargetId) -> str | None:
 
 
 def kubeconfig(ctx: Context, target: TargetId) -> InlineKubeconfig:
-    """The kubeconfig of a Target that is there, in the way Cluster API keeps it.
+    """Return the kubeconfig of an existing Target, stored in the way of Cluster API.
 
-    Of a Secret that is gone, a deletion gets what was last read. Raises TargetUnknown, never with
-    the content in it, and ApiError.
+    If the Secret is gone, a deletion gets the content that was read last. Raises TargetUnknown,
+    never with the content in it, and ApiError.
     """
     name = f"{target.name}-kubeconfig"
     try:
@@ -77,12 +77,12 @@ def kubeconfig(ctx: Context, target: TargetId) -> InlineKubeconfig:
 
 
 def guard_of(chart_proxy: str) -> str:
-    """The finalizer by which a HelmChartProxy keeps its Targets."""
+    """Return the finalizer with which a HelmChartProxy keeps its Targets."""
     return f"{GROUP}/chart-{chart_proxy}"
 
 
 def put_guard(ctx: Context, target: Raw, guard: str) -> None:
-    """Afterwards the guard is on it, acknowledged. Raises RequeueAfter where it just changed."""
+    """Add the guard; return once it is acknowledged. Raises RequeueAfter on a conflict."""
     meta = target["metadata"]
     finalizers = meta.get("finalizers") or []
     if guard not in finalizers:
@@ -90,7 +90,7 @@ def put_guard(ctx: Context, target: Raw, guard: str) -> None:
 
 
 def let_go(ctx: Context, target: Raw, guard: str) -> None:
-    """Afterwards the guard is off; a Target that is gone is fine. Raises RequeueAfter."""
+    """Remove the guard; a deleted Target is success. Raises RequeueAfter on a conflict."""
     meta = target["metadata"]
     finalizers = meta.get("finalizers") or []
     if guard in finalizers:
