@@ -1,12 +1,12 @@
-"""The local sample: an actuator for each kind that the AWS sample has nothing for.
+"""The local sample: an actuator for each kind that the AWS sample does not cover.
 
     actuator run extensions.local:extension
     actuator drill extensions.local.rehearsal:LocalRehearsal --scenario everything-fails
 
 Read in this order: `operatingsystem`, `network`, `containerruntime`, `exposure`, `share` (the
-actuators), `config` (what users may write), `seed`, `shoot` and `holding` (what they make in the
-seed, in the shoot, outside), `outside` (a folder instead of a cloud), `userdata`; `mounts` is
-somebody else's controller, and `rehearsal` is for drills.
+actuators), `config` (providerConfig), `seed`, `shoot` and `holding` (resources in the seed, in the
+shoot, outside), `outside` (a folder instead of a cloud), `userdata`; `mounts` stands in for another
+controller, and `rehearsal` is for drills.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ __all__ = [
 
 
 def extension(manager: generic.Manager) -> None:
-    """Adds the sample's actuators, and the storage vendor's controller, to a manager.
+    """Add the sample's actuators, and the storage vendor's controller, to a manager.
 
-    The outside is the folder that the environment variable LOCAL_OUTSIDE names, else
-    `local-outside` in the user's home; it is made when it is not there. Raises OSError.
+    The outside is the folder that the environment variable LOCAL_OUTSIDE names, by default
+    `local-outside` in the user's home; it is created if it does not exist. Raises OSError.
     """
     directory = Path(os.environ.get("LOCAL_OUTSIDE") or Path.home() / "local-outside")
     directory.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""providerConfig: what a user may write for the local extensions. Pure.
+"""providerConfig of the local extensions. Pure.
 
-How it is read is `actuator.provider_config`'s business. What takes no configuration refuses one.
+`actuator.provider_config` reads it. Kinds without configuration refuse one.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from actuator.provider_config import FIELD
 API_VERSION = "local.provider.extensions.gardener.cloud/v1alpha1"
 _CAPACITY = re.compile(r"[1-9][0-9]{0,5}[MGT]i")
 _SMALLEST_MTU, _LARGEST_MTU = 1280, 9000
-"""1280 is the least that IPv6 allows (RFC 8200, section 5)."""
+"""1280 is the minimum for IPv6 (RFC 8200, section 5)."""
 
 
 @attrs.frozen(kw_only=True)
 class NetworkConfig:
-    """providerConfig of a Network; all of it is optional. `mtu` is in bytes."""
+    """providerConfig of a Network; every field is optional. `mtu` is in bytes."""
 
     api_version: str = API_VERSION
     kind: str = "NetworkConfig"
     mtu: int = 1450
 
     def problems(self) -> Iterator[FieldProblem]:
-        """What the types alone cannot say."""
+        """Yield the problems that the types cannot express."""
         if not _SMALLEST_MTU <= self.mtu <= _LARGEST_MTU:
             yield FieldProblem(
                 field=f"{FIELD}.mtu",
@@ -49,7 +49,7 @@ class ShareConfig:
     credentials: str = ""
 
     def problems(self) -> Iterator[FieldProblem]:
-        """What the types alone cannot say."""
+        """Yield the problems that the types cannot express."""
         if not _CAPACITY.fullmatch(self.capacity):
             yield FieldProblem(
                 field=f"{FIELD}.capacity",
@@ -58,6 +58,6 @@ class ShareConfig:
 
 
 def check_none(spec: DefaultSpec) -> Iterator[FieldProblem]:
-    """For kinds that have nothing to configure."""
+    """Report a providerConfig of a kind that has nothing to configure."""
     if spec.provider_config:
         yield FieldProblem(field=FIELD, detail="there is nothing to configure; remove it")

@@ -1,13 +1,12 @@
-"""LocalContainerRuntime: a runtime beside containerd on one worker pool, asked for by a
-ContainerRuntime.
+"""LocalContainerRuntime: a runtime beside containerd on one worker pool, for a ContainerRuntime.
 
-In the shoot a DaemonSet that puts the binary onto the pool's nodes, and the RuntimeClass by which
-pods choose it there; a ManagedResource of its own for each object. gardenlet asks once for every
-pool, so everything, the RuntimeClass too, is named after the object: taking the runtime from one
-pool leaves the others theirs.
+In the shoot: a DaemonSet that installs the binary on the pool's nodes, and the RuntimeClass with
+which pods select it; each object has its own ManagedResource. gardenlet creates an object per pool,
+so all resources, including the RuntimeClass, are named after the object: removing the runtime from
+one pool does not affect the others.
 
-A force deletion does nothing: what is in the shoot vanishes with the shoot, and gardenlet removes
-the ManagedResource (Gardener documentation, "Force Deletion").
+A force deletion does nothing: the resources in the shoot are deleted with the shoot, and gardenlet
+removes the ManagedResource (Gardener documentation, "Force Deletion").
 """
 
 from __future__ import annotations
@@ -36,21 +35,21 @@ class LocalContainerRuntime(Actuator[ContainerRuntime]):
     def validate(
         self, ctx: Context, obj: ContainerRuntime, cluster: Cluster
     ) -> Iterable[FieldProblem]:
-        """What in the spec cannot work."""
+        """Yield the problems of the spec."""
         yield from check_none(obj.spec)
         yield from _problems(obj)
 
     def reconcile(self, ctx: Context, obj: ContainerRuntime, cluster: Cluster) -> None:
-        """Afterwards the runtime is on its way to the pool's nodes."""
+        """Deploy the runtime to the pool's nodes, without waiting for it."""
         image = self._images.find("local-runtime", cluster.kubernetes_version).reference
         shoot.deploy(ctx, obj, _managed_name(obj), _manifests(obj, image))
 
     def delete(self, ctx: Context, obj: ContainerRuntime, cluster: Cluster) -> None:
-        """Afterwards this pool has no such runtime any more."""
+        """Remove the runtime from this pool."""
         shoot.withdraw(ctx, obj, _managed_name(obj))
 
     def migrate(self, ctx: Context, obj: ContainerRuntime, cluster: Cluster) -> None:
-        """Afterwards the nodes keep the runtime, and this seed does not touch it any more."""
+        """Keep the runtime on the nodes, and stop managing it from this seed."""
         shoot.withdraw(ctx, obj, _managed_name(obj), keep_objects=True)
 
 

@@ -1,8 +1,7 @@
-"""LocalExposure: the way to a self-hosted shoot's API servers, asked for by a
-SelfHostedShootExposure.
+"""LocalExposure: access to a self-hosted shoot's API servers, for a SelfHostedShootExposure.
 
-In the namespace a Service, and an EndpointSlice for each IP family, with the first usable address
-of every control plane node. What can be reached is reported also while a node is missing.
+In the namespace: a Service, and an EndpointSlice for each IP family, with the first usable address
+of each control plane node. Reachable nodes are reported even if one node has no address.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from generic.library.manifests import manifest
 SERVICES = Resource("v1", "services")
 ENDPOINT_SLICES = Resource("discovery.k8s.io/v1", "endpointslices")
 _USABLE = ("ExternalIP", "InternalIP")
-"""Types of node addresses, the better one first (Kubernetes documentation, "Node Status")."""
+"""Types of node addresses, in order of preference (Kubernetes documentation, "Node Status")."""
 _PORT_NAME = "kube-apiserver"
 
 
@@ -49,7 +48,7 @@ class LocalExposure(Actuator[SelfHostedShootExposure]):
     def validate(
         self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster
     ) -> Iterable[FieldProblem]:
-        """What in the spec cannot work."""
+        """Yield the problems of the spec."""
         yield from check_none(obj.spec)
         for index, endpoint in enumerate(obj.spec.endpoints):
             for address in _candidates(endpoint):
@@ -60,7 +59,7 @@ class LocalExposure(Actuator[SelfHostedShootExposure]):
                     )
 
     def reconcile(self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster) -> None:
-        """Afterwards the Service leads to all nodes, and status.ingress lists their addresses."""
+        """Point the Service to all nodes, and list their addresses in status.ingress."""
         candidates = {e.node_name: _candidates(e) for e in obj.spec.endpoints}
         addresses = [found[0] for found in candidates.values() if found]
         self._publish(ctx, obj, addresses)
@@ -73,13 +72,13 @@ class LocalExposure(Actuator[SelfHostedShootExposure]):
             )
 
     def delete(self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster) -> None:
-        """Afterwards no Service leads there any more."""
+        """Delete Service and EndpointSlices."""
         groups, namespace = seed.narrowed(self.seed_objects, obj), obj.metadata.namespace
         seedobjects.delete(ctx.client, groups, namespace)
         seedobjects.check_deleted(ctx, groups, namespace, patience=seed.PATIENCE)
 
     def force_delete(self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster) -> None:
-        """Afterwards no Service leads there any more."""
+        """Delete Service and EndpointSlices."""
         ctx.delete_seed_objects(seed.narrowed(self.seed_objects, obj))
 
     def _publish(self, ctx: Context, obj: SelfHostedShootExposure, addresses: list[str]) -> None:
@@ -94,7 +93,7 @@ class LocalExposure(Actuator[SelfHostedShootExposure]):
 
 
 def _candidates(endpoint: ControlPlaneEndpoint) -> list[str]:
-    """The addresses by which a node may be reached, the best one first."""
+    """Return the usable addresses of a node, the preferred one first."""
     return [a.address for type in _USABLE for a in endpoint.addresses if a.type == type]
 
 

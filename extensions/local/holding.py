@@ -1,11 +1,11 @@
-"""Holding one thing outside for one object: made once, remembered, released, recorded.
+"""The external resource of one object: create it once, store its id, release it, record it.
 
-Flow of `hold`: a status without an id is saved (from here on something may exist outside) → the
-thing is created → its id is in the status. `status.state` is what control plane migration carries
-to the next seed; providerStatus says the same to people.
+Flow of `hold`: save a status without an id (from then on a resource may exist outside) → create the
+resource → write its id to the status. Control plane migration transfers `status.state` to the next
+seed; providerStatus has the same content for users.
 
-An object without a status never asked the outside for anything, so its deletion, and its forced
-deletion, have nothing to look for there.
+For an object without a status no resource was ever requested, so its deletion, or force deletion,
+needs no lookup outside.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from extensions.local.outside import Outside, Thing
 REGION = "local"
 
 Holder = Network | Extension
-"""The kinds that hold something outside."""
+"""The kinds with an external resource."""
 
 
 @attrs.frozen(kw_only=True)
 class Holding:
-    """What a status remembers of a thing outside; `id` is "" as long as nobody knows it."""
+    """The stored state of an external resource; `id` is "" while it is unknown."""
 
     api_version: str = API_VERSION
     kind: str = "Holding"
@@ -42,14 +42,14 @@ class Holding:
 def hold(
     ctx: Context, outside: Outside, obj: Holder, cluster: Cluster, *, type: str, properties: Raw
 ) -> None:
-    """Afterwards the thing exists outside with these properties, and the status has its id.
+    """Create or update the resource with these properties, and write its id to the status.
 
     Raises OutsideError, and ConfigurationError for a state of another owner.
     """
     holding = _mine(obj, cluster) or Holding(owner=_owner(obj, cluster))
     if not holding.id:
         _write(obj.status, holding)
-        ctx.save(obj)  # from here on a thing may exist outside
+        ctx.save(obj)  # from now on a resource may exist outside
     id = holding.id or _id(obj, type, holding.owner)
     ctx.check()
     outside.ensure(Thing(type=type, id=id, tags=holding.owner, properties=properties))
@@ -57,10 +57,10 @@ def hold(
 
 
 def release(ctx: Context, outside: Outside, obj: Holder, cluster: Cluster) -> None:
-    """Afterwards the thing is gone, and forgotten. Raises OutsideError."""
+    """Delete the resource, and clear the status. Raises OutsideError."""
     holding = _mine(obj, cluster)
     if holding is None:
-        return  # nothing was ever created: needs no outside
+        return  # nothing was ever created: send no request
     ids = [holding.id] if holding.id else [thing.id for thing in outside.find(holding.owner)]
     for id in ids:
         ctx.check()
@@ -69,7 +69,7 @@ def release(ctx: Context, outside: Outside, obj: Holder, cluster: Cluster) -> No
 
 
 def recorded(obj: Holder, type: str) -> Iterable[ExternalResource]:
-    """What may exist outside: by its id, or by its tags where the id is not known."""
+    """Yield the resource that may exist outside, by id, or by tags if the id is unknown."""
     try:
         holding = _read(obj.status)
     except ActuatorError:  # unreadable: it may exist
@@ -79,7 +79,7 @@ def recorded(obj: Holder, type: str) -> Iterable[ExternalResource]:
 
 
 def _mine(obj: Holder, cluster: Cluster) -> Holding | None:
-    """What the status says, if it is of this object: a state is an input like any other."""
+    """Return the stored state. Raises ConfigurationError if its owner differs: it is untrusted."""
     holding = _read(obj.status)
     if holding is not None and holding.owner != _owner(obj, cluster):
         raise ConfigurationError(
@@ -90,13 +90,13 @@ def _mine(obj: Holder, cluster: Cluster) -> Holding | None:
 
 
 def _owner(obj: Holder, cluster: Cluster) -> dict[str, str]:
-    """The mark of a thing. A shoot's technical ID stays the same on every seed."""
+    """Return the tags of a resource. A shoot's technical ID is the same on every seed."""
     shoot = cluster.technical_id or obj.metadata.namespace
     return {"shoot": shoot, "object": _name(obj)}
 
 
 def _id(obj: Holder, type: str, owner: dict[str, str]) -> str:
-    """Always the same for an object, so that what is made twice is made once."""
+    """Return a constant id per object, so that a repeated creation is idempotent."""
     return f"{type.rpartition('::')[2].lower()}.{owner['shoot']}.{obj.metadata.name}"
 
 

@@ -1,9 +1,8 @@
-"""Mount, a kind of somebody else's, and a stand-in for the controller that serves it.
+"""Mount, a kind of another vendor, and a stand-in for the controller that reconciles it.
 
-A storage vendor's controller would do what `MountController` does here: hold each Mount by its
-finalizer until nothing uses the share any more. A rehearsal leaves it switched off, as an
-operator does who uninstalls such a controller too early; then only a force deletion gets a Mount
-off the seed.
+Like a storage vendor's controller, `MountController` keeps each Mount by its finalizer until the
+share is no longer used. A rehearsal does not run it, like an operator who uninstalls such a
+controller too early; then only a force deletion removes a Mount from the seed.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from actuator.meta import ClusterNeed, Column, DefaultStatus, ForceSource, Raw, 
 
 @attrs.frozen(kw_only=True)
 class MountSpec:
-    """Which share is used; `secret_name` is the Secret with the password, "" for none."""
+    """The share in use; `secret_name` is the Secret with the password, "" for none."""
 
     share: Annotated[str, Schema(required=True, min_length=1)] = ""
     secret_name: str = ""
@@ -54,12 +53,12 @@ MOUNTS: Resource = resource_of(Mount.KIND)
 
 
 class MountController(Actuator[Mount]):
-    """Has nothing to mount: what matters is the finalizer, which the framework sets and takes."""
+    """Mounts nothing: only the finalizer matters, which the framework adds and removes."""
 
     def reconcile(self, ctx: Context, obj: Mount, cluster: Cluster, /) -> None:
-        """Afterwards the share is in use."""
+        """Report that the share is mounted."""
         ctx.event("Mounted", f"Share {obj.spec.share} is mounted")
 
     def delete(self, ctx: Context, obj: Mount, cluster: Cluster, /) -> None:
-        """Afterwards the share is not in use."""
+        """Report that the share is unmounted."""
         ctx.event("Unmounted", f"Share {obj.spec.share} is unmounted")

@@ -1,10 +1,9 @@
-"""LocalNetwork: the pod network of a shoot, asked for by a Network.
+"""LocalNetwork: the pod network of a shoot, requested by a Network.
 
-In the shoot a DaemonSet and its configuration, brought there by a ManagedResource; outside a
-reservation of the shoot's address ranges, made before anything uses them and given back last.
-
-A force deletion does nothing: what is in the shoot vanishes with the shoot, gardenlet removes the
-ManagedResource (Gardener documentation, "Force Deletion"), and the reservation may stay behind.
+In the shoot: a DaemonSet and its configuration, deployed by a ManagedResource. Outside: a
+reservation of the shoot's address ranges, created first and released last. A force deletion does
+nothing: the resources in the shoot are deleted with the shoot, gardenlet removes the
+ManagedResource (Gardener documentation, "Force Deletion"), and the reservation may remain.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ class LocalNetwork(Actuator[Network]):
         self._images = load_images(__file__)
 
     def validate(self, ctx: Context, obj: Network, cluster: Cluster) -> Iterable[FieldProblem]:
-        """What is wrong with the ranges, the families, providerConfig."""
+        """Yield the problems of the ranges, the families and providerConfig."""
         yield from _problems(obj.spec)
         yield from config_problems(NetworkConfig, obj.spec)
 
     def reconcile(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
-        """Afterwards the ranges are reserved and the network is on its way into the shoot."""
+        """Reserve the ranges, and deploy the network to the shoot without waiting for it."""
         spec = obj.spec
         ranges = {"podCIDR": spec.pod_cidr, "serviceCIDR": spec.service_cidr}
         hold(ctx, self._outside, obj, cluster, type=RESERVATION, properties=ranges)
@@ -54,16 +53,16 @@ class LocalNetwork(Actuator[Network]):
         obj.status.ip_families = _families(spec)
 
     def delete(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
-        """Afterwards the shoot has no network, and its ranges are free."""
+        """Remove the network from the shoot, and release its ranges."""
         shoot.withdraw(ctx, obj, _MANAGED_NAME)
         release(ctx, self._outside, obj, cluster)
 
     def migrate(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
-        """Afterwards the shoot keeps its network, and this seed does not touch it any more."""
+        """Keep the network in the shoot, and stop managing it from this seed."""
         shoot.withdraw(ctx, obj, _MANAGED_NAME, keep_objects=True)
 
     def external_resources(self, obj: Network) -> Iterable[ExternalResource]:
-        """The reservation."""
+        """Return the reservation."""
         return recorded(obj, RESERVATION)
 
 
@@ -76,7 +75,7 @@ def _manifests(config: NetworkConfig, ranges: Raw, image: str) -> list[Raw]:
 
 
 def _families(spec: NetworkSpec) -> list[str]:
-    """The families asked for; IPv4 where nothing is said."""
+    """Return the requested families; IPv4 by default."""
     return list(spec.ip_families) or [IPFamily.IPV4]
 
 

@@ -1,10 +1,9 @@
-"""LocalOperatingSystem: what a machine's disk has to look like, asked for by an
-OperatingSystemConfig.
+"""LocalOperatingSystem: the configuration of a machine's disk, for an OperatingSystemConfig.
 
-For purpose provision it returns the user data of new machines; for purpose reconcile it adds, in
-the status, what this operating system needs on machines that run: gardener-node-agent applies it
-beside what the spec says. Nothing exists outside, and the Secret with the user data is the
-framework's business, so there is nothing to delete, to migrate, or to force.
+For purpose provision it returns the user data of new machines. For purpose reconcile it writes the
+additional files and units of this operating system to the status; gardener-node-agent applies them
+beside those in the spec. No resource exists outside, and the framework manages the Secret with the
+user data, so there is nothing to delete, to migrate, or to force-delete.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class LocalOperatingSystem(Actuator[OperatingSystemConfig]):
     def validate(
         self, ctx: Context, obj: OperatingSystemConfig, cluster: Cluster
     ) -> Iterable[FieldProblem]:
-        """What in the files cannot work on this operating system."""
+        """Yield the problems of the files for this operating system."""
         yield from check_none(obj.spec)
         if obj.spec.purpose not in list(Purpose):
             detail = f"{obj.spec.purpose!r} is not supported; update the extension"
@@ -65,7 +64,7 @@ class LocalOperatingSystem(Actuator[OperatingSystemConfig]):
             yield from _problems(f"spec.files[{index}]", file, is_new=_is_new(obj))
 
     def reconcile(self, ctx: Context, obj: OperatingSystemConfig, cluster: Cluster) -> Provisioned:
-        """Returns the user data of a new machine, or says what a running one needs besides."""
+        """Return a new machine's user data, or report the additions for a running one."""
         if _is_new(obj):
             files = [(file, _content(ctx, obj, file)) for file in obj.spec.files]
             return Provisioned(user_data=script(files, obj.spec.units))
@@ -74,11 +73,11 @@ class LocalOperatingSystem(Actuator[OperatingSystemConfig]):
         return Provisioned()
 
     def delete(self, ctx: Context, obj: OperatingSystemConfig, cluster: Cluster) -> None:
-        """Nothing exists but the status."""
+        """Do nothing: nothing exists but the status."""
 
 
 def _is_new(obj: OperatingSystemConfig) -> bool:
-    """Whether machines are meant that do not run yet."""
+    """Whether the configuration is for machines that do not run yet."""
     return obj.spec.purpose == Purpose.PROVISION
 
 
@@ -100,7 +99,7 @@ def _problems(where: str, file: File, *, is_new: bool) -> Iterator[FieldProblem]
 
 
 def _decoded(inline: FileContentInline) -> bytes | None:
-    """The bytes, or None where they cannot be had."""
+    """Return the bytes, or None if they cannot be decoded."""
     if inline.encoding == "":
         return inline.data.encode()
     if inline.encoding != "b64":
@@ -112,7 +111,7 @@ def _decoded(inline: FileContentInline) -> bytes | None:
 
 
 def _content(ctx: Context, obj: OperatingSystemConfig, file: File) -> bytes:
-    """What is to stand in the file. Raises ActuatorError where its Secret cannot be used."""
+    """Return the content of the file. Raises ActuatorError if its Secret cannot be used."""
     if file.content.inline is not None:
         return _decoded(file.content.inline) or b""
     reference = file.content.secret_ref

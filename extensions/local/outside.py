@@ -1,10 +1,10 @@
-"""The outside world of the local sample: a folder with a file for each thing, instead of a cloud.
+"""The outside world of the local sample: a folder with a file per resource, instead of a cloud.
 
-It behaves as a cloud does: it is shared by all shoots and all seeds, a thing exists whole and
-with its tags or not at all, and a request can be refused or stay without an answer. Nothing in
-here knows Kubernetes.
+It behaves like a cloud: all shoots and all seeds share it, a resource exists completely and with
+its tags or not at all, and a request can be refused or remain without response. Kubernetes does not
+belong here.
 
-Who owns the folder rules over it: a file `policy.json` with `{"deny": ["delete"]}` refuses
+The owner of the folder controls access: a file `policy.json` with `{"deny": ["delete"]}` denies
 deletions; without that file everything is allowed.
 """
 
@@ -45,7 +45,7 @@ _MEANINGS: Mapping[int, ErrorCode] = {
 
 
 class OutsideError(ActuatorError):
-    """The outside did not do what was asked."""
+    """The outside did not execute a request."""
 
     def __init__(self, request: Request, what: str, why: str, code: ErrorCode) -> None:
         super().__init__(f"The outside refused to {request} {what}: {why}", codes=[code])
@@ -53,14 +53,14 @@ class OutsideError(ActuatorError):
 
 @attrs.frozen(kw_only=True)
 class Policy:
-    """What the owner of the folder allows: everything but `deny`."""
+    """The policy of the folder's owner: everything except `deny` is allowed."""
 
     deny: list[str] = attrs.field(factory=list)
 
 
 @attrs.frozen(kw_only=True)
 class Thing:
-    """Something outside. `tags` say whose it is; `id` names it, and its file."""
+    """A resource outside. `tags` identify its owner; `id` is its name and that of its file."""
 
     type: str
     id: str
@@ -70,12 +70,12 @@ class Thing:
 
 @attrs.frozen
 class Outside:
-    """Everything in one folder. Each method is one request, and raises OutsideError."""
+    """All resources in one folder. Each method is one request, and raises OutsideError."""
 
     directory: Path
 
     def ensure(self, thing: Thing) -> None:
-        """Afterwards the thing exists as given. One of other tags is never adopted."""
+        """Create or update the resource; never adopt one with other tags."""
         with self._request("create", thing.id):
             if self._create(thing):
                 return
@@ -92,14 +92,14 @@ class Outside:
                 self._written(thing).replace(self._path(thing.id))
 
     def delete(self, id: str, tags: Mapping[str, str]) -> None:
-        """Afterwards no such thing exists; what is gone already, or is another's, is success."""
+        """Delete the resource; a deleted one, or one with other tags, is success."""
         with self._request("delete", id):
             there = self._read(id)
             if there is not None and there.tags == tags:
                 self._unlink(id)
 
     def find(self, tags: Mapping[str, str]) -> list[Thing]:
-        """All things that carry these tags, by id."""
+        """Return all resources with these tags, sorted by id."""
         with self._request("read", _text(tags) or "its things"):
             paths = sorted(self.directory.iterdir())
             things = [self._read(path.stem) for path in paths if path.suffix == _SUFFIX]
@@ -107,7 +107,7 @@ class Outside:
 
     @contextmanager
     def _request(self, request: Request, what: str) -> Iterator[None]:
-        """Answers as a cloud would: by policy first; what the system refuses gets a code."""
+        """Check the policy like a cloud, and translate the system's errors to codes."""
         try:
             if request in self._policy().deny:
                 raise PermissionError(errno.EACCES, "its policy denies it")
@@ -130,7 +130,7 @@ class Outside:
             return Policy()
 
     def _create(self, thing: Thing) -> bool:
-        """Whether it was created; False where something of that id exists."""
+        """Create the resource; return False if one with that id exists."""
         written = self._written(thing)
         try:
             os.link(written, self._path(thing.id))
@@ -141,7 +141,7 @@ class Outside:
         return True
 
     def _written(self, thing: Thing) -> Path:
-        """A file with the whole thing, under a name that nobody looks at."""
+        """Write a file with the complete resource, under a name that no method reads."""
         with tempfile.NamedTemporaryFile(dir=self.directory, prefix=".", delete=False) as file:
             file.write(json.dumps(encode(thing), sort_keys=True).encode())
         return Path(file.name)
@@ -160,11 +160,11 @@ class Outside:
             self._check_not_away()
 
     def _check_not_away(self) -> None:
-        """A folder that is away has not lost its things. Raises FileNotFoundError."""
+        """Raise FileNotFoundError if the folder is missing: its resources are not deleted."""
         self.directory.stat()
 
     def _path(self, id: str) -> Path:
-        """The file of a thing, directly in the folder. Raises ValueError for any other path."""
+        """Return the file of a resource, directly in the folder. Raises ValueError otherwise."""
         path = self.directory / f"{id}{_SUFFIX}"
         if not _ID.fullmatch(id) or path.is_symlink():
             raise ValueError(

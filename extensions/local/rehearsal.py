@@ -1,7 +1,7 @@
 """LocalRehearsal: a folder to break, for `actuator drill`, with a shoot of all five kinds.
 
-No controller of mounts runs, so the Mount of each shoot keeps the finalizer with which
-LocalExtension creates it, until a force deletion.
+No controller of Mounts runs, so each shoot's Mount keeps the finalizer that LocalExtension sets,
+until a force deletion.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class LocalRehearsal(Rehearsal):
         self.scenarios: Mapping[str, str] = {name: text for name, (text, _) in self._breaks.items()}
 
     def start(self, directory: Path) -> None:
-        """Makes an empty outside in `directory`."""
+        """Create an empty outside in `directory`."""
         self._directory = directory
         self._outside.mkdir()
 
@@ -64,15 +64,15 @@ class LocalRehearsal(Rehearsal):
         self._directory = None
 
     def share(self) -> Mapping[str, str]:
-        """The folder."""
+        """Return the folder."""
         return {"directory": str(self._outside.parent)}
 
     def attach(self, shared: Mapping[str, str]) -> None:
-        """Uses the folder that another process made."""
+        """Use the folder that another process created."""
         self._directory = Path(shared["directory"])
 
     def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
-        """Both hear of each request to the folder."""
+        """Call `before` and `after` around each request to the folder."""
         self._open = partial(_ObservedOutside, before=before, after=after)
 
     def crds(self) -> Sequence[Raw]:
@@ -80,7 +80,7 @@ class LocalRehearsal(Rehearsal):
         return [crd(Mount), crd(ManagedResource)]
 
     def actuators(self) -> Sequence[Actuator[Any]]:
-        """The extension's actuators, in this folder; no controller of mounts."""
+        """The extension's actuators, in this folder; no controller of Mounts."""
         outside = self._open(self._outside)
         return [
             LocalOperatingSystem(),
@@ -108,18 +108,18 @@ class LocalRehearsal(Rehearsal):
         return [_manifest(cls, shoot, spec) for cls, spec in specs]
 
     def break_outside(self, scenario: str) -> None:
-        """Brings the scenario about. Raises KeyError for a name not in `scenarios`."""
+        """Start the scenario. Raises KeyError for a name not in `scenarios`."""
         _, bring_about = self._breaks[scenario]
         bring_about()
 
     def mend_outside(self) -> None:
-        """Everything works again; nothing was lost."""
+        """Undo all scenarios; no resource was lost."""
         if self._away.exists():
             self._away.rename(self._outside)
         (self._outside / POLICY).unlink(missing_ok=True)
 
     def left_outside(self) -> Sequence[ExternalResource]:
-        """All there is, wherever the folder is now."""
+        """Return all resources, also while the folder is moved away."""
         there = self._away if self._away.exists() else self._outside
         return [
             ExternalResource(type=thing.type, id=thing.id, tags=thing.tags, region=REGION)
@@ -146,7 +146,7 @@ class LocalRehearsal(Rehearsal):
 
 @attrs.frozen
 class _ObservedOutside(Outside):
-    """`before` hears before a request, `after` when it took effect or failed."""
+    """Calls `before` ahead of each request, `after` when it took effect or failed."""
 
     before: Callable[[str], None]
     after: Callable[[str], None]

@@ -1,4 +1,4 @@
-"""Which objects in its namespace of the seed belong to one object of this extension: by labels."""
+"""Labels that identify the objects in the seed of one object of this extension."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from actuator.meta import Kind
 _KIND = "local.provider.extensions.gardener.cloud/kind"
 _OWNER = "local.provider.extensions.gardener.cloud/owner"
 PATIENCE = timedelta(seconds=30)
-"""From an object's deletionTimestamp on: what takes longer is an error."""
+"""Counted from an object's deletionTimestamp; a longer deletion is an error."""
 
 
 def group(kind: Kind, resource: Resource, finalizers: Sequence[str] = ()) -> SeedObjects:
-    """The declaration of what actuators of `kind` make of one resource."""
+    """Declare the objects of one resource that actuators of `kind` create."""
     return SeedObjects(
         resource.api_version, resource.plural, finalizers, label_selector=f"{_KIND}={kind.name}"
     )
 
 
 def narrowed(groups: Iterable[SeedObjects], obj: Object) -> list[SeedObjects]:
-    """The groups, without what belongs to other objects of the kind."""
+    """Return the groups, limited to the objects that belong to `obj`."""
     selector = f"{_KIND}={obj.KIND.name},{_OWNER}={obj.metadata.uid}"
     return [attrs.evolve(one, label_selector=selector) for one in groups]

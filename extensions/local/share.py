@@ -1,11 +1,11 @@
-"""LocalExtension: storage that a shoot shares with others, asked for by an Extension.
+"""LocalExtension: storage that a shoot shares with others, requested by an Extension.
 
-Outside a share; in the shoot's namespace in the seed a Mount of it, which belongs to another
-controller. The Mount is created with that controller's finalizer in place, so that it cannot go
-unseen. A normal deletion waits for that controller; only a force deletion strips the finalizer.
+Outside: a share. In the shoot's namespace in the seed: a Mount of it, which another controller
+reconciles. The Mount is created with that controller's finalizer, so that it cannot be deleted
+unnoticed. A normal deletion waits for that controller; only a force deletion removes the finalizer.
 
-Flow of delete: the Mount is asked to go → the share is released → the Mount is waited for. Each
-is tried whatever holds the others up, so the error names what really blocks.
+Flow of delete: delete the Mount → release the share → wait for the Mount. A failing step does not
+prevent the others, so the error names the actual cause.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class LocalExtension(Actuator[Extension]):
         self._outside = outside
 
     def validate(self, ctx: Context, obj: Extension, cluster: Cluster) -> Iterable[FieldProblem]:
-        """What is wrong with providerConfig."""
+        """Return the problems of providerConfig."""
         return config_problems(ShareConfig, obj.spec)
 
     def reconcile(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
-        """Afterwards the share exists outside and is mounted."""
+        """Ensure that the share exists outside and is mounted."""
         config = read_config(ShareConfig, obj.spec)
         secret_name = _credentials(ctx, obj, cluster, config.credentials)
         properties = {"capacity": config.capacity}
@@ -68,31 +68,31 @@ class LocalExtension(Actuator[Extension]):
         seedobjects.ensure(ctx.client, mounts, _mount(obj, secret_name))
 
     def delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
-        """Afterwards neither share nor Mount is left."""
+        """Delete share and Mount."""
         mounts = seed.narrowed(self.seed_objects, obj)
         seedobjects.delete(ctx.client, mounts, obj.metadata.namespace)
         release(ctx, self._outside, obj, cluster)
         seedobjects.check_deleted(ctx, mounts, obj.metadata.namespace, patience=seed.PATIENCE)
 
     def migrate(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
-        """Afterwards the Mount is gone; the share stays, for the next seed."""
+        """Delete the Mount; keep the share for the next seed."""
         mounts = seed.narrowed(self.seed_objects, obj)
         seedobjects.delete(ctx.client, mounts, obj.metadata.namespace)
         seedobjects.check_deleted(ctx, mounts, obj.metadata.namespace, patience=seed.PATIENCE)
 
     def force_delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
-        """Afterwards the Mount is gone, whoever held it; the share may stay behind."""
+        """Delete the Mount despite its finalizer; the share may remain."""
         ctx.delete_seed_objects(seed.narrowed(self.seed_objects, obj))
 
     def external_resources(self, obj: Extension) -> Iterable[ExternalResource]:
-        """The share."""
+        """Return the share."""
         return recorded(obj, SHARE)
 
 
 def _credentials(ctx: Context, obj: Extension, cluster: Cluster, name: str) -> str:
-    """The name in the seed of the Secret that the user calls `name`; "" for none.
+    """Return the name in the seed of the Secret that the user calls `name`; "" for none.
 
-    status.resources names it, so that control plane migration carries it along.
+    status.resources names it, so that control plane migration transfers it.
     """
     obj.status.resources = []
     if not name:

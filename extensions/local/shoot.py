@@ -1,6 +1,6 @@
-"""What belongs into the shoot: its manifests, brought there and taken back by a ManagedResource.
+"""Manifests for the shoot, deployed and removed by a ManagedResource.
 
-In a force deletion gardenlet removes the ManagedResource, so nothing is declared as a seed object.
+In a force deletion gardenlet removes the ManagedResource, so it is not declared as a seed object.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _ORIGIN = "extension-local"
 
 
 def deploy(ctx: Context, obj: Object, name: str, manifests: Iterable[Raw]) -> None:
-    """Afterwards these manifests, and no others, are on their way into the shoot."""
+    """Deploy exactly these manifests to the shoot, without waiting for it."""
     deploy_for_shoot(ctx.client, obj.metadata.namespace, name, manifests, origin=_ORIGIN)
 
 
 def withdraw(ctx: Context, obj: Object, name: str, *, keep_objects: bool = False) -> None:
-    """Afterwards the ManagedResource is gone, and what it brought into the shoot.
+    """Delete the ManagedResource and its objects in the shoot, and wait for it.
 
-    With `keep_objects` the shoot keeps what it has: another seed takes over. Raises RequeueAfter,
-    and ActuatorError where the resource manager fails, or takes too long.
+    With `keep_objects` the shoot keeps the objects for another seed. Raises RequeueAfter, and
+    ActuatorError if the resource manager fails, or takes too long.
     """
     namespace = obj.metadata.namespace
     if keep_objects:
@@ -40,14 +40,14 @@ def withdraw(ctx: Context, obj: Object, name: str, *, keep_objects: bool = False
 
 
 def config_map(name: str, data: Mapping[str, str]) -> Raw:
-    """A ConfigMap in the shoot."""
+    """Return a ConfigMap in the shoot."""
     return manifest("v1", "ConfigMap", name, NAMESPACE, data=dict(data))
 
 
 def daemon_set(
     name: str, image: str, *, node_selector: Mapping[str, str], mounts: Mapping[str, Raw]
 ) -> Raw:
-    """A program on each of the nodes; `mounts` maps paths in it to volumes of a pod."""
+    """Return a program for each node; `mounts` maps paths in it to volumes of a pod."""
     labels = {"app.kubernetes.io/name": name}
     volumes = [{"name": f"v{index}", **volume} for index, volume in enumerate(mounts.values())]
     paths = [{"name": f"v{index}", "mountPath": path} for index, path in enumerate(mounts)]
@@ -59,6 +59,6 @@ def daemon_set(
 
 
 def runtime_class(name: str, handler: str, node_selector: Mapping[str, str]) -> Raw:
-    """What pods name to run under that handler, on those nodes."""
+    """Return the RuntimeClass with which pods select that handler, on those nodes."""
     nodes = {"nodeSelector": dict(node_selector)}
     return manifest("node.k8s.io/v1", "RuntimeClass", name, handler=handler, scheduling=nodes)

@@ -1,7 +1,7 @@
-"""The script that turns a new machine's disk into what units and files ask for.
+"""The script that installs units and files on a new machine's disk.
 
-What it does with units follows gardener-node-agent: enabled unless told otherwise, restarted
-unless told to stop. Pure: contents of Secrets are read before, by `operatingsystem`.
+It handles units like gardener-node-agent: enabled by default, restarted unless the command is stop.
+Pure: `operatingsystem` reads the contents of Secrets before.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _DEFAULT_PERMISSIONS = 0o644
 
 
 def script(files: Iterable[tuple[File, bytes]], units: Sequence[Unit]) -> bytes:
-    """A shell script that writes the files with these contents, then the units, then starts them.
+    """Return a shell script that writes these files, then writes and starts the units.
 
-    The same input gives the same script, so that nothing changes where nothing has changed.
+    Equal input gives an equal script, so that machines change only if the input does.
     """
     lines = ["#!/bin/bash", "set -eu"]
     for file, content in files:
@@ -35,14 +35,14 @@ def script(files: Iterable[tuple[File, bytes]], units: Sequence[Unit]) -> bytes:
 
 def _file(file: File, content: bytes) -> Iterator[str]:
     permissions = _DEFAULT_PERMISSIONS if file.permissions is None else file.permissions
-    readable = bool(file.content.transmit_unencoded)  # somebody fills in what stands in there
+    readable = bool(file.content.transmit_unencoded)  # another program fills in placeholders
     yield from _write(file.path, content, permissions, readable=readable)
 
 
 def _write(
     path: str, content: bytes, permissions: int = _DEFAULT_PERMISSIONS, *, readable: bool = False
 ) -> Iterator[str]:
-    """The file has its permissions before it has any content."""
+    """Yield commands that set the file's permissions before its content."""
     yield f"mkdir -p {shlex.quote(posixpath.dirname(path))}"
     yield f"install -m {permissions:04o} /dev/null {shlex.quote(path)}"
     if readable:
@@ -52,7 +52,7 @@ def _write(
 
 
 def _guarded(host_name: str | None, lines: Iterable[str]) -> list[str]:
-    """The lines, on one host only where one is named."""
+    """Return the lines, limited to one host if a name is given."""
     if not host_name:
         return list(lines)
     return [f'if [ "$(hostname)" = {shlex.quote(host_name)} ]; then', *lines, "fi"]
