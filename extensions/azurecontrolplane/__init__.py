@@ -1,10 +1,10 @@
-"""The override sample: the generic ControlPlane actuator, and what Azure needs beside it.
+"""The override sample: the generic ControlPlane actuator, with additions for Azure.
 
     actuator run extensions.azurecontrolplane:extension
     actuator drill --all extensions.azurecontrolplane.rehearsal:AzureRehearsal
 
-Read `actuator` (the override), then `remedies` (custom resources that a controller of the control
-plane holds) and `parts` (what is deployed); `rehearsal` is for drills.
+Read `actuator` (the override), then `remedies` (custom resources with finalizers of a control plane
+controller) and `parts` (the manifests); `rehearsal` is for drills.
 """
 
 from __future__ import annotations
@@ -23,5 +23,5 @@ __all__ = [
 
 
 def extension(manager: generic.Manager) -> None:
-    """Adds the sample's actuator to a manager."""
+    """Add the sample's actuator to a manager."""
     manager.add(AzureControlPlane(), type="azure")

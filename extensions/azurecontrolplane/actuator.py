@@ -1,21 +1,21 @@
-"""AzureControlPlane: the generic ControlPlane actuator, with what Azure needs around it.
+"""AzureControlPlane: the generic ControlPlane actuator, with additions for Azure.
 
-One of the programs that it deploys, the remedy controller, holds custom resources of its own in
-the shoot's namespace (`remedies`). Whoever takes that controller away has to see to them.
+The remedy controller, one of its programs, sets finalizers on custom resources in the shoot's
+namespace (`remedies`). Code that removes the controller must delete and strip them.
 
-Flow of delete: the addresses are asked to go, and the controller, which still runs, has 10 minutes
-to give them back → the generic deletion, which takes the controller away → what it still holds is
-stripped. Flow of migrate: the generic migration → the controller is gone → the rest is stripped:
-alive, it would give back addresses that the shoot takes along.
+Flow of delete: delete the addresses; the controller, which still runs, has 10 minutes to release
+them → the generic deletion, which removes the controller → strip its remaining objects. Flow of
+migrate: the generic migration → wait until the controller is gone → strip its objects: a running
+controller would release addresses that the shoot keeps.
 
-Guarantees of force_delete: those of the generic one, and what the remedy controller holds is gone.
-That comes first: nobody else would see to it, while gardenlet finishes the parts, whatever happens
-to the rest of the call. What a controller that still runs makes anew is stripped at the end, since
-the generic actuator ends with the declared `seed_objects`. Source: Gardener documentation, "Force
-Deletion", and the ControlPlane actuator of Gardener's Azure extension.
+force_delete strips the remedy controller's objects first: no other component does so, while
+gardenlet removes the parts even if the rest of the call fails. It then has the effects of the
+generic one, which at the end strips the declared `seed_objects`, also those that a running
+controller recreated. Source: Gardener documentation, "Force Deletion", and Gardener's Azure
+ControlPlane actuator.
 
-Methods are virtual: restore is `self.reconcile`, so the override here is reached by it. (In Go a
-wrapper's Reconcile is not: the embedded actuator's Restore calls its own.)
+Methods are virtual: restore calls `self.reconcile`, and thus the override here. (In Go it does not:
+the embedded actuator's Restore calls its own Reconcile.)
 """
 
 from __future__ import annotations
@@ -44,28 +44,28 @@ from generic.library.imagevector import load_images
 
 API_VERSION = "azure.provider.extensions.gardener.cloud/v1alpha1"
 PATIENCE = timedelta(minutes=10)
-"""From the ControlPlane's deletionTimestamp on: how long the controller has for the addresses."""
+"""The controller's time to release the addresses, from the ControlPlane's deletionTimestamp."""
 _LOOK_AGAIN = 5.0
-"""Seconds between two looks at what another controller has to finish."""
+"""Seconds between two checks of another controller's progress."""
 _DEPLOYMENTS = Resource("apps/v1", "deployments")
 _CLOUD_CONTROLLER = "cloud-controller-manager"
 
 
 @attrs.frozen(kw_only=True)
 class ControlPlaneConfig:
-    """`remedy_controller`: whether stuck addresses and machines are put right by it."""
+    """`remedy_controller`: whether it is deployed to repair stuck addresses and machines."""
 
     api_version: str = API_VERSION
     kind: str = "ControlPlaneConfig"
     remedy_controller: bool = True
 
     def problems(self) -> Iterable[FieldProblem]:
-        """None: the types say it all."""
+        """Return none: the types express all constraints."""
         return ()
 
 
 class AzureControlPlane(GenericControlPlane):
-    """Programs in the seed and in the shoot, and what one of them leaves behind."""
+    """Programs in the seed and in the shoot, and the objects that one of them leaves."""
 
     origin = "provider-azure"
     access_secrets = (_CLOUD_CONTROLLER, parts.REMEDY)
@@ -75,15 +75,15 @@ class AzureControlPlane(GenericControlPlane):
         self._images = load_images(__file__)
 
     def validate(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> Iterable[FieldProblem]:
-        """What is wrong with providerConfig."""
+        """Return the problems of providerConfig."""
         return config_problems(ControlPlaneConfig, obj.spec)
 
     def config(self, at: Situation) -> list[Raw]:
-        """The cloud provider's configuration."""
+        """Return the cloud provider's configuration."""
         return [parts.cloud_config(at.namespace, at.control_plane.spec.region)]
 
     def seed(self, at: Situation) -> list[Raw]:
-        """The cloud controller manager; the remedy controller where it is wanted."""
+        """Return the cloud controller manager, and the remedy controller if it is enabled."""
         names = [_CLOUD_CONTROLLER]
         if _wants_remedies(at.control_plane):
             names.append(parts.REMEDY)
@@ -97,39 +97,39 @@ class AzureControlPlane(GenericControlPlane):
         return [parts.deployment(name, *scale, image, rolled_by) for name, image in images.items()]
 
     def shoot(self, at: Situation) -> list[Raw]:
-        """The disks' driver."""
+        """Return the disk driver."""
         image = self._images.find(parts.NODE_DRIVER, at.cluster.kubernetes_version)
         return [parts.node_driver(image.reference)]
 
     def storage_classes(self, at: Situation) -> list[Raw]:
-        """The default one."""
+        """Return the default storage class."""
         return [parts.storage_class()]
 
     def reconcile(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> Result | None:
-        """Also for restore; a remedy controller that is not wanted leaves nothing behind."""
+        """Also for restore; clean up after a remedy controller that is disabled."""
         result = super().reconcile(ctx, obj, cluster)
         if not _wants_remedies(obj):
             self._finalise(ctx, obj)
         return result
 
     def delete(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
-        """Afterwards no part is left, nor what the remedy controller held."""
+        """Delete all parts, and the remedy controller's objects."""
         self._wait_for_addresses(ctx, obj)
         super().delete(ctx, obj, cluster)
         self._finalise(ctx, obj)
 
     def migrate(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
-        """Afterwards the same holds in this seed; the shoot, and Azure, keep what they have."""
+        """Delete both in this seed; keep the resources in the shoot and in Azure."""
         super().migrate(ctx, obj, cluster)
         self._finalise(ctx, obj)
 
     def force_delete(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
-        """Afterwards what the remedy controller held is gone, and every part is asked to go."""
+        """Delete the remedy controller's objects, and request the deletion of all parts."""
         ctx.delete_seed_objects(self.seed_objects)
         super().force_delete(ctx, obj, cluster)
 
     def _wait_for_addresses(self, ctx: Context, obj: ControlPlane) -> None:
-        """Raises RequeueAfter while the controller has time left for them."""
+        """Raise RequeueAfter while the controller has time left to release them."""
         addresses, namespace = remedies.GROUPS[:1], obj.metadata.namespace
         seedobjects.delete(ctx.client, addresses, namespace)
         since = parse_time(obj.metadata.deletion_timestamp or "")
@@ -137,7 +137,7 @@ class AzureControlPlane(GenericControlPlane):
             seedobjects.check_deleted(ctx, addresses, namespace)
 
     def _finalise(self, ctx: Context, obj: ControlPlane) -> None:
-        """Strips what the controller held, once it runs no more. Raises RequeueAfter until then."""
+        """Strip the controller's objects once it is deleted. Raises RequeueAfter until then."""
         try:
             ctx.client.get(_DEPLOYMENTS, parts.REMEDY, obj.metadata.namespace)
         except NotFound:

@@ -1,6 +1,6 @@
-"""Manifests of the control plane's parts, in Python; a chart would do as well. Pure.
+"""Manifests of the control plane's parts, in Python; a chart works as well. Pure.
 
-Images (`images.yaml`) are placeholders: this sample shows which objects exist, and their order.
+Images (`images.yaml`) are placeholders: this sample shows the objects and their order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ NODE_DRIVER = "csi-driver-node-disk"
 
 
 def cloud_config(namespace: str, region: str) -> Raw:
-    """What the cloud controller manager reads."""
+    """Return the configuration of the cloud controller manager."""
     text = f'{{"cloud":"AZUREPUBLICCLOUD","location":"{region}","resourceGroup":"{namespace}"}}'
     return manifest("v1", "ConfigMap", CLOUD_CONFIG, namespace, data={"cloudprovider.conf": text})
 
@@ -22,7 +22,7 @@ def cloud_config(namespace: str, region: str) -> Raw:
 def deployment(
     name: str, namespace: str, replicas: int, image: str, annotations: dict[str, str]
 ) -> Raw:
-    """A program in the seed that acts in the shoot; `annotations` are those of its pods."""
+    """Return a program in the seed that acts in the shoot; `annotations` are those of its pods."""
     token = {"secret": {"secretName": f"shoot-access-{name}"}}
     access = {"name": "access", "mountPath": "/var/run/secrets/gardener.cloud/shoot"}
     spec = {"replicas": replicas, **_template(name, image, annotations, [access], token)}
@@ -30,7 +30,7 @@ def deployment(
 
 
 def node_driver(image: str) -> Raw:
-    """The disks' driver on each node of the shoot."""
+    """Return the disk driver for each node of the shoot."""
     name = NODE_DRIVER
     sockets = {"name": "access", "mountPath": "/csi"}
     spec = _template(name, image, {}, [sockets], {"emptyDir": {}})
@@ -38,7 +38,7 @@ def node_driver(image: str) -> Raw:
 
 
 def storage_class() -> Raw:
-    """What a volume is if nobody says otherwise."""
+    """Return the default storage class of volumes."""
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",

@@ -1,7 +1,7 @@
 """AzureRehearsal: shoots to break, for `actuator drill`, each with an address and a machine.
 
-No remedy controller runs, so what it holds keeps its finalizers until a force deletion. Nothing
-in here is Azure.
+No remedy controller runs, so its objects keep their finalizers until a force deletion. Nothing here
+uses Azure.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class AzureRehearsal(ShootRehearsal):
         return [crd(cls) for cls in (PublicIPAddress, VirtualMachine, ManagedResource)]
 
     def actuators(self) -> Sequence[Actuator[Any]]:
-        """The extension's only one; no remedy controller."""
+        """The extension's only actuator; no remedy controller."""
         return [AzureControlPlane()]
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
-        """A ControlPlane with its credentials, and what the remedy controller made once it ran."""
+        """A ControlPlane with its credentials, and objects of a former remedy controller."""
         secret = {"name": "cloudprovider", "namespace": shoot.technical_id}
         spec: Raw = {"region": self.region, "secretRef": secret}
         return [

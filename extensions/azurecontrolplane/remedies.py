@@ -1,8 +1,8 @@
 """The remedy controller's custom resources.
 
 The controller is part of the control plane, and runs in the shoot's namespace of the seed. It
-makes a PublicIPAddress for each address of a load balancer and a VirtualMachine for each node, and
-holds them by finalizers until what they stand for in Azure is gone (source: Gardener's
+creates a PublicIPAddress for each address of a load balancer and a VirtualMachine for each node,
+and keeps their finalizers until the corresponding resource in Azure is deleted (source: Gardener's
 remedy-controller, and the Azure extension, which cleans up after it).
 """
 
@@ -21,7 +21,7 @@ _AGE = Column("Age", ".metadata.creationTimestamp", "date")
 
 @attrs.frozen(kw_only=True)
 class PublicIPAddressSpec:
-    """Which address it is."""
+    """The address."""
 
     ip_address: Annotated[str, Schema(required=True)] = ""
     extra: Raw = attrs.field(factory=dict)
@@ -48,7 +48,7 @@ class PublicIPAddress(Object):
 
 @attrs.frozen(kw_only=True)
 class VirtualMachineSpec:
-    """Which machine it is."""
+    """The machine."""
 
     hostname: Annotated[str, Schema(required=True)] = ""
     extra: Raw = attrs.field(factory=dict)
@@ -76,4 +76,4 @@ GROUPS = tuple(
     SeedObjects(kind.api_version, kind.plural, [kind.finalizer])
     for kind in (PublicIPAddress.KIND, VirtualMachine.KIND)
 )
-"""All of them in a namespace are the remedy controller's, so there is nothing to select."""
+"""All objects of these kinds in a namespace are the remedy controller's; no selector is needed."""
