@@ -1,10 +1,10 @@
-"""The certificate sample: backed by somebody else's controller, in the seed and in the shoot.
+"""The certificate sample: backed by another vendor's controller, in the seed and in the shoot.
 
     actuator run extensions.certificate:extension
     actuator drill --all extensions.certificate.rehearsal:CertificateRehearsal
 
-Read `actuator`, then `shoot` (what it makes there), `config` (what users may write);
-`issuers` is somebody else's kind and controller, and `rehearsal` is for drills.
+Read `actuator`, then `shoot` (the manifests for the shoot), `config` (providerConfig); `issuers`
+stands in for the vendor's kind and controller, and `rehearsal` is for drills.
 """
 
 from __future__ import annotations
@@ -25,6 +25,6 @@ __all__ = [
 
 
 def extension(manager: generic.Manager) -> None:
-    """Adds the sample's actuator, and the stand-in for the third party's, to a manager."""
+    """Add the sample's actuator, and the stand-in for the vendor's, to a manager."""
     manager.add(CertificateService(), type="certificate-service")
     manager.add(IssuerController())

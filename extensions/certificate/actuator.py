@@ -1,15 +1,15 @@
-"""CertificateService: certificates for a shoot, asked for by an Extension.
+"""CertificateService: certificates for a shoot, requested by an Extension.
 
-In the shoot's namespace of the seed an Issuer for each account that the user wants, a custom
-resource that a third party's controller serves and cleans up after; in the shoot what its users
-need, brought there by a ManagedResource.
+In the shoot's namespace of the seed: an Issuer for each account in providerConfig, a custom
+resource that another vendor's controller reconciles and cleans up. In the shoot: the objects for
+its users, deployed by a ManagedResource.
 
-Flow of delete: the Issuers and the ManagedResource are asked to go → the Issuers are waited for,
-then the ManagedResource. Both are asked first, so neither waits for the other.
+Flow of delete: delete the Issuers and the ManagedResource → wait for the Issuers, then for the
+ManagedResource. Both deletions are requested first, so neither waits for the other.
 
-A force deletion is the framework's default: it strips the third party's finalizer and deletes the
-Issuers, which `seed_objects` declares. The ManagedResource is left to gardenlet, and what it
-brought vanishes with the shoot (Gardener documentation, "Force Deletion").
+A force deletion is the framework's default: it removes the vendor's finalizer and deletes the
+Issuers, which `seed_objects` declares. gardenlet removes the ManagedResource, and its objects are
+deleted with the shoot (Gardener documentation, "Force Deletion").
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class CertificateService(Actuator[Extension]):
     permissions = (*managedresources.PERMISSIONS, seedobjects.permission(_ISSUERS))
 
     def validate(self, ctx: Context, obj: Extension, cluster: Cluster) -> Iterable[FieldProblem]:
-        """What is wrong with providerConfig."""
+        """Return the problems of providerConfig."""
         return config_problems(CertificateConfig, obj.spec)
 
     def reconcile(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
-        """Afterwards the issuers asked for, and no others, are there; the shoot hears of them."""
+        """Ensure that exactly the configured issuers exist, and list them in the shoot."""
         client, namespace = ctx.client, obj.metadata.namespace
         issuers = read_config(CertificateConfig, obj.spec).issuers
         for issuer in issuers:
@@ -61,7 +61,7 @@ class CertificateService(Actuator[Extension]):
         )
 
     def delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
-        """Afterwards nothing of it is left, in seed or shoot."""
+        """Delete all objects, in seed and shoot."""
         client, namespace = ctx.client, obj.metadata.namespace
         seedobjects.delete(client, self.seed_objects, namespace)
         managedresources.delete(client, namespace, MANAGED_NAME, origin=ORIGIN)
@@ -69,7 +69,7 @@ class CertificateService(Actuator[Extension]):
         managedresources.check_deleted(client, ctx.clock, namespace, MANAGED_NAME, origin=ORIGIN)
 
     def migrate(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
-        """Afterwards nothing is left in this seed; the shoot keeps what it has."""
+        """Delete all objects in this seed; keep those in the shoot."""
         managedresources.set_keep_objects(
             ctx.client, obj.metadata.namespace, MANAGED_NAME, keep=True, origin=ORIGIN
         )

@@ -1,4 +1,4 @@
-"""CertificateConfig: what a user may write into providerConfig. Pure."""
+"""CertificateConfig: the providerConfig of this extension. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 @attrs.frozen(kw_only=True)
 class IssuerConfig:
-    """An account to ask for: `server` is an https URL, `name` a DNS label."""
+    """A requested account: `server` is an https URL, `name` a DNS label."""
 
     name: str
     server: str
     email: str = ""
 
     def problems(self, field: str) -> Iterator[FieldProblem]:
-        """What the types alone cannot say; `field` is where this issuer stands."""
+        """Yield the problems that the types cannot express; `field` is this issuer's path."""
         if not _NAME.fullmatch(self.name):
             detail = f'{self.name!r} is no DNS label; write one like "letsencrypt"'
             yield FieldProblem(field=f"{field}.name", detail=detail)
@@ -42,7 +42,7 @@ class CertificateConfig:
     issuers: list[IssuerConfig] = attrs.field(factory=list)
 
     def problems(self) -> Iterator[FieldProblem]:
-        """What the types alone cannot say."""
+        """Yield the problems that the types cannot express."""
         for index, issuer in enumerate(self.issuers):
             yield from issuer.problems(f"{FIELD}.issuers[{index}]")
         for name, count in Counter(issuer.name for issuer in self.issuers).items():

@@ -1,8 +1,8 @@
-"""Issuer, a kind of a third party's, and a stand-in for the controller that serves it.
+"""Issuer, a kind of another vendor, and a stand-in for the controller that reconciles it.
 
-The third party's controller would do what `IssuerController` does here: hold each Issuer by its
-finalizer until it has closed the account at the certificate authority. A rehearsal leaves it
-switched off; then only a force deletion gets an Issuer off the seed.
+Like the vendor's controller, `IssuerController` keeps each Issuer by its finalizer until it has
+closed the account at the certificate authority. A rehearsal does not run it; then only a force
+deletion removes an Issuer from the seed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from actuator.meta import ClusterNeed, Column, DefaultStatus, ForceSource, Raw, 
 
 @attrs.frozen(kw_only=True)
 class IssuerSpec:
-    """The certificate authority's `server`, a URL, and whom it may write to."""
+    """The certificate authority's `server`, a URL, and an address for its messages."""
 
     server: Annotated[str, Schema(required=True, min_length=1)] = ""
     email: str = ""
@@ -53,12 +53,12 @@ ISSUERS: Resource = resource_of(Issuer.KIND)
 
 
 class IssuerController(Actuator[Issuer]):
-    """Has no account to open: what matters is the finalizer, which the framework sets and takes."""
+    """Opens no account: only the finalizer matters, which the framework adds and removes."""
 
     def reconcile(self, ctx: Context, obj: Issuer, cluster: Cluster, /) -> None:
-        """Afterwards the account is open."""
+        """Report that the account is open."""
         ctx.event("Registered", f"An account at {obj.spec.server} is open")
 
     def delete(self, ctx: Context, obj: Issuer, cluster: Cluster, /) -> None:
-        """Afterwards the account is closed."""
+        """Report that the account is closed."""
         ctx.event("Deregistered", f"The account at {obj.spec.server} is closed")

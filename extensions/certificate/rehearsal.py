@@ -1,7 +1,7 @@
 """CertificateRehearsal: shoots to break, for `actuator drill`, each with an issuer.
 
-The third party's controller is switched off, so the Issuer of each shoot keeps the finalizer with
-which CertificateService creates it, until a force deletion.
+The vendor's controller does not run, so each shoot's Issuer keeps the finalizer that
+CertificateService sets, until a force deletion.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class CertificateRehearsal(ShootRehearsal):
     title = "Certificates (backed by a third party that is switched off)"
 
     def crds(self) -> Sequence[Raw]:
-        """The third party's Issuer, and Gardener's ManagedResource."""
+        """The vendor's Issuer, and Gardener's ManagedResource."""
         return [crd(Issuer), crd(ManagedResource)]
 
     def actuators(self) -> Sequence[Actuator[Any]]:
-        """The extension's only one; no controller of Issuers."""
+        """The extension's only actuator; no controller of Issuers."""
         return [CertificateService()]
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:

@@ -1,4 +1,4 @@
-"""Manifests of what gets into the shoot. How they get there is ManagedResources' business. Pure."""
+"""Manifests for the shoot. Deploying them by ManagedResources does not belong here. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ROLE = "extensions.gardener.cloud:certificate-service"
 
 
 def manifests(issuers: Iterable[IssuerConfig]) -> list[Raw]:
-    """The names of the issuers, for the shoot's users, and their right to ask for certificates."""
+    """Return the issuers' names for the shoot's users, and the right to request certificates."""
     names = "".join(f"{issuer.name}\n" for issuer in issuers)
     users = {"kind": "Group", "name": "system:authenticated", "apiGroup": _RBAC}
     verbs = ["get", "list", "watch", "create", "delete"]
