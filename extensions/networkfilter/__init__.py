@@ -3,7 +3,7 @@
     actuator run extensions.networkfilter:extension
     actuator drill --all extensions.networkfilter.rehearsal:NetworkFilterRehearsal
 
-Read `actuator`, then `config` (what users may write) and `shoot` (what gets into the shoot);
+Read `actuator`, then `config` (providerConfig) and `shoot` (the manifests for the shoot);
 `rehearsal` is for drills.
 """
 
@@ -17,5 +17,5 @@ __all__ = ["FilterConfig", "NetworkFilter", "extension"]
 
 
 def extension(manager: generic.Manager) -> None:
-    """Adds the sample's actuator to a manager."""
+    """Add the sample's actuator to a manager."""
     manager.add(NetworkFilter(), type="networking-filter")

@@ -1,8 +1,8 @@
-"""NetworkFilter: blocks ranges of addresses inside a shoot, asked for by an Extension.
+"""NetworkFilter: blocks ranges of addresses inside a shoot, requested by an Extension.
 
-Everything it makes is in the shoot, brought there by one ManagedResource. So a force deletion has
-nothing to do but what a deletion does, except for the wait: the shoot's API server may be gone, and
-gardenlet lets go of the ManagedResource itself (Gardener documentation, "Force Deletion").
+All its objects are in the shoot, deployed by one ManagedResource. A force deletion therefore equals
+a deletion without the wait: the shoot's API server may be gone, and gardenlet removes the
+ManagedResource itself (Gardener documentation, "Force Deletion").
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class NetworkFilter(Actuator[Extension]):
         self._images = load_images(__file__)
 
     def validate(self, ctx: Context, obj: Extension, cluster: Cluster) -> Iterable[FieldProblem]:
-        """What is wrong with providerConfig."""
+        """Return the problems of providerConfig."""
         return config_problems(FilterConfig, obj.spec)
 
     def reconcile(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
-        """Afterwards the filter is on its way into the shoot."""
+        """Deploy the filter to the shoot, without waiting for it."""
         image = self._images.find("network-filter", cluster.kubernetes_version)
         wanted = manifests(read_config(FilterConfig, obj.spec).blocked, image.reference)
         namespace = obj.metadata.namespace
@@ -44,7 +44,7 @@ class NetworkFilter(Actuator[Extension]):
         )
 
     def delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
-        """Afterwards the shoot has no filter; nobody waits for a shoot that is force-deleted."""
+        """Remove the filter from the shoot; do not wait if the shoot is force-deleted."""
         namespace = obj.metadata.namespace
         managedresources.delete(ctx.client, namespace, MANAGED_NAME, origin=ORIGIN)
         if not cluster.needs_force_deletion:
@@ -53,12 +53,12 @@ class NetworkFilter(Actuator[Extension]):
             )
 
     def migrate(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
-        """Afterwards the shoot keeps its filter, and this seed does not touch it any more."""
+        """Keep the filter in the shoot, and stop managing it from this seed."""
         managedresources.set_keep_objects(
             ctx.client, obj.metadata.namespace, MANAGED_NAME, keep=True, origin=ORIGIN
         )
         self.delete(ctx, obj, cluster)
 
     def force_delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
-        """Afterwards the filter is asked to go; the shoot goes anyway."""
+        """Request the deletion of the filter; it is deleted with the shoot anyway."""
         self.delete(ctx, obj, cluster)

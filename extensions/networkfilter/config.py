@@ -1,4 +1,4 @@
-"""FilterConfig: what a user may write into providerConfig. Pure."""
+"""FilterConfig: the providerConfig of this extension. Pure."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ API_VERSION = "networkfilter.extensions.gardener.cloud/v1alpha1"
 
 @attrs.frozen(kw_only=True)
 class FilterConfig:
-    """`blocked` are the ranges, like "203.0.113.0/24", that nobody in the shoot may reach."""
+    """`blocked` are ranges, like "203.0.113.0/24", to which access from the shoot is blocked."""
 
     api_version: str = API_VERSION
     kind: str = "FilterConfig"
     blocked: list[str] = attrs.field(factory=list)
 
     def problems(self) -> Iterator[FieldProblem]:
-        """What the types alone cannot say."""
+        """Yield the problems that the types cannot express."""
         for index, text in enumerate(self.blocked):
             if not _is_range(text):
                 yield FieldProblem(

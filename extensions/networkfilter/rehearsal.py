@@ -28,7 +28,7 @@ class NetworkFilterRehearsal(ShootRehearsal):
         return [crd(ManagedResource)]
 
     def actuators(self) -> Sequence[Actuator[Any]]:
-        """The extension's only one."""
+        """The extension's only actuator."""
         return [NetworkFilter()]
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:

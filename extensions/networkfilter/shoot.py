@@ -1,4 +1,4 @@
-"""Manifests of what runs in the shoot. How they get there is ManagedResources' business. Pure."""
+"""Manifests for the shoot. Deploying them by ManagedResources does not belong here. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LABELS = {"app.kubernetes.io/name": _NAME}
 
 
 def manifests(blocked: Sequence[str], image: str) -> list[Raw]:
-    """The list of blocked ranges, and a program on each node that reads it."""
+    """Return the list of blocked ranges, and a program on each node that reads it."""
     text = "".join(f"{one}\n" for one in blocked)
     return [
         manifest("v1", "ConfigMap", *_WHERE, data={"blocked": text}),
@@ -23,7 +23,7 @@ def manifests(blocked: Sequence[str], image: str) -> list[Raw]:
 
 
 def _daemon_set(image: str, checksum: str) -> Raw:
-    """A changed list changes `checksum`, which makes new pods."""
+    """Return the program; a changed list changes `checksum`, which replaces the pods."""
     annotations = {f"checksum/configmap-{_NAME}": checksum}
     mount = {"name": "blocked", "mountPath": "/etc/network-filter"}
     pod = {
