@@ -1,10 +1,10 @@
-"""The relations sample: three ways in which an object is tied to what belongs to it.
+"""The relations sample: three ways to tie an object to its dependent resources.
 
     actuator run extensions.relations:extension --embedded
     actuator drill extensions.relations.rehearsal:RelationsRehearsal
 
-Read `kinds`, then `owned`, `watched` and `external`, one actuator each; `register` is what is
-outside, and `rehearsal` is for drills.
+Read `kinds`, then `owned`, `watched` and `external`, one actuator each; `register` is the outside,
+and `rehearsal` is for drills.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ __all__ = ["Entries", "Entry", "Mirror", "Mirrors", "Register", "Team", "Teams",
 
 
 def extension(manager: generic.Manager) -> None:
-    """Adds the sample's actuators, for objects of type "relations", to a manager.
+    """Add the sample's actuators, for objects of type "relations", to a manager.
 
-    The register is the file that the environment variable RELATIONS_REGISTER names, else
+    The register is the file that the environment variable RELATIONS_REGISTER names, by default
     `relations-register.sqlite` in the user's home. Raises sqlite3.Error.
     """
     named = os.environ.get("RELATIONS_REGISTER")

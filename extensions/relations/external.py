@@ -1,8 +1,8 @@
-"""External: nothing in the cluster knows the entry, so only the finalizer keeps it from staying.
+"""External: no object in the cluster refers to the entry; only the finalizer ensures its removal.
 
-An id of "" is saved before the register is asked for anything: from there on an entry may exist,
-and a crash loses nothing. A forced deletion asks nothing of the register; the entry stays and is
-on record.
+An id of "" is saved before the first request to the register: from then on an entry may exist, and
+a crash loses nothing. A force deletion sends no request to the register; the entry remains and is
+recorded.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ class Entries(Actuator[Entry]):
         self._register = register
 
     def validate(self, ctx: Context, obj: Entry, cluster: Cluster) -> Iterable[FieldProblem]:
-        """What is wrong with providerConfig."""
+        """Return the problems of providerConfig."""
         return nothing_to_configure(obj.spec)
 
     def reconcile(self, ctx: Context, obj: Entry, cluster: Cluster) -> None:
-        """Afterwards the register has the entry, and the status its id."""
+        """Create or update the entry in the register; write its id to the status."""
         if obj.status.id is None:
             obj.status.id = ""
-            ctx.save(obj)  # from here on there may be an entry
+            ctx.save(obj)  # from now on an entry may exist
         ctx.check()
         obj.status.id = self._register.put(_owner(obj), obj.spec.text)
 
     def delete(self, ctx: Context, obj: Entry, cluster: Cluster) -> None:
-        """Afterwards the register has no entry of it."""
+        """Remove the entry from the register."""
         if obj.status.id is None:
-            return  # it was never asked for one
+            return  # no entry was ever requested
         ctx.check()
         self._register.remove(_owner(obj))
         obj.status.id = None
 
     def external_resources(self, obj: Entry) -> Iterable[ExternalResource]:
-        """The entry: by its id, or by its owner where the id is not known."""
+        """Return the entry, by id, or by owner if the id is unknown."""
         if obj.status.id is not None:
             yield ExternalResource(type=TYPE, id=obj.status.id, tags=_owner(obj), region=REGION)
 
@@ -54,6 +54,6 @@ class Entries(Actuator[Entry]):
 
 
 def _owner(obj: Entry) -> dict[str, str]:
-    """The mark of an entry; the uid tells it from another object of the name."""
+    """Return the tags of an entry; the uid distinguishes objects of the same name."""
     meta = obj.metadata
     return {"namespace": meta.namespace, "name": meta.name, "uid": meta.uid}

@@ -1,4 +1,4 @@
-"""The sample's three kinds: data only. `type` says who serves an object, as everywhere here."""
+"""The sample's three kinds, data only. `type` selects the extension, as in Gardener's kinds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AGE = Column("Age", ".metadata.creationTimestamp", "date")
 
 
 def _kind(name: str, plural: str, *columns: Column, namespaced: bool = True) -> Kind:
-    """A kind that Gardener does not know: it is forced by its own annotation."""
+    """Return a kind outside Gardener, which its own annotation force-deletes."""
     return Kind(
         name=name,
         plural=plural,
@@ -35,7 +35,7 @@ def _kind(name: str, plural: str, *columns: Column, namespaced: bool = True) -> 
 
 @attrs.frozen(kw_only=True)
 class TeamSpec(DefaultSpec):
-    """`settings` go into a ConfigMap of its own in `namespace`; `shared` it has with others."""
+    """`settings` are written to the Team's ConfigMap in `namespace`; other Teams share `shared`."""
 
     namespace: Annotated[str, Schema(required=True, min_length=1, immutable=True)] = ""
     settings: dict[str, str] = attrs.field(factory=dict)
@@ -44,7 +44,7 @@ class TeamSpec(DefaultSpec):
 
 @attrs.define(kw_only=True)
 class Team(Object):
-    """Owns ConfigMaps in a namespace; lives in none itself."""
+    """Owns ConfigMaps in a namespace; is cluster-scoped itself."""
 
     KIND: ClassVar[Kind] = _kind(
         "Team", "teams", Column("Namespace", ".spec.namespace"), namespaced=False
@@ -63,7 +63,7 @@ class MirrorSpec(DefaultSpec):
 
 @attrs.define(kw_only=True)
 class Mirror(Object):
-    """Copies the ConfigMap of its own name, which somebody else owns, to another namespace."""
+    """Copies the ConfigMap with its name, which others own, to another namespace."""
 
     KIND: ClassVar[Kind] = _kind("Mirror", "mirrors", Column("To", ".spec.to"))
 
@@ -73,14 +73,14 @@ class Mirror(Object):
 
 @attrs.frozen(kw_only=True)
 class EntrySpec(DefaultSpec):
-    """What the register shall say."""
+    """The text of the entry in the register."""
 
     text: Annotated[str, Schema(required=True, min_length=1)] = ""
 
 
 @attrs.define(kw_only=True)
 class EntryStatus(ConditionedStatus):
-    """`id`: absent as long as the register was not asked for anything, "" while it is unknown."""
+    """`id` is absent until the first request to the register, and "" while it is unknown."""
 
     id: str | None = None
 
@@ -96,7 +96,7 @@ class Entry(Object):
 
 
 def nothing_to_configure(spec: DefaultSpec) -> Iterator[FieldProblem]:
-    """What is wrong with providerConfig: that there is one."""
+    """Report an existing providerConfig."""
     if spec.provider_config:
         yield FieldProblem(
             field="spec.providerConfig", detail="there is nothing to configure; remove it"

@@ -1,10 +1,10 @@
 """Owned: the children carry owner references, so the garbage collector deletes them.
 
-A Team has no namespace, so it may own what is in any. Of its own ConfigMap it is the controller;
-the shared one it owns plainly, as other Teams do, and that goes with the last of them. `delete`
-has nothing to do, and a forced deletion neither: the collector needs no extension. What becomes
-of the children is the choice of whoever deletes the Team (propagation Background, Foreground or
-Orphan).
+A Team is cluster-scoped, so it may own objects in any namespace. It is the controller of its own
+ConfigMap, and a plain owner of the shared one, like other Teams; the garbage collector deletes that
+with the last Team. `delete` and force deletion have nothing to do, because the garbage collector
+needs no extension. The user who deletes the Team selects the effect on its children (propagation
+Background, Foreground or Orphan).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Teams(Actuator[Team]):
     """A ConfigMap that the Team controls, and one that it owns with others."""
 
     permissions = (
-        # "delete" is asked of those who add an owner to a ConfigMap that exists: see
+        # "delete" is required to add an owner to an existing ConfigMap: see
         # `actuator.ownership.owner_permission`.
         Permission(
             api_version="v1", resource="configmaps", verbs=["get", "create", "patch", "delete"]
@@ -47,11 +47,11 @@ class Teams(Actuator[Team]):
     watches = (owns(_CONFIG_MAPS),)
 
     def validate(self, ctx: Context, obj: Team, cluster: Cluster) -> Iterable[FieldProblem]:
-        """What is wrong with providerConfig."""
+        """Return the problems of providerConfig."""
         return nothing_to_configure(obj.spec)
 
     def reconcile(self, ctx: Context, obj: Team, cluster: Cluster) -> None:
-        """Afterwards both ConfigMaps are there, and say whose they are."""
+        """Create or update both ConfigMaps with their owner references."""
         own = _config_map(obj, f"team-{obj.metadata.name}", obj.spec.settings)
         _ensure(ctx, obj, own, controller=True)
         if obj.spec.shared:
@@ -59,14 +59,14 @@ class Teams(Actuator[Team]):
             _ensure(ctx, obj, shared, controller=False)
 
     def delete(self, ctx: Context, obj: Team, cluster: Cluster) -> None:
-        """Nothing: what the Team owns goes after it, or before it, or stays, as was asked."""
+        """Do nothing: the propagation of the Team's deletion decides about its children."""
 
 
 def _ensure(ctx: Context, team: Team, wanted: Raw, *, controller: bool) -> None:
-    """Afterwards the ConfigMap is as `wanted` and the Team among its owners.
+    """Create or update the ConfigMap as `wanted`, with the Team among its owners.
 
-    Server-side apply merges owner references by uid, so Teams do not undo each other's. Raises
-    ActuatorError where it is somebody else's, RequeueAfter while it is being deleted.
+    Server-side apply merges owner references by uid, so Teams do not overwrite each other's. Raises
+    ActuatorError if it belongs to others, RequeueAfter while it is being deleted.
     """
     owned = with_owner(wanted, team, controller=controller)
     there = _created(ctx, {key: owned[key] for key in owned if key != "data"})
@@ -88,7 +88,7 @@ def _config_map(team: Team, name: str, data: dict[str, str], **labels: str) -> R
 
 
 def _created(ctx: Context, wanted: Raw) -> Raw:
-    """What is there of that name now: this, or what was there before."""
+    """Create the ConfigMap and return it, or return the existing one of that name."""
     try:
         return ctx.client.create(_CONFIG_MAPS, wanted)
     except AlreadyExists:

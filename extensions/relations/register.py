@@ -1,7 +1,7 @@
-"""The outside world of the sample: a register, kept in a file by SQLite. It knows no Kubernetes.
+"""The outside world of the sample: a register in a SQLite file. Kubernetes does not belong here.
 
-Each method is one transaction, so an entry is there whole or not at all, whichever process asks.
-Who owns the register rules over it: a trigger that refuses deletions refuses them to everybody.
+Each method is one transaction, so that concurrent processes see an entry completely or not at all.
+The owner of the register controls access: a trigger can refuse deletions to all users.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DENY = "CREATE TRIGGER deny BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 
 
 
 class RegisterError(ActuatorError):
-    """The register did not do what was asked."""
+    """The register did not execute a request."""
 
     def __init__(self, request: str, why: str, code: ErrorCode) -> None:
         super().__init__(f"The register refused to {request}: {why}", codes=[code])
@@ -45,23 +45,23 @@ class Register:
     path: Path
 
     def open(self) -> None:
-        """Afterwards the file is there."""
+        """Create the file if it does not exist."""
         with closing(sqlite3.connect(self.path)) as database, database:
             database.execute(_TABLE)
 
     def put(self, owner: Mapping[str, str], text: str) -> str:
-        """The id of the owner's one entry, which now says `text`."""
+        """Set the text of the owner's only entry; return its id."""
         with self.asked("put an entry") as database:
             found = database.execute(_PUT, {**owner, "id": uuid4().hex, "text": text})
             return str(found.fetchone()[0])
 
     def remove(self, owner: Mapping[str, str]) -> None:
-        """Afterwards the owner has no entry."""
+        """Remove the owner's entry."""
         with self.asked("remove an entry") as database:
             database.execute("DELETE FROM entries WHERE uid = :uid", owner)
 
     def entries(self) -> list[ExternalResource]:
-        """All there are."""
+        """Return all entries."""
         with self.asked("list the entries") as database:
             rows = database.execute("SELECT id, namespace, name, uid FROM entries").fetchall()
         return [
@@ -75,18 +75,18 @@ class Register:
         ]
 
     def deny_deletions(self) -> None:
-        """From now on nobody may remove an entry."""
+        """Refuse to remove entries."""
         with self.asked("deny deletions") as database:
             database.execute(_DENY)
 
     def allow_deletions(self) -> None:
-        """As it was before."""
+        """Allow to remove entries again."""
         with self.asked("allow deletions") as database:
             database.execute("DROP TRIGGER IF EXISTS deny")
 
     @contextmanager
     def asked(self, request: str) -> Iterator[sqlite3.Connection]:
-        """A transaction on a file that has to be there."""
+        """Open a transaction on a file that must exist."""
         where = f"{self.path.absolute().as_uri()}?mode=rw"
         try:
             with closing(sqlite3.connect(where, timeout=_SECONDS, uri=True)) as database, database:

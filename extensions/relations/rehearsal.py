@@ -1,6 +1,6 @@
 """RelationsRehearsal: a register to break, for `actuator drill`, with all three kinds per shoot.
 
-The Team of a shoot has no namespace, and the copy of its Mirror lives in a second one.
+The Team of a shoot is cluster-scoped, and the copy of its Mirror is in a second namespace.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RelationsRehearsal(Rehearsal):
         self._open: Callable[[Path], Register] = Register
 
     def start(self, directory: Path) -> None:
-        """An empty register in `directory`."""
+        """Create an empty register in `directory`."""
         self._directory = directory
         Register(self._path).open()
 
@@ -52,27 +52,27 @@ class RelationsRehearsal(Rehearsal):
         self._directory = None
 
     def share(self) -> Mapping[str, str]:
-        """Where the register is."""
+        """Return the folder of the register."""
         return {"directory": str(self._path.parent)}
 
     def attach(self, shared: Mapping[str, str]) -> None:
-        """Uses the register that another process made."""
+        """Use the register that another process created."""
         self._directory = Path(shared["directory"])
 
     def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
-        """Both hear of each request to the register."""
+        """Call `before` and `after` around each request to the register."""
         self._open = lambda path: _Observed(path, before, after)
 
     def crds(self) -> Sequence[Raw]:
-        """None of others."""
+        """No CRDs of other controllers."""
         return []
 
     def actuators(self) -> Sequence[Actuator[Any]]:
-        """One for each relation."""
+        """One actuator for each relation."""
         return [Entries(self._open(self._path)), Teams(), Mirrors()]
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
-        """One object of each kind, what is mirrored, and the namespace of the copy."""
+        """One object of each kind, the mirrored ConfigMap, and the namespace of the copy."""
         namespace = shoot.technical_id
         copies = f"{namespace}-copies"
         return [
@@ -84,7 +84,7 @@ class RelationsRehearsal(Rehearsal):
         ]
 
     def break_outside(self, scenario: str) -> None:
-        """Brings the scenario about. Raises KeyError for a name not in `scenarios`."""
+        """Start the scenario. Raises KeyError for a name not in `scenarios`."""
         breaks = {
             "everything-fails": lambda: self._path.rename(self._away),
             "deletion-denied": Register(self._path).deny_deletions,
@@ -92,13 +92,13 @@ class RelationsRehearsal(Rehearsal):
         breaks[scenario]()
 
     def mend_outside(self) -> None:
-        """Everything works again; nothing was lost."""
+        """Undo all scenarios; no entry was lost."""
         if self._away.exists():
             self._away.rename(self._path)
         Register(self._path).allow_deletions()
 
     def left_outside(self) -> Sequence[ExternalResource]:
-        """All there is, wherever the register is now."""
+        """Return all entries, also while the register is moved away."""
         return Register(self._away if self._away.exists() else self._path).entries()
 
     @property
@@ -114,7 +114,7 @@ class RelationsRehearsal(Rehearsal):
 
 @attrs.frozen
 class _Observed(Register):
-    """`before` hears before a request, `after` when it took effect or failed."""
+    """Calls `before` ahead of each request, `after` when it took effect or failed."""
 
     before: Callable[[str], None]
     after: Callable[[str], None]

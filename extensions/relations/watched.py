@@ -1,9 +1,9 @@
-"""Watched: neither end of a Mirror may carry an owner reference, so mapping functions find it.
+"""Watched: source and copy cannot have an owner reference; mapping functions find the Mirror.
 
-The source is somebody else's and is only read. The copy lives in another namespace, where a
-Mirror cannot own it: a label says whose it is, and the Mirror's finalizer is there to delete it.
-A forced deletion asks for the same deletion, and does not wait: what else holds the copy is
-somebody else's, in a namespace of somebody else's.
+The source belongs to others and is only read. The copy is in another namespace, where a Mirror
+cannot own it: a label identifies its Mirror, whose finalizer ensures its deletion. A force deletion
+requests the same deletion without waiting: another finalizer on the copy belongs to others, in a
+namespace of others.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _LOOK_AGAIN = 5.0
 
 
 def of_source(event: Event[Header], _target: Target) -> Iterator[Request]:
-    """From any ConfigMap to the Mirror of its name, which may not exist."""
+    """Map any ConfigMap to the Mirror of its name, which may not exist."""
     yield event.request
 
 
 def of_copy(event: Event[Header], _target: Target) -> Iterator[Request]:
-    """From a copy to its Mirror, after which it is named."""
+    """Map a copy to its Mirror, after which it is named."""
     if any(state is not None and _MIRROR in state.labels for state in (event.old, event.new)):
         namespace, _, name = event.request.name.partition(".")
         yield Request(namespace, name)
@@ -59,13 +59,13 @@ class Mirrors(Actuator[Mirror]):
     watches = (watches(_CONFIG_MAPS, of_source), watches(_CONFIG_MAPS, of_copy))
 
     def validate(self, ctx: Context, obj: Mirror, cluster: Cluster) -> Iterable[FieldProblem]:
-        """What is wrong with providerConfig, and with a copy that would be its own source."""
+        """Yield the problems of providerConfig, and of a copy that would be its own source."""
         yield from nothing_to_configure(obj.spec)
         if obj.spec.to == obj.metadata.namespace:
             yield FieldProblem(field="spec.to", detail="is the Mirror's own; name another one")
 
     def reconcile(self, ctx: Context, obj: Mirror, cluster: Cluster) -> None:
-        """Afterwards the copy says what the source says. A source that vanished leaves it be."""
+        """Copy the data of the source. A deleted source leaves the copy unchanged."""
         name, namespace = obj.metadata.name, obj.metadata.namespace
         try:
             source = ctx.client.get(_CONFIG_MAPS, name, namespace)
@@ -76,20 +76,20 @@ class Mirrors(Actuator[Mirror]):
         seedobjects.ensure(ctx.client, _copies(obj), copy)
 
     def delete(self, ctx: Context, obj: Mirror, cluster: Cluster) -> None:
-        """Afterwards the copy is gone; the source is as it was."""
+        """Delete the copy; keep the source."""
         self.force_delete(ctx, obj, cluster)
         seedobjects.check_deleted(ctx, [_copies(obj)], obj.spec.to, patience=timedelta.max)
 
     def force_delete(self, ctx: Context, obj: Mirror, cluster: Cluster) -> None:
-        """Afterwards the copy is gone, or on its way."""
+        """Request the deletion of the copy."""
         seedobjects.delete(ctx.client, [_copies(obj)], obj.spec.to)
 
 
 def _copies(mirror: Mirror) -> SeedObjects:
-    """What carries our mark, which is the one copy."""
+    """Return the objects with the Mirror's label: its only copy."""
     return SeedObjects("v1", "configmaps", label_selector=f"{_MIRROR}={mirror.metadata.uid}")
 
 
 def _name(mirror: Mirror) -> str:
-    """No other Mirror's copy is called that: a namespace has no dot in its name."""
+    """Return a name that is unique among Mirrors, since a namespace's name has no dot."""
     return f"{mirror.metadata.namespace}.{mirror.metadata.name}"
