@@ -8,6 +8,7 @@ from harness import FINALIZER, Script, eventually
 
 from actuator import ActuatorError, ExternalResource
 from actuator.codec import decode
+from generic.kube.documents import Document
 from generic.kube.store import Store
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 
@@ -159,8 +160,9 @@ def test_a_release_of_ours_is_no_bypass_if_its_event_overtakes_the_answer(
     watched = threading.Event()
 
     def released(obj):
-        meta = obj["metadata"]
-        is_ours = obj["kind"] == "Infrastructure" and meta["namespace"] == seed.namespace
+        fields = Document.of(obj).fields
+        meta = fields["metadata"]
+        is_ours = fields["kind"] == "Infrastructure" and meta["namespace"] == seed.namespace
         return (
             is_ours
             and "deletionTimestamp" in meta
