@@ -15,6 +15,7 @@ from datetime import timedelta
 from actuator.errors import ActuatorError, ErrorCode, NotFound, RequeueAfter
 from actuator.interface import Client, Context, Permission, SeedObjects
 from actuator.meta import Raw, parse_time
+from generic.reconciler.seed_objects import Held, list_group
 
 __all__ = ["check_deleted", "delete", "ensure", "permission"]
 
@@ -75,7 +76,7 @@ def check_deleted(
     found = [(group, meta) for group in groups for meta in _found(ctx.client, group, namespace)]
     if not found:
         return
-    text = f"Waiting for the deletion of {'; '.join(_held(*one) for one in found)}"
+    text = f"Waiting for the deletion of {'; '.join(str(Held.of(*one)) for one in found)}"
     times = [meta["deletionTimestamp"] for _, meta in found if meta.get("deletionTimestamp")]
     if patience and not (times and ctx.clock.now() - parse_time(min(times)) > patience):
         raise RequeueAfter(_LOOK_AGAIN, text)
@@ -91,19 +92,9 @@ def _check_usable(group: SeedObjects, labels: dict[str, str], meta: Raw) -> None
             codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
         )
     if meta.get("deletionTimestamp"):
-        text = f"Waiting to make it again, once it is gone: {_held(group, meta)}"
+        text = f"Waiting to make it again, once it is gone: {Held.of(group, meta)}"
         raise RequeueAfter(_LOOK_AGAIN, text)
 
 
 def _found(client: Client, group: SeedObjects, namespace: str) -> Iterator[Raw]:
-    try:
-        objects = client.list(group.resource, namespace, label_selector=group.label_selector)
-    except NotFound:  # the kind is not installed in this seed
-        return
-    yield from (one["metadata"] for one in objects)
-
-
-def _held(group: SeedObjects, meta: Raw) -> str:
-    finalizers = meta.get("finalizers") or []
-    holders = f"held by {', '.join(finalizers)}" if finalizers else "being deleted"
-    return f"{group.resource} {meta['name']} ({holders})"
+    yield from (one["metadata"] for one in list_group(client, namespace, group))

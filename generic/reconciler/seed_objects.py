@@ -57,6 +57,12 @@ class Held:
     name: str
     finalizers: tuple[str, ...]
 
+    @classmethod
+    def of(cls, group: SeedObjects, meta: Raw) -> Held:
+        """Describe an object of the group by its metadata."""
+        finalizers = tuple(meta.get("finalizers") or ())
+        return cls(resource=str(group.resource), name=meta["name"], finalizers=finalizers)
+
     def __str__(self) -> str:
         holders = f"held by {', '.join(self.finalizers)}" if self.finalizers else "being deleted"
         return f"{self.resource} {self.name} ({holders})"
@@ -99,17 +105,18 @@ def _delete_group(
 ) -> list[Held]:
     """Delete and strip until the list is empty, or no progress is made."""
     for _ in range(_ROUNDS):
-        objects = _list(client, namespace, group)
+        objects = list_group(client, namespace, group)
         if not objects:
             return []
         for obj in objects:
             _delete(client, group, obj)
             for stripped in _strip(client, group, obj["metadata"]):
                 on_stripped(stripped)
-    return [_held(group, obj["metadata"]) for obj in _list(client, namespace, group)]
+    return [Held.of(group, obj["metadata"]) for obj in list_group(client, namespace, group)]
 
 
-def _list(client: Client, namespace: str, group: SeedObjects) -> list[Raw]:
+def list_group(client: Client, namespace: str, group: SeedObjects) -> list[Raw]:
+    """Return the objects of the group; none if their kind is not installed. Raises ApiError."""
     where = namespace if group.namespaced else ""
     try:
         return client.list(group.resource, where, label_selector=group.label_selector)
@@ -154,8 +161,3 @@ def _strip(client: Client, group: SeedObjects, meta: Raw) -> Iterator[Stripped]:
         yield Stripped(
             resource=str(group.resource), namespace=namespace, name=name, finalizer=finalizer
         )
-
-
-def _held(group: SeedObjects, meta: Raw) -> Held:
-    finalizers = tuple(meta.get("finalizers") or ())
-    return Held(resource=str(group.resource), name=meta["name"], finalizers=finalizers)
