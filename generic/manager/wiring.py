@@ -78,6 +78,8 @@ class Served(NamedTuple):
             return
         if self.controller.serves(event.request, header) and self.watchdog.observe(event):
             self.controller.queue.add(event.request, urgent=True)
+        if event.new is None:  # also of an object that predicates no longer match
+            self.watchdog.forget(event.request, header.uid)
 
     def observe_forced(self, request: Request) -> None:
         """Notify the watchdog that an object may be under forced deletion from now on."""

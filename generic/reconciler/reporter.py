@@ -48,7 +48,9 @@ class DeletionEnded:
 
 
 Listener = Callable[[DeletionEnded], None]
-"""Receives every outcome of a deletion, in the worker's thread; it must not block or raise."""
+"""Receives every outcome of a deletion, in the worker's thread, so it must not block.
+
+An exception is logged, and changes nothing."""
 
 
 @attrs.frozen(kw_only=True)
@@ -182,7 +184,10 @@ class Reporter:
             kind=self.kind.name, namespace=namespace, name=name, uid=self.uid, outcome=outcome
         )
         for listen in self.sinks.listeners:
-            listen(ended)
+            try:
+                listen(ended)
+            except Exception:  # the outcome stands, and the other listeners must receive it
+                self.log.exception("a listener failed")
 
     def ends(self, outcome: Outcome) -> None:
         """Report the end of a deletion, before our finalizer is removed."""

@@ -105,9 +105,6 @@ class Tracks:
         self._lock = threading.Lock()
         self._tracks: dict[Request, tuple[Track, ...]] = {}  # rarely more than one per name
 
-    def __len__(self) -> int:
-        return sum(map(len, list(self._tracks.values())))
-
     def of(self, request: Request, uid: str) -> Track:
         """Return the track of that object; create one if there is none."""
         with self._lock:
@@ -171,8 +168,7 @@ class Tracks:
                 track.call = None
             if call in track.abandoned:
                 track.abandoned = tuple(one for one in track.abandoned if one is not call)
-            if track.deleted:
-                self._drop_if_done(track)
+            self._drop_if_done(track)
         return call.end()
 
     def abandon(self, track: Track, call: Call) -> bool:

@@ -43,26 +43,24 @@ class DeletionWatchdog:
         old, new, forced = event.old, event.new, False
         if new is not None and new.deletion_timestamp is not None:
             forced = self.observe_forced(event.request)
-        removed = self._is_removed_externally(event)
-        if removed and old is not None:
-            entry = self.store.get(event.request)
-            last = event.last if entry is None else entry.raw
-            removed = self.keep_removed(self.tracks.of(event.request, old.uid), old, last)
-        if new is None and old is not None:
-            for track in self.tracks.named(event.request):
-                if track.uid == old.uid:
-                    track.deleted, track.budget = True, None
-                    self.tracks.settle(track)
-        return forced or removed
+        if old is None or event.own or event.late or not self._is_removed(old, new):
+            return forced
+        entry = self.store.get(event.request)
+        last = event.last if entry is None else entry.raw
+        return self.keep_removed(self.tracks.of(event.request, old.uid), old, last) or forced
 
-    def _is_removed_externally(self, event: Event[Header]) -> bool:
-        """Whether the event alone shows that a deleting object lost our finalizer."""
-        old, new, finalizer = event.old, event.new, self.kind.finalizer
-        if event.own or event.late or old is None or finalizer not in old.finalizers:
-            return False
-        if new is None:
-            return True
-        return finalizer not in new.finalizers and new.deletion_timestamp is not None
+    def forget(self, request: Request, uid: str) -> None:
+        """Drop the track of a deleted object, as soon as no work on it is pending."""
+        for track in self.tracks.named(request):
+            if track.uid == uid:
+                track.deleted, track.budget = True, None
+                self.tracks.settle(track)
+
+    def _is_removed(self, old: Header, new: Header | None) -> bool:
+        """Whether a deleting, or deleted, object lost our finalizer."""
+        ours = self.kind.finalizer
+        lost = new is None or (ours not in new.finalizers and new.deletion_timestamp is not None)
+        return ours in old.finalizers and lost
 
     def keep_removed(self, track: Track, header: Header, raw: bytes) -> bool:
         """Keep the last known object for its late cleanup, unless we released it."""

@@ -153,11 +153,11 @@ def test_a_call_for_a_deleted_object_keeps_its_track_until_it_returns():
     track = tracks.of(REQUEST, "uid")
     track.deleted = True
     tracks.settle(track)
-    assert len(tracks) == 0
+    assert tracks.all() == []
     tracks.begin(track, made)
     assert tracks.all() == [track]
     tracks.end(track, made)
-    assert len(tracks) == 0
+    assert tracks.all() == []
 
 
 def test_who_uses_a_call_that_is_over_is_told_so():
