@@ -4,14 +4,10 @@ Each extension supplies its provider's patterns (Gardener documentation, "Error 
 pattern misclassifies errors, and a wrong code can stop a shoot: prefer typed errors.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 
 from actuator.errors import ActuatorError, ErrorCode, RequeueAfter, codes_of
-
-__all__ = ["Patterns", "determine_error", "with_codes"]
 
 Patterns = Mapping[ErrorCode, re.Pattern[str]]
 

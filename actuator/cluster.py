@@ -6,8 +6,6 @@ Its cloudProfile, seed and shoot are core.gardener.cloud objects that are never 
 belong here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
@@ -15,8 +13,6 @@ from typing import Annotated, Any, ClassVar
 import attrs
 
 from actuator.meta import ClusterNeed, Column, ForceSource, Kind, Object, Raw, Schema
-
-__all__ = ["FORCE_DELETION", "Cluster", "ClusterSpec", "ClusterState", "Verdict", "parse_bool"]
 
 FORCE_DELETION = "confirmation.gardener.cloud/force-deletion"
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})

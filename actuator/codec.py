@@ -9,8 +9,6 @@ Data that does not fit raises DecodeError, which names the field. `encode` alway
 decodes providerConfig strictly).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import secrets
@@ -27,19 +25,6 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, overrid
 
 from actuator.errors import DecodeError
 from actuator.meta import Base64, Raw, schema_of, wire_name
-
-__all__ = [
-    "CUT",
-    "MAX_DEPTH",
-    "decode",
-    "decode_json",
-    "decode_strictly",
-    "depth_problem",
-    "encode",
-    "is_deep",
-    "plain_json",
-    "read_json",
-]
 
 MAX_DEPTH = 200
 """Maximum depth of objects and lists that is read; the API server stores nearly 10,000 levels."""
@@ -293,7 +278,7 @@ def _overrides(cls: type) -> dict[str, Any]:
     return {field.name: _override(field) for field in attrs.fields(cls)}
 
 
-def _override(field: attrs.Attribute[Any]) -> Any:
+def _override(field: "attrs.Attribute[Any]") -> Any:
     if field.name == "extra":
         return override(omit=True)
     schema = schema_of(field.type)  # required by the CRD: written even at its default
@@ -333,7 +318,7 @@ def _structure_factory(converter: cattrs.Converter) -> Callable[[type], Callable
     return factory
 
 
-def _is_kept(value: object, field: attrs.Attribute[Any] | None) -> bool:
+def _is_kept(value: object, field: "attrs.Attribute[Any] | None") -> bool:
     """Whether `encode` would lose `value` without `extra`: it is unknown, null, or a default."""
     if field is None or value is None:
         return True
@@ -341,7 +326,7 @@ def _is_kept(value: object, field: attrs.Attribute[Any] | None) -> bool:
     return not value and type(value) is type(_default(field))
 
 
-def _default(field: attrs.Attribute[Any]) -> object:
+def _default(field: "attrs.Attribute[Any]") -> object:
     default = field.default
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
         made = default.factory()  # type: ignore[union-attr]

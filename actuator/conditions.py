@@ -3,16 +3,12 @@
 The meaning of a condition belongs to the code that sets it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import attrs
 
 from actuator.meta import Condition, format_time
-
-__all__ = ["find_condition", "set_condition"]
 
 
 def find_condition(conditions: Iterable[Condition], type: str) -> Condition | None:

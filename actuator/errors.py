@@ -23,36 +23,9 @@
 Messages are built from the data that an error carries. I/O does not belong here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
-
-__all__ = [
-    "ActuatorError",
-    "AlreadyExists",
-    "ApiError",
-    "CallAbandoned",
-    "Cancelled",
-    "ConfigurationError",
-    "Conflict",
-    "DeadlineExceeded",
-    "DecodeError",
-    "ErrorCode",
-    "Forbidden",
-    "Gone",
-    "Invalid",
-    "LeaseLost",
-    "NotFound",
-    "RequeueAfter",
-    "TooManyRequests",
-    "Unauthorized",
-    "Unavailable",
-    "api_error",
-    "check_seconds",
-    "codes_of",
-]
 
 
 class ErrorCode(StrEnum):

@@ -4,8 +4,6 @@ An author implements `Actuator`. The framework implements `Context`, `Client` an
 them to the actuator; only their protocols are here, so that the contract imports nothing above it.
 """
 
-from __future__ import annotations
-
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -17,27 +15,6 @@ import attrs
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ConfigurationError, check_seconds
 from actuator.meta import Kind, Object, Raw
-
-__all__ = [
-    "Actuator",
-    "Client",
-    "Clock",
-    "Context",
-    "ExternalResource",
-    "FieldProblem",
-    "K",
-    "Permission",
-    "Provisioned",
-    "Resource",
-    "Result",
-    "SeedObjects",
-    "WrappedActuator",
-    "innermost",
-    "invalid",
-    "kind_of",
-    "object_class",
-    "resource_of",
-]
 
 K = TypeVar("K", bound=Object)
 T = TypeVar("T")

@@ -8,45 +8,12 @@ Metadata and specs are frozen, a status is mutable: an actuator changes only `ob
 class keeps unknown fields in `extra`.
 """
 
-from __future__ import annotations
-
 import base64
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
 import attrs
-
-__all__ = [
-    "GROUP",
-    "VERSION",
-    "Base64",
-    "ClusterNeed",
-    "Column",
-    "Condition",
-    "ConditionedStatus",
-    "DefaultSpec",
-    "DefaultStatus",
-    "ForceSource",
-    "Kind",
-    "LastError",
-    "LastOperation",
-    "LastOperationState",
-    "LastOperationType",
-    "NamedResourceReference",
-    "Object",
-    "ObjectMeta",
-    "OwnerReference",
-    "Raw",
-    "ReadyReasons",
-    "ResourceReference",
-    "Schema",
-    "SecretReference",
-    "format_time",
-    "parse_time",
-    "schema_of",
-    "wire_name",
-]
 
 GROUP = "extensions.gardener.cloud"
 VERSION = "v1alpha1"
@@ -61,7 +28,7 @@ class Base64(str):
     __slots__ = ()
 
     @classmethod
-    def encode_bytes(cls, data: bytes) -> Base64:
+    def encode_bytes(cls, data: bytes) -> "Base64":
         """Return the base64 text of `data`."""
         return cls(base64.b64encode(data).decode("ascii"))
 
@@ -363,7 +330,7 @@ class Object:
         return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
 
-def wire_name(field: attrs.Attribute[Any]) -> str:
+def wire_name(field: "attrs.Attribute[Any]") -> str:
     """Return the field's JSON name: camelCase, or the name in its metadata."""
     explicit = field.metadata.get("wire")
     if isinstance(explicit, str):

@@ -5,16 +5,12 @@ An owner is in the namespace of its child or cluster-scoped, and a child has at 
 namespace, but its garbage collector then deletes the child. This module refuses such an owner.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from actuator.codec import encode
 from actuator.errors import ActuatorError
 from actuator.interface import Permission
 from actuator.meta import Kind, Object, OwnerReference, Raw
-
-__all__ = ["CannotOwn", "is_owned_by", "owner_permission", "with_owner"]
 
 
 class CannotOwn(ActuatorError):

@@ -4,8 +4,6 @@ A configuration is an attrs class with a default for every field, including the 
 that a user has to write. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
@@ -13,8 +11,6 @@ from actuator.codec import decode_strictly
 from actuator.errors import DecodeError
 from actuator.interface import FieldProblem
 from actuator.meta import DefaultSpec
-
-__all__ = ["FIELD", "ProviderConfig", "config_problems", "read_config"]
 
 FIELD = "spec.providerConfig"
 

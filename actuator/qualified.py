@@ -4,11 +4,7 @@ Kubernetes' documentation ("Finalizers") requires it. The API server enforces it
 objects; for custom resources it only warns. This module refuses every unqualified finalizer.
 """
 
-from __future__ import annotations
-
 import re
-
-__all__ = ["require_qualified"]
 
 _LABEL = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")

@@ -4,14 +4,10 @@ In the shoot's namespace of the seed, a Secret or ConfigMap `x` of the project i
 WorkloadIdentity `workload-identity-ref-x` (Gardener documentation, "Referenced Resources").
 """
 
-from __future__ import annotations
-
 from actuator.cluster import Cluster
 from actuator.errors import ConfigurationError
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
-
-__all__ = ["get_referenced", "locate_referenced"]
 
 _PREFIXES = {
     "Secret": (Resource("v1", "secrets"), "ref-"),

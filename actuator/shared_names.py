@@ -10,16 +10,12 @@ With this finder, one package has the folders of both:
 The import of `actuator`, which sorts before both names, installs the finder.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-
-__all__ = ["share_names"]
 
 _HOME = Path(__file__).parents[1]
 _CONTRACT = Path("actuator", "__init__.py")

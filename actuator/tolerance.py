@@ -5,8 +5,6 @@ field blocks only an operation that reads it. A default value in its place would
 deletion could miss existing resources.
 """
 
-from __future__ import annotations
-
 import json
 from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
@@ -16,8 +14,6 @@ import attrs
 from actuator.codec import decode, decode_json, read_json
 from actuator.errors import DecodeError
 from actuator.meta import Raw, wire_name
-
-__all__ = ["WrongField", "decode_tolerantly"]
 
 T = TypeVar("T")
 

@@ -6,8 +6,6 @@ only a machine without a recent Go needs; `requirements.txt` has the dependencie
 They name no index: the user's settings choose it. uv resolves, in a temporary environment.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Manifests of Infrastructures for the programs in this folder."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from actuator.meta import Raw

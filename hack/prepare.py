@@ -5,8 +5,6 @@ PostgreSQL and MariaDB from the packages of the machine's distribution. Existing
 skipped.
 """
 
-from __future__ import annotations
-
 import sys
 
 from extensions.externaldatabase.ground import Ground

@@ -1,7 +1,5 @@
 """Runs programs: waits until they are ready, and stops them at the end."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 import urllib.request

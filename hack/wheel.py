@@ -1,7 +1,5 @@
 """Build the wheel into `dist/` and check its content: `make wheel`."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """BackupBucket: a bucket for etcd backups (Gardener documentation, "BackupBucket")."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import attrs
@@ -16,8 +14,6 @@ from actuator.meta import (
     SecretReference,
 )
 from actuator.v1alpha1.shared import AGE, REGION, STATE, TYPE, RegionalSpec
-
-__all__ = ["BackupBucket", "BackupBucketSpec", "BackupBucketStatus"]
 
 
 @attrs.frozen(kw_only=True)

@@ -1,15 +1,11 @@
 """BackupEntry: the backups of one shoot, in a bucket (Gardener documentation, "BackupEntry")."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import attrs
 
 from actuator.meta import ClusterNeed, Column, DefaultStatus, ForceSource, Kind, Object, Raw, Schema
 from actuator.v1alpha1.shared import AGE, REGION, STATE, TYPE, RegionalSpec
-
-__all__ = ["BackupEntry", "BackupEntrySpec"]
 
 
 @attrs.frozen(kw_only=True)

@@ -1,7 +1,5 @@
 """Bastion: a temporary machine for logins to a shoot (Gardener documentation, "Bastion")."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import attrs
@@ -18,8 +16,6 @@ from actuator.meta import (
     Schema,
 )
 from actuator.v1alpha1.shared import AGE, LoadBalancerIngress
-
-__all__ = ["Bastion", "BastionIngressPolicy", "BastionSpec", "BastionStatus", "IPBlock"]
 
 
 @attrs.frozen(kw_only=True)

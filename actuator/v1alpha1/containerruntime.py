@@ -2,16 +2,12 @@
 "ContainerRuntime").
 """
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import attrs
 
 from actuator.meta import DefaultSpec, DefaultStatus, Kind, Object, Raw, Schema
 from actuator.v1alpha1.shared import AGE, STATUS, TYPE, LabelSelector
-
-__all__ = ["ContainerRuntime", "ContainerRuntimeSpec", "ContainerRuntimeWorkerPool"]
 
 
 @attrs.frozen(kw_only=True)

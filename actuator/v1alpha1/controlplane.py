@@ -1,15 +1,11 @@
 """ControlPlane: the provider's part of a shoot's control plane ("ControlPlane" in the docs)."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import attrs
 
 from actuator.meta import DefaultStatus, Kind, Object, Raw, Schema
 from actuator.v1alpha1.shared import AGE, STATUS, TYPE, RegionalSpec
-
-__all__ = ["ControlPlane", "ControlPlaneSpec"]
 
 
 @attrs.frozen(kw_only=True)

@@ -1,7 +1,5 @@
 """DNSRecord: a DNS record at a provider (Gardener documentation, "DNSRecord")."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
@@ -18,8 +16,6 @@ from actuator.meta import (
     SecretReference,
 )
 from actuator.v1alpha1.shared import AGE, STATUS, TYPE
-
-__all__ = ["DEFAULT_TTL", "DNSRecord", "DNSRecordSpec", "DNSRecordStatus", "DNSRecordType"]
 
 DEFAULT_TTL = 120
 """The default time to live, in seconds."""

@@ -1,15 +1,11 @@
 """Extension: any other resource of a shoot, a seed or a garden ("Extension" in the docs)."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import attrs
 
 from actuator.meta import ClusterNeed, DefaultSpec, DefaultStatus, Kind, Object, Schema
 from actuator.v1alpha1.shared import AGE, STATUS, TYPE
-
-__all__ = ["Extension", "ExtensionSpec"]
 
 
 @attrs.frozen(kw_only=True)

@@ -1,7 +1,5 @@
 """Infrastructure: the networks of a shoot (Gardener documentation, "Infrastructure")."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import attrs
@@ -15,13 +13,6 @@ from actuator.meta import (
     Schema,
 )
 from actuator.v1alpha1.shared import AGE, REGION, STATUS, TYPE, RegionalSpec
-
-__all__ = [
-    "Infrastructure",
-    "InfrastructureNetworking",
-    "InfrastructureSpec",
-    "InfrastructureStatus",
-]
 
 
 @attrs.frozen(kw_only=True)

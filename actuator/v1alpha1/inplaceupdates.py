@@ -1,20 +1,10 @@
 """In-place updates of machines: target state and update command in an OperatingSystemConfig."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import attrs
 
 from actuator.meta import Raw, Schema
-
-__all__ = [
-    "CredentialsRotation",
-    "InPlaceUpdates",
-    "InPlaceUpdatesStatus",
-    "OSUpdate",
-    "Rotation",
-]
 
 
 @attrs.frozen(kw_only=True)

@@ -1,7 +1,5 @@
 """Network: the pod network of a shoot (Gardener documentation, "Network")."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
@@ -9,8 +7,6 @@ import attrs
 
 from actuator.meta import Column, DefaultSpec, DefaultStatus, Kind, Object, Schema
 from actuator.v1alpha1.shared import AGE, STATUS, TYPE
-
-__all__ = ["IPFamily", "Network", "NetworkSpec", "NetworkStatus"]
 
 
 class IPFamily(StrEnum):

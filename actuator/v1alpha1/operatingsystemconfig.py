@@ -2,8 +2,6 @@
 (Gardener documentation, "OperatingSystemConfig").
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
 
@@ -21,27 +19,6 @@ from actuator.meta import (
 )
 from actuator.v1alpha1.inplaceupdates import InPlaceUpdates, InPlaceUpdatesStatus
 from actuator.v1alpha1.shared import AGE, STATUS, TYPE
-
-__all__ = [
-    "CRIConfig",
-    "CRIName",
-    "CloudConfig",
-    "ContainerdConfig",
-    "DropIn",
-    "File",
-    "FileContent",
-    "FileContentImageRef",
-    "FileContentInline",
-    "FileContentSecretRef",
-    "OperatingSystemConfig",
-    "OperatingSystemConfigSpec",
-    "OperatingSystemConfigStatus",
-    "PluginConfig",
-    "Purpose",
-    "RegistryConfig",
-    "RegistryHost",
-    "Unit",
-]
 
 
 class Purpose(StrEnum):

@@ -1,21 +1,11 @@
 """SelfHostedShootExposure: external access to the API server of a self-hosted shoot."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import attrs
 
 from actuator.meta import Column, DefaultSpec, DefaultStatus, Kind, Object, Raw, Schema
 from actuator.v1alpha1.shared import AGE, STATUS, TYPE, LoadBalancerIngress, ObjectReference
-
-__all__ = [
-    "ControlPlaneEndpoint",
-    "NodeAddress",
-    "SelfHostedShootExposure",
-    "SelfHostedShootExposureSpec",
-    "SelfHostedShootExposureStatus",
-]
 
 
 @attrs.frozen(kw_only=True)

@@ -2,27 +2,11 @@
 of the Kubernetes API that no dependency provides.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import attrs
 
 from actuator.meta import Column, DefaultSpec, Raw, Schema, SecretReference
-
-__all__ = [
-    "AGE",
-    "REGION",
-    "STATE",
-    "STATUS",
-    "TYPE",
-    "LabelSelector",
-    "LabelSelectorRequirement",
-    "LoadBalancerIngress",
-    "ObjectReference",
-    "PortStatus",
-    "RegionalSpec",
-]
 
 TYPE = Column("Type", ".spec.type")
 REGION = Column("Region", ".spec.region")

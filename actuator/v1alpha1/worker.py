@@ -1,30 +1,11 @@
 """Worker: the machines of a shoot, pool by pool (Gardener documentation, "Worker")."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import attrs
 
 from actuator.meta import Base64, DefaultStatus, Kind, Object, Raw, Schema
 from actuator.v1alpha1.shared import AGE, REGION, STATUS, TYPE, RegionalSpec
-
-__all__ = [
-    "ClusterAutoscalerOptions",
-    "DataVolume",
-    "InPlaceUpdatesWorkerStatus",
-    "MachineControllerManagerSettings",
-    "MachineDeploymentStatus",
-    "MachineImage",
-    "NodeTemplate",
-    "Taint",
-    "UserDataSecretRef",
-    "Volume",
-    "Worker",
-    "WorkerPool",
-    "WorkerSpec",
-    "WorkerStatus",
-]
 
 IntOrPercent = int | str
 

@@ -12,8 +12,6 @@ permissions); `verification` (orphaned resources). `rehearsal`, `full_rehearsal`
 `inventory`, `simulator` and `simulated_iam` are for drills.
 """
 
-from __future__ import annotations
-
 import generic
 from extensions.aws.backupbucket import AwsBackupBucket
 from extensions.aws.backupentry import AwsBackupEntry

@@ -1,7 +1,5 @@
 """OnAws: the common base of this extension's actuators, with access to the cloud."""
 
-from __future__ import annotations
-
 from actuator import Context, ExternalResource
 from actuator.meta import Object, SecretReference
 from extensions.aws.cloud import Cloud, Clouds, Service

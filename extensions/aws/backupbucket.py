@@ -5,8 +5,6 @@ exist), create the bucket, then tag it. The bucket has the object's name. Force 
 apply: a BackupBucket belongs to a seed, not to a shoot.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

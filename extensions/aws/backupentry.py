@@ -7,8 +7,6 @@ BackupBucket.
 Force deletion does not apply: a BackupEntry outlives its shoot. migrate keeps the backups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from actuator import Cluster, Context, ExternalResource, FieldProblem

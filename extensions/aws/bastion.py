@@ -7,8 +7,6 @@ credentials, so those of the shoot are used.
 Flow of delete: terminate the instance and wait for it → delete the security group.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from ipaddress import ip_network
 

@@ -7,8 +7,6 @@ the bucket (`backupbucket`) may tag it while it is empty.
 Kubernetes does not belong here.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 
 import attrs

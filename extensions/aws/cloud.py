@@ -9,8 +9,6 @@ A request that is in flight when the call is abandoned, or the lease lost, may s
 next call must therefore find the resources that it created, by their tags.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from functools import lru_cache

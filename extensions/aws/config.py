@@ -6,8 +6,6 @@ resources that this sample creates. Pure: AWS itself reports problems that only 
 as quotas and the zones of an account.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network

@@ -13,8 +13,6 @@ removes the targets first. A normal deletion waits for that controller; only for
 the finalizer. Without such a controller, as in the rehearsal, a deletion blocks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from actuator import Actuator, ActuatorError, Cluster, Context, ExternalResource

@@ -3,8 +3,6 @@
 No message, log line or repr contains any part of the Secret.
 """
 
-from __future__ import annotations
-
 from binascii import Error as Base64Error
 
 import attrs

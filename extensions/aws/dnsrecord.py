@@ -7,8 +7,6 @@ hosted zone with the longest matching name.
 `generic` handles the deletion of a record that was never created.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import IPv4Address, IPv6Address

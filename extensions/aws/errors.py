@@ -5,8 +5,6 @@ errors"; Amazon S3 API reference, "Error responses"; Amazon Route 53 API referen
 Gardener documentation, "Shoot Status", error codes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

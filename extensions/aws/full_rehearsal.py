@@ -7,8 +7,6 @@ drill's simulated machine-controller-manager creates the machines of a Worker: o
 with its finalizers, without resources in AWS.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

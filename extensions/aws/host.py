@@ -7,8 +7,6 @@ bastion's tag.
 Kubernetes does not belong here; see `bastion`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import attrs

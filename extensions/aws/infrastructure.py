@@ -9,8 +9,6 @@ restore is reconcile: it finds all resources by tag, and compares the ids in sta
 and force_delete leave the cloud unchanged; force_delete has nothing to remove in the seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from actuator import Actuator, ActuatorError, Cluster, ConfigurationError, Context, ExternalResource

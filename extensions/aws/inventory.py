@@ -4,8 +4,6 @@ Read as administrator, without AWS's defaults. A resource without tags gets thos
 `ExternalResource` records of this extension use, or could use, for a search.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from actuator import ExternalResource

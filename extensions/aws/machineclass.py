@@ -4,8 +4,6 @@ The shape of providerSpec is that of machine-controller-manager-provider-aws (it
 "MachineClass for AWS"). Requests to Kubernetes or AWS do not belong here.
 """
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -5,8 +5,6 @@ all of its shoots; here each shoot has its own, with its name, so that a rehears
 Its Secret is in a namespace that outlives the shoot's, as Gardener's is in namespace `garden`.
 """
 
-from __future__ import annotations
-
 from uuid import NAMESPACE_DNS, uuid5
 
 from actuator import v1alpha1

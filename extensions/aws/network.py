@@ -8,8 +8,6 @@ Security group rules are only added, because the shoot's cloud-controller-manage
 group. Kubernetes does not belong here; see `infrastructure` and `controlplane`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import attrs

@@ -5,8 +5,6 @@ resources, and condition keys for Amazon EC2"). A landscape may limit the others
 bucket, Route 53 by hosted zone, and may give each credential only the part of its kinds.
 """
 
-from __future__ import annotations
-
 from actuator.meta import Raw
 
 ACTIONS = (

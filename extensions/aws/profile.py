@@ -5,8 +5,6 @@ extension, "CloudProfileConfig"), reduced to the fields that are read here. The 
 the CloudProfile, so unknown fields are ignored.
 """
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import attrs

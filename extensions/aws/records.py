@@ -7,8 +7,6 @@ such a comment is not the extension's. A DNS name has one owner, for all types o
 Kubernetes does not belong here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import attrs

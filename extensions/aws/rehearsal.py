@@ -6,8 +6,6 @@ TargetGroupBinding keeps the finalizer that AwsControlPlane sets, until a force 
 AwsRehearsal has the two most instructive kinds and runs fast; `full_rehearsal` has all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The objects of a control plane in the shoot's namespace of the seed; all carry one label."""
 
-from __future__ import annotations
-
 import json
 from typing import ClassVar
 

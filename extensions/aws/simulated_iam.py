@@ -5,8 +5,6 @@
 - moto accepts an inactive access key; AWS does not (IAM user guide, "Managing access keys").
 """
 
-from __future__ import annotations
-
 from typing import Any
 from xml.sax.saxutils import escape
 

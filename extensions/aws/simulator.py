@@ -8,8 +8,6 @@ at once, and one for the administrator. The tests of this extension use it too; 
 never does.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import threading
@@ -39,7 +37,6 @@ class _Quiet(WSGIRequestHandler):
     """Logs requests only at debug level."""
 
     def log(self, type: str, message: str, *args: Any) -> None:
-        """See WSGIRequestHandler."""
         logging.getLogger(__name__).debug(message, *args)
 
 
@@ -74,7 +71,7 @@ class Simulator:
         """The extension's endpoint."""
         return self._door.url
 
-    def start(self) -> Account:
+    def start(self) -> "Account":
         """Start an empty account with IAM enforced; return its administrator."""
         for door in (self._door, self._side_door):
             threading.Thread(target=door.serve_forever, daemon=True).start()

@@ -9,8 +9,6 @@ For an object without a status no resource was ever requested, so its deletion, 
 needs no lookup in the cloud.
 """
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import attrs

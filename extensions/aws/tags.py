@@ -6,8 +6,6 @@ value "1" is Gardener's; the shoot's own cloud-controller-manager uses "owned". 
 own tag: it is not part of the network, which has the shoot's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from actuator import ActuatorError, ErrorCode

@@ -6,8 +6,6 @@ result is unknown for a type outside the table, a resource without id and tags, 
 region.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from actuator import ExternalResource

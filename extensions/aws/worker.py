@@ -6,8 +6,6 @@ machines. No operation here sends requests to AWS. A force deletion therefore re
 objects from the seed, and remaining machines carry the shoot's tag.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from actuator import Cluster, ConfigurationError, Context, ErrorCode, ExternalResource, Resource

@@ -7,8 +7,6 @@ Read `actuator` (the override), then `remedies` (custom resources with finalizer
 controller) and `parts` (the manifests); `rehearsal` is for drills.
 """
 
-from __future__ import annotations
-
 import generic
 from extensions.azurecontrolplane.actuator import AzureControlPlane, ControlPlaneConfig
 from extensions.azurecontrolplane.remedies import PublicIPAddress, VirtualMachine

@@ -18,8 +18,6 @@ Methods are virtual: restore calls `self.reconcile`, and thus the override here.
 the embedded actuator's Restore calls its own Reconcile.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import timedelta
 

@@ -3,8 +3,6 @@
 Images (`images.yaml`) are placeholders: this sample shows the objects and their order.
 """
 
-from __future__ import annotations
-
 from actuator.meta import Raw
 from generic.library.manifests import manifest
 

@@ -4,8 +4,6 @@ No remedy controller runs, so its objects keep their finalizers until a force de
 uses Azure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

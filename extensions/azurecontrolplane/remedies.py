@@ -6,8 +6,6 @@ and keeps their finalizers until the corresponding resource in Azure is deleted 
 remedy-controller, and the Azure extension, which cleans up after it).
 """
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import attrs

@@ -7,8 +7,6 @@ Read `actuator`, then `shoot` (the manifests for the shoot), `config` (providerC
 stands in for the vendor's kind and controller, and `rehearsal` is for drills.
 """
 
-from __future__ import annotations
-
 import generic
 from extensions.certificate.actuator import CertificateService
 from extensions.certificate.config import CertificateConfig, IssuerConfig

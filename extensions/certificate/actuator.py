@@ -12,8 +12,6 @@ Issuers, which `seed_objects` declares. gardenlet removes the ManagedResource, a
 deleted with the shoot (Gardener documentation, "Force Deletion").
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from actuator import Actuator, Cluster, Context, FieldProblem, SeedObjects

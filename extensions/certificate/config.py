@@ -1,7 +1,5 @@
 """CertificateConfig: the providerConfig of this extension. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

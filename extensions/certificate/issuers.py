@@ -5,8 +5,6 @@ closed the account at the certificate authority. A rehearsal does not run it; th
 deletion removes an Issuer from the seed.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import attrs

@@ -4,8 +4,6 @@ The vendor's controller does not run, so each shoot's Issuer keeps the finalizer
 CertificateService sets, until a force deletion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Manifests for the shoot. Deploying them by ManagedResources does not belong here. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from actuator.meta import Raw

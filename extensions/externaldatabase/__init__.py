@@ -9,8 +9,6 @@ Secret for users), `server` (the interface to a database server) with `postgres`
 `names` (names in SQL), `endpoint`. `rehearsal`, `ground` and `servers` are for drills.
 """
 
-from __future__ import annotations
-
 import os
 
 import generic

@@ -9,8 +9,6 @@ missing database is *lost*: the status reports it, and no empty one replaces it.
 A force deletion sends no request to a server: database and login remain, and are recorded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 import attrs

@@ -4,8 +4,6 @@ It is created before the login, so that a crash between both changes no password
 has the password in the Secret.
 """
 
-from __future__ import annotations
-
 import base64
 import secrets
 

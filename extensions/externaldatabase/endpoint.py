@@ -1,7 +1,5 @@
 """The address of a database server and the account on it, parsed from a URL."""
 
-from __future__ import annotations
-
 import ssl
 from urllib.parse import quote, unquote, urlsplit
 
@@ -28,7 +26,7 @@ class Endpoint:
     tls: bool = True
 
     @classmethod
-    def parse(cls, url: str, default_port: int, ca: str = "") -> Endpoint:
+    def parse(cls, url: str, default_port: int, ca: str = "") -> "Endpoint":
         """Parse `scheme://user:password@host[:port][?sslmode=MODE]`, parts percent-encoded.
 
         MODE is `verify-full`, the default, or `disable` for a loopback server. Raises

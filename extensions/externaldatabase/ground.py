@@ -4,8 +4,6 @@ The administrator can revoke the permissions of the extension's accounts and res
 databases on the servers stay unchanged.
 """
 
-from __future__ import annotations
-
 import secrets
 from contextlib import ExitStack
 

@@ -1,7 +1,5 @@
 """ExternalDatabase: a kind of this sample, its spec and its status."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, ClassVar
 

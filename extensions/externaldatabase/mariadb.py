@@ -7,8 +7,6 @@ that a login always has a database whose comment names its owner. Requires an ac
 privileges and GRANT OPTION.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -58,7 +56,7 @@ def _refuse(_connection: object) -> None:
     raise pymysql.OperationalError(_NO_PLUGIN, "the server asks for the password in clear text")
 
 
-def connect(there: Endpoint, database: str | None = None) -> Connection[Cursor]:
+def connect(there: Endpoint, database: str | None = None) -> "Connection[Cursor]":
     """Connect with verified TLS and a plugin that hides the password. Raises MySQLError."""
     return pymysql.connect(
         host=there.host,

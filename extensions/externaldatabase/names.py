@@ -4,8 +4,6 @@ Two layers of protection: a disallowed name never reaches a server, and every ot
 PostgreSQL, psycopg quotes names (`psycopg.sql.Identifier`); PyMySQL cannot quote them.
 """
 
-from __future__ import annotations
-
 import re
 
 from actuator import ConfigurationError

@@ -7,8 +7,6 @@ of each login, as PostgreSQL requires of accounts without superuser (PostgreSQL 
 "CREATE DATABASE").
 """
 
-from __future__ import annotations
-
 import ssl
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence

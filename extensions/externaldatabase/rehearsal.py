@@ -4,8 +4,6 @@ A shoot has one database on each. Its namespaces are called shoots because drill
 nothing in the sample needs Gardener.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -137,7 +135,6 @@ class _ObservedTraffic(Traffic):
 
     @contextmanager
     def request(self, what: str) -> Iterator[None]:
-        """See Traffic."""
         with super().request(what):
             self._before(what)
             try:

@@ -3,8 +3,6 @@
 `postgres` and `mariadb` implement it. Kubernetes does not belong here, nor there.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import time
@@ -52,7 +50,7 @@ class Claim:
         return f"{_MARK} {self.login} {self.owner}"
 
     @classmethod
-    def marked(cls, database: str, text: str | None) -> Claim | None:
+    def marked(cls, database: str, text: str | None) -> "Claim | None":
         """Return the claim that a text is the mark of, or None."""
         words = (text or "").split()
         if len(words) != 3 or words[0] != _MARK:

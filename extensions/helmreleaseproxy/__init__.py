@@ -10,8 +10,6 @@ exists, is deleted, or is unknown), `releases` and `helm` (the commands), `chart
 folder); `rehearsal` is for drills.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from pathlib import Path

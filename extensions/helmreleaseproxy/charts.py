@@ -4,8 +4,6 @@ Users name a chart, never a path and never an option of helm; every name is chec
 receives it. Running helm does not belong here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 Helm uses it as a user with few permissions, some of which can be revoked.
 """
 
-from __future__ import annotations
-
 import time
 from contextlib import ExitStack
 from pathlib import Path

@@ -6,8 +6,6 @@ about the connection to the Target are repeated (`unreachable_because`). Decidin
 should exist does not belong here.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

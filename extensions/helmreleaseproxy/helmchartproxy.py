@@ -6,8 +6,6 @@ Target that is deleted therefore exists until its releases are uninstalled. This
 which a Target that is deleted first would leave no time to uninstall.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 

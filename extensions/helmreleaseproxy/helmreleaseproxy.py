@@ -7,8 +7,6 @@ until the deletion is forced: then no request is sent to the Target, and the rel
 orphaned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 

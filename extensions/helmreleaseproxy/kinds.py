@@ -5,8 +5,6 @@ The cluster's kubeconfig is in the Secret `<name>-kubeconfig` in the same namesp
 `value` (Cluster API documentation, "Kubeconfig Secret"). The actuators contain the behaviour.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import attrs

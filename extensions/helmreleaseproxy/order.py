@@ -7,8 +7,6 @@ once. `follow_controller` covers the case in which it cannot, because its call d
 the API server refuses, until its budget ends and it is deleted before its releases.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from actuator import Context, RequeueAfter

@@ -8,8 +8,6 @@ Unlike a real one, the cluster outlives its Targets. A release without a guard t
 deleted with its Target; one with a guard has to be uninstalled before.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -187,7 +185,6 @@ class _ObservedHelm(Helm):
     def run(
         self, ctx: Context, target: InlineKubeconfig, arguments: Sequence[str], values: str = ""
     ) -> Answer:
-        """See Helm."""
         self.before(f"helm: {arguments[0]}")
         try:
             return super().run(ctx, target, arguments, values)

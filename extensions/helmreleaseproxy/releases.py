@@ -5,8 +5,6 @@ install it. It is therefore found after a crash, and a release of others with th
 neither adopted nor removed. Deciding which releases to install belongs to the actuator.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ removed); or it is unknown: every other error, an unreachable API server, a miss
 unknown Target is never treated as deleted.
 """
 
-from __future__ import annotations
-
 import binascii
 from collections.abc import Iterable
 

@@ -9,8 +9,6 @@ shoot, outside), `outside` (a folder instead of a cloud), `userdata`; `mounts` s
 controller, and `rehearsal` is for drills.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

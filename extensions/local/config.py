@@ -3,8 +3,6 @@
 `actuator.provider_config` reads it. Kinds without configuration refuse one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -9,8 +9,6 @@ A force deletion does nothing: the resources in the shoot are deleted with the s
 removes the ManagedResource (Gardener documentation, "Force Deletion").
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from actuator import Actuator, Cluster, Context, FieldProblem

@@ -4,8 +4,6 @@ In the namespace: a Service, and an EndpointSlice for each IP family, with the f
 of each control plane node. Reachable nodes are reported even if one node has no address.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from ipaddress import ip_address
 

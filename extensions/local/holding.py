@@ -8,8 +8,6 @@ For an object without a status no resource was ever requested, so its deletion, 
 needs no lookup outside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import attrs

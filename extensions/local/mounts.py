@@ -5,8 +5,6 @@ share is no longer used. A rehearsal does not run it, like an operator who unins
 controller too early; then only a force deletion removes a Mount from the seed.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import attrs

@@ -6,8 +6,6 @@ nothing: the resources in the shoot are deleted with the shoot, gardenlet remove
 ManagedResource (Gardener documentation, "Force Deletion"), and the reservation may remain.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Network, IPv6Network, ip_network
 

@@ -6,8 +6,6 @@ beside those in the spec. No resource exists outside, and the framework manages 
 user data, so there is nothing to delete, to migrate, or to force-delete.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable, Iterator
 

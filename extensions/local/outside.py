@@ -8,8 +8,6 @@ The owner of the folder controls access: a file `policy.json` with `{"deny": ["d
 deletions; without that file everything is allowed.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

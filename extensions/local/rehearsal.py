@@ -4,8 +4,6 @@ No controller of Mounts runs, so each shoot's Mount keeps the finalizer that Loc
 until a force deletion.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -152,17 +150,14 @@ class _ObservedOutside(Outside):
     after: Callable[[str], None]
 
     def ensure(self, thing: Thing) -> None:
-        """See Outside."""
         with self._heard("ensure"):
             super().ensure(thing)
 
     def delete(self, id: str, tags: Mapping[str, str]) -> None:
-        """See Outside."""
         with self._heard("delete"):
             super().delete(id, tags)
 
     def find(self, tags: Mapping[str, str]) -> list[Thing]:
-        """See Outside."""
         with self._heard("find"):
             return super().find(tags)
 

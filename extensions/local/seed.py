@@ -1,7 +1,5 @@
 """Labels that identify the objects in the seed of one object of this extension."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 

@@ -8,8 +8,6 @@ Flow of delete: delete the Mount → release the share → wait for the Mount. A
 prevent the others, so the error names the actual cause.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from actuator import (

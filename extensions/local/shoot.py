@@ -3,8 +3,6 @@
 In a force deletion gardenlet removes the ManagedResource, so it is not declared as a seed object.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from actuator import Context, Object

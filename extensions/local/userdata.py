@@ -4,8 +4,6 @@ It handles units like gardener-node-agent: enabled by default, restarted unless 
 Pure: `operatingsystem` reads the contents of Secrets before.
 """
 
-from __future__ import annotations
-
 import posixpath
 import shlex
 from collections.abc import Iterable, Iterator, Sequence

@@ -7,8 +7,6 @@ Read `actuator`, then `config` (providerConfig) and `shoot` (the manifests for t
 `rehearsal` is for drills.
 """
 
-from __future__ import annotations
-
 import generic
 from extensions.networkfilter.actuator import NetworkFilter
 from extensions.networkfilter.config import FilterConfig

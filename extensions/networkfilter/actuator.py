@@ -5,8 +5,6 @@ a deletion without the wait: the shoot's API server may be gone, and gardenlet r
 ManagedResource itself (Gardener documentation, "Force Deletion").
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from actuator import Actuator, Cluster, Context, FieldProblem

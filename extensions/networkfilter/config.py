@@ -1,7 +1,5 @@
 """FilterConfig: the providerConfig of this extension. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from ipaddress import ip_network
 

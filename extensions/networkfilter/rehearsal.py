@@ -1,7 +1,5 @@
 """NetworkFilterRehearsal: shoots to break, for `actuator drill`, each with a filter."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

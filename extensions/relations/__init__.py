@@ -7,8 +7,6 @@ Read `kinds`, then `owned`, `watched` and `external`, one actuator each; `regist
 and `rehearsal` is for drills.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

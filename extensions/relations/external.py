@@ -5,8 +5,6 @@ a crash loses nothing. A force deletion sends no request to the register; the en
 recorded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from actuator import Actuator, Cluster, Context, ExternalResource, FieldProblem

@@ -1,7 +1,5 @@
 """The sample's three kinds, data only. `type` selects the extension, as in Gardener's kinds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, ClassVar
 

@@ -7,8 +7,6 @@ needs no extension. The user who deletes the Team selects the effect on its chil
 Background, Foreground or Orphan).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from actuator import (

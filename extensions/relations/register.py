@@ -4,8 +4,6 @@ Each method is one transaction, so that concurrent processes see an entry comple
 The owner of the register controls access: a trigger can refuse deletions to all users.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager

@@ -3,8 +3,6 @@
 The Team of a shoot is cluster-scoped, and the copy of its Mirror is in a second namespace.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -121,7 +119,6 @@ class _Observed(Register):
 
     @contextmanager
     def asked(self, request: str) -> Iterator[sqlite3.Connection]:
-        """See Register."""
         self.before(f"outside: {request}")
         try:
             with Register.asked(self, request) as database:

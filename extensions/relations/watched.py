@@ -6,8 +6,6 @@ requests the same deletion without waiting: another finalizer on the copy belong
 namespace of others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 

@@ -9,8 +9,6 @@ Guarantees: a Secret of another BackupEntry is never deleted, and labels or anno
 clients set on ours are removed. Every write tests the state that it was built on.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 

@@ -4,8 +4,6 @@ Sources: Gardener documentation, "Image Vector"; Gardener's `pkg/utils/imagevect
 are those of Masterminds/semver 3: commas or spaces mean "and", "||" means "or", `x` any number.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re

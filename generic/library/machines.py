@@ -6,8 +6,6 @@ Only the fields in use; `extra` keeps the rest (machine-controller-manager docum
 (`generic.testing.machinecontroller`).
 """
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import attrs

@@ -1,7 +1,5 @@
 """Manifests: Kubernetes objects as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ of other controllers. They are set when an object is created, so that it is not 
 controller sees it, and only a force deletion strips them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from datetime import timedelta

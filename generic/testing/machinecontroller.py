@@ -10,8 +10,6 @@ machine becomes a candidate, is selected, and is then transferred to the new set
 (machine-controller-manager documentation, "Design"; pkg/controller/deployment_inplace.go).
 """
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections.abc import Collection

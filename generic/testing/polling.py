@@ -3,8 +3,6 @@
 For drills and tests only, where the number of requests does not matter; controllers use informers.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -5,8 +5,6 @@ MODULE:REHEARSAL` loads it by name, so neither this module nor the drill knows a
 combine several (`CombinedRehearsal`): each shoot then has the kinds of all of them.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -7,8 +7,6 @@ embedded cluster runs no workloads.
 Gardener documentation, "gardener-resource-manager", "ManagedResource controller".
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Iterable, Iterator, Sequence

@@ -3,8 +3,6 @@
 Only for clusters that this project starts itself; never used on a user's cluster.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable
 

@@ -4,8 +4,6 @@ The YAML files here describe the panels, and Grafana's SDK generates the JSON. N
 dashboards in our tests, but mypy and the SDK reject values that its types do not allow.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

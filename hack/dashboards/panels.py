@@ -1,7 +1,5 @@
 """Panels: converts the YAML data to builders of Grafana's SDK, whose types mypy checks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from string import ascii_uppercase
 

@@ -5,8 +5,6 @@ Prometheus that scrapes the manager; it prints a table. Exit status 1 if a query
 rule is not healthy, or the counts do not add up.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

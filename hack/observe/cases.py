@@ -4,8 +4,6 @@ Data for `promtool test rules` (see `check`). Time starts at 0, with a sample ev
 series of "stranger" belong to another program, which our rules must ignore.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import attrs

@@ -3,8 +3,6 @@
 `python -m hack.observe.check` breaks each rule in turn and lists the mutants that no test notices.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Each object is named after its outcome. The faults are in the actuator, in the w
 manual (a finalizer removed externally); the manager itself is not modified.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable
 
@@ -49,7 +47,6 @@ class Plays(Actuator[Infrastructure]):
         """See Actuator."""
 
     def delete(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:
-        """See Actuator."""
         if obj.metadata.name == "pending":
             raise RequeueAfter(2, "Waiting for the network")
         if obj.metadata.name == "gave-up":
@@ -58,13 +55,11 @@ class Plays(Actuator[Infrastructure]):
             raise ActuatorError("access revoked", codes=[ErrorCode.ERR_INFRA_UNAUTHORIZED])
 
     def force_delete(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:
-        """See Actuator."""
         if obj.metadata.name == "hangs":
             threading.Event().wait(3600)
         ctx.delete_seed_objects(self.seed_objects)
 
     def external_resources(self, obj: Infrastructure) -> Iterable[ExternalResource]:
-        """See Actuator."""
         if obj.metadata.name != "forced":
             yield ExternalResource(type="network", id=obj.metadata.uid)
 

@@ -1,7 +1,5 @@
 """Finds prometheus and promtool on PATH, else builds them from their Go module into the cache."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """A real Prometheus that scrapes one manager, on loopback, in its own folder."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

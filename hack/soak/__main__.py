@@ -6,8 +6,6 @@ The seed is printed; it replays the same faults at the same times. Exit status 1
 violated.
 """
 
-from __future__ import annotations
-
 import argparse
 import secrets
 import shutil

@@ -1,7 +1,5 @@
 """Memory and threads of another process, measured every second, and their trend."""
 
-from __future__ import annotations
-
 import resource
 import statistics
 import threading

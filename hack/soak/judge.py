@@ -1,7 +1,5 @@
 """The rules of a soak: from observations to findings. Pure."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Each life runs from creation to deletion regardless of faults; a step that times
 its problem. Some objects are never deleted, and operations are requested until the end.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 import time

@@ -1,7 +1,5 @@
 """One soak from start to end: a cluster, a proxy, a manager, a crowd, and a script."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -7,8 +7,6 @@ faults in the actuator; runs until that input ends. Its actuator creates files i
 ledger of all creations.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import uuid
@@ -85,23 +83,19 @@ class Things(Actuator[Infrastructure]):
         self._outside = outside
 
     def reconcile(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:
-        """See Actuator."""
         ctx.check()
         obj.status.provider_status = {"thing": self._outside.make(obj.metadata.uid)}
         ctx.save(obj)
 
     def delete(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:
-        """See Actuator."""
         ctx.check()
         self._outside.remove(obj.metadata.uid)
 
     def external_resources(self, obj: Infrastructure) -> Iterable[ExternalResource]:
-        """See Actuator."""
         known = str((obj.status.provider_status or {}).get("thing", ""))
         yield ExternalResource(type=TYPE, id=known, tags={"uid": obj.metadata.uid})
 
     def still_exists(self, resource: ExternalResource) -> bool | None:
-        """See Actuator."""
         return self._outside.has(resource.id) if resource.id else None
 
 

@@ -4,8 +4,6 @@ PostgreSQL refuses to run as root, and no server that listens should (PostgreSQL
 PostgreSQL User Account").
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil
@@ -26,7 +24,7 @@ class Account:
     other: bool
 
     @classmethod
-    def ordinary(cls) -> Account:
+    def ordinary(cls) -> "Account":
         """Return an account other than root. Raises KeyError if there is no `nobody`."""
         if os.geteuid() != 0:
             return cls(uid=os.geteuid(), gid=os.getegid(), other=False)

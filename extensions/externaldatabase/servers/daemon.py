@@ -1,7 +1,5 @@
 """The common base of both database servers: a process on a loopback port, in its own directory."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

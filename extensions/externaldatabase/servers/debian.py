@@ -5,8 +5,6 @@ missing parts of a package and of its dependencies, and dpkg-deb unpacks them. W
 its derivatives.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

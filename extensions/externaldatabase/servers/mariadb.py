@@ -1,7 +1,5 @@
 """A MariaDB server: the machine's own, or the one in its distribution's packages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A PostgreSQL server: the machine's own, or the one in its distribution's packages."""
 
-from __future__ import annotations
-
 import re
 import signal
 from pathlib import Path

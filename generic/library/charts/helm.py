@@ -5,8 +5,6 @@ The order: the file in `ACTUATOR_HELM`, then PATH, then our cache, then a build 
 Not here: running helm (`render`).
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

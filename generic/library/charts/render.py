@@ -5,8 +5,6 @@ Error messages of helm may quote values, and these may be secrets: only text tha
 from the chart itself is repeated.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import re

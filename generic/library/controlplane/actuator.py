@@ -12,8 +12,6 @@ and does not read the Cluster. Source: Gardener documentation, "ControlPlane",
 "Force Deletion", "Control Plane Migration".
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar

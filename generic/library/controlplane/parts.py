@@ -4,8 +4,6 @@ Names, order and classes are those of Gardener's generic ControlPlane actuator, 
 and the webhooks of extensions rely on them.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol

@@ -4,8 +4,6 @@ Pure. Statuses, reasons and messages are those of Gardener's health check librar
 them unchanged to the owner of a shoot.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 

@@ -5,8 +5,6 @@ the seed, in the namespace of the checked object, or, with `shoot_namespace`, in
 the shoot.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +24,7 @@ Problem = Callable[[Raw], str | None]
 """Return the problem of an object, or None."""
 
 
-def managed_resource(name: str) -> ObjectCheck:
+def managed_resource(name: str) -> "ObjectCheck":
     """Check that the ManagedResource `name` is applied in its current state, and healthy."""
     needs = {"ResourcesApplied": "True", "ResourcesHealthy": "True"}
     return ObjectCheck(
@@ -34,22 +32,22 @@ def managed_resource(name: str) -> ObjectCheck:
     )
 
 
-def deployment(name: str, *, shoot_namespace: str = "") -> ObjectCheck:
+def deployment(name: str, *, shoot_namespace: str = "") -> "ObjectCheck":
     """Check that the Deployment `name` is available and its rollout progresses."""
     return _app_check("deployment", name, shoot_namespace, _deployment_problem)
 
 
-def stateful_set(name: str, *, shoot_namespace: str = "") -> ObjectCheck:
+def stateful_set(name: str, *, shoot_namespace: str = "") -> "ObjectCheck":
     """Check that the StatefulSet `name` has all its replicas ready."""
     return _app_check("stateful set", name, shoot_namespace, _stateful_set_problem)
 
 
-def daemon_set(name: str, *, shoot_namespace: str = "") -> ObjectCheck:
+def daemon_set(name: str, *, shoot_namespace: str = "") -> "ObjectCheck":
     """Check that the unavailable pods of the DaemonSet `name` are within its update strategy."""
     return _app_check("daemon set", name, shoot_namespace, _daemon_set_problem)
 
 
-def machines() -> MachinesCheck:
+def machines() -> "MachinesCheck":
     """Check that no machine failed, and each MachineDeployment in the namespace is healthy.
 
     The equivalent of Gardener's check of nodes, without its thresholds for scaling.
@@ -57,7 +55,7 @@ def machines() -> MachinesCheck:
     return MachinesCheck()
 
 
-def _app_check(what: str, name: str, shoot_namespace: str, problem: Problem) -> ObjectCheck:
+def _app_check(what: str, name: str, shoot_namespace: str, problem: Problem) -> "ObjectCheck":
     resource = Resource("apps/v1", f"{what.replace(' ', '')}s")
     return ObjectCheck(what, resource, name, shoot_namespace, problem)
 

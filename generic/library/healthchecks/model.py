@@ -4,8 +4,6 @@ Source of the terms: Gardener documentation, "Health Check Library". Not here: t
 results into a condition (`aggregate`).
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -47,19 +45,19 @@ class HealthResult:
     progressing_threshold: float | None = None
 
     @classmethod
-    def healthy(cls) -> HealthResult:
+    def healthy(cls) -> "HealthResult":
         """Return a healthy result."""
         return cls(status=HealthStatus.TRUE)
 
     @classmethod
-    def unhealthy(cls, detail: str, codes: Sequence[ErrorCode] = ()) -> HealthResult:
+    def unhealthy(cls, detail: str, codes: Sequence[ErrorCode] = ()) -> "HealthResult":
         """Return an unhealthy result."""
         return cls(status=HealthStatus.FALSE, detail=detail, codes=codes)
 
     @classmethod
     def progressing(
         cls, detail: str, threshold: float | None, codes: Sequence[ErrorCode] = ()
-    ) -> HealthResult:
+    ) -> "HealthResult":
         """Return a result that is unfinished, which is accepted for `threshold` seconds."""
         return cls(
             status=HealthStatus.PROGRESSING,
@@ -107,7 +105,7 @@ def _one_or_more(types: str | Iterable[str]) -> tuple[str, ...]:
     return (types,) if isinstance(types, str) else tuple(types)
 
 
-def _permissions_of(check: Check) -> tuple[Permission, ...]:
+def _permissions_of(check: "Check") -> tuple[Permission, ...]:
     return tuple(getattr(check.check, "permissions", ()))
 
 

@@ -12,8 +12,6 @@ Guarantees:
 - The worker is free after one sync period at the latest, plus the time of a patch.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator, Sequence

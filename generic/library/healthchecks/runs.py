@@ -8,8 +8,6 @@ Guarantees:
 Threads cannot be stopped, so an unresponsive check keeps running; it only reads.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Sequence

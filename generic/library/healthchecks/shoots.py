@@ -5,8 +5,6 @@ shoot's namespace, else `gardener`. For shoots without either (hibernated, worke
 up, force-deleted) `client` raises ShootUnreachable.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import os

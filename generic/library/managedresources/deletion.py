@@ -1,7 +1,5 @@
 """Deletes or keeps a ManagedResource, and waits until it is deleted, or healthy."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from actuator.codec import decode

@@ -1,7 +1,5 @@
 """Deploys a ManagedResource and the Secret with its manifests."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """ManagedResource as a class, and the constants that its users and its manager share."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 import attrs

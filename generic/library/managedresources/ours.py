@@ -1,7 +1,5 @@
 """Ownership of ManagedResources and Secrets: finds ours, rejects foreign ones, patches."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from actuator.codec import decode

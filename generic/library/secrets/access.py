@@ -5,8 +5,6 @@ a valid token in the Secret (Gardener documentation, "gardener-resource-manager"
 "TokenRequestor"). The kubeconfig for that token is Gardener's, one for all components.
 """
 
-from __future__ import annotations
-
 import attrs
 
 from actuator.cluster import Cluster

@@ -1,7 +1,5 @@
 """Creates certificates from an author's configuration: see `Authority` and `Certificate`."""
 
-from __future__ import annotations
-
 import ipaddress
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Declarations of an author: authorities, certificates, and the state of a rotation."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence
@@ -115,7 +113,7 @@ def checksum_of(config: Config, *more: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:CHECKSUM_DIGITS]
 
 
-def _is_lasting(field: attrs.Attribute[Any], _value: object) -> bool:
+def _is_lasting(field: "attrs.Attribute[Any]", _value: object) -> bool:
     return field.name != "rotation"
 
 

@@ -3,8 +3,6 @@
 Issued: a key pair for an author, with the name of its Secret and its trusted authorities.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 

@@ -14,8 +14,6 @@ Take-over: an authority that Gardener's own secrets manager created for the same
 until the next rotation, so that no client loses trust. It issues new certificates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """GenericWorker: the flow of each operation; the steps are in the modules beside this one."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

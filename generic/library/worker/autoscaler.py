@@ -4,8 +4,6 @@ The cluster-autoscaler reads these annotations (Gardener documentation, "Worker"
 pkg/api/extensions/v1alpha1/helper/worker.go of gardener).
 """
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 

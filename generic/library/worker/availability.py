@@ -5,8 +5,6 @@ are kept for inspection. A machine-controller-manager that makes no progress is 
 extension library, `worker/genericactuator`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 

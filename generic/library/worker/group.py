@@ -3,8 +3,6 @@
 A pool's numbers are divided among its zones as in Gardener's extension library (`worker`).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """In-place updates: which machines are updated, and the report in the Worker's status."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import attrs

@@ -1,7 +1,5 @@
 """The machine objects of a namespace, read at one time; and small writes to them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import TypeVar

@@ -8,8 +8,6 @@ reached. gardenlet computes it too (`CalculateWorkerPoolHashForInPlaceUpdate`) a
 update as pending until both are equal.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Iterator

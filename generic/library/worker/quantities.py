@@ -5,8 +5,6 @@ part of a hash that Gardener computes too. Parsing is the Kubernetes client's. N
 exponents ("12e6"), and a lone number such as "1.250", both of which Go keeps as written.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal

@@ -1,7 +1,5 @@
 """Deletes machine objects: requests the deletion, waits, and reports objects that remain."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from actuator.codec import decode

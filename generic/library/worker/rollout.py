@@ -1,7 +1,5 @@
 """Applies the objects of a Worker: Secrets, machine classes, machine deployments with replicas."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import attrs

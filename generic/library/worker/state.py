@@ -4,8 +4,6 @@
 or, as in a ShootState, gzipped in `{"state": <base64>}` (gardener, package `shootstate`).
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import zlib

@@ -3,8 +3,6 @@
 Not here: the execution of a round (`run`) or of a migration (`migration.run`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

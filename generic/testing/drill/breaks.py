@@ -5,8 +5,6 @@ them. Each simulates a bug of an extension or of the framework. In a migration `
 all of them in one drill: the first shoot has the first bug, and so on.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -47,7 +45,6 @@ class _Silent(WrappedActuator):
     """Reports no external resources."""
 
     def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
-        """See Actuator."""
         return ()
 
 
@@ -55,7 +52,6 @@ class _TakesOwnFinalizer(WrappedActuator):
     """Removes the finalizer itself, bypassing the framework, then fails."""
 
     def force_delete(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
-        """See Actuator."""
         self.inner.force_delete(ctx, obj, cluster)
         kind, meta = obj.KIND, obj.metadata
         rest = [f for f in meta.finalizers if f != kind.finalizer]
@@ -69,7 +65,6 @@ class _MakesTwo(WrappedActuator):
     """Creates all external resources of an object twice, under another name."""
 
     def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
-        """See Actuator."""
         result = self.inner.reconcile(ctx, obj, cluster)
         _make_twin(self.inner, ctx, obj, cluster)
         return result
@@ -108,7 +103,6 @@ class _OneAtATime(WrappedActuator):
     lock = threading.Lock()
 
     def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
-        """See Actuator."""
         while not self.lock.acquire(timeout=0.2):
             ctx.check()
         result = self.inner.reconcile(ctx, obj, cluster)
@@ -126,7 +120,6 @@ class _RewritingClient(DelegatingClient):
     def patch(
         self, resource: Resource, name: str, namespace: str, patch: Any, *, subresource: str = ""
     ) -> Raw:
-        """See Client."""
         sent = patch
         if not isinstance(patch, dict):
             sent = [self._rewrite(op) for op in patch]
@@ -170,7 +163,6 @@ class _NeverRestores(WrappedActuator):
     """Fails to restore."""
 
     def restore(self, ctx: Any, obj: Any, cluster: Any, /) -> Result | None:
-        """See Actuator."""
         raise ActuatorError("cannot restore")
 
 
@@ -178,7 +170,6 @@ class _MakesTwoOnRestore(WrappedActuator):
     """Creates all external resources again in the destination."""
 
     def restore(self, ctx: Any, obj: Any, cluster: Any, /) -> Result | None:
-        """See Actuator."""
         result = self.inner.restore(ctx, obj, cluster)
         _make_twin(self.inner, ctx, obj, cluster)
         return result
@@ -188,7 +179,6 @@ class _DeletesOnMigrate(WrappedActuator):
     """Deletes on migration."""
 
     def migrate(self, ctx: Any, obj: Any, cluster: Any, /) -> None:
-        """See Actuator."""
         self.inner.migrate(ctx, obj, cluster)
         self.inner.delete(ctx, obj, cluster)
 
@@ -197,7 +187,6 @@ class _ForgetsState(WrappedActuator):
     """Restores without the state."""
 
     def restore(self, ctx: Any, obj: Any, cluster: Any, /) -> Result | None:
-        """See Actuator."""
         obj.status.state = None
         return self.inner.restore(ctx, obj, cluster)
 
@@ -242,7 +231,6 @@ class _EachItsOwnClient(DelegatingClient):
     def patch(
         self, resource: Resource, name: str, namespace: str, patch: Any, *, subresource: str = ""
     ) -> Raw:
-        """See Client."""
         number = _number(namespace)
         client = self._inner if number is None else self._clients[number]
         return client.patch(resource, name, namespace, patch, subresource=subresource)

@@ -1,7 +1,5 @@
 """Objects and finalizers of other controllers in a drill: placed before, checked after it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """The observations of a drill: plain data, written by the run, read by judge and report."""
 
-from __future__ import annotations
-
 import attrs
 
 from actuator.interface import ExternalResource

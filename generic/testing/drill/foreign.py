@@ -4,8 +4,6 @@ The drill creates and removes only namespaces, Clusters and objects labelled wit
 installs no CRD and no Role, and refuses to start if another controller reacts to its type.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

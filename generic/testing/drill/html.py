@@ -3,8 +3,6 @@
 Import this module where a report is made: it needs `jinja2`, which comes with the extra `drill`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

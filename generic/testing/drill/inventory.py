@@ -1,7 +1,5 @@
 """The objects that a drill creates for each shoot, in gardenlet's stages, and their removal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from actuator.errors import ActuatorError, ConfigurationError

@@ -5,8 +5,6 @@ confirmed or recorded; external finalizers unchanged; one outcome for each UID; 
 resource for each intent; a blocked object has a reason; one bad object never blocks the others.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The id of a drill, and the names, labels and selectors derived from it. Pure."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterable
 

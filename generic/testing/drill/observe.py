@@ -3,8 +3,6 @@
 It polls several times a second and never writes.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The report of a force deletion as one page: verdict, rules, timeline, remaining resources."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 

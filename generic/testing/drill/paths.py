@@ -3,8 +3,6 @@
 A path is a sequence of steps for all shoots at once, while one more shoot stays unchanged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from actuator.errors import ActuatorError

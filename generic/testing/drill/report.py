@@ -4,8 +4,6 @@ It contains evidence, of any class, and findings. Not here: the content of the p
 `check_report` reads the JSON back: a report that differs from the evidence breaks a rule.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +16,6 @@ from cattrs.errors import BaseValidationError
 
 from actuator.errors import DecodeError
 from generic.testing.drill.judge import Finding
-
-__all__ = ["check_report", "read_json", "write_html", "write_json"]
 
 _VERSION = 1
 E = TypeVar("E", bound=AttrsInstance)

@@ -1,7 +1,5 @@
 """The drill from start to end: set up, get stuck, force, collect evidence."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,7 +30,10 @@ _LAST_WORD = 5.0
 
 
 def drill(
-    settings: Settings, rehearsal: CombinedRehearsal, watcher: Watcher, of: type[Run] | None = None
+    settings: Settings,
+    rehearsal: CombinedRehearsal,
+    watcher: Watcher,
+    of: "type[Run] | None" = None,
 ) -> Evidence:
     """Rehearse a force deletion and return the evidence. Always cleans up.
 

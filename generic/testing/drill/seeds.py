@@ -1,7 +1,5 @@
 """Embedded seeds for drills: a cluster with a rehearsal's kinds and simulated controllers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The settings of a drill, and the watcher of its progress."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -6,8 +6,6 @@ several seeds share, since a migrated shoot keeps its objects. Not here: an API 
 of objects is ignored.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,6 @@ A manager of ours simulates that extension; `_leave` rewrites its ManagedResourc
 library deploys them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256

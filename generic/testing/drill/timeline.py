@@ -4,8 +4,6 @@ The table below the bars is for readers who cannot distinguish or see the colour
 `templates/timeline.html` draws the bars.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

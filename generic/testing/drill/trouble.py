@@ -4,8 +4,6 @@ On the way to the API server, in the API server itself, or in calls of actuators
 clusters only. The objects must still be deleted, and the same invariants hold.
 """
 
-from __future__ import annotations
-
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 Here on an embedded cluster; for other seeds see `foreign`.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence

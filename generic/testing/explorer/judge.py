@@ -3,8 +3,6 @@
 Two moments of each kill are checked: right after it, and after another process has finished.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """The exploration from start to end: count the calls, kill at each, finish, check the rules."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections import Counter

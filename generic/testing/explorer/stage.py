@@ -6,8 +6,6 @@ tested object carries an external finalizer. Nothing is removed from the seed. T
 is new for each operation, since requests to it get slow with many resources.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress

@@ -3,8 +3,6 @@
 Its faults are data; they can be activated and removed while the actuator is working.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable
 from enum import StrEnum

@@ -4,8 +4,6 @@ The API server sees a changed role through a watch, so the effect is delayed by 
 Not for aggregated roles: their rules are overwritten.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import attrs

@@ -1,7 +1,5 @@
 """Plays a script: begins each step when it is due, and undoes it at its end."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

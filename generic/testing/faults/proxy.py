@@ -7,8 +7,6 @@ authority of its own kubeconfig. So a manager keeps the permissions of its Role.
 Not here: the definition of faults (requests.py), their implementation (relay.py).
 """
 
-from __future__ import annotations
-
 import ssl
 import tempfile
 from pathlib import Path

@@ -9,8 +9,6 @@ connection is closed, as it would be without a proxy.
 Not here: the address of the API server, certificates (proxy.py).
 """
 
-from __future__ import annotations
-
 import select
 import socket
 import ssl

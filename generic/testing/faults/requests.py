@@ -4,8 +4,6 @@
 Overview", request verbs). Not here: the implementation of the effects (relay.py).
 """
 
-from __future__ import annotations
-
 import json
 from enum import StrEnum
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -72,7 +70,7 @@ class Call:
     subresource: str = ""
 
     @classmethod
-    def parse(cls, method: str, target: str) -> Call:
+    def parse(cls, method: str, target: str) -> "Call":
         """Parse an HTTP method and a request target."""
         url = urlsplit(target)
         verb = _VERBS.get(method, method.lower())

@@ -4,8 +4,6 @@ Not here: the effects, which subclasses of `Rule` define: requests.py for the wa
 server, actuators.py for calls of an actuator.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Callable

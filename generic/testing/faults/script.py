@@ -3,8 +3,6 @@
 Not here: playing a script (play.py).
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -83,7 +81,7 @@ class Script:
         return json.dumps(encode(self), indent=2) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> Script:
+    def from_json(cls, text: str) -> "Script":
         """Read the output of `to_json`. Raises ConfigurationError that names the problem."""
         try:
             return decode_strictly(cls, json.loads(text))
@@ -91,7 +89,7 @@ class Script:
             raise ConfigurationError(f"the script cannot be read: {error}") from error
 
     @classmethod
-    def read(cls, path: Path) -> Script:
+    def read(cls, path: Path) -> "Script":
         """Read a script from a file. Raises ConfigurationError that names file and problem."""
         try:
             return cls.from_json(path.read_text())

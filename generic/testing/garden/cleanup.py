@@ -4,8 +4,6 @@ Only in the namespace of the shoot. Source: gardener `pkg/gardenlet/operation/bo
 (managedresources.go, migration.go, etcd.go) and `pkg/gardenlet/controller/shoot/shoot/cleaner.go`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 

@@ -4,8 +4,6 @@ Create, reconcile, hibernate, delete, force-delete, migrate, restore: the order 
 steps are in `Garden`, and in `cleanup.OWN` for the objects that gardenlet deletes itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 

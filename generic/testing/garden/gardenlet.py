@@ -4,8 +4,6 @@ Flows consist of these steps (`flows`), and drills run them for many shoots at a
 with administrator rights and changes only objects that it created.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 

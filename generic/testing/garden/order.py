@@ -6,8 +6,6 @@ deletes itself (`cleanup.OWN`; namespace and Cluster). Source: gardener
 `pkg/gardenlet/controller/shoot/shoot/reconciler_{reconcile,delete,migrate,force_delete}.go`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from actuator.meta import Kind

@@ -4,8 +4,6 @@ Source: gardener `pkg/extensions/customresources.go` and `pkg/utils/kubernetes/h
 outside Gardener, which report with a condition Ready, are read in the same way.
 """
 
-from __future__ import annotations
-
 from actuator.meta import LastOperationState, LastOperationType, Raw, parse_time
 from generic.controller.predicates import OPERATION, TIMESTAMP
 from generic.reconciler.status import READY

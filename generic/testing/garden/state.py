@@ -5,8 +5,6 @@ Source: gardener `pkg/utils/gardener/shootstate` and `pkg/extensions/customresou
 do not concern extensions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 import attrs

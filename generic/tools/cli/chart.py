@@ -3,8 +3,6 @@
 A Helm chart and a registration, and a Dockerfile from the templates in `packaging/image`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from importlib.resources import files as package_files

@@ -1,7 +1,5 @@
 """`actuator drain`: make sure that no object waits for an extension before uninstalling it."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Sequence

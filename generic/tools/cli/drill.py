@@ -1,7 +1,5 @@
 """`actuator drill`: run a drill with live progress, tables, a report, and an exit status."""
 
-from __future__ import annotations
-
 import logging
 import signal
 import time

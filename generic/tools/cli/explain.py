@@ -1,7 +1,5 @@
 """`actuator explain`: why an object, or the objects in a namespace, are stuck."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The output of `explain`: a page for one object, a table for a namespace. Needs rich."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType

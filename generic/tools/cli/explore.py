@@ -1,7 +1,5 @@
 """`actuator explore`: crash-test the manager at every call of every operation."""
 
-from __future__ import annotations
-
 import json
 import logging
 import signal

@@ -1,7 +1,5 @@
 """`actuator rbac` and `actuator crds`: print manifests as YAML for kubectl."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Loads the object that MODULE:OBJECT on the command line names."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module

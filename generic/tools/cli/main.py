@@ -1,7 +1,5 @@
 """The command `actuator`: its subcommands, and its errors, each one sentence."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """`actuator rules` and `actuator dashboards`: print files for Prometheus and Grafana."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`actuator orphans`: the recorded external resources that remain after force deletions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """`actuator run`: run an extension against a seed or the embedded cluster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs

@@ -1,7 +1,5 @@
 """Tables, progress and ages in the output of commands, for people. Needs rich."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """The terminal output of drills: progress while they run, and tables at the end. Needs rich."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

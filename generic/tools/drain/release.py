@@ -13,8 +13,6 @@ Assumption: the extension does not run (`check_nobody_leads`). While it runs, it
 again. Nothing is deleted and no actuator operation is called: `external_resources` does no I/O.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """The rows of a drain's output: one for each object, the same for every format."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import StrEnum
 

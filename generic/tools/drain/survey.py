@@ -8,8 +8,6 @@ rather than objects, and a false positive is better than a stuck object. Since t
 that another controller serves the object, `release` does not change it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ The decisions are in `generic.reconciler`: `operation` chooses the operation and
 deletions, `eligibility` decides whether Gardener would have accepted the annotation.
 """
 
-from __future__ import annotations
-
 from actuator.cluster import FORCE_DELETION, Cluster, ClusterState, Verdict
 from actuator.meta import ForceSource, Kind, LastError
 from generic.controller.predicates import default_predicate

@@ -4,8 +4,6 @@ Texts are complete phrases for people. Not here: provider configs, states, conte
 Timestamps are the API server's text; ages are seconds.
 """
 
-from __future__ import annotations
-
 import attrs
 
 from actuator.interface import ExternalResource

@@ -1,7 +1,5 @@
 """Collects the explanation of one object, or the states of a namespace's objects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime

@@ -5,8 +5,6 @@ Gardener documentation, "Extension contract", "gardener-resource-manager", "etcd
 machine-controller-manager documentation, "FAQ".
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import attrs

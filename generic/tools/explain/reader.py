@@ -1,7 +1,5 @@
 """Reads from the API server, continues after refused reads, and collects these."""
 
-from __future__ import annotations
-
 from actuator.cluster import Cluster, Verdict
 from actuator.errors import ApiError, Forbidden, NotFound
 from actuator.interface import Client, Resource

@@ -1,7 +1,5 @@
 """Records about an object: Orphans of its UID, and recent Warning events."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from actuator.codec import decode

@@ -1,7 +1,5 @@
 """The state of one object: the next operation, and what blocks it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 

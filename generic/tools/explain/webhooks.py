@@ -4,8 +4,6 @@ Source: Kubernetes documentation, "Dynamic Admission Control" (rules, selectors,
 matchConditions are only mentioned: only the API server can evaluate them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import attrs

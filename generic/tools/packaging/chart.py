@@ -11,8 +11,6 @@ Components" and "Heartbeat Controller"; Kubernetes documentation, "Pod Security 
 Budget".
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import io
@@ -64,14 +62,14 @@ OPTIONS = Options(
 """Options of the manager of a chart: its roles allow everything that values.yaml may enable."""
 
 
-def _check_name(_chart: Chart, _attribute: object, name: str) -> None:
+def _check_name(_chart: "Chart", _attribute: object, name: str) -> None:
     if not _NAME.fullmatch(name):
         raise ConfigurationError(
             f"{name!r} cannot name an extension: at most 40 lower-case letters, digits and hyphens"
         )
 
 
-def _check_version(_chart: Chart, _attribute: object, version: str) -> None:
+def _check_version(_chart: "Chart", _attribute: object, version: str) -> None:
     if not _VERSION.fullmatch(version):
         raise ConfigurationError(
             f"{version!r} is no version of a chart: Helm wants MAJOR.MINOR.PATCH (SemVer 2)"

@@ -6,8 +6,6 @@ documentation, "Registering Extension Controllers" and "Extension Resource"). No
 itself (`chart`).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping

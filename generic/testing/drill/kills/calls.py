@@ -4,8 +4,6 @@ Each call is one appending write to a file, so that lines of several processes d
 line is lost when its process is killed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -8,8 +8,6 @@ each. A child ends when it is killed, by SIGALRM when its time is over, or at th
 is safe because the zygote has no threads.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

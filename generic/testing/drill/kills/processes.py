@@ -1,7 +1,5 @@
 """Processes that run managers: start, kill at random times, wait."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The observations of a migration drill: plain data, written by the run, read by the rules."""
 
-from __future__ import annotations
-
 import attrs
 
 from actuator.interface import ExternalResource

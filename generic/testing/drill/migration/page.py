@@ -1,7 +1,5 @@
 """The report of a migration drill as one page: verdict, rules, moves, kills, external resources."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The rules for a migration: one function for each, from evidence to problems. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -9,8 +7,6 @@ from actuator.interface import ExternalResource
 from generic.testing.drill.judge import Finding, Rules, findings_of
 from generic.testing.drill.kills.calls import ActuatorCall
 from generic.testing.drill.migration.evidence import MigrationEvidence
-
-__all__ = ["DESTINATION", "PHASES", "RULES", "SOURCE", "judge"]
 
 SOURCE, DESTINATION = "source", "destination"
 PHASES = ("migrate", "restore")

@@ -1,7 +1,5 @@
 """The migration drill from start to end: two seeds, one outside world, killed managers."""
 
-from __future__ import annotations
-
 import random
 import secrets
 import time

@@ -1,7 +1,5 @@
 """The two seeds of a migration, and the data copied from one to the other."""
 
-from __future__ import annotations
-
 import random
 import tempfile
 import time
