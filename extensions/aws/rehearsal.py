@@ -23,7 +23,7 @@ from extensions.aws.policy import policy
 from extensions.aws.seed import TargetGroupBinding
 from extensions.aws.simulator import Account, Simulator
 from generic.kube.crds import crd
-from generic.testing.rehearsal import Rehearsal, RehearsedShoot
+from generic.testing.rehearsal import Around, Rehearsal, RehearsedShoot
 
 _USER = "gardener"
 _HEARD = "actuator-heard"
@@ -79,19 +79,19 @@ class AwsRehearsal(Rehearsal):
         """Use the simulator that another process started."""
         self._attached = shared["url"]
 
-    def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
-        """Call `before` and `after` around each request of sessions created later in this process.
+    def observe(self, around: Around) -> None:
+        """Enter `around` for each request of sessions created later in this process.
 
         boto3 calls its built-in handlers (Boto3 documentation, "Extensibility guide"); the handlers
         are never removed from its list.
         """
 
         def sent(model: Any, context: dict[str, Any], **_: Any) -> None:
-            context[_HEARD] = f"{model.service_model.service_name}: {model.name}"
-            before(context[_HEARD])
+            context[_HEARD] = around(f"{model.service_model.service_name}: {model.name}")
+            context[_HEARD].__enter__()
 
         def answered(context: dict[str, Any], **_: Any) -> None:
-            after(context[_HEARD])
+            context[_HEARD].__exit__(None, None, None)
 
         BUILTIN_HANDLERS.append(("before-call", sent))
         BUILTIN_HANDLERS.append(("after-call", answered))

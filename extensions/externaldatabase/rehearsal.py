@@ -20,7 +20,7 @@ from extensions.externaldatabase.server import Traffic
 from extensions.externaldatabase.servers import CA
 from generic.library.manifests import manifest_of
 from generic.testing.envtest.environment import silent
-from generic.testing.rehearsal import Rehearsal, RehearsedShoot
+from generic.testing.rehearsal import Around, Rehearsal, RehearsedShoot
 
 _REQUESTS_PER_SECOND = 500.0
 _CA = "ca.crt"
@@ -74,9 +74,9 @@ class DatabaseRehearsal(Rehearsal):
         """Use the servers that another process started."""
         self._shared = shared
 
-    def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
-        """Call `before` and `after` around each request to a server."""
-        self._traffic = partial(_ObservedTraffic, _REQUESTS_PER_SECOND, before, after)
+    def observe(self, around: Around) -> None:
+        """Enter `around` for each request to a server."""
+        self._traffic = partial(_ObservedTraffic, _REQUESTS_PER_SECOND, around)
 
     def crds(self) -> Sequence[Raw]:
         """No CRDs of other controllers."""
@@ -124,23 +124,16 @@ class DatabaseRehearsal(Rehearsal):
 
 
 class _ObservedTraffic(Traffic):
-    """Calls `before` ahead of each request, `after` when it took effect or failed."""
+    """Sends each request in the context of `around`."""
 
-    def __init__(
-        self, per_second: float, before: Callable[[str], None], after: Callable[[str], None]
-    ) -> None:
+    def __init__(self, per_second: float, around: Around) -> None:
         super().__init__(per_second)
-        self._before = before
-        self._after = after
+        self._around = around
 
     @contextmanager
     def request(self, what: str) -> Iterator[None]:
-        with super().request(what):
-            self._before(what)
-            try:
-                yield
-            finally:
-                self._after(what)
+        with super().request(what), self._around(what):
+            yield
 
 
 def _manifest(shoot: RehearsedShoot, engine: Engine) -> Raw:

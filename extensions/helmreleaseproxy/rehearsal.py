@@ -32,7 +32,7 @@ from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.library.charts import find_helm
 from generic.library.manifests import manifest, manifest_of
 from generic.testing.drill.names import LABEL
-from generic.testing.rehearsal import Rehearsal, RehearsedShoot
+from generic.testing.rehearsal import Around, Rehearsal, RehearsedShoot
 
 _NAME = "cluster"
 _ALONE = "alone"
@@ -75,9 +75,9 @@ class HelmReleaseProxyRehearsal(Rehearsal):
     def attach(self, shared: Mapping[str, str]) -> None:
         """Do nothing."""
 
-    def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
-        """Call `before` and `after` around each run of helm."""
-        self._helm = lambda path: _ObservedHelm(path, before, after)
+    def observe(self, around: Around) -> None:
+        """Enter `around` for each run of helm."""
+        self._helm = lambda path: _ObservedHelm(path, around)
 
     def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
         """Return none; keep the client, which a scenario needs to delete Targets."""
@@ -177,16 +177,12 @@ def _left(release: Raw) -> ExternalResource:
 
 @attrs.frozen
 class _ObservedHelm(Helm):
-    """Calls `before` ahead of each run of helm, `after` when it took effect or failed."""
+    """Runs helm in the context of `around`."""
 
-    before: Callable[[str], None]
-    after: Callable[[str], None]
+    around: Around
 
     def run(
         self, ctx: Context, target: InlineKubeconfig, arguments: Sequence[str], values: str = ""
     ) -> Answer:
-        self.before(f"helm: {arguments[0]}")
-        try:
+        with self.around(f"helm: {arguments[0]}"):
             return super().run(ctx, target, arguments, values)
-        finally:
-            self.after(f"helm: {arguments[0]}")

@@ -5,8 +5,7 @@ until a force deletion.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from extensions.local.share import LocalExtension
 from generic.kube.crds import crd
 from generic.library.managedresources import ManagedResource
 from generic.testing.drill.shoots import extension_object
-from generic.testing.rehearsal import Rehearsal, RehearsedShoot
+from generic.testing.rehearsal import Around, Rehearsal, RehearsedShoot
 
 
 class LocalRehearsal(Rehearsal):
@@ -69,9 +68,9 @@ class LocalRehearsal(Rehearsal):
         """Use the folder that another process created."""
         self._directory = Path(shared["directory"])
 
-    def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
-        """Call `before` and `after` around each request to the folder."""
-        self._open = partial(_ObservedOutside, before=before, after=after)
+    def observe(self, around: Around) -> None:
+        """Enter `around` for each request to the folder."""
+        self._open = partial(_ObservedOutside, around=around)
 
     def crds(self) -> Sequence[Raw]:
         """The storage vendor's Mount, and Gardener's ManagedResource."""
@@ -144,30 +143,21 @@ class LocalRehearsal(Rehearsal):
 
 @attrs.frozen
 class _ObservedOutside(Outside):
-    """Calls `before` ahead of each request, `after` when it took effect or failed."""
+    """Sends each request in the context of `around`."""
 
-    before: Callable[[str], None]
-    after: Callable[[str], None]
+    around: Around
 
     def ensure(self, thing: Thing) -> None:
-        with self._heard("ensure"):
+        with self.around("outside: ensure"):
             super().ensure(thing)
 
     def delete(self, id: str, tags: Mapping[str, str]) -> None:
-        with self._heard("delete"):
+        with self.around("outside: delete"):
             super().delete(id, tags)
 
     def find(self, tags: Mapping[str, str]) -> list[Thing]:
-        with self._heard("find"):
+        with self.around("outside: find"):
             return super().find(tags)
-
-    @contextmanager
-    def _heard(self, request: str) -> Iterator[None]:
-        self.before(f"outside: {request}")
-        try:
-            yield
-        finally:
-            self.after(f"outside: {request}")
 
 
 _FILE: Raw = {"path": "/etc/motd", "content": {"inline": {"encoding": "", "data": "Rehearsed\n"}}}

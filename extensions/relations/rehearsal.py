@@ -19,7 +19,7 @@ from extensions.relations.owned import Teams
 from extensions.relations.register import REGION, Register
 from extensions.relations.watched import Mirrors
 from generic.library.manifests import manifest, manifest_of
-from generic.testing.rehearsal import Rehearsal, RehearsedShoot
+from generic.testing.rehearsal import Around, Rehearsal, RehearsedShoot
 
 _DATA = {"motto": "Rehearsed"}
 
@@ -57,9 +57,9 @@ class RelationsRehearsal(Rehearsal):
         """Use the register that another process created."""
         self._directory = Path(shared["directory"])
 
-    def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
-        """Call `before` and `after` around each request to the register."""
-        self._open = lambda path: _Observed(path, before, after)
+    def observe(self, around: Around) -> None:
+        """Enter `around` for each request to the register."""
+        self._open = lambda path: _Observed(path, around)
 
     def crds(self) -> Sequence[Raw]:
         """No CRDs of other controllers."""
@@ -112,19 +112,14 @@ class RelationsRehearsal(Rehearsal):
 
 @attrs.frozen
 class _Observed(Register):
-    """Calls `before` ahead of each request, `after` when it took effect or failed."""
+    """Sends each request in the context of `around`."""
 
-    before: Callable[[str], None]
-    after: Callable[[str], None]
+    around: Around
 
     @contextmanager
     def asked(self, request: str) -> Iterator[sqlite3.Connection]:
-        self.before(f"outside: {request}")
-        try:
-            with Register.asked(self, request) as database:
-                yield database
-        finally:
-            self.after(f"outside: {request}")
+        with self.around(f"outside: {request}"), Register.asked(self, request) as database:
+            yield database
 
 
 def _object(cls: type[Object], shoot: RehearsedShoot, name: str, **spec: str) -> Raw:

@@ -8,7 +8,7 @@ combine several (`CombinedRehearsal`): each shoot then has the kinds of all of t
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ import attrs
 from actuator.errors import ConfigurationError
 from actuator.interface import Actuator, Client, ExternalResource, object_class
 from actuator.meta import Raw
+
+Around = Callable[[str], AbstractContextManager[None]]
+"""Returns the context in which a request is sent; see `Rehearsal.observe`."""
 
 
 @attrs.frozen(kw_only=True)
@@ -123,14 +126,12 @@ class Rehearsal(ABC):
     def attach(self, shared: Mapping[str, str]) -> None:  # noqa: B027 - optional
         """Use the outside world of another process; `shared` is the result of its `share`."""
 
-    def observe(  # noqa: B027 - optional
-        self, before: Callable[[str], None], after: Callable[[str], None]
-    ) -> None:
-        """Call both functions for each later request of this process, in the thread that sends it.
+    def observe(self, around: Around) -> None:  # noqa: B027 - optional
+        """Enter `around(text)` for each later request of this process, in the sending thread.
 
-        Called before `actuators`. `before` is called before the request is sent, `after` when it
-        took effect or failed. The argument describes the request, with the same text for each
-        shoot. `actuator explore` kills a process before and after each request.
+        Called before `actuators`. The context is entered before the request is sent, and left when
+        it took effect or failed. The text describes the request, and is the same for each shoot.
+        `actuator explore` kills a process before and after each request.
         """
 
     def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
@@ -244,7 +245,7 @@ class CombinedRehearsal:
         for part, what in zip(self.parts, shared, strict=True):
             part.attach(what)
 
-    def observe(self, before: Callable[[str], None], after: Callable[[str], None]) -> None:
+    def observe(self, around: Around) -> None:
         """Observe the requests to every outside world."""
         for part in self.parts:
-            part.observe(before, after)
+            part.observe(around)

@@ -81,23 +81,15 @@ class Reaper:
         self._lock = threading.Lock()
         self._seen: dict[Side, Counter[str]] = {side: Counter() for side in Side}
 
-    def before(self, text: str) -> None:
-        """Record a call that is about to be made."""
-        _append(self._path, text)
-        self._come(Side.BEFORE, text)
-
-    def after(self, text: str) -> None:
-        """Note that a call took effect or failed, before it returns to its caller."""
-        self._come(Side.AFTER, text)
-
     @contextmanager
     def around(self, text: str) -> Iterator[None]:
-        """Record the call that is made in this context."""
-        self.before(text)
+        """Record the call that is made in this context; it takes effect or fails there."""
+        _append(self._path, text)
+        self._come(Side.BEFORE, text)
         try:
             yield
         finally:
-            self.after(text)
+            self._come(Side.AFTER, text)
 
     def _come(self, side: Side, text: str) -> None:
         with self._lock:

@@ -90,7 +90,7 @@ def _work(task: Task, order: Order, rehearsal: CombinedRehearsal, lines: BinaryI
     broken = MIGRATION_BREAKS[order.break_rule] if order.break_rule else Break(text="")
     rehearsal.attach(order.shared)
     if not order.seed:
-        rehearsal.observe(reaper.before, reaper.after)
+        rehearsal.observe(reaper.around)
     actuators = [
         broken.actuator(RecordingActuator(one, order.seed, calls))
         if order.seed
