@@ -12,7 +12,16 @@ from typing import Annotated, Any, ClassVar
 
 import attrs
 
-from actuator.meta import ClusterNeed, Column, ForceSource, Kind, Object, Raw, Schema
+from actuator.meta import (
+    ClusterNeed,
+    Column,
+    ForceSource,
+    KeepsUnknownFields,
+    Kind,
+    Object,
+    Raw,
+    Schema,
+)
 
 FORCE_DELETION = "confirmation.gardener.cloud/force-deletion"
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
@@ -66,13 +75,12 @@ class Verdict:
 
 
 @attrs.frozen(kw_only=True)
-class ClusterSpec:
+class ClusterSpec(KeepsUnknownFields):
     """Three embedded objects, typed `Any` so that malformed ones can still be decoded."""
 
     cloud_profile: Annotated[Any, Schema(type="object", required=True)] = None
     seed: Annotated[Any, Schema(type="object")] = None
     shoot: Annotated[Any, Schema(type="object", required=True)] = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)

@@ -5,7 +5,7 @@ conditions (Gardener documentation, "Extension contract"), and `Kind`, the data 
 reconciler runs a class. Reading and writing JSON belongs to `codec`.
 
 Metadata and specs are frozen, a status is mutable: an actuator changes only `obj.status`. Every
-class keeps unknown fields in `extra`.
+class keeps unknown fields in `extra` (`KeepsUnknownFields`).
 """
 
 import base64
@@ -73,8 +73,15 @@ def format_time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+@attrs.define(kw_only=True)
+class KeepsUnknownFields:
+    """Base class of shapes that keep unknown fields, so that they survive a round trip."""
+
+    extra: Raw = attrs.field(factory=dict)
+
+
 @attrs.frozen(kw_only=True)
-class OwnerReference:
+class OwnerReference(KeepsUnknownFields):
     """metav1.OwnerReference."""
 
     api_version: str
@@ -83,11 +90,10 @@ class OwnerReference:
     uid: str
     controller: bool | None = None
     block_owner_deletion: bool | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class ObjectMeta:
+class ObjectMeta(KeepsUnknownFields):
     """metav1.ObjectMeta. Timestamps are the API server's text (see `parse_time`)."""
 
     name: str = ""
@@ -103,7 +109,6 @@ class ObjectMeta:
     annotations: dict[str, str] = attrs.field(factory=dict)
     finalizers: list[str] = attrs.field(factory=list)
     owner_references: list[OwnerReference] = attrs.field(factory=list)
-    extra: Raw = attrs.field(factory=dict)
 
 
 class LastOperationType(StrEnum):
@@ -128,7 +133,7 @@ class LastOperationState(StrEnum):
 
 
 @attrs.frozen(kw_only=True)
-class LastOperation:
+class LastOperation(KeepsUnknownFields):
     """core/v1beta1 LastOperation; gardenlet reads type, state and lastUpdateTime."""
 
     description: Annotated[str, Schema(required=True)] = ""
@@ -136,7 +141,6 @@ class LastOperation:
     progress: Annotated[int, Schema(format="int32", required=True)] = 0
     state: Annotated[str, Schema(required=True)] = ""
     type: Annotated[str, Schema(required=True)] = ""
-    extra: Raw = attrs.field(factory=dict)
 
     def is_(self, type: LastOperationType, state: LastOperationState) -> bool:
         """Whether the operation has this type and state."""
@@ -144,18 +148,17 @@ class LastOperation:
 
 
 @attrs.frozen(kw_only=True)
-class LastError:
+class LastError(KeepsUnknownFields):
     """core/v1beta1 LastError; only gardenlet uses `task_id`."""
 
     description: Annotated[str, Schema(required=True)] = ""
     task_id: str | None = attrs.field(default=None, metadata={"wire": "taskID"})
     codes: list[str] = attrs.field(factory=list)
     last_update_time: Annotated[str | None, Schema(format="date-time")] = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class Condition:
+class Condition(KeepsUnknownFields):
     """core/v1beta1 Condition; status is True, False, Unknown or Progressing."""
 
     type: Annotated[str, Schema(required=True)] = ""
@@ -165,41 +168,37 @@ class Condition:
     last_transition_time: Annotated[str | None, Schema(format="date-time", required=True)] = None
     last_update_time: Annotated[str | None, Schema(format="date-time", required=True)] = None
     codes: list[str] = attrs.field(factory=list)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class SecretReference:
+class SecretReference(KeepsUnknownFields):
     """corev1.SecretReference."""
 
     name: str = ""
     namespace: str = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class ResourceReference:
+class ResourceReference(KeepsUnknownFields):
     """autoscaling/v1 CrossVersionObjectReference, as status.resources uses it."""
 
     kind: Annotated[str, Schema(required=True)] = ""
     name: Annotated[str, Schema(required=True)] = ""
     api_version: str = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class NamedResourceReference:
+class NamedResourceReference(KeepsUnknownFields):
     """An entry of status.resources: an object that control plane migration transfers."""
 
     name: Annotated[str, Schema(required=True)] = ""
     resource_ref: Annotated[ResourceReference, Schema(required=True)] = attrs.field(
         factory=ResourceReference
     )
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class DefaultSpec:
+class DefaultSpec(KeepsUnknownFields):
     """Inlined in the spec of every extension kind."""
 
     type: Annotated[str, Schema(required=True)] = ""
@@ -207,11 +206,10 @@ class DefaultSpec:
         default=None, metadata={"wire": "class"}
     )
     provider_config: Raw | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
-class DefaultStatus:
+class DefaultStatus(KeepsUnknownFields):
     """Inlined in the status of every extension kind. Mutable: an actuator writes to it.
 
     The reconciler owns lastOperation, lastError and observedGeneration.
@@ -224,11 +222,10 @@ class DefaultStatus:
     observed_generation: Annotated[int | None, Schema(format="int64")] = None
     state: Raw | None = None
     resources: list[NamedResourceReference] = attrs.field(factory=list)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
-class ConditionedStatus:
+class ConditionedStatus(KeepsUnknownFields):
     """Inlined in the status of kinds outside Gardener, which report only conditions (`Kind.ready`).
 
     The reconciler owns the condition Ready and observedGeneration.
@@ -236,7 +233,6 @@ class ConditionedStatus:
 
     conditions: list[Condition] = attrs.field(factory=list)
     observed_generation: Annotated[int | None, Schema(format="int64")] = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 class ClusterNeed(StrEnum):
@@ -313,7 +309,7 @@ class Kind:
 
 
 @attrs.define(kw_only=True)
-class Object:
+class Object(KeepsUnknownFields):
     """An object of a custom resource; a subclass adds `KIND`, `spec` and `status`."""
 
     KIND: ClassVar[Kind]
@@ -321,7 +317,6 @@ class Object:
     api_version: str = ""
     kind: str = ""
     metadata: ObjectMeta = attrs.field(factory=ObjectMeta)
-    extra: Raw = attrs.field(factory=dict)
 
     @property
     def key(self) -> str:

@@ -10,29 +10,27 @@ from actuator.meta import (
     DefaultSpec,
     DefaultStatus,
     ForceSource,
+    KeepsUnknownFields,
     Kind,
     Object,
-    Raw,
     Schema,
 )
 from actuator.v1alpha1.shared import AGE, LoadBalancerIngress
 
 
 @attrs.frozen(kw_only=True)
-class IPBlock:
+class IPBlock(KeepsUnknownFields):
     """networking.k8s.io/v1 IPBlock: a range, and the ranges that are excluded from it."""
 
     cidr: Annotated[str, Schema(required=True)] = ""
     except_: list[str] = attrs.field(factory=list, metadata={"wire": "except"})
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class BastionIngressPolicy:
+class BastionIngressPolicy(KeepsUnknownFields):
     """A range from which logins are allowed."""
 
     ip_block: Annotated[IPBlock, Schema(required=True)] = attrs.field(factory=IPBlock)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)

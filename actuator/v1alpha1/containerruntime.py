@@ -6,17 +6,16 @@ from typing import Annotated, ClassVar
 
 import attrs
 
-from actuator.meta import DefaultSpec, DefaultStatus, Kind, Object, Raw, Schema
+from actuator.meta import DefaultSpec, DefaultStatus, KeepsUnknownFields, Kind, Object, Schema
 from actuator.v1alpha1.shared import AGE, STATUS, TYPE, LabelSelector
 
 
 @attrs.frozen(kw_only=True)
-class ContainerRuntimeWorkerPool:
+class ContainerRuntimeWorkerPool(KeepsUnknownFields):
     """The pool on whose nodes the runtime is installed."""
 
     name: Annotated[str, Schema(required=True)] = ""
     selector: Annotated[LabelSelector, Schema(required=True)] = attrs.field(factory=LabelSelector)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)

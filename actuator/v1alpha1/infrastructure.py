@@ -4,14 +4,7 @@ from typing import Annotated, ClassVar
 
 import attrs
 
-from actuator.meta import (
-    Base64,
-    DefaultStatus,
-    Kind,
-    Object,
-    Raw,
-    Schema,
-)
+from actuator.meta import Base64, DefaultStatus, KeepsUnknownFields, Kind, Object, Schema
 from actuator.v1alpha1.shared import AGE, REGION, STATUS, TYPE, RegionalSpec
 
 
@@ -23,13 +16,12 @@ class InfrastructureSpec(RegionalSpec):
 
 
 @attrs.frozen(kw_only=True)
-class InfrastructureNetworking:
+class InfrastructureNetworking(KeepsUnknownFields):
     """The networks that actually exist."""
 
     pods: list[str] = attrs.field(factory=list)
     nodes: list[str] = attrs.field(factory=list)
     services: list[str] = attrs.field(factory=list)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)

@@ -11,9 +11,9 @@ from actuator.meta import (
     Column,
     DefaultSpec,
     DefaultStatus,
+    KeepsUnknownFields,
     Kind,
     Object,
-    Raw,
     Schema,
     SecretReference,
 )
@@ -29,16 +29,15 @@ class Purpose(StrEnum):
 
 
 @attrs.frozen(kw_only=True)
-class DropIn:
+class DropIn(KeepsUnknownFields):
     """A drop-in file of a unit."""
 
     name: Annotated[str, Schema(required=True)] = ""
     content: Annotated[str, Schema(required=True)] = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class Unit:
+class Unit(KeepsUnknownFields):
     """A systemd unit, and the files whose change restarts it."""
 
     name: Annotated[str, Schema(required=True)] = ""
@@ -47,98 +46,88 @@ class Unit:
     content: str | None = None
     drop_ins: list[DropIn] = attrs.field(factory=list)
     file_paths: list[str] = attrs.field(factory=list)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class FileContentSecretRef:
+class FileContentSecretRef(KeepsUnknownFields):
     """File content in a Secret of the object's namespace."""
 
     name: Annotated[str, Schema(required=True)] = ""
     data_key: Annotated[str, Schema(required=True)] = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class FileContentInline:
+class FileContentInline(KeepsUnknownFields):
     """Inline file content: plain text, or base64 if `encoding` is b64."""
 
     encoding: Annotated[str, Schema(required=True)] = ""
     data: Annotated[str, Schema(required=True)] = attrs.field(default="", repr=False)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class FileContentImageRef:
+class FileContentImageRef(KeepsUnknownFields):
     """File content that is extracted from a container image."""
 
     image: Annotated[str, Schema(required=True)] = ""
     file_path_in_image: Annotated[str, Schema(required=True)] = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class FileContent:
+class FileContent(KeepsUnknownFields):
     """The source of a file's content: exactly one of secretRef, inline and imageRef."""
 
     secret_ref: FileContentSecretRef | None = None
     inline: FileContentInline | None = None
     transmit_unencoded: bool | None = None
     image_ref: FileContentImageRef | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class File:
+class File(KeepsUnknownFields):
     """A file of the machine. `permissions` are the mode as a number (0o644 is 420)."""
 
     path: Annotated[str, Schema(required=True)] = ""
     permissions: Annotated[int | None, Schema(format="int32")] = None
     content: Annotated[FileContent, Schema(required=True)] = attrs.field(factory=FileContent)
     host_name: str | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class RegistryHost:
+class RegistryHost(KeepsUnknownFields):
     """A mirror of a registry."""
 
     url: Annotated[str, Schema(required=True)] = ""
     capabilities: list[str] = attrs.field(factory=list)
     ca_certs: list[str] = attrs.field(factory=list, metadata={"wire": "caCerts"})
     override_path: bool | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class RegistryConfig:
+class RegistryConfig(KeepsUnknownFields):
     """The configuration of containerd for a registry."""
 
     upstream: Annotated[str, Schema(required=True)] = ""
     server: str | None = None
     hosts: list[RegistryHost] = attrs.field(factory=list)
     readiness_probe: bool | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class PluginConfig:
+class PluginConfig(KeepsUnknownFields):
     """Settings of a containerd plugin, which is identified by its path."""
 
     op: str | None = None
     path: Annotated[list[str], Schema(required=True)] = attrs.field(factory=list)
     values: Any = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class ContainerdConfig:
+class ContainerdConfig(KeepsUnknownFields):
     """Settings of containerd."""
 
     registries: list[RegistryConfig] = attrs.field(factory=list)
     sandbox_image: Annotated[str, Schema(required=True)] = ""
     plugins: list[PluginConfig] = attrs.field(factory=list)
-    extra: Raw = attrs.field(factory=dict)
 
 
 class CRIName(StrEnum):
@@ -148,23 +137,21 @@ class CRIName(StrEnum):
 
 
 @attrs.frozen(kw_only=True)
-class CRIConfig:
+class CRIConfig(KeepsUnknownFields):
     """The container runtime of the machine."""
 
     name: Annotated[CRIName, Schema(required=True, immutable=True)] = CRIName.CONTAINERD
     cgroup_driver: str | None = None
     containerd: ContainerdConfig | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class CloudConfig:
+class CloudConfig(KeepsUnknownFields):
     """A reference to the Secret with the user data, key `cloud_config`."""
 
     secret_ref: Annotated[SecretReference, Schema(required=True)] = attrs.field(
         factory=SecretReference
     )
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)

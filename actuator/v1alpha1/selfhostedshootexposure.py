@@ -4,26 +4,32 @@ from typing import Annotated, ClassVar
 
 import attrs
 
-from actuator.meta import Column, DefaultSpec, DefaultStatus, Kind, Object, Raw, Schema
+from actuator.meta import (
+    Column,
+    DefaultSpec,
+    DefaultStatus,
+    KeepsUnknownFields,
+    Kind,
+    Object,
+    Schema,
+)
 from actuator.v1alpha1.shared import AGE, STATUS, TYPE, LoadBalancerIngress, ObjectReference
 
 
 @attrs.frozen(kw_only=True)
-class NodeAddress:
+class NodeAddress(KeepsUnknownFields):
     """corev1.NodeAddress."""
 
     type: Annotated[str, Schema(required=True)] = ""
     address: Annotated[str, Schema(required=True)] = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class ControlPlaneEndpoint:
+class ControlPlaneEndpoint(KeepsUnknownFields):
     """A node of the control plane, and its addresses."""
 
     node_name: Annotated[str, Schema(required=True)] = ""
     addresses: Annotated[list[NodeAddress], Schema(required=True)] = attrs.field(factory=list)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import attrs
 
-from actuator.meta import Column, DefaultSpec, Raw, Schema, SecretReference
+from actuator.meta import Column, DefaultSpec, KeepsUnknownFields, Schema, SecretReference
 
 TYPE = Column("Type", ".spec.type")
 REGION = Column("Region", ".spec.region")
@@ -26,7 +26,7 @@ class RegionalSpec(DefaultSpec):
 
 
 @attrs.frozen(kw_only=True)
-class ObjectReference:
+class ObjectReference(KeepsUnknownFields):
     """corev1.ObjectReference."""
 
     api_version: str = ""
@@ -36,44 +36,39 @@ class ObjectReference:
     uid: str = ""
     resource_version: str = ""
     field_path: str = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class PortStatus:
+class PortStatus(KeepsUnknownFields):
     """corev1.PortStatus."""
 
     port: Annotated[int, Schema(format="int32", required=True)] = 0
     protocol: Annotated[str, Schema(required=True)] = ""
     error: Annotated[str, Schema(required=True)] = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class LoadBalancerIngress:
+class LoadBalancerIngress(KeepsUnknownFields):
     """corev1.LoadBalancerIngress: an address, a name, or both."""
 
     ip: str = ""
     hostname: str = ""
     ip_mode: str | None = None
     ports: list[PortStatus] = attrs.field(factory=list)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class LabelSelectorRequirement:
+class LabelSelectorRequirement(KeepsUnknownFields):
     """metav1.LabelSelectorRequirement."""
 
     key: Annotated[str, Schema(required=True)] = ""
     operator: Annotated[str, Schema(required=True)] = ""
     values: list[str] = attrs.field(factory=list)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class LabelSelector:
+class LabelSelector(KeepsUnknownFields):
     """metav1.LabelSelector."""
 
     match_labels: dict[str, str] = attrs.field(factory=dict)
     match_expressions: list[LabelSelectorRequirement] = attrs.field(factory=list)
-    extra: Raw = attrs.field(factory=dict)

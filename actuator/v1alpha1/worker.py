@@ -4,41 +4,38 @@ from typing import Annotated, ClassVar
 
 import attrs
 
-from actuator.meta import Base64, DefaultStatus, Kind, Object, Raw, Schema
+from actuator.meta import Base64, DefaultStatus, KeepsUnknownFields, Kind, Object, Raw, Schema
 from actuator.v1alpha1.shared import AGE, REGION, STATUS, TYPE, RegionalSpec
 
 IntOrPercent = int | str
 
 
 @attrs.frozen(kw_only=True)
-class MachineImage:
+class MachineImage(KeepsUnknownFields):
     """An operating system and its version."""
 
     name: Annotated[str, Schema(required=True)] = ""
     version: Annotated[str, Schema(required=True)] = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class Taint:
+class Taint(KeepsUnknownFields):
     """corev1.Taint."""
 
     key: Annotated[str, Schema(required=True)] = ""
     value: str | None = None
     effect: Annotated[str, Schema(required=True)] = ""
     time_added: Annotated[str | None, Schema(format="date-time")] = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class Volume:
+class Volume(KeepsUnknownFields):
     """The boot disk of a machine."""
 
     name: str | None = None
     type: str | None = None
     size: Annotated[str, Schema(required=True)] = ""
     encrypted: bool | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
@@ -49,17 +46,16 @@ class DataVolume(Volume):
 
 
 @attrs.frozen(kw_only=True)
-class UserDataSecretRef:
+class UserDataSecretRef(KeepsUnknownFields):
     """corev1.SecretKeySelector of the user data of new machines."""
 
     name: Annotated[str, Schema(default="")] = ""
     key: Annotated[str, Schema(required=True)] = ""
     optional: bool | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class MachineControllerManagerSettings:
+class MachineControllerManagerSettings(KeepsUnknownFields):
     """Settings of the machine-controller-manager for a pool. Durations are like "10m"."""
 
     machine_drain_timeout: str | None = None
@@ -71,20 +67,18 @@ class MachineControllerManagerSettings:
     disable_health_timeout: bool | None = None
     auto_preserve_failed_machine_max: Annotated[int | None, Schema(format="int32")] = None
     machine_preserve_timeout: str | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class NodeTemplate:
+class NodeTemplate(KeepsUnknownFields):
     """The resources of a future node of the pool, for scaling up from zero."""
 
     capacity: Annotated[dict[str, int | str], Schema(required=True)] = attrs.field(factory=dict)
     virtual_capacity: dict[str, int | str] = attrs.field(factory=dict)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class ClusterAutoscalerOptions:
+class ClusterAutoscalerOptions(KeepsUnknownFields):
     """Settings of the cluster-autoscaler for the pool."""
 
     scale_down_utilization_threshold: str | None = None
@@ -92,11 +86,10 @@ class ClusterAutoscalerOptions:
     scale_down_unneeded_time: str | None = None
     scale_down_unready_time: str | None = None
     max_node_provision_time: str | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class WorkerPool:
+class WorkerPool(KeepsUnknownFields):
     """A pool of identical machines."""
 
     name: Annotated[str, Schema(required=True)] = ""
@@ -126,7 +119,6 @@ class WorkerPool:
     cluster_autoscaler: ClusterAutoscalerOptions | None = None
     priority: Annotated[int | None, Schema(format="int32")] = None
     update_strategy: str | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
@@ -139,7 +131,7 @@ class WorkerSpec(RegionalSpec):
 
 
 @attrs.frozen(kw_only=True)
-class MachineDeploymentStatus:
+class MachineDeploymentStatus(KeepsUnknownFields):
     """A MachineDeployment of a pool, as configured for the cluster-autoscaler."""
 
     name: Annotated[str, Schema(required=True)] = ""
@@ -147,15 +139,13 @@ class MachineDeploymentStatus:
     maximum: Annotated[int, Schema(format="int32", required=True)] = 0
     priority: Annotated[int | None, Schema(format="int32")] = None
     auto_preserve_failed_machine_max: Annotated[int | None, Schema(format="int32")] = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class InPlaceUpdatesWorkerStatus:
+class InPlaceUpdatesWorkerStatus(KeepsUnknownFields):
     """The current hash of each pool that is updated in place."""
 
     worker_pool_to_hash_map: dict[str, str] = attrs.field(factory=dict)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)

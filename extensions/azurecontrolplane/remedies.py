@@ -11,18 +11,17 @@ from typing import Annotated, ClassVar
 import attrs
 
 from actuator import Kind, Object, SeedObjects
-from actuator.meta import Column, DefaultStatus, Raw, Schema
+from actuator.meta import Column, DefaultStatus, KeepsUnknownFields, Schema
 
 _GROUP = "azure.remedy.gardener.cloud"
 _AGE = Column("Age", ".metadata.creationTimestamp", "date")
 
 
 @attrs.frozen(kw_only=True)
-class PublicIPAddressSpec:
+class PublicIPAddressSpec(KeepsUnknownFields):
     """The address."""
 
     ip_address: Annotated[str, Schema(required=True)] = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
@@ -45,11 +44,10 @@ class PublicIPAddress(Object):
 
 
 @attrs.frozen(kw_only=True)
-class VirtualMachineSpec:
+class VirtualMachineSpec(KeepsUnknownFields):
     """The machine."""
 
     hostname: Annotated[str, Schema(required=True)] = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)

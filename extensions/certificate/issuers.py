@@ -11,16 +11,22 @@ import attrs
 
 from actuator import Actuator, Cluster, Context, Kind, Object, Resource
 from actuator.interface import resource_of
-from actuator.meta import ClusterNeed, Column, DefaultStatus, ForceSource, Raw, Schema
+from actuator.meta import (
+    ClusterNeed,
+    Column,
+    DefaultStatus,
+    ForceSource,
+    KeepsUnknownFields,
+    Schema,
+)
 
 
 @attrs.frozen(kw_only=True)
-class IssuerSpec:
+class IssuerSpec(KeepsUnknownFields):
     """The certificate authority's `server`, a URL, and an address for its messages."""
 
     server: Annotated[str, Schema(required=True, min_length=1)] = ""
     email: str = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import attrs
 
 from actuator import ConditionedStatus, Kind, Object, ReadyReasons
-from actuator.meta import ClusterNeed, Column, ForceSource, Raw, Schema
+from actuator.meta import ClusterNeed, Column, ForceSource, KeepsUnknownFields, Schema
 
 GROUP = "database.actuator.extensions.gardener.cloud"
 
@@ -26,13 +26,12 @@ class DeletionPolicy(StrEnum):
 
 
 @attrs.frozen(kw_only=True)
-class ExternalDatabaseSpec:
+class ExternalDatabaseSpec(KeepsUnknownFields):
     """The requested database. Its name is unique on its server."""
 
     name: Annotated[str, Schema(required=True, min_length=3, immutable=True)] = ""
     engine: Annotated[Engine, Schema(required=True, immutable=True)] = Engine.POSTGRES
     deletion_policy: Annotated[DeletionPolicy, Schema(default="Delete")] = DeletionPolicy.DELETE
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)

@@ -11,7 +11,7 @@ import attrs
 
 from actuator import ConditionedStatus, Kind, Object, ReadyReasons, Resource
 from actuator.interface import resource_of
-from actuator.meta import ClusterNeed, Column, ForceSource, Raw, Schema
+from actuator.meta import ClusterNeed, Column, ForceSource, KeepsUnknownFields, Raw, Schema
 
 GROUP = "addons.actuator.extensions.gardener.cloud"
 
@@ -65,7 +65,7 @@ TARGETS: Resource = resource_of(Target.KIND)
 
 
 @attrs.frozen(kw_only=True)
-class HelmChartProxySpec:
+class HelmChartProxySpec(KeepsUnknownFields):
     """The chart to install, and the Targets of this namespace to install it in.
 
     `target_selector` are labels; without any, it selects all Targets. `depends_on` are names of
@@ -78,7 +78,6 @@ class HelmChartProxySpec:
     namespace: Annotated[str, Schema(required=True, min_length=1, immutable=True)] = "default"
     release_name: Annotated[str, Schema(immutable=True)] = ""
     depends_on: Annotated[list[str], Schema(immutable=True)] = attrs.field(factory=list)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
@@ -114,7 +113,7 @@ CHARTS: Resource = resource_of(HelmChartProxy.KIND)
 
 
 @attrs.frozen(kw_only=True)
-class HelmReleaseProxySpec:
+class HelmReleaseProxySpec(KeepsUnknownFields):
     """One release in one Target; `depends_on` are HelmReleaseProxies of the same Target."""
 
     target: Annotated[str, Schema(required=True, min_length=1, immutable=True)] = ""
@@ -125,7 +124,6 @@ class HelmReleaseProxySpec:
     depends_on: Annotated[list[str], Schema(required=True, immutable=True)] = attrs.field(
         factory=list
     )
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)

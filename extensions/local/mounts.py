@@ -11,16 +11,22 @@ import attrs
 
 from actuator import Actuator, Cluster, Context, Kind, Object, Resource
 from actuator.interface import resource_of
-from actuator.meta import ClusterNeed, Column, DefaultStatus, ForceSource, Raw, Schema
+from actuator.meta import (
+    ClusterNeed,
+    Column,
+    DefaultStatus,
+    ForceSource,
+    KeepsUnknownFields,
+    Schema,
+)
 
 
 @attrs.frozen(kw_only=True)
-class MountSpec:
+class MountSpec(KeepsUnknownFields):
     """The share in use; `secret_name` is the Secret with the password, "" for none."""
 
     share: Annotated[str, Schema(required=True, min_length=1)] = ""
     secret_name: str = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)

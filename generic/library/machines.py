@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 import attrs
 
 from actuator.interface import SeedObjects, resource_of
-from actuator.meta import Kind, Object, Raw, Schema, SecretReference
+from actuator.meta import KeepsUnknownFields, Kind, Object, Raw, Schema, SecretReference
 from actuator.v1alpha1 import LabelSelector
 
 GROUP = "machine.sapcloud.io"
@@ -46,17 +46,16 @@ class MachineClass(Object):
 
 
 @attrs.frozen(kw_only=True)
-class ClassReference:
+class ClassReference(KeepsUnknownFields):
     """Which class a machine is of."""
 
     kind: str = ""
     name: str = ""
     api_group: str = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class MachineSpec:
+class MachineSpec(KeepsUnknownFields):
     """One machine. Times like "10m"."""
 
     class_: ClassReference = attrs.field(factory=ClassReference, metadata={"wire": "class"})
@@ -70,49 +69,44 @@ class MachineSpec:
     machine_preserve_timeout: str | None = None
     max_evict_retries: Annotated[int | None, Schema(format="int32")] = None
     node_conditions: str | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class TemplateMetadata:
+class TemplateMetadata(KeepsUnknownFields):
     """metav1.ObjectMeta, as far as a template of machines has it."""
 
     labels: dict[str, str] = attrs.field(factory=dict)
     annotations: dict[str, str] = attrs.field(factory=dict)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class MachineTemplate:
+class MachineTemplate(KeepsUnknownFields):
     """What machines to come will be like."""
 
     metadata: TemplateMetadata = attrs.field(factory=TemplateMetadata)
     spec: MachineSpec = attrs.field(factory=MachineSpec)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class MachineOperation:
+class MachineOperation(KeepsUnknownFields):
     """What was done to a machine last."""
 
     description: str = ""
     error_code: str = ""
     state: str = ""
     type: str = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class FailedMachine:
+class FailedMachine(KeepsUnknownFields):
     """A machine that could not be made, or be kept."""
 
     name: str = ""
     last_operation: MachineOperation = attrs.field(factory=MachineOperation)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class MachineDeploymentSpec:
+class MachineDeploymentSpec(KeepsUnknownFields):
     """How many machines, of which class, and how they are replaced."""
 
     replicas: Annotated[int, Schema(format="int32", required=True)] = 0
@@ -123,22 +117,20 @@ class MachineDeploymentSpec:
         factory=MachineTemplate
     )
     auto_preserve_failed_machine_max: Annotated[int | None, Schema(format="int32")] = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class RolloutCondition:
+class RolloutCondition(KeepsUnknownFields):
     """A condition of a machine or a machine deployment, with fewer fields than Gardener's."""
 
     type: Annotated[str, Schema(required=True)] = ""
     status: Annotated[str, Schema(required=True)] = ""
     reason: str = ""
     message: str = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
-class RolloutStatus:
+class RolloutStatus(KeepsUnknownFields):
     """How far the machine-controller-manager is with a machine deployment."""
 
     observed_generation: Annotated[int, Schema(format="int64")] = 0
@@ -148,7 +140,6 @@ class RolloutStatus:
     unavailable_replicas: Annotated[int, Schema(format="int32")] = 0
     conditions: list[RolloutCondition] = attrs.field(factory=list)
     failed_machines: list[FailedMachine] = attrs.field(factory=list)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
@@ -162,22 +153,20 @@ class MachineDeployment(Object):
 
 
 @attrs.frozen(kw_only=True)
-class MachineSetSpec:
+class MachineSetSpec(KeepsUnknownFields):
     """How many machines of one class."""
 
     replicas: Annotated[int, Schema(format="int32")] = 0
     selector: LabelSelector = attrs.field(factory=LabelSelector)
     template: MachineTemplate = attrs.field(factory=MachineTemplate)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
-class MachineSetStatus:
+class MachineSetStatus(KeepsUnknownFields):
     """How many there are."""
 
     replicas: Annotated[int, Schema(format="int32")] = 0
     available_replicas: Annotated[int, Schema(format="int32")] = 0
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
@@ -191,22 +180,20 @@ class MachineSet(Object):
 
 
 @attrs.frozen(kw_only=True)
-class CurrentStatus:
+class CurrentStatus(KeepsUnknownFields):
     """What state a machine is in; one with a `preserve_expiry_time` is kept though it failed."""
 
     phase: str = ""
     preserve_expiry_time: Annotated[str | None, Schema(format="date-time")] = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
-class MachineStatus:
+class MachineStatus(KeepsUnknownFields):
     """What the machine-controller says of a machine."""
 
     current_status: CurrentStatus = attrs.field(factory=CurrentStatus)
     conditions: list[RolloutCondition] = attrs.field(factory=list)
     last_operation: MachineOperation | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 import attrs
 
 from actuator.interface import resource_of
-from actuator.meta import Column, Condition, Kind, Object, Raw, Schema
+from actuator.meta import Column, Condition, KeepsUnknownFields, Kind, Object, Schema
 from actuator.v1alpha1 import ObjectReference
 
 SEED_CLASS = "seed"
@@ -22,24 +22,22 @@ ORIGIN = "origin"
 
 
 @attrs.frozen(kw_only=True)
-class SecretName:
+class SecretName(KeepsUnknownFields):
     """corev1.LocalObjectReference: a Secret in the ManagedResource's namespace."""
 
     name: Annotated[str, Schema(default="")] = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class GroupKind:
+class GroupKind(KeepsUnknownFields):
     """metav1.GroupKind."""
 
     group: Annotated[str, Schema(required=True)] = ""
     kind: Annotated[str, Schema(required=True)] = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class ManagedResourceSpec:
+class ManagedResourceSpec(KeepsUnknownFields):
     """Where the manifests are, and how they are applied."""
 
     class_: str | None = attrs.field(default=None, metadata={"wire": "class"})
@@ -50,7 +48,6 @@ class ManagedResourceSpec:
     keep_objects: bool | None = None
     equivalences: list[list[GroupKind]] = attrs.field(factory=list)
     delete_persistent_volume_claims: bool | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
@@ -62,14 +59,13 @@ class ManagedObject(ObjectReference):
 
 
 @attrs.define(kw_only=True)
-class ManagedResourceStatus:
+class ManagedResourceStatus(KeepsUnknownFields):
     """What the resource manager says of it."""
 
     conditions: list[Condition] = attrs.field(factory=list)
     observed_generation: Annotated[int | None, Schema(format="int64")] = None
     resources: list[ManagedObject] = attrs.field(factory=list)
     secrets_data_checksum: str | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 def _condition_column(name: str, type: str) -> Column:

@@ -15,7 +15,7 @@ from actuator.cluster import Cluster
 from actuator.codec import decode, decode_json
 from actuator.errors import AlreadyExists, ConfigurationError, DecodeError
 from actuator.interface import Client, Resource
-from actuator.meta import Base64, Raw
+from actuator.meta import Base64, KeepsUnknownFields, Raw
 from actuator.v1alpha1 import Worker
 from generic.library.machines import MACHINE_SETS, MACHINES, Machine, MachineSet
 from generic.library.worker.group import MachineGroup
@@ -27,19 +27,17 @@ _REPLACE = "set it to {} to replace all machines"
 
 
 @attrs.frozen(kw_only=True)
-class DeploymentState:
+class DeploymentState(KeepsUnknownFields):
     """The state of a machine deployment on its former seed."""
 
     replicas: int = 0
     machine_sets: list[Raw] = attrs.field(factory=list)
     machines: list[Raw] = attrs.field(factory=list)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class _MachineState:
+class _MachineState(KeepsUnknownFields):
     machine_deployments: dict[str, DeploymentState] = attrs.field(factory=dict)
-    extra: Raw = attrs.field(factory=dict)
 
 
 def machine_state(worker: Worker, cluster: Cluster) -> Mapping[str, DeploymentState]:

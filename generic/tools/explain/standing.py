@@ -10,6 +10,7 @@ from actuator.conditions import find_condition
 from actuator.errors import DecodeError
 from actuator.meta import (
     Condition,
+    KeepsUnknownFields,
     Kind,
     LastError,
     LastOperation,
@@ -33,13 +34,12 @@ _STANDING_STILL = frozenset({Nothing.WAITS_FOR_STATE.value, Nothing.SHOOT_FAILED
 
 
 @attrs.frozen(kw_only=True)
-class _Status:
+class _Status(KeepsUnknownFields):
     """The explained parts of any kind's status; other fields are in `extra`."""
 
     conditions: list[Condition] = attrs.field(factory=list)
     last_error: LastError | None = None
     last_operation: LastOperation | None = None
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
