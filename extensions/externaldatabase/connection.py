@@ -9,7 +9,7 @@ import secrets
 
 import attrs
 
-from actuator import ActuatorError, Context, ErrorCode, Permission, RequeueAfter, Resource
+from actuator import ActuatorError, Context, ErrorCode, RequeueAfter, Resource
 from actuator.errors import NotFound
 from actuator.meta import Raw
 from actuator.ownership import is_owned_by
@@ -19,7 +19,7 @@ from extensions.externaldatabase.server import Claim, Server
 from generic.library.manifests import manifest
 
 SECRETS = Resource("v1", "secrets")
-PERMISSIONS = (Permission(api_version="v1", resource="secrets", verbs=["get", "create", "patch"]),)
+PERMISSIONS = (SECRETS.permission("get", "create", "patch"),)
 _LOOK_AGAIN = 2.0
 
 

@@ -17,7 +17,6 @@ from actuator import (
     Context,
     ErrorCode,
     FieldProblem,
-    Permission,
     RequeueAfter,
 )
 from actuator.codec import decode, encode
@@ -66,16 +65,8 @@ class HelmCharts(Actuator[kinds.HelmChartProxy]):
     """Installs a chart in several Targets."""
 
     permissions = (
-        Permission(
-            api_version=kinds.TARGETS.api_version,
-            resource=kinds.TARGETS.plural,
-            verbs=["get", "list", "patch"],
-        ),
-        Permission(
-            api_version=kinds.RELEASES.api_version,
-            resource=kinds.RELEASES.plural,
-            verbs=["get", "list", "create", "patch", "delete"],
-        ),
+        kinds.TARGETS.permission("get", "list", "patch"),
+        kinds.RELEASES.permission("get", "list", "create", "patch", "delete"),
     )
     watches = (
         owns(kinds.RELEASES, predicates=[_CHILD_NEWS]),

@@ -17,8 +17,8 @@ from actuator import (
     Context,
     ExternalResource,
     FieldProblem,
-    Permission,
     RequeueAfter,
+    Resource,
 )
 from actuator.conditions import set_condition
 from extensions.helmreleaseproxy import kinds
@@ -47,13 +47,9 @@ class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
     """Installs charts with `helm`."""
 
     permissions = (
-        Permission(
-            api_version=kinds.TARGETS.api_version, resource=kinds.TARGETS.plural, verbs=["get"]
-        ),
-        Permission(
-            api_version=kinds.CHARTS.api_version, resource=kinds.CHARTS.plural, verbs=["get"]
-        ),
-        Permission(api_version="v1", resource="secrets", verbs=["get"]),
+        kinds.TARGETS.permission("get"),
+        kinds.CHARTS.permission("get"),
+        Resource("v1", "secrets").permission("get"),
     )
     watches = (NEIGHBOURS, CONTROLLERS)
 

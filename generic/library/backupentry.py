@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from actuator.cluster import Cluster
 from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
-from actuator.interface import Actuator, Context, Permission, Resource
+from actuator.interface import Actuator, Context, Resource
 from actuator.meta import Base64, Raw
 from actuator.v1alpha1 import BackupEntry
 from generic.kube.finalizers import Stale, patch_tested
@@ -59,10 +59,8 @@ class GenericBackupEntry(Actuator[BackupEntry]):
     """A BackupEntry of any provider: the author defines etcd's data and deletes backups."""
 
     permissions = (
-        Permission(api_version="v1", resource="namespaces", verbs=["get"]),
-        Permission(
-            api_version="v1", resource="secrets", verbs=["get", "create", "patch", "delete"]
-        ),
+        _NAMESPACES.permission("get"),
+        _SECRETS.permission("get", "create", "patch", "delete"),
     )
 
     @abstractmethod

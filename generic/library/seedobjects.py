@@ -23,8 +23,7 @@ _LOOK_AGAIN = 5.0
 
 def permission(group: SeedObjects) -> Permission:
     """Return the permission of these functions for the group."""
-    verbs = ["get", "list", "create", "patch", "delete"]
-    return Permission(api_version=group.api_version, resource=group.plural, verbs=verbs)
+    return group.resource.permission("get", "list", "create", "patch", "delete")
 
 
 def ensure(client: Client, group: SeedObjects, wanted: Raw) -> None:

@@ -46,7 +46,7 @@ class GenericControlPlane(Actuator[ControlPlane]):
     permissions: Sequence[Permission] = (
         *managedresources.PERMISSIONS,
         *ACCESS,
-        Permission(api_version="apps/v1", resource="deployments", verbs=["get"]),
+        _DEPLOYMENTS.permission("get"),
     )
     """Subclasses that need more, or use `secrets_manager`, extend these."""
 

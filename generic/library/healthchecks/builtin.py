@@ -74,7 +74,7 @@ class ObjectCheck:
     @property
     def permissions(self) -> tuple[Permission, ...]:
         """The permissions in the seed."""
-        return (SHOOT_ACCESS if self.shoot_namespace else _read(self.resource, "get"),)
+        return (SHOOT_ACCESS if self.shoot_namespace else self.resource.permission("get"),)
 
     def __call__(self, ctx: HealthContext) -> HealthResult:
         """See HealthCheck. Raises ApiError if the object could not be read."""
@@ -99,17 +99,13 @@ class MachinesCheck:
     @property
     def permissions(self) -> tuple[Permission, ...]:
         """The permissions in the seed."""
-        return (_read(_MACHINE_DEPLOYMENTS, "list"),)
+        return (_MACHINE_DEPLOYMENTS.permission("list"),)
 
     def __call__(self, ctx: HealthContext) -> HealthResult:
         """See HealthCheck. Raises ApiError."""
         found = ctx.seed.list(_MACHINE_DEPLOYMENTS, ctx.namespace)
         problem = next((problem for one in found for problem in _machine_problems(one)), None)
         return HealthResult.unhealthy(problem) if problem else HealthResult.healthy()
-
-
-def _read(resource: Resource, verb: str) -> Permission:
-    return Permission(api_version=resource.api_version, resource=resource.plural, verbs=[verb])
 
 
 def _codes(detail: str) -> tuple[ErrorCode, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from actuator.codec import decode
 from actuator.errors import ActuatorError, NotFound, RequeueAfter
-from actuator.interface import Client, Permission, Resource
+from actuator.interface import Client, Resource
 from actuator.meta import ObjectMeta, Raw
 from generic.kube.finalizers import Stale, patch_tested
 from generic.kube.patches import test
@@ -31,11 +31,7 @@ others (gardener, `extensions/pkg/controller/controlplane/genericactuator`).
 SECRETS = Resource("v1", "secrets")
 
 PERMISSIONS = tuple(
-    Permission(
-        api_version=resource.api_version,
-        resource=resource.plural,
-        verbs=["get", "create", "patch", "delete"],
-    )
+    resource.permission("get", "create", "patch", "delete")
     for resource in (SECRETS, kind.MANAGED_RESOURCES)
 )
 """The permissions for deploying and deleting."""

@@ -9,7 +9,7 @@ import attrs
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, Conflict, NotFound
-from actuator.interface import Client, Permission, Resource
+from actuator.interface import Client, Resource
 from actuator.meta import Raw
 from generic.library.manifests import manifest
 
@@ -21,9 +21,7 @@ _PURPOSE = ("resources.gardener.cloud/purpose", "token-requestor")
 _CLASS = ("resources.gardener.cloud/class", "shoot")
 _ACCOUNT = "serviceaccount.resources.gardener.cloud"
 
-PERMISSIONS = (
-    Permission(api_version="v1", resource="secrets", verbs=["get", "create", "patch", "delete"]),
-)
+PERMISSIONS = (_SECRETS.permission("get", "create", "patch", "delete"),)
 """The permissions for requesting access."""
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
-from actuator.interface import Client, Clock, Permission, Resource
+from actuator.interface import Client, Clock, Resource
 from generic.kube.certificates import KeyPair
 from generic.library.secrets.certificates import new_authority, sign, validity
 from generic.library.secrets.config import (
@@ -35,9 +35,7 @@ _LEFT = timedelta(days=10)
 _OVER = 0.8
 _CHANGED = 1.0
 
-PERMISSIONS = (
-    Permission(api_version="v1", resource="secrets", verbs=["get", "list", "create", "delete"]),
-)
+PERMISSIONS = (_SECRETS.permission("get", "list", "create", "delete"),)
 """The permissions of a SecretsManager."""
 
 

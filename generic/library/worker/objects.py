@@ -8,7 +8,7 @@ import attrs
 
 from actuator.codec import decode
 from actuator.errors import Conflict, NotFound, RequeueAfter
-from actuator.interface import Client, Permission, Resource
+from actuator.interface import Client, Resource
 from actuator.meta import Object, ObjectMeta
 from generic.library.machines import (
     FORCE_DELETION,
@@ -35,14 +35,13 @@ DEPLOYMENTS = Resource("apps/v1", "deployments")
 MANAGER = "machine-controller-manager"
 MANAGER_PODS = f"role={MANAGER}"
 
-_WRITE = ("get", "list", "create", "patch", "delete")
 PERMISSIONS = (
     *(
-        Permission(api_version=resource.api_version, resource=resource.plural, verbs=_WRITE)
+        resource.permission("get", "list", "create", "patch", "delete")
         for resource in (MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, MACHINE_CLASSES, SECRETS)
     ),
-    Permission(api_version="v1", resource="pods", verbs=["list", "delete"]),
-    Permission(api_version="apps/v1", resource="deployments", verbs=["get", "patch"]),
+    PODS.permission("list", "delete"),
+    DEPLOYMENTS.permission("get", "patch"),
 )
 """The permissions of a Worker."""
 
