@@ -38,6 +38,12 @@ def read_config(cls: type[C], spec: DefaultSpec) -> C:
     return decode_strictly(cls, spec.provider_config or {})
 
 
+def refuse_config(spec: DefaultSpec) -> Iterator[FieldProblem]:
+    """Yield a problem if there is a providerConfig, for a kind that has nothing to configure."""
+    if spec.provider_config:
+        yield FieldProblem(field=FIELD, detail="there is nothing to configure; remove it")
+
+
 def config_problems(cls: type[ProviderConfig], spec: DefaultSpec) -> Iterator[FieldProblem]:
     """Yield every problem of the configuration, for `Actuator.validate`."""
     try:

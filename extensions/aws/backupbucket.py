@@ -18,13 +18,14 @@ from actuator import (
     ExternalResource,
     FieldProblem,
 )
+from actuator.provider_config import refuse_config
+from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import BackupBucket
 from extensions.aws.account import OnAws
 from extensions.aws.bucket import BUCKET, Bucket, Found
-from extensions.aws.config import refuse_provider_config
 from extensions.aws.credentials import READ_SECRETS
 from extensions.aws.errors import CloudError
-from extensions.aws.status import BackupBucketStatus, read_status, write_status
+from extensions.aws.status import BackupBucketStatus
 from extensions.aws.tags import bucket_mark
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -38,7 +39,7 @@ class AwsBackupBucket(OnAws, Actuator[BackupBucket]):
 
     def validate(self, ctx: Context, obj: BackupBucket, cluster: Cluster) -> Iterator[FieldProblem]:
         """Require a name that S3 accepts, and no providerConfig."""
-        yield from refuse_provider_config(obj.spec.provider_config)
+        yield from refuse_config(obj.spec)
         if not _NAME.fullmatch(obj.metadata.name):
             yield FieldProblem(
                 field="metadata.name",

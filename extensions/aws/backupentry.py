@@ -10,10 +10,10 @@ Force deletion does not apply: a BackupEntry outlives its shoot. migrate keeps t
 from collections.abc import Iterable, Iterator
 
 from actuator import Cluster, Context, ExternalResource, FieldProblem
+from actuator.provider_config import refuse_config
 from actuator.v1alpha1 import BackupEntry
 from extensions.aws.account import OnAws
 from extensions.aws.bucket import OBJECTS, Bucket, objects_id
-from extensions.aws.config import refuse_provider_config
 from generic.library.backupentry import GenericBackupEntry
 
 
@@ -22,7 +22,7 @@ class AwsBackupEntry(OnAws, GenericBackupEntry):
 
     def validate(self, ctx: Context, obj: BackupEntry, cluster: Cluster) -> Iterator[FieldProblem]:
         """Require that there is no providerConfig."""
-        yield from refuse_provider_config(obj.spec.provider_config)
+        yield from refuse_config(obj.spec)
 
     def etcd_secret_data(
         self, ctx: Context, entry: BackupEntry, data: dict[str, bytes]

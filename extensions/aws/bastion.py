@@ -21,6 +21,7 @@ from actuator import (
     RequeueAfter,
 )
 from actuator.meta import SecretReference
+from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import Bastion, LoadBalancerIngress
 from extensions.aws import tags
 from extensions.aws.account import OnAws
@@ -29,7 +30,7 @@ from extensions.aws.credentials import CLOUD_PROVIDER, READ_SECRETS
 from extensions.aws.host import INSTANCE, Host
 from extensions.aws.network import SECURITY_GROUP
 from extensions.aws.profile import BastionMachine, bastion_machine
-from extensions.aws.status import BastionStatus, read_status, write_status
+from extensions.aws.status import BastionStatus
 
 _LOOK_AGAIN = 5.0
 """Seconds until the next check of a running AWS operation."""

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import attrs
 
-from actuator import ConfigurationError, FieldProblem, Object
+from actuator import ConfigurationError, Object
 from actuator.codec import decode_strictly
 from actuator.errors import DecodeError
 from actuator.meta import Raw
@@ -141,14 +141,6 @@ def optional_config(
 ) -> D:
     """Return the configuration in an object's field, or the defaults. Raises ConfigurationError."""
     return cls() if given is None else _read(cls, obj, given, field)
-
-
-def refuse_provider_config(given: Raw | None) -> Iterator[FieldProblem]:
-    """Report a providerConfig of a kind without one, instead of ignoring it silently."""
-    if given is not None:
-        yield FieldProblem(
-            field="spec.providerConfig", detail="this extension takes none for this kind; remove it"
-        )
 
 
 def _read(cls: type[C], obj: Object, given: Raw, field: str = "spec.providerConfig") -> C:

@@ -16,13 +16,14 @@ the finalizer. Without such a controller, as in the rehearsal, a deletion blocks
 from collections.abc import Iterable
 
 from actuator import Actuator, ActuatorError, Cluster, Context, ExternalResource
+from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import ControlPlane
 from extensions.aws import seed, tags
 from extensions.aws.account import OnAws
 from extensions.aws.config import control_plane_config
 from extensions.aws.credentials import READ_SECRETS
 from extensions.aws.network import ELASTIC_IP, Network
-from extensions.aws.status import ControlPlaneStatus, read_status, write_status
+from extensions.aws.status import ControlPlaneStatus
 from generic.library import seedobjects
 from generic.library.imagevector import load_images
 

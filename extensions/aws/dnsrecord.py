@@ -20,10 +20,11 @@ from actuator import (
     FieldProblem,
     RequeueAfter,
 )
+from actuator.provider_config import refuse_config
+from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import DNSRecord, DNSRecordType
 from extensions.aws.account import OnAws
 from extensions.aws.cloud import GLOBAL
-from extensions.aws.config import refuse_provider_config
 from extensions.aws.credentials import READ_SECRETS
 from extensions.aws.errors import CloudError
 from extensions.aws.records import (
@@ -34,7 +35,7 @@ from extensions.aws.records import (
     comment_name,
     record_set_id,
 )
-from extensions.aws.status import DNSRecordStatus, read_status, write_status
+from extensions.aws.status import DNSRecordStatus
 
 _WHEN_THROTTLED = 30.0
 """Seconds. Route 53 limits requests per account, to five per second."""
@@ -52,7 +53,7 @@ class AwsDnsRecord(OnAws, Actuator[DNSRecord]):
 
     def validate(self, ctx: Context, obj: DNSRecord, cluster: Cluster) -> Iterator[FieldProblem]:
         """Require values that match the record's type, and no providerConfig."""
-        yield from refuse_provider_config(obj.spec.provider_config)
+        yield from refuse_config(obj.spec)
         yield from _value_problems(obj.spec.record_type, obj.spec.values)
 
     def reconcile(self, ctx: Context, obj: DNSRecord, cluster: Cluster) -> None:

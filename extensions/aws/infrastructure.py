@@ -12,13 +12,14 @@ and force_delete leave the cloud unchanged; force_delete has nothing to remove i
 from collections.abc import Iterable, Iterator
 
 from actuator import Actuator, ActuatorError, Cluster, ConfigurationError, Context, ExternalResource
+from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import Infrastructure, InfrastructureNetworking
 from extensions.aws import tags
 from extensions.aws.account import OnAws
 from extensions.aws.config import InfrastructureConfig, infrastructure_config
 from extensions.aws.credentials import READ_SECRETS
 from extensions.aws.network import NODES, SECURITY_GROUP, SUBNET, VPC, Network
-from extensions.aws.status import InfrastructureStatus, Vpc, read_status, write_status
+from extensions.aws.status import InfrastructureStatus, Vpc
 
 
 class AwsInfrastructure(OnAws, Actuator[Infrastructure]):

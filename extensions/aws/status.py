@@ -9,53 +9,44 @@ For an object without a status no resource was ever requested, so its deletion, 
 needs no lookup in the cloud.
 """
 
-from typing import TypeVar
-
 import attrs
 
-from actuator import ActuatorError, DefaultStatus
-from actuator.codec import decode, encode
-from actuator.errors import DecodeError
-from actuator.meta import Raw
+from actuator.meta import KeepsUnknownFields
 from extensions.aws.config import API_VERSION
 
 
 @attrs.frozen(kw_only=True)
-class Subnet:
+class Subnet(KeepsUnknownFields):
     """A subnet; `purpose` is the name of its field in the zone: workers, public, internal."""
 
     id: str
     purpose: str
     zone: str
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class SecurityGroup:
+class SecurityGroup(KeepsUnknownFields):
     """A security group."""
 
     id: str
     purpose: str
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
-class Vpc:
+class Vpc(KeepsUnknownFields):
     """The VPC and its resources; an id is "" while it is unknown."""
 
     id: str = ""
     subnets: list[Subnet] = attrs.field(factory=list)
     security_groups: list[SecurityGroup] = attrs.field(factory=list)
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
-class Remembered:
+class Remembered(KeepsUnknownFields):
     """The fields of every providerStatus of this extension."""
 
     api_version: str = API_VERSION
     kind: str = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
@@ -102,28 +93,3 @@ class DNSRecordStatus(Remembered):
 
     kind: str = "DNSRecordStatus"
     zone: str = ""
-
-
-S = TypeVar("S", bound=Remembered)
-
-
-def read_status(cls: type[S], status: DefaultStatus) -> S | None:
-    """Return the stored status; None if no cloud resource was ever requested.
-
-    Raises ActuatorError if the stored object is not of this extension.
-    """
-    remembered: Raw | None = status.provider_status or status.state
-    if remembered is None:
-        return None
-    try:
-        return decode(cls, remembered)
-    except DecodeError as error:
-        raise ActuatorError(
-            f"status.providerStatus, or status.state, is no {cls.__name__}: {error}"
-        ) from error
-
-
-def write_status(status: DefaultStatus, remembered: Remembered) -> None:
-    """Store the status in the object."""
-    status.provider_status = encode(remembered)
-    status.state = encode(remembered)

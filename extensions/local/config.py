@@ -1,6 +1,6 @@
 """providerConfig of the local extensions. Pure.
 
-`actuator.provider_config` reads it. Kinds without configuration refuse one.
+`actuator.provider_config` reads it, and refuses one for kinds without configuration.
 """
 
 import re
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from actuator import DefaultSpec, FieldProblem
+from actuator import FieldProblem
 from actuator.provider_config import FIELD
 
 API_VERSION = "local.provider.extensions.gardener.cloud/v1alpha1"
@@ -53,9 +53,3 @@ class ShareConfig:
                 field=f"{FIELD}.capacity",
                 detail=f'{self.capacity!r} is no size; write one like "10Gi" (Mi, Gi or Ti)',
             )
-
-
-def check_none(spec: DefaultSpec) -> Iterator[FieldProblem]:
-    """Report a providerConfig of a kind that has nothing to configure."""
-    if spec.provider_config:
-        yield FieldProblem(field=FIELD, detail="there is nothing to configure; remove it")

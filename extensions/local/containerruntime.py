@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 
 from actuator import Actuator, Cluster, Context, FieldProblem
 from actuator.meta import Raw
+from actuator.provider_config import refuse_config
 from actuator.v1alpha1 import ContainerRuntime
 from extensions.local import shoot
-from extensions.local.config import check_none
 from generic.library.imagevector import load_images
 from generic.library.managedresources import PERMISSIONS
 
@@ -34,7 +34,7 @@ class LocalContainerRuntime(Actuator[ContainerRuntime]):
         self, ctx: Context, obj: ContainerRuntime, cluster: Cluster
     ) -> Iterable[FieldProblem]:
         """Yield the problems of the spec."""
-        yield from check_none(obj.spec)
+        yield from refuse_config(obj.spec)
         yield from _problems(obj)
 
     def reconcile(self, ctx: Context, obj: ContainerRuntime, cluster: Cluster) -> None:

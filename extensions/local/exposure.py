@@ -17,13 +17,13 @@ from actuator import (
     Resource,
 )
 from actuator.meta import Raw
+from actuator.provider_config import refuse_config
 from actuator.v1alpha1 import (
     ControlPlaneEndpoint,
     LoadBalancerIngress,
     SelfHostedShootExposure,
 )
 from extensions.local import seed
-from extensions.local.config import check_none
 from generic.library import seedobjects
 from generic.library.manifests import manifest
 
@@ -47,7 +47,7 @@ class LocalExposure(Actuator[SelfHostedShootExposure]):
         self, ctx: Context, obj: SelfHostedShootExposure, cluster: Cluster
     ) -> Iterable[FieldProblem]:
         """Yield the problems of the spec."""
-        yield from check_none(obj.spec)
+        yield from refuse_config(obj.spec)
         for index, endpoint in enumerate(obj.spec.endpoints):
             for address in _candidates(endpoint):
                 if not _is_ip(address):

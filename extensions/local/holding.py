@@ -12,10 +12,10 @@ from collections.abc import Iterable
 
 import attrs
 
-from actuator import ActuatorError, Cluster, Context, DefaultStatus, ExternalResource
-from actuator.codec import decode, encode
-from actuator.errors import ConfigurationError, DecodeError
-from actuator.meta import Raw
+from actuator import ActuatorError, Cluster, Context, ExternalResource
+from actuator.errors import ConfigurationError
+from actuator.meta import KeepsUnknownFields, Raw
+from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import Extension, Network
 from extensions.local.config import API_VERSION
 from extensions.local.outside import Outside, Thing
@@ -27,14 +27,13 @@ Holder = Network | Extension
 
 
 @attrs.frozen(kw_only=True)
-class Holding:
+class Holding(KeepsUnknownFields):
     """The stored state of an external resource; `id` is "" while it is unknown."""
 
     api_version: str = API_VERSION
     kind: str = "Holding"
     owner: dict[str, str]
     id: str = ""
-    extra: Raw = attrs.field(factory=dict)
 
 
 def hold(
@@ -46,12 +45,12 @@ def hold(
     """
     holding = _mine(obj, cluster) or Holding(owner=_owner(obj, cluster))
     if not holding.id:
-        _write(obj.status, holding)
+        write_status(obj.status, holding)
         ctx.save(obj)  # from now on a resource may exist outside
     id = holding.id or _id(obj, type, holding.owner)
     ctx.check()
     outside.ensure(Thing(type=type, id=id, tags=holding.owner, properties=properties))
-    _write(obj.status, attrs.evolve(holding, id=id))
+    write_status(obj.status, attrs.evolve(holding, id=id))
 
 
 def release(ctx: Context, outside: Outside, obj: Holder, cluster: Cluster) -> None:
@@ -69,7 +68,7 @@ def release(ctx: Context, outside: Outside, obj: Holder, cluster: Cluster) -> No
 def recorded(obj: Holder, type: str) -> Iterable[ExternalResource]:
     """Yield the resource that may exist outside, by id, or by tags if the id is unknown."""
     try:
-        holding = _read(obj.status)
+        holding = read_status(Holding, obj.status)
     except ActuatorError:  # unreadable: it may exist
         holding = Holding(owner={"object": _name(obj)})
     if holding is not None:
@@ -78,7 +77,7 @@ def recorded(obj: Holder, type: str) -> Iterable[ExternalResource]:
 
 def _mine(obj: Holder, cluster: Cluster) -> Holding | None:
     """Return the stored state. Raises ConfigurationError if its owner differs: it is untrusted."""
-    holding = _read(obj.status)
+    holding = read_status(Holding, obj.status)
     if holding is not None and holding.owner != _owner(obj, cluster):
         raise ConfigurationError(
             f"{obj.KIND.name} {obj.key}: status.state names another owner; restore the state that "
@@ -100,20 +99,3 @@ def _id(obj: Holder, type: str, owner: dict[str, str]) -> str:
 
 def _name(obj: Holder) -> str:
     return f"{obj.KIND.name}/{obj.metadata.name}"
-
-
-def _read(status: DefaultStatus) -> Holding | None:
-    remembered = status.provider_status or status.state
-    if remembered is None:
-        return None
-    try:
-        return decode(Holding, remembered)
-    except DecodeError as error:
-        raise ActuatorError(
-            f"status.providerStatus, or status.state, is no Holding: {error}"
-        ) from error
-
-
-def _write(status: DefaultStatus, holding: Holding) -> None:
-    status.provider_status = encode(holding)
-    status.state = encode(holding)

@@ -15,12 +15,12 @@ from actuator import (
     Cluster,
     Context,
     FieldProblem,
-    Permission,
     Provisioned,
     Resource,
 )
 from actuator.errors import NotFound
 from actuator.meta import Base64
+from actuator.provider_config import refuse_config
 from actuator.v1alpha1 import (
     DropIn,
     File,
@@ -30,7 +30,6 @@ from actuator.v1alpha1 import (
     Purpose,
     Unit,
 )
-from extensions.local.config import check_none
 from extensions.local.userdata import script
 
 _SECRETS = Resource("v1", "secrets")
@@ -48,13 +47,13 @@ _CONTAINERD = Unit(
 class LocalOperatingSystem(Actuator[OperatingSystemConfig]):
     """User data as a shell script."""
 
-    permissions = (Permission(api_version="v1", resource="secrets", verbs=["get"]),)
+    permissions = (_SECRETS.permission("get"),)
 
     def validate(
         self, ctx: Context, obj: OperatingSystemConfig, cluster: Cluster
     ) -> Iterable[FieldProblem]:
         """Yield the problems of the files for this operating system."""
-        yield from check_none(obj.spec)
+        yield from refuse_config(obj.spec)
         if obj.spec.purpose not in list(Purpose):
             detail = f"{obj.spec.purpose!r} is not supported; update the extension"
             yield FieldProblem(field="spec.purpose", detail=detail)

@@ -17,7 +17,6 @@ from actuator import (
     Context,
     ExternalResource,
     FieldProblem,
-    Permission,
     Resource,
 )
 from actuator.errors import NotFound, RequeueAfter
@@ -46,7 +45,7 @@ class LocalExtension(Actuator[Extension]):
     seed_objects = (seed.group(Extension.KIND, MOUNTS, [Mount.KIND.finalizer]),)
     permissions = (
         seedobjects.permission(seed_objects[0]),
-        Permission(api_version="v1", resource="secrets", verbs=["get"]),
+        _SECRETS.permission("get"),
     )
 
     def __init__(self, outside: Outside) -> None:

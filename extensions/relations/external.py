@@ -8,7 +8,8 @@ recorded.
 from collections.abc import Iterable
 
 from actuator import Actuator, Cluster, Context, ExternalResource, FieldProblem
-from extensions.relations.kinds import Entry, nothing_to_configure
+from actuator.provider_config import refuse_config
+from extensions.relations.kinds import Entry
 from extensions.relations.register import REGION, TYPE, Register
 
 
@@ -20,7 +21,7 @@ class Entries(Actuator[Entry]):
 
     def validate(self, ctx: Context, obj: Entry, cluster: Cluster) -> Iterable[FieldProblem]:
         """Return the problems of providerConfig."""
-        return nothing_to_configure(obj.spec)
+        return refuse_config(obj.spec)
 
     def reconcile(self, ctx: Context, obj: Entry, cluster: Cluster) -> None:
         """Create or update the entry in the register; write its id to the status."""

@@ -1,11 +1,10 @@
 """The sample's three kinds, data only. `type` selects the extension, as in Gardener's kinds."""
 
-from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
 import attrs
 
-from actuator import DefaultSpec, FieldProblem, Kind, Object
+from actuator import DefaultSpec, Kind, Object
 from actuator.meta import ClusterNeed, Column, ConditionedStatus, ForceSource, ReadyReasons, Schema
 
 GROUP = "relations.example.org"
@@ -91,11 +90,3 @@ class Entry(Object):
 
     spec: Annotated[EntrySpec, Schema(required=True)] = attrs.field(factory=EntrySpec)
     status: EntryStatus = attrs.field(factory=EntryStatus)
-
-
-def nothing_to_configure(spec: DefaultSpec) -> Iterator[FieldProblem]:
-    """Report an existing providerConfig."""
-    if spec.provider_config:
-        yield FieldProblem(
-            field="spec.providerConfig", detail="there is nothing to configure; remove it"
-        )

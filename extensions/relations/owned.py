@@ -16,14 +16,14 @@ from actuator import (
     Context,
     ErrorCode,
     FieldProblem,
-    Permission,
     RequeueAfter,
     Resource,
 )
 from actuator.errors import AlreadyExists
 from actuator.meta import Raw
 from actuator.ownership import is_owned_by, with_owner
-from extensions.relations.kinds import GROUP, Team, nothing_to_configure
+from actuator.provider_config import refuse_config
+from extensions.relations.kinds import GROUP, Team
 from generic.controller.watch import owns
 from generic.library.manifests import manifest
 
@@ -38,15 +38,13 @@ class Teams(Actuator[Team]):
     permissions = (
         # "delete" is required to add an owner to an existing ConfigMap: see
         # `actuator.ownership.owner_permission`.
-        Permission(
-            api_version="v1", resource="configmaps", verbs=["get", "create", "patch", "delete"]
-        ),
+        _CONFIG_MAPS.permission("get", "create", "patch", "delete"),
     )
     watches = (owns(_CONFIG_MAPS),)
 
     def validate(self, ctx: Context, obj: Team, cluster: Cluster) -> Iterable[FieldProblem]:
         """Return the problems of providerConfig."""
-        return nothing_to_configure(obj.spec)
+        return refuse_config(obj.spec)
 
     def reconcile(self, ctx: Context, obj: Team, cluster: Cluster) -> None:
         """Create or update both ConfigMaps with their owner references."""

@@ -14,13 +14,13 @@ from actuator import (
     Cluster,
     Context,
     FieldProblem,
-    Permission,
     RequeueAfter,
     Resource,
     SeedObjects,
 )
 from actuator.errors import NotFound
-from extensions.relations.kinds import GROUP, Mirror, nothing_to_configure
+from actuator.provider_config import refuse_config
+from extensions.relations.kinds import GROUP, Mirror
 from generic.controller.mappers import Target
 from generic.controller.watch import watches
 from generic.kube.headers import Event, Header, Request
@@ -47,18 +47,12 @@ def of_copy(event: Event[Header], _target: Target) -> Iterator[Request]:
 class Mirrors(Actuator[Mirror]):
     """A copy of a ConfigMap in another namespace."""
 
-    permissions = (
-        Permission(
-            api_version="v1",
-            resource="configmaps",
-            verbs=["get", "list", "create", "patch", "delete"],
-        ),
-    )
+    permissions = (_CONFIG_MAPS.permission("get", "list", "create", "patch", "delete"),)
     watches = (watches(_CONFIG_MAPS, of_source), watches(_CONFIG_MAPS, of_copy))
 
     def validate(self, ctx: Context, obj: Mirror, cluster: Cluster) -> Iterable[FieldProblem]:
         """Yield the problems of providerConfig, and of a copy that would be its own source."""
-        yield from nothing_to_configure(obj.spec)
+        yield from refuse_config(obj.spec)
         if obj.spec.to == obj.metadata.namespace:
             yield FieldProblem(field="spec.to", detail="is the Mirror's own; name another one")
 

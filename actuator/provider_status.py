@@ -1,0 +1,32 @@
+"""providerStatus: an extension's record of external resources, an attrs class of its own.
+
+It is also stored in status.state: other objects of a shoot read providerStatus, control plane
+migration transfers state to the next seed. No record means that no resource was ever requested.
+"""
+
+from typing import TypeVar
+
+from actuator.codec import decode, encode
+from actuator.errors import ActuatorError, DecodeError
+from actuator.meta import DefaultStatus
+
+S = TypeVar("S")
+
+
+def read_status(cls: type[S], status: DefaultStatus) -> S | None:
+    """Return the stored record; None if there is none. Raises ActuatorError if it is another."""
+    stored = status.provider_status or status.state
+    if stored is None:
+        return None
+    try:
+        return decode(cls, stored)
+    except DecodeError as error:
+        raise ActuatorError(
+            f"status.providerStatus, or status.state, is no {cls.__name__}: {error}"
+        ) from error
+
+
+def write_status(status: DefaultStatus, record: object) -> None:
+    """Store the record in the object."""
+    status.provider_status = encode(record)
+    status.state = encode(record)
