@@ -9,7 +9,6 @@ objects from the seed, and remaining machines carry the shoot's tag.
 from collections.abc import Iterable, Iterator, Sequence
 
 from actuator import Cluster, ConfigurationError, Context, ErrorCode, ExternalResource, Resource
-from actuator.errors import NotFound
 from actuator.meta import Base64
 from actuator.v1alpha1 import Worker
 from extensions.aws import machineclass, tags
@@ -17,6 +16,7 @@ from extensions.aws.account import OnAws
 from extensions.aws.errors import codes_in
 from extensions.aws.host import INSTANCE
 from extensions.aws.status import Vpc
+from generic.library.lookup import find
 from generic.library.worker import GenericWorker, MachineGroup, in_zone, pool_hash, technical_id_of
 
 _SECRETS = Resource("v1", "secrets")
@@ -89,10 +89,8 @@ def _groups(
 def _user_data(ctx: Context, worker: Worker, index: int) -> bytes:
     """Return the user data of a pool's new machines. Raises ConfigurationError if it is missing."""
     reference, namespace = worker.spec.pools[index].user_data_secret_ref, worker.metadata.namespace
-    try:
-        data = ctx.client.get(_SECRETS, reference.name, namespace).get("data") or {}
-    except NotFound:
-        data = {}
+    secret = find(ctx.client, _SECRETS, reference.name, namespace) or {}
+    data = secret.get("data") or {}
     if not data.get(reference.key):
         raise ConfigurationError(
             f"Worker {worker.key}: spec.pools[{index}].userDataSecretRef: there is no Secret "

@@ -31,7 +31,6 @@ from actuator import (
     Resource,
     Result,
 )
-from actuator.errors import NotFound
 from actuator.meta import Raw, parse_time
 from actuator.provider_config import config_problems, read_config
 from actuator.v1alpha1 import ControlPlane
@@ -39,6 +38,7 @@ from extensions.azurecontrolplane import parts, remedies
 from generic.library import seedobjects
 from generic.library.controlplane import GenericControlPlane, Situation
 from generic.library.imagevector import load_images
+from generic.library.lookup import find
 
 API_VERSION = "azure.provider.extensions.gardener.cloud/v1alpha1"
 PATIENCE = timedelta(minutes=10)
@@ -136,12 +136,9 @@ class AzureControlPlane(GenericControlPlane):
 
     def _finalise(self, ctx: Context, obj: ControlPlane) -> None:
         """Strip the controller's objects once it is deleted. Raises RequeueAfter until then."""
-        try:
-            ctx.client.get(_DEPLOYMENTS, parts.REMEDY, obj.metadata.namespace)
-        except NotFound:
-            ctx.delete_seed_objects(self.seed_objects)
-        else:
+        if find(ctx.client, _DEPLOYMENTS, parts.REMEDY, obj.metadata.namespace) is not None:
             raise RequeueAfter(_LOOK_AGAIN, f"Waiting for Deployment {parts.REMEDY} to go")
+        ctx.delete_seed_objects(self.seed_objects)
 
 
 def _wants_remedies(obj: ControlPlane) -> bool:

@@ -10,12 +10,12 @@ import secrets
 import attrs
 
 from actuator import ActuatorError, Context, ErrorCode, RequeueAfter, Resource
-from actuator.errors import NotFound
 from actuator.meta import Raw
 from actuator.ownership import is_owned_by
 from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import ExternalDatabase
 from extensions.externaldatabase.server import Claim, Server
+from generic.library.lookup import find
 from generic.library.manifests import manifest
 
 SECRETS = Resource("v1", "secrets")
@@ -34,10 +34,7 @@ def ensure_connection(ctx: Context, obj: ExternalDatabase, claim: Claim, server:
     Raises ActuatorError if a Secret of that name belongs to others, RequeueAfter if it belongs to a
     deleted object, and ApiError.
     """
-    try:
-        there = ctx.client.get(SECRETS, secret_name(obj), obj.metadata.namespace)
-    except NotFound:
-        there = None
+    there = find(ctx.client, SECRETS, secret_name(obj), obj.metadata.namespace)
     password = secrets.token_urlsafe(24)
     if there is not None:
         _refuse_foreign(obj, there)

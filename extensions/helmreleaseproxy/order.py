@@ -25,6 +25,7 @@ from generic.controller.predicates import (
     force_annotation_changed,
 )
 from generic.kube.headers import Event, EventType, Header, Request
+from generic.library.lookup import find
 from generic.reconciler.status import READY
 
 _LOOK_AGAIN = 5.0
@@ -65,10 +66,9 @@ def is_ready(release: HelmReleaseProxy) -> bool:
 def wait_for_dependencies(ctx: Context, obj: HelmReleaseProxy) -> None:
     """Return when all its dependencies are ready. Raises RequeueAfter, and ApiError."""
     for name in obj.spec.depends_on:
-        try:
-            found = ctx.client.get(RELEASES, name, obj.metadata.namespace)
-        except NotFound:
-            raise _waiting(name, "it depends on that, and there is none") from None
+        found = find(ctx.client, RELEASES, name, obj.metadata.namespace)
+        if found is None:
+            raise _waiting(name, "it depends on that, and there is none")
         if not is_ready(decode(HelmReleaseProxy, found)):
             raise _waiting(name, "it depends on that, which is not ready")
 
@@ -121,10 +121,8 @@ def follow_controller(ctx: Context, obj: HelmReleaseProxy) -> None:
     owner = next((one for one in obj.metadata.owner_references if one.controller), None)
     if owner is None:
         return
-    try:
-        meta = ctx.client.get(CHARTS, owner.name, obj.metadata.namespace)["metadata"]
-    except NotFound:
-        meta = {}
+    chart = find(ctx.client, CHARTS, owner.name, obj.metadata.namespace)
+    meta = chart["metadata"] if chart else {}
     value = (meta.get("annotations") or {}).get(FORCE_DELETION, "false")
     forced = meta.get("deletionTimestamp") is not None and parse_bool(value) is True
     if forced or meta.get("uid") != owner.uid:

@@ -16,6 +16,7 @@ from actuator.meta import Base64, Raw
 from extensions.helmreleaseproxy.kinds import GROUP, TARGETS
 from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
 from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
+from generic.library.lookup import find
 
 _KEY = "value"
 _AGAIN = 1.0
@@ -47,11 +48,8 @@ class TargetUnknown(ActuatorError):
 
 def uid_of(ctx: Context, target: TargetId) -> str | None:
     """Return the Target's uid, or None if it is deleted. Raises ApiError if it is unknown."""
-    try:
-        found = ctx.client.get(TARGETS, target.name, target.namespace)
-    except NotFound:
-        return None
-    return str(found["metadata"]["uid"])
+    found = find(ctx.client, TARGETS, target.name, target.namespace)
+    return None if found is None else str(found["metadata"]["uid"])
 
 
 def kubeconfig(ctx: Context, target: TargetId) -> InlineKubeconfig:

@@ -18,7 +18,6 @@ from actuator import (
     Provisioned,
     Resource,
 )
-from actuator.errors import NotFound
 from actuator.meta import Base64
 from actuator.provider_config import refuse_config
 from actuator.v1alpha1 import (
@@ -31,6 +30,7 @@ from actuator.v1alpha1 import (
     Unit,
 )
 from extensions.local.userdata import script
+from generic.library.lookup import find
 
 _SECRETS = Resource("v1", "secrets")
 _RELEASE = File(
@@ -115,10 +115,9 @@ def _content(ctx: Context, obj: OperatingSystemConfig, file: File) -> bytes:
     if reference is None:
         return b""
     where = f"Secret {obj.metadata.namespace}/{reference.name}, of which {file.path} is made,"
-    try:
-        secret = ctx.client.get(_SECRETS, reference.name, obj.metadata.namespace)
-    except NotFound:
-        raise ActuatorError(f"{where} does not exist; create it") from None
+    secret = find(ctx.client, _SECRETS, reference.name, obj.metadata.namespace)
+    if secret is None:
+        raise ActuatorError(f"{where} does not exist; create it")
     data = (secret.get("data") or {}).get(reference.data_key)
     if data is None:
         raise ActuatorError(f"{where} has no key {reference.data_key!r}; add it")

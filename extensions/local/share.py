@@ -19,7 +19,7 @@ from actuator import (
     FieldProblem,
     Resource,
 )
-from actuator.errors import NotFound, RequeueAfter
+from actuator.errors import RequeueAfter
 from actuator.meta import NamedResourceReference, Raw, ResourceReference
 from actuator.provider_config import config_problems, read_config
 from actuator.references import locate_referenced
@@ -30,6 +30,7 @@ from extensions.local.holding import hold, recorded, release
 from extensions.local.mounts import MOUNTS, Mount
 from extensions.local.outside import Outside
 from generic.library import seedobjects
+from generic.library.lookup import find
 from generic.library.manifests import manifest_of
 
 SHARE = "Local::Share"
@@ -98,10 +99,9 @@ def _credentials(ctx: Context, obj: Extension, cluster: Cluster, name: str) -> s
     resource, actual = locate_referenced(cluster, name)
     if resource != _SECRETS:
         raise ConfigurationError(f"{where}: {name!r} is no Secret; name one")
-    try:
-        secret = ctx.client.get(resource, actual, obj.metadata.namespace)
-    except NotFound:
-        raise RequeueAfter(_LOOK_AGAIN, f"Waiting for Secret {actual}") from None
+    secret = find(ctx.client, resource, actual, obj.metadata.namespace)
+    if secret is None:
+        raise RequeueAfter(_LOOK_AGAIN, f"Waiting for Secret {actual}")
     if _PASSWORD not in (secret.get("data") or {}):
         raise ConfigurationError(f"{where}: Secret {name!r} has no key {_PASSWORD!r}; add it")
     reference = ResourceReference(api_version="v1", kind="Secret", name=actual)

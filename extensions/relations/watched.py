@@ -18,13 +18,13 @@ from actuator import (
     Resource,
     SeedObjects,
 )
-from actuator.errors import NotFound
 from actuator.provider_config import refuse_config
 from extensions.relations.kinds import GROUP, Mirror
 from generic.controller.mappers import Target
 from generic.controller.watch import watches
 from generic.kube.headers import Event, Header, Request
 from generic.library import seedobjects
+from generic.library.lookup import find
 from generic.library.manifests import manifest
 
 _CONFIG_MAPS = Resource("v1", "configmaps")
@@ -59,10 +59,9 @@ class Mirrors(Actuator[Mirror]):
     def reconcile(self, ctx: Context, obj: Mirror, cluster: Cluster) -> None:
         """Copy the data of the source. A deleted source leaves the copy unchanged."""
         name, namespace = obj.metadata.name, obj.metadata.namespace
-        try:
-            source = ctx.client.get(_CONFIG_MAPS, name, namespace)
-        except NotFound:
-            raise RequeueAfter(_LOOK_AGAIN, f"Waiting for ConfigMap {namespace}/{name}") from None
+        source = find(ctx.client, _CONFIG_MAPS, name, namespace)
+        if source is None:
+            raise RequeueAfter(_LOOK_AGAIN, f"Waiting for ConfigMap {namespace}/{name}")
         data = source.get("data") or {}
         copy = manifest("v1", "ConfigMap", _name(obj), obj.spec.to, data=data)
         seedobjects.ensure(ctx.client, _copies(obj), copy)

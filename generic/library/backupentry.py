@@ -11,6 +11,7 @@ clients set on ours are removed. Every write tests the state that it was built o
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 
 from actuator.cluster import Cluster
 from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
@@ -19,6 +20,7 @@ from actuator.meta import Base64, Raw
 from actuator.v1alpha1 import BackupEntry
 from generic.kube.finalizers import Stale, patch_tested
 from generic.kube.patches import add, test
+from generic.library.lookup import find
 
 __all__ = ["CREATED_BY", "GenericBackupEntry", "technical_id_and_uid"]
 
@@ -78,7 +80,8 @@ class GenericBackupEntry(Actuator[BackupEntry]):
         namespace, _ = technical_id_and_uid(entry.metadata.name)
         if not _stays(ctx, namespace):
             return
-        given = _get(ctx, entry.spec.secret_ref.name, entry.spec.secret_ref.namespace)
+        reference = entry.spec.secret_ref
+        given = find(ctx.client, _SECRETS, reference.name, reference.namespace)
         if given is None:
             raise ConfigurationError(
                 f"BackupEntry {entry.key}: spec.secretRef names no Secret; create it"
@@ -91,13 +94,11 @@ class GenericBackupEntry(Actuator[BackupEntry]):
     def delete(self, ctx: Context, entry: BackupEntry, cluster: Cluster, /) -> None:
         """Delete etcd's credentials and the backups."""
         namespace, _ = technical_id_and_uid(entry.metadata.name)
-        existing = _get(ctx, _name(entry), namespace)
+        existing = find(ctx.client, _SECRETS, _name(entry), namespace)
         if existing is not None and _creator(existing) in ("", entry.metadata.name):
-            try:
+            with suppress(NotFound, Conflict):  # deleted, or replaced by another owner
                 uid = existing["metadata"]["uid"]
                 ctx.client.delete(_SECRETS, _name(entry), namespace, uid=uid)
-            except (NotFound, Conflict):
-                pass  # deleted, or replaced by another owner
         self.delete_entry(ctx, entry)
 
 
@@ -106,18 +107,8 @@ def _name(entry: BackupEntry) -> str:
 
 
 def _stays(ctx: Context, namespace: str) -> bool:
-    try:
-        meta = ctx.client.get(_NAMESPACES, namespace)["metadata"]
-    except NotFound:
-        return False
-    return meta.get("deletionTimestamp") is None
-
-
-def _get(ctx: Context, name: str, namespace: str) -> Raw | None:
-    try:
-        return ctx.client.get(_SECRETS, name, namespace)
-    except NotFound:
-        return None
+    found = find(ctx.client, _NAMESPACES, namespace)
+    return found is not None and found["metadata"].get("deletionTimestamp") is None
 
 
 def _data(secret: Raw) -> dict[str, str]:
@@ -156,7 +147,7 @@ def _manifest(entry: BackupEntry, namespace: str, given: Raw, wanted: dict[str, 
 
 def _write(ctx: Context, entry: BackupEntry, wanted: Raw) -> None:
     meta = wanted["metadata"]
-    existing = _get(ctx, meta["name"], meta["namespace"])
+    existing = find(ctx.client, _SECRETS, meta["name"], meta["namespace"])
     try:
         if existing is None:
             ctx.client.create(_SECRETS, wanted)

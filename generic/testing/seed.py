@@ -5,6 +5,7 @@ Only for clusters that this project starts itself; never used on a user's cluste
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 
 from actuator.errors import AlreadyExists, ApiError
 from actuator.interface import Client, Resource
@@ -31,10 +32,8 @@ def install_crds(client: Client, crds: Iterable[Raw]) -> None:
     """Create these CRDs where missing, and wait until they are served. Raises ApiError."""
     wanted = list(crds)
     for manifest in wanted:
-        try:
+        with suppress(AlreadyExists):
             client.create(CRDS, manifest)
-        except AlreadyExists:
-            pass
     deadline = time.monotonic() + _ESTABLISH_SECONDS
     for manifest in wanted:
         while not _is_served(client, manifest):

@@ -8,11 +8,12 @@ import threading
 from collections.abc import Callable, Iterable
 
 from actuator import Actuator, Cluster, Context, ExternalResource, RequeueAfter, SeedObjects
-from actuator.errors import ActuatorError, ErrorCode, NotFound
+from actuator.errors import ActuatorError, ErrorCode
 from actuator.interface import resource_of
 from actuator.v1alpha1 import Infrastructure
 from generic.kube.client import HttpClient
 from generic.kube.headers import DELETION_BLOCKED
+from generic.library.lookup import find
 from generic.library.machines import MACHINES
 from generic.reconciler.deletion.escalation import Escalation, Then
 from generic.testing.faults import Effect, Fault, FaultProxy
@@ -101,11 +102,7 @@ def _is_ready(admin: HttpClient, name: str) -> bool:
 
 
 def _is_gone(admin: HttpClient, name: str) -> bool:
-    try:
-        admin.get(_INFRASTRUCTURES, name, _NAMESPACE)
-    except NotFound:
-        return True
-    return False
+    return find(admin, _INFRASTRUCTURES, name, _NAMESPACE) is None
 
 
 def _is_blocked(admin: HttpClient, name: str) -> bool:

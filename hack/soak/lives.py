@@ -8,6 +8,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
 
 import attrs
@@ -17,8 +18,10 @@ from actuator.interface import Client, resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import Infrastructure
 from generic.kube.finalizers import take_off
+from generic.library.lookup import find
 from generic.testing.drill.names import Names
 from generic.testing.garden import Garden, Shoot, not_migrated_because, not_ready_because
+from hack.objects import infrastructure
 
 _KIND = Infrastructure.KIND
 _RESOURCE = resource_of(_KIND)
@@ -109,16 +112,7 @@ class Crowd:
 
     def _create(self, life: Life, shoot: Shoot) -> None:
         self._garden.create_namespace(shoot)
-        manifest: Raw = {
-            "apiVersion": _KIND.api_version,
-            "kind": _KIND.name,
-            "metadata": {"name": _NAME, "namespace": life.shoot},
-            "spec": {
-                "type": self._names.type,
-                "region": shoot.region,
-                "secretRef": {"name": "cloudprovider", "namespace": life.shoot},
-            },
-        }
+        manifest = infrastructure(life.shoot, _NAME, self._names.type)
         life.uid = self._garden.deploy(manifest)["metadata"]["uid"]
         life.asked += 1
 
@@ -164,27 +158,19 @@ class Crowd:
 
     def _strip(self, life: Life) -> None:
         """Remove our finalizer by hand, as users do."""
-        try:
+        with suppress(NotFound, Invalid):  # the manager was faster
             meta = self._client.get(_RESOURCE, _NAME, life.shoot)["metadata"]
             patch = take_off([_KIND.finalizer], meta["uid"], meta.get("finalizers") or [])
             self._client.patch(_RESOURCE, _NAME, life.shoot, patch)
-        except (NotFound, Invalid):
-            pass  # the manager was faster
 
     def _wait(self, what: str, life: Life, reached: Callable[[Raw | None], bool]) -> None:
         while True:
-            obj = self._get(life)
+            obj = find(self._client, _RESOURCE, _NAME, life.shoot)
             if reached(obj):
                 return
             if time.monotonic() > self._deadline:
                 raise ActuatorError(f"is not {what}: {_state_of(obj)}")
             time.sleep(_LOOK_SECONDS)
-
-    def _get(self, life: Life) -> Raw | None:
-        try:
-            return self._client.get(_RESOURCE, _NAME, life.shoot)
-        except NotFound:
-            return None
 
 
 def _is_ours(obj: Raw | None) -> bool:

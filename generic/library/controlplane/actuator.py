@@ -26,6 +26,7 @@ from actuator.v1alpha1 import ControlPlane
 from generic.library import managedresources
 from generic.library.charts import Chart, render
 from generic.library.controlplane import parts
+from generic.library.lookup import find
 from generic.library.secrets import Config, ShootAccess
 from generic.library.secrets.access import PERMISSIONS as ACCESS
 
@@ -236,8 +237,5 @@ def _credentials(ctx: Context, obj: ControlPlane) -> Sequence[Raw]:
 
 def _is_running(ctx: Context, obj: ControlPlane) -> bool:
     """Whether the shoot's kube-apiserver still has replicas."""
-    try:
-        found = ctx.client.get(_DEPLOYMENTS, "kube-apiserver", obj.metadata.namespace)
-    except NotFound:
-        return False
-    return bool(found["spec"].get("replicas"))
+    found = find(ctx.client, _DEPLOYMENTS, "kube-apiserver", obj.metadata.namespace)
+    return found is not None and bool(found["spec"].get("replicas"))

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
 
-from actuator.errors import ErrorCode, NotFound
+from actuator.errors import ErrorCode
 from actuator.interface import Permission, Resource
 from actuator.meta import Raw
 from generic.library.healthchecks.model import SHOOT_ACCESS, HealthContext, HealthResult
+from generic.library.lookup import find
 from generic.library.managedresources import MANAGED_RESOURCES
 
 _MACHINE_DEPLOYMENTS = Resource("machine.sapcloud.io/v1alpha1", "machinedeployments")
@@ -81,9 +82,8 @@ class ObjectCheck:
         client = ctx.shoot if self.shoot_namespace else ctx.seed
         namespace = self.shoot_namespace or ctx.namespace
         label = f'{self.what} "{self.name}" in namespace "{namespace}"'
-        try:
-            obj = client.get(self.resource, self.name, namespace)
-        except NotFound:
+        obj = find(client, self.resource, self.name, namespace)
+        if obj is None:
             return HealthResult.unhealthy(f"{label} not found")
         problem = self.problem(obj)
         if problem is None:

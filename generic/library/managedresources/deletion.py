@@ -1,5 +1,6 @@
 """Deletes or keeps a ManagedResource, and waits until it is deleted, or healthy."""
 
+from contextlib import suppress
 from datetime import timedelta
 
 from actuator.codec import decode
@@ -31,10 +32,8 @@ def delete(
         return
     for reference in managed.spec.secret_refs:
         _delete_secret(client, managed, reference.name, origin)
-    try:
+    with suppress(NotFound):
         client.delete(MANAGED_RESOURCES, name, namespace, uid=managed.metadata.uid)
-    except NotFound:
-        pass
 
 
 def is_deployed(
@@ -56,10 +55,8 @@ def set_keep_objects(
     managed = ours.find_ours(client, namespace, name, origin)
     if managed is None or managed.spec.keep_objects is keep:
         return
-    try:
+    with suppress(NotFound):
         ours.patch_spec(client, managed, [add("/spec/keepObjects", keep)])
-    except NotFound:
-        pass
 
 
 def check_deleted(
@@ -96,12 +93,10 @@ def check_healthy(client: Client, namespace: str, name: str, *, origin: str) -> 
 
 def _delete_secret(client: Client, managed: ManagedResource, name: str, origin: str) -> None:
     namespace = managed.metadata.namespace
-    try:
+    with suppress(NotFound):
         meta = decode(ObjectMeta, client.get(ours.SECRETS, name, namespace)["metadata"])
         if ours.is_ours(meta, origin, managed):
             client.delete(ours.SECRETS, name, namespace, uid=meta.uid)
-    except NotFound:
-        pass
 
 
 def _refuse_stuck(managed: ManagedResource, clock: Clock) -> None:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from actuator.codec import decode
-from actuator.errors import ActuatorError, NotFound, RequeueAfter
+from actuator.errors import ActuatorError, RequeueAfter
 from actuator.interface import Client, Resource
 from actuator.meta import ObjectMeta, Raw
 from generic.kube.finalizers import Stale, patch_tested
 from generic.kube.patches import test
+from generic.library import lookup
 from generic.library.managedresources import kind
 
 DEFAULT_ORIGIN = "actuator"
@@ -39,10 +40,8 @@ PERMISSIONS = tuple(
 
 def find(client: Client, namespace: str, name: str) -> kind.ManagedResource | None:
     """Return the one of this name, of any owner. Raises ApiError."""
-    try:
-        return decode(kind.ManagedResource, client.get(kind.MANAGED_RESOURCES, name, namespace))
-    except NotFound:
-        return None
+    found = lookup.find(client, kind.MANAGED_RESOURCES, name, namespace)
+    return None if found is None else decode(kind.ManagedResource, found)
 
 
 def find_ours(

@@ -11,6 +11,7 @@ from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, Conflict, NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
+from generic.library.lookup import find
 from generic.library.manifests import manifest
 
 _SECRETS = Resource("v1", "secrets")
@@ -70,12 +71,8 @@ class ShootAccess:
             return
 
     def _find(self, client: Client, namespace: str) -> Raw | None:
-        try:
-            found = client.get(_SECRETS, self.secret_name, namespace)
-        except NotFound:
-            return None
-        key, value = _PURPOSE
-        if (found["metadata"].get("labels") or {}).get(key) != value:
+        found, (key, value) = find(client, _SECRETS, self.secret_name, namespace), _PURPOSE
+        if found is not None and (found["metadata"].get("labels") or {}).get(key) != value:
             raise ActuatorError(
                 f"Secret {namespace}/{self.secret_name} is there already and asks for no token, "
                 f"so it belongs to somebody else; delete it, or put the label {key}={value} on it"

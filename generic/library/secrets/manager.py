@@ -15,6 +15,7 @@ until the next rotation, so that no client loses trust. It issues new certificat
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
@@ -85,10 +86,8 @@ class SecretsManager:
         """
         for kept in self._kept():
             if kept.secret_name not in self._wanted:
-                try:
+                with suppress(NotFound, Conflict):
                     self._client.delete(_SECRETS, kept.secret_name, self._namespace, uid=kept.uid)
-                except (NotFound, Conflict):
-                    continue
 
     def _kept(self) -> list[Kept]:
         selector = f"{'='.join(MANAGED_BY)},{IDENTITY}={self._identity}"

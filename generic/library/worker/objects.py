@@ -1,6 +1,7 @@
 """The machine objects of a namespace, read at one time; and small writes to them."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import timedelta
 from typing import TypeVar
 
@@ -10,6 +11,7 @@ from actuator.codec import decode
 from actuator.errors import Conflict, NotFound, RequeueAfter
 from actuator.interface import Client, Resource
 from actuator.meta import Object, ObjectMeta
+from generic.library.lookup import find
 from generic.library.machines import (
     FORCE_DELETION,
     MACHINE_CLASSES,
@@ -94,38 +96,29 @@ def label_for_force_deletion(client: Client, machines: Iterable[Machine]) -> Non
     for machine in machines:
         meta = machine.metadata
         if meta.labels.get(key) != value:
-            try:
-                patch = {"metadata": {"uid": meta.uid, "labels": {key: value}}}
+            patch = {"metadata": {"uid": meta.uid, "labels": {key: value}}}
+            with suppress(NotFound):
                 client.patch(MACHINES, meta.name, meta.namespace, patch)
-            except NotFound:
-                continue
 
 
 def delete_all(client: Client, resource: Resource, metas: Iterable[ObjectMeta]) -> None:
     """Request the deletion of all of these."""
     for meta in metas:
         if meta.deletion_timestamp is None:
-            try:
+            with suppress(NotFound, Conflict):  # deleted, or replaced
                 client.delete(resource, meta.name, meta.namespace, uid=meta.uid)
-            except (NotFound, Conflict):  # deleted, or replaced
-                continue
 
 
 def manager_runs(client: Client, namespace: str) -> bool:
     """Whether the machine-controller-manager is deployed with at least one replica."""
-    try:
-        deployment = client.get(DEPLOYMENTS, MANAGER, namespace)
-    except NotFound:
-        return False
-    return bool(deployment["spec"].get("replicas"))
+    deployment = find(client, DEPLOYMENTS, MANAGER, namespace)
+    return deployment is not None and bool(deployment["spec"].get("replicas"))
 
 
 def scale_manager(client: Client, namespace: str, replicas: int) -> None:
     """Scale the machine-controller-manager, which gardenlet deploys."""
-    try:
+    with suppress(NotFound):
         client.patch(DEPLOYMENTS, MANAGER, namespace, {"spec": {"replicas": replicas}})
-    except NotFound:
-        pass
 
 
 def _list(client: Client, resource: Resource, namespace: str, cls: type[T]) -> list[T]:

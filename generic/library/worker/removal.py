@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from actuator.codec import decode
-from actuator.errors import ActuatorError, ConfigurationError, ErrorCode, NotFound
+from actuator.errors import ActuatorError, ConfigurationError, ErrorCode
 from actuator.interface import Context
 from actuator.meta import ObjectMeta, parse_time
 from actuator.v1alpha1 import Worker
 from generic.library import machines
+from generic.library.lookup import find
 from generic.library.worker import objects
 from generic.library.worker.availability import refuse_failed
 from generic.library.worker.group import MachineGroup
@@ -123,9 +124,8 @@ def _wait_until_acquired(
 def _is_held(ctx: Context, worker: Worker) -> bool | None:
     """Whether the manager has a finalizer on the Worker's Secret; None without a Secret."""
     reference = worker.spec.secret_ref
-    try:
-        secret = ctx.client.get(objects.SECRETS, reference.name, reference.namespace)
-    except NotFound:
+    secret = find(ctx.client, objects.SECRETS, reference.name, reference.namespace)
+    if secret is None:
         return None
     return not _FINALIZERS.isdisjoint(decode(ObjectMeta, secret["metadata"]).finalizers)
 

@@ -13,6 +13,7 @@ from actuator.v1alpha1 import Worker
 from generic.kube.finalizers import Stale, patch_tested
 from generic.kube.patches import add, test
 from generic.library import machines
+from generic.library.lookup import find
 from generic.library.manifests import manifest_of
 from generic.library.worker.group import POOL, PURPOSE, MachineGroup
 from generic.library.worker.objects import SECRETS, MachineObjects
@@ -85,12 +86,8 @@ def replicas(
 
 
 def _refuse_foreign(client: Client, namespace: str, name: str) -> None:
-    try:
-        meta = client.get(SECRETS, name, namespace)["metadata"]
-    except NotFound:
-        return
-    key, value = PURPOSE
-    if (meta.get("labels") or {}).get(key) != value:
+    found, (key, value) = find(client, SECRETS, name, namespace), PURPOSE
+    if found is not None and (found["metadata"].get("labels") or {}).get(key) != value:
         raise ConfigurationError(
             f"Secret {namespace}/{name}: metadata.labels: expected {key}={value}; the Secret was "
             "not created for a machine class, so delete it, or add the label to hand it over"

@@ -8,6 +8,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 import attrs
 
@@ -90,10 +91,8 @@ def _create(client: Client, resource: Resource, namespace: str, manifest: Raw) -
     given = manifest.get("metadata") or {}
     meta = {key: given[key] for key in _KEPT if given.get(key)}
     bare = {key: value for key, value in manifest.items() if key != "status"}
-    try:
+    with suppress(AlreadyExists):
         client.create(resource, {**bare, "metadata": {**meta, "namespace": namespace}})
-    except AlreadyExists:
-        pass
 
 
 def _decompressed(packed: str) -> bytes:

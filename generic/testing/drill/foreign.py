@@ -6,7 +6,7 @@ installs no CRD and no Role, and refuses to start if another controller reacts t
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from actuator.cluster import Cluster
@@ -15,6 +15,7 @@ from actuator.interface import Resource, resource_of
 from actuator.meta import Raw
 from generic.kube.client import connect
 from generic.kube.clusters import CLUSTERS
+from generic.library.lookup import find
 from generic.library.machines import MACHINES
 from generic.manager.options import Options
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
@@ -77,13 +78,11 @@ def _check_kinds(world: World, rehearsal: CombinedRehearsal) -> None:
     wanted = [f"{kind.plural}.{kind.group}" for kind in [Cluster.KIND, Orphan.KIND, *world.kinds]]
     wanted += [crd["metadata"]["name"] for crd in rehearsal.crds()]
     for name in wanted:
-        try:
-            world.admin.get(CRDS, name)
-        except NotFound:
+        if find(world.admin, CRDS, name) is None:
             raise ActuatorError(
                 f"the seed has no CRD {name}, and a drill installs none on a cluster that is not "
                 "its own; choose a seed that has it (`actuator crds` prints ours)"
-            ) from None
+            )
 
 
 def _refuse_where_others_react(world: World, rehearsal: CombinedRehearsal) -> None:
@@ -146,11 +145,9 @@ def _remove(world: World, resource: Resource, obj: Raw) -> None:
     meta = obj["metadata"]
     name, namespace = meta["name"], meta.get("namespace", "")
     annotations = {CONFIRM_DELETION: "true"}
-    try:
+    with suppress(NotFound, Conflict):
         world.admin.patch(resource, name, namespace, {"metadata": {"annotations": annotations}})
         world.admin.delete(resource, name, namespace, uid=meta["uid"])
         patch = {"metadata": {"finalizers": None, "uid": meta["uid"]}}
         if resource != NAMESPACES:
             world.admin.patch(resource, name, namespace, patch)
-    except (NotFound, Conflict):
-        pass

@@ -6,6 +6,7 @@ It polls several times a second and never writes.
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 
 from actuator.codec import decode
 from actuator.errors import ApiError
@@ -69,10 +70,8 @@ class Observer:
 
     def _run(self) -> None:
         while not self._stop.wait(_EVERY):
-            try:
+            with suppress(ApiError):  # the next poll reads again
                 self.look()
-            except ApiError:
-                continue  # the next poll reads again
 
     def look(self) -> None:
         """Read all objects of the drill once. Raises ApiError."""

@@ -15,6 +15,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from socketserver import BaseRequestHandler, TCPServer, ThreadingMixIn
 from typing import Any
@@ -227,10 +228,8 @@ class Relay(BaseHTTPRequestHandler):
         """End the watch at the API server when its client disconnects, not at the next line."""
         while not over.is_set():
             if self._client_left():
-                try:
+                with suppress(OSError, RuntimeError, ValueError):  # it has already ended
                     response.shutdown()
-                except (OSError, RuntimeError, ValueError):
-                    pass  # it has already ended
                 return
 
     def _client_left(self) -> bool:
@@ -259,7 +258,5 @@ def _lines(response: BaseHTTPResponse) -> Iterator[bytes]:
 
 def _shut(connection: socket.socket) -> None:
     """Close a connection in use: ssl's own method would break a read in another thread."""
-    try:
+    with suppress(OSError):  # the other side was faster
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
-    except OSError:
-        pass  # the other side was faster

@@ -139,12 +139,10 @@ class Garden:
         if force and kind.force_from in (ForceSource.OBJECT, ForceSource.OBJECT_LITERAL):
             annotations[FORCE_DELETION] = "true"
         resource = resource_of(kind)
-        try:
+        with suppress(NotFound):
             patch = {"metadata": {"annotations": annotations}}
             self.client.patch(resource, name, namespace, patch)
             self.client.delete(resource, name, namespace)
-        except NotFound:
-            pass
 
     def objects(self, kind: Kind, shoot: Shoot) -> list[Raw]:
         """Return the shoot's objects of a kind; cluster-scoped ones are found by their label.

@@ -6,12 +6,14 @@ do not concern extensions.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 import attrs
 
 from actuator.errors import ActuatorError, AlreadyExists, NotFound
 from actuator.interface import Client, resource_of
 from actuator.meta import Kind, Raw
+from generic.library.lookup import find
 from generic.library.machines import DEPLOYMENT_NAME, MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES
 from generic.testing.garden.gardenlet import Garden, Shoot, resource_of_manifest
 
@@ -64,10 +66,8 @@ def put_back_resources(client: Client, shoot: Shoot, state: ShootState) -> None:
     """Create the referenced objects in the shoot's namespace; existing ones are kept."""
     for resource in state.resources:
         meta = {**resource["metadata"], "namespace": shoot.technical_id}
-        try:
+        with suppress(AlreadyExists):
             client.create(resource_of_manifest(resource), {**resource, "metadata": meta})
-        except AlreadyExists:
-            continue
 
 
 def put_back(client: Client, kind: Kind, obj: Raw, state: ExtensionState) -> None:
@@ -101,13 +101,12 @@ def _extension_state(garden: Garden, shoot: Shoot, kind: Kind, obj: Raw) -> Exte
 def _referenced(client: Client, shoot: Shoot, extension: ExtensionState, ref: Raw) -> Raw:
     """Return the object without the fields that the API server adds."""
     resource = resource_of_manifest({**ref, "metadata": {"namespace": shoot.technical_id}})
-    try:
-        found = client.get(resource, ref["name"], shoot.technical_id)
-    except NotFound:
+    found = find(client, resource, ref["name"], shoot.technical_id)
+    if found is None:
         raise ActuatorError(
             f"{extension.kind} {shoot.technical_id}/{extension.name}: status.resources names "
             f"{ref['kind']} {ref['name']}, which does not exist; keep it, or take it off the list"
-        ) from None
+        )
     return {**_bare(found), "apiVersion": ref["apiVersion"], "kind": ref["kind"]}
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import attrs
 
-from actuator.errors import NotFound
 from actuator.interface import Client
 from actuator.meta import Kind, Raw
+from generic.library.lookup import find
 from generic.manager.options import Options
 from generic.testing.drill.kills.calls import ActuatorCall, digest
 from generic.testing.drill.kills.child import Order, Task
@@ -159,20 +159,13 @@ def arrivals(
                 came=seen.state if seen else "",
             )
     for resource in state.resources:
+        where, name = resource_of_manifest(resource), resource["metadata"]["name"]
         yield Arrival(
             shoot=shoot.technical_id,
-            what=f"{resource['kind']} {resource['metadata']['name']}",
+            what=f"{resource['kind']} {name}",
             sent=_content(resource),
-            came=_content(_find(client, shoot, resource)),
+            came=_content(find(client, where, name, shoot.technical_id)),
         )
-
-
-def _find(client: Client, shoot: Shoot, resource: Raw) -> Raw | None:
-    where = resource_of_manifest(resource)
-    try:
-        return client.get(where, resource["metadata"]["name"], shoot.technical_id)
-    except NotFound:
-        return None
 
 
 def _content(obj: Raw | None) -> str:
