@@ -4,14 +4,11 @@ from typing import Any
 
 from actuator.meta import Raw
 from actuator.v1alpha1 import Infrastructure
+from generic.library.manifests import manifest_of
 
 
 def infrastructure(namespace: str, name: str, type_: str, **spec: Any) -> Raw:
     """Return the manifest of an Infrastructure; `spec` are additional fields of its spec."""
     secret = {"name": "cloudprovider", "namespace": namespace}
-    return {
-        "apiVersion": Infrastructure.KIND.api_version,
-        "kind": Infrastructure.KIND.name,
-        "metadata": {"namespace": namespace, "name": name},
-        "spec": {"type": type_, "region": "eu-1", "secretRef": secret, **spec},
-    }
+    wanted = {"type": type_, "region": "eu-1", "secretRef": secret, **spec}
+    return manifest_of(Infrastructure, name, namespace, spec=wanted)

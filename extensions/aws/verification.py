@@ -61,10 +61,6 @@ def _objects(cloud: Cloud, resource: ExternalResource) -> bool:
     return not Bucket(cloud, bucket).is_empty(prefix)
 
 
-def _record_set(cloud: Cloud, resource: ExternalResource) -> bool:
-    return records.exists(cloud, resource.id)
-
-
 _LOOKS: Mapping[str, tuple[Service, Look]] = {
     VPC: _described("describe_vpcs", "Vpcs", "vpc-id"),
     SUBNET: _described("describe_subnets", "Subnets", "subnet-id"),
@@ -73,5 +69,5 @@ _LOOKS: Mapping[str, tuple[Service, Look]] = {
     INSTANCE: _described("describe_instances", "Reservations", "instance-id", ALIVE),
     BUCKET: ("s3", _bucket),
     OBJECTS: ("s3", _objects),
-    RECORD_SET: ("route53", _record_set),
+    RECORD_SET: ("route53", lambda cloud, resource: records.exists(cloud, resource.id)),
 }

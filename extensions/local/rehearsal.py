@@ -39,10 +39,10 @@ class LocalRehearsal(Rehearsal):
     def __init__(self) -> None:
         self._directory: Path | None = None
         self._open: Callable[[Path], Outside] = Outside
-        self._breaks: dict[str, tuple[str, Callable[[], None]]] = {
+        self._breaks: dict[str, tuple[str, Callable[[], object]]] = {
             "everything-fails": (
                 "The folder is taken away: every request to the outside fails at once.",
-                self._take_away,
+                lambda: self._outside.rename(self._away),
             ),
             "deletion-denied": (
                 "The folder's policy denies deletions: nothing can be given back.",
@@ -132,9 +132,6 @@ class LocalRehearsal(Rehearsal):
     @property
     def _away(self) -> Path:
         return self._outside.with_name("away")
-
-    def _take_away(self) -> None:
-        self._outside.rename(self._away)
 
     def _deny_deletions(self) -> None:
         policy = encode(Policy(deny=["delete"]))

@@ -98,7 +98,8 @@ class ResourceManager:
             self._say(mr, "False", "DeletionFailed", str(error), _applied(mr))
             return
         if left:
-            message = f"waiting for the deletion of {', '.join(map(_name, left))}"
+            names = ", ".join(f"{ref['kind']} {ref['name']}" for ref in left)
+            message = f"waiting for the deletion of {names}"
             self._say(mr, "False", "DeletionPending", message, left)
             return
         meta = mr["metadata"]
@@ -172,7 +173,3 @@ def _reference(obj: Raw) -> Raw:
     ref = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "name": obj["metadata"]["name"]}
     namespace = obj["metadata"].get("namespace")
     return {**ref, "namespace": namespace} if namespace else ref
-
-
-def _name(reference: Raw) -> str:
-    return f"{reference['kind']} {reference['name']}"

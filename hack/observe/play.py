@@ -14,7 +14,8 @@ from actuator.v1alpha1 import Infrastructure
 from generic.kube.client import HttpClient
 from generic.kube.headers import DELETION_BLOCKED
 from generic.library.lookup import find
-from generic.library.machines import MACHINES
+from generic.library.machines import MACHINES, Machine
+from generic.library.manifests import manifest_of
 from generic.reconciler.deletion.escalation import Escalation, Then
 from generic.testing.faults import Effect, Fault, FaultProxy
 from generic.testing.garden import Garden, Shoot, not_ready_because
@@ -112,9 +113,9 @@ def _is_blocked(admin: HttpClient, name: str) -> bool:
 
 def _create(garden: Garden) -> None:
     garden.create_namespace(_SHOOT)
-    machine = {"name": "machine", "namespace": _NAMESPACE, "finalizers": [_OTHERS]}
-    typed = {"apiVersion": MACHINES.api_version, "kind": "Machine"}
-    garden.deploy({**typed, "metadata": machine, "spec": {"class": {"name": "one"}}})
+    machine = manifest_of(Machine, "machine", _NAMESPACE, spec={"class": {"name": "one"}})
+    machine["metadata"]["finalizers"] = [_OTHERS]
+    garden.deploy(machine)
     for name in NAMES:
         manifest = infrastructure(_NAMESPACE, name, TYPE)
         if name == "foreign":

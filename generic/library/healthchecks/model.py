@@ -105,10 +105,6 @@ def _one_or_more(types: str | Iterable[str]) -> tuple[str, ...]:
     return (types,) if isinstance(types, str) else tuple(types)
 
 
-def _permissions_of(check: "Check") -> tuple[Permission, ...]:
-    return tuple(getattr(check.check, "permissions", ()))
-
-
 @attrs.frozen
 class Check:
     """One check, and the type of its condition; several checks may share a condition.
@@ -125,7 +121,8 @@ class Check:
         default=lambda _detail: (), kw_only=True
     )
     permissions: Sequence[Permission] = attrs.field(
-        default=attrs.Factory(_permissions_of, takes_self=True), kw_only=True
+        default=attrs.Factory(lambda one: getattr(one.check, "permissions", ()), takes_self=True),
+        kw_only=True,
     )
     """Permissions in the seed, with SHOOT_ACCESS if needed; built-in checks define them."""
 

@@ -46,10 +46,6 @@ class ShootAccess:
         """The Secret for the token."""
         return f"{_PREFIX}{self.name.removeprefix(_PREFIX)}"
 
-    @property
-    def _account(self) -> str:
-        return self.account_name or self.name.removeprefix(_PREFIX)
-
     def ensure(self, client: Client, namespace: str) -> None:
         """Request access; an existing token stays.
 
@@ -81,7 +77,7 @@ class ShootAccess:
 
     def _manifest(self, namespace: str) -> Raw:
         annotations = {
-            f"{_ACCOUNT}/name": self._account,
+            f"{_ACCOUNT}/name": self.account_name or self.name.removeprefix(_PREFIX),
             f"{_ACCOUNT}/namespace": self.account_namespace,
         }
         if self.token_expiration:

@@ -5,7 +5,6 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
 
 import attrs
 
@@ -108,13 +107,11 @@ def checksum_of(config: Config, *more: str) -> str:
 
     A rotation does not change them, since it is temporary; an authority has its own label for it.
     """
-    data = attrs.asdict(config, filter=_is_lasting, value_serializer=_plain)
+    data = attrs.asdict(
+        config, filter=lambda field, _value: field.name != "rotation", value_serializer=_plain
+    )
     text = json.dumps([data, *more], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:CHECKSUM_DIGITS]
-
-
-def _is_lasting(field: "attrs.Attribute[Any]", _value: object) -> bool:
-    return field.name != "rotation"
 
 
 def _plain(_owner: object, _field: object, value: object) -> object:

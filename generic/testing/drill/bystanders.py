@@ -5,9 +5,9 @@ from contextlib import suppress
 
 from actuator.errors import NotFound
 from actuator.interface import Client, Resource
-from actuator.meta import Raw
 from generic.kube.finalizers import take_off
 from generic.kube.patches import add
+from generic.library.manifests import manifest
 from generic.testing.drill.evidence import Bystander
 
 WITNESS = "drill.actuator.extensions.gardener.cloud/witness"
@@ -20,14 +20,9 @@ _LONG_AGO = "2026-01-01T00:00:00Z"
 
 def place(client: Client, namespace: str, labels: Mapping[str, str]) -> None:
     """Create an unrelated object with an external finalizer."""
-    meta: Raw = {
-        "name": _NAME,
-        "namespace": namespace,
-        "labels": dict(labels),
-        "finalizers": [WITNESS],
-    }
-    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
-    client.create(_CONFIGMAPS, manifest)
+    witnessed = manifest("v1", "ConfigMap", _NAME, namespace, labels)
+    witnessed["metadata"]["finalizers"] = [WITNESS]
+    client.create(_CONFIGMAPS, witnessed)
 
 
 def report_health(client: Client, resource: Resource, namespace: str, name: str) -> None:

@@ -116,7 +116,8 @@ class Relay(BaseHTTPRequestHandler):
         injection = self.server.faults.pick(lambda fault: fault.hits(call))
         if injection is not None and not self._survives(injection):
             return
-        self._forward(call, body, answers=injection is None or not _drops(injection))
+        dropped = injection is not None and injection.rule.effect is Effect.DROP_ANSWER
+        self._forward(call, body, answers=not dropped)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _handle  # noqa: N815 - http.server's names
 
@@ -242,10 +243,6 @@ class Relay(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Log nothing: the user of the proxy counts the hits of faults."""
-
-
-def _drops(injection: Injection[Fault]) -> bool:
-    return injection.rule.effect is Effect.DROP_ANSWER
 
 
 def _lines(response: BaseHTTPResponse) -> Iterator[bytes]:

@@ -6,7 +6,6 @@ Not here: playing a script (play.py).
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 
 import attrs
@@ -88,14 +87,6 @@ class Script:
         except (ValueError, DecodeError) as error:
             raise ConfigurationError(f"the script cannot be read: {error}") from error
 
-    @classmethod
-    def read(cls, path: Path) -> "Script":
-        """Read a script from a file. Raises ConfigurationError that names file and problem."""
-        try:
-            return cls.from_json(path.read_text())
-        except (OSError, ConfigurationError) as error:
-            raise ConfigurationError(f"{path}: {error}") from error
-
 
 _Draw = Callable[[random.Random], Step]
 _SHORT, _LONG = 0.2, 5.0
@@ -152,14 +143,6 @@ def _permission(dice: random.Random) -> Step:
     return Step(revoke=Revoked(resource=resource, verbs=dice.choice([[], ["patch"], ["watch"]])))
 
 
-def _kill(dice: random.Random) -> Step:
-    return Step(kill=dice.choice(list(Server)))
-
-
-def _refuse(_dice: random.Random) -> Step:
-    return Step(refuse=True)
-
-
 def _seconds(dice: random.Random) -> float:
     return round(dice.uniform(_SHORT, _LONG), 1)
 
@@ -170,8 +153,8 @@ VOCABULARY: Mapping[str, _Draw] = MappingProxyType(
         "stream": _stream,
         "actuator": _actuator,
         "permission": _permission,
-        "kill": _kill,
-        "refuse": _refuse,
+        "kill": lambda dice: Step(kill=dice.choice(list(Server))),
+        "refuse": lambda _dice: Step(refuse=True),
     }
 )
 """The kinds of steps in a random script, by name."""

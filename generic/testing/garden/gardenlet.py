@@ -16,6 +16,7 @@ from actuator.meta import ForceSource, Kind, Raw, format_time
 from generic.controller.predicates import OPERATION, TIMESTAMP
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS
+from generic.library.manifests import manifest, manifest_of
 from generic.reconciler.seed_objects import CONFIRM_DELETION
 from generic.testing.garden.order import HANDED_ON, ON_REQUEST
 from generic.testing.garden.readiness import not_ready_because
@@ -38,26 +39,18 @@ class Shoot:
 
     def cluster(self) -> Raw:
         """Return the Cluster manifest, with a shoot that is being created."""
-        shoot = {
-            "apiVersion": _CORE,
-            "kind": "Shoot",
-            "metadata": {"name": self.name, "namespace": f"garden-{self.project}"},
-            "spec": {"region": self.region, "kubernetes": {"version": "1.36.3"}},
-            "status": {
-                "technicalID": self.technical_id,
-                "lastOperation": {"type": "Create", "state": "Processing"},
-            },
+        operation = {"type": "Create", "state": "Processing"}
+        shoot = manifest(
+            *(_CORE, "Shoot", self.name, f"garden-{self.project}"),
+            spec={"region": self.region, "kubernetes": {"version": "1.36.3"}},
+            status={"technicalID": self.technical_id, "lastOperation": operation},
+        )
+        spec = {
+            "cloudProfile": {"apiVersion": _CORE, "kind": "CloudProfile"},
+            "seed": {"apiVersion": _CORE, "kind": "Seed"},
+            "shoot": shoot,
         }
-        return {
-            "apiVersion": Cluster.KIND.api_version,
-            "kind": "Cluster",
-            "metadata": {"name": self.technical_id, "labels": self.labels},
-            "spec": {
-                "cloudProfile": {"apiVersion": _CORE, "kind": "CloudProfile"},
-                "seed": {"apiVersion": _CORE, "kind": "Seed"},
-                "shoot": shoot,
-            },
-        }
+        return manifest_of(Cluster, self.technical_id, labels=self.labels, spec=spec)
 
 
 class Garden:
@@ -70,11 +63,7 @@ class Garden:
     def create_namespace(self, shoot: Shoot) -> None:
         """Create the shoot's namespace and its Cluster. Raises AlreadyExists."""
         labels = {**shoot.labels, "gardener.cloud/role": "shoot"}
-        namespace = {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": shoot.technical_id, "labels": labels},
-        }
+        namespace = manifest("v1", "Namespace", shoot.technical_id, labels=labels)
         self.client.create(NAMESPACES, namespace)
         self.client.create(CLUSTERS, shoot.cluster())
 

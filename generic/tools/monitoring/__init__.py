@@ -10,6 +10,7 @@ from importlib.resources import files
 import yaml
 
 from actuator.meta import Raw
+from generic.library.manifests import manifest
 
 __all__ = [
     "ALERTS",
@@ -56,8 +57,7 @@ def _with_runbook(rule: Raw, runbooks: str) -> Raw:
 def prometheus_rule(groups: Sequence[Raw], runbooks: str, name: str, labels: Raw) -> Raw:
     """Return the rules as a PrometheusRule, for the Prometheus operator."""
     spec = rule_file(groups, runbooks)
-    metadata = {"name": name, "labels": labels}
-    return {"apiVersion": _MONITORING, "kind": "PrometheusRule", "metadata": metadata, "spec": spec}
+    return manifest(_MONITORING, "PrometheusRule", name, labels=labels, spec=spec)
 
 
 def service_monitor(name: str, labels: Raw) -> Raw:
@@ -65,12 +65,8 @@ def service_monitor(name: str, labels: Raw) -> Raw:
 
     It keeps all our metrics: Gardener's own scrape configurations keep fewer.
     """
-    return {
-        "apiVersion": _MONITORING,
-        "kind": "ServiceMonitor",
-        "metadata": {"name": name, "labels": labels},
-        "spec": {
-            "selector": {"matchLabels": {"app.kubernetes.io/name": name}},
-            "endpoints": [{"port": "metrics"}],
-        },
+    spec = {
+        "selector": {"matchLabels": {"app.kubernetes.io/name": name}},
+        "endpoints": [{"port": "metrics"}],
     }
+    return manifest(_MONITORING, "ServiceMonitor", name, labels=labels, spec=spec)

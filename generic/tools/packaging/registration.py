@@ -15,6 +15,7 @@ import attrs
 
 from actuator.errors import ConfigurationError
 from actuator.meta import GROUP, Kind, Raw
+from generic.library.manifests import manifest
 from generic.manager.manager import Manager
 
 Policy = Literal["OnDemand", "Always", "AlwaysExceptNoShoots"]
@@ -123,23 +124,17 @@ def controller_registration(name: str, resources: list[Raw], deployment: Deploym
         raise ConfigurationError(_OPERATOR_ONLY.format("clusterCompatibility: garden"))
     for field in deployment.pick("runtimeClusterValues", "admission"):
         raise ConfigurationError(_OPERATOR_ONLY.format(field))
+    parts = {
+        "helm": deployment.helm | deployment.pick("values"),
+        **deployment.pick("injectGardenKubeconfig", "resources"),
+    }
+    spec = {
+        "resources": resources,
+        "deployment": {"deploymentRefs": [{"name": name}], **_where(deployment)},
+    }
     return [
-        {
-            "apiVersion": "core.gardener.cloud/v1",
-            "kind": "ControllerDeployment",
-            "metadata": {"name": name},
-            "helm": deployment.helm | deployment.pick("values"),
-            **deployment.pick("injectGardenKubeconfig", "resources"),
-        },
-        {
-            "apiVersion": "core.gardener.cloud/v1beta1",
-            "kind": "ControllerRegistration",
-            "metadata": {"name": name},
-            "spec": {
-                "resources": resources,
-                "deployment": {"deploymentRefs": [{"name": name}], **_where(deployment)},
-            },
-        },
+        manifest("core.gardener.cloud/v1", "ControllerDeployment", name, **parts),
+        manifest("core.gardener.cloud/v1beta1", "ControllerRegistration", name, spec=spec),
     ]
 
 
@@ -160,13 +155,9 @@ def operator_extension(name: str, resources: list[Raw], deployment: Deployment) 
         **deployment.pick("values", "runtimeClusterValues", "injectGardenKubeconfig"),
         **_where(deployment),
     }
-    spec = {"extension": extension, **deployment.pick("admission", "resources")}
-    return {
-        "apiVersion": "operator.gardener.cloud/v1alpha1",
-        "kind": "Extension",
-        "metadata": {"name": name},
-        "spec": {"resources": resources, "deployment": spec},
-    }
+    installed = {"extension": extension, **deployment.pick("admission", "resources")}
+    spec = {"resources": resources, "deployment": installed}
+    return manifest("operator.gardener.cloud/v1alpha1", "Extension", name, spec=spec)
 
 
 def _check(resources: list[Raw], deployment: Deployment) -> None:

@@ -316,11 +316,6 @@ def test_a_script_that_makes_no_sense_says_why(text, says):
         Script.from_json(text)
 
 
-def test_a_script_in_a_file_is_named_when_it_cannot_be_read(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"script\.json"):
-        Script.read(tmp_path / "script.json")
-
-
 def test_a_script_is_not_begun_where_something_is_missing():
     script = Script(steps=[Step(name="first", when="ready", kill=Server.ETCD)])
     with pytest.raises(ConfigurationError, match="first needs an embedded cluster"):

@@ -61,10 +61,6 @@ def _arrived(evidence: MigrationEvidence) -> Iterable[str]:
             yield f"{arrival.shoot}: {arrival.what} {said}"
 
 
-def _source_is_clean(evidence: MigrationEvidence) -> Iterable[str]:
-    yield from evidence.left_in_source
-
-
 def _ends_well(evidence: MigrationEvidence) -> Iterable[str]:
     yield from evidence.left_in_destination
     yield from (f"{left} is left outside" for left in evidence.outside_after)
@@ -89,6 +85,6 @@ RULES: Rules[MigrationEvidence] = {
     "M2": ("Everything outside exists once, as before the move", _once),
     "M3": ("Only the seed that owns a shoot acts for it", _one_seed_acts),
     "M4": ("State and referenced resources arrived", _arrived),
-    "M5": ("Nothing is left in the source", _source_is_clean),
+    "M5": ("Nothing is left in the source", lambda evidence: evidence.left_in_source),
     "M6": ("A deletion in the destination leaves nothing", _ends_well),
 }
