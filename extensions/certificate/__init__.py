@@ -3,8 +3,8 @@
     actuator run extensions.certificate:extension
     actuator drill --all extensions.certificate.rehearsal:CertificateRehearsal
 
-Read `actuator`, then `shoot` (the manifests for the shoot), `config` (providerConfig); `issuers`
-stands in for the vendor's kind and controller, and `rehearsal` is for drills.
+Read `actuator`, then `config` (providerConfig); `issuers` stands in for the vendor's kind and
+controller, and `rehearsal` is for drills.
 """
 
 import generic

@@ -15,13 +15,13 @@ deleted with the shoot (Gardener documentation, "Force Deletion").
 from collections.abc import Iterable
 
 from actuator import Actuator, Cluster, Context, FieldProblem, SeedObjects
+from actuator.meta import Raw
 from actuator.provider_config import config_problems, read_config
 from actuator.v1alpha1 import Extension
-from extensions.certificate.config import CertificateConfig
+from extensions.certificate.config import CertificateConfig, IssuerConfig
 from extensions.certificate.issuers import ISSUERS, Issuer
-from extensions.certificate.shoot import manifests
 from generic.library import managedresources, seedobjects
-from generic.library.manifests import manifest_of
+from generic.library.manifests import manifest, manifest_of
 
 MANAGED_NAME = "extension-certificate-service"
 ORIGIN = "extension-certificate"
@@ -31,6 +31,8 @@ _ISSUERS = SeedObjects(
     [Issuer.KIND.finalizer],
     label_selector="app.kubernetes.io/managed-by=certificate-service",
 )
+_RBAC = "rbac.authorization.k8s.io"
+_ROLE = "extensions.gardener.cloud:certificate-service"
 
 
 class CertificateService(Actuator[Extension]):
@@ -55,7 +57,7 @@ class CertificateService(Actuator[Extension]):
         names = {issuer.name for issuer in issuers}
         seedobjects.delete(client, self.seed_objects, namespace, but=names)
         managedresources.deploy_for_shoot(
-            client, namespace, MANAGED_NAME, manifests(issuers), origin=ORIGIN
+            client, namespace, MANAGED_NAME, _manifests(issuers), origin=ORIGIN
         )
 
     def delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
@@ -72,3 +74,19 @@ class CertificateService(Actuator[Extension]):
             ctx.client, obj.metadata.namespace, MANAGED_NAME, keep=True, origin=ORIGIN
         )
         self.delete(ctx, obj, cluster)
+
+
+def _manifests(issuers: Iterable[IssuerConfig]) -> list[Raw]:
+    """Return, for the shoot, the issuers' names and the right to request certificates."""
+    names = "".join(f"{issuer.name}\n" for issuer in issuers)
+    users = {"kind": "Group", "name": "system:authenticated", "apiGroup": _RBAC}
+    verbs = ["get", "list", "watch", "create", "delete"]
+    group = "certificates.example.org"
+    rule = {"apiGroups": [group], "resources": ["certificates"], "verbs": verbs}
+    role = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": _ROLE}
+    version = f"{_RBAC}/v1"
+    return [
+        manifest("v1", "ConfigMap", "certificate-issuers", "kube-system", data={"issuers": names}),
+        manifest(version, "ClusterRole", _ROLE, rules=[rule]),
+        manifest(version, "ClusterRoleBinding", _ROLE, roleRef=role, subjects=[users]),
+    ]

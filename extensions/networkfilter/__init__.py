@@ -3,8 +3,7 @@
     actuator run extensions.networkfilter:extension
     actuator drill --all extensions.networkfilter.rehearsal:NetworkFilterRehearsal
 
-Read `actuator`, then `config` (providerConfig) and `shoot` (the manifests for the shoot);
-`rehearsal` is for drills.
+Read `actuator`, then `config` (providerConfig); `rehearsal` is for drills.
 """
 
 import generic

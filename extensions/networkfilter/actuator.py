@@ -5,18 +5,23 @@ a deletion without the wait: the shoot's API server may be gone, and gardenlet r
 ManagedResource itself (Gardener documentation, "Force Deletion").
 """
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Sequence
 
 from actuator import Actuator, Cluster, Context, FieldProblem
+from actuator.meta import Raw
 from actuator.provider_config import config_problems, read_config
 from actuator.v1alpha1 import Extension
 from extensions.networkfilter.config import FilterConfig
-from extensions.networkfilter.shoot import manifests
 from generic.library import managedresources
 from generic.library.imagevector import load_images
+from generic.library.manifests import manifest
 
 MANAGED_NAME = "extension-networking-filter"
 ORIGIN = "extension-networking-filter"
+_NAME = "network-filter"
+_WHERE = _NAME, "kube-system"
+_LABELS = {"app.kubernetes.io/name": _NAME}
 
 
 class NetworkFilter(Actuator[Extension]):
@@ -34,8 +39,8 @@ class NetworkFilter(Actuator[Extension]):
 
     def reconcile(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Deploy the filter to the shoot, without waiting for it."""
-        image = self._images.find("network-filter", cluster.kubernetes_version)
-        wanted = manifests(read_config(FilterConfig, obj.spec).blocked, image.reference)
+        image = self._images.find(_NAME, cluster.kubernetes_version)
+        wanted = _manifests(read_config(FilterConfig, obj.spec).blocked, image.reference)
         namespace = obj.metadata.namespace
         managedresources.deploy_for_shoot(
             ctx.client, namespace, MANAGED_NAME, wanted, origin=ORIGIN
@@ -60,3 +65,27 @@ class NetworkFilter(Actuator[Extension]):
     def force_delete(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Request the deletion of the filter; it is deleted with the shoot anyway."""
         self.delete(ctx, obj, cluster)
+
+
+def _manifests(blocked: Sequence[str], image: str) -> list[Raw]:
+    """Return the list of blocked ranges, and a program on each node that reads it."""
+    text = "".join(f"{one}\n" for one in blocked)
+    return [
+        manifest("v1", "ConfigMap", *_WHERE, data={"blocked": text}),
+        _daemon_set(image, hashlib.sha256(text.encode()).hexdigest()),
+    ]
+
+
+def _daemon_set(image: str, checksum: str) -> Raw:
+    """Return the program; a changed list changes `checksum`, which replaces the pods."""
+    annotations = {f"checksum/configmap-{_NAME}": checksum}
+    mount = {"name": "blocked", "mountPath": "/etc/network-filter"}
+    pod = {
+        "hostNetwork": True,
+        "tolerations": [{"operator": "Exists"}],
+        "containers": [{"name": _NAME, "image": image, "volumeMounts": [mount]}],
+        "volumes": [{"name": "blocked", "configMap": {"name": _NAME}}],
+    }
+    template = {"metadata": {"labels": _LABELS, "annotations": annotations}, "spec": pod}
+    spec = {"selector": {"matchLabels": _LABELS}, "template": template}
+    return manifest("apps/v1", "DaemonSet", *_WHERE, labels=_LABELS, spec=spec)
