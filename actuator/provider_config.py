@@ -40,7 +40,7 @@ def read_config(cls: type[C], spec: DefaultSpec) -> C:
 
 def refuse_config(spec: DefaultSpec) -> Iterator[FieldProblem]:
     """Yield a problem if there is a providerConfig, for a kind that has nothing to configure."""
-    if spec.provider_config:
+    if spec.provider_config is not None:
         yield FieldProblem(field=FIELD, detail="there is nothing to configure; remove it")
 
 

@@ -194,7 +194,7 @@ def test_a_name_that_s3_does_not_take_is_a_problem(buckets, call, name):
 def test_a_provider_config_is_a_problem(buckets, call, namespace):
     odd = backup_bucket(namespace, providerConfig={"kind": "Nonsense"})
     (problem,) = buckets.validate(call, odd, NO_CLUSTER)
-    assert str(problem).startswith("spec.providerConfig: this extension takes none")
+    assert str(problem).startswith("spec.providerConfig: there is nothing to configure")
     assert list(buckets.validate(call, backup_bucket(namespace), NO_CLUSTER)) == []
 
 

@@ -307,7 +307,7 @@ def test_revoked_credentials_have_their_code_and_nothing_is_forgotten(
             "spec.recordType: 'SRV' is not supported; choose A, AAAA, CNAME, TXT",
         ),
         ({"recordType": "CNAME", "values": ["a", "b"]}, "spec.values: a CNAME has one value"),
-        ({"providerConfig": {}}, "spec.providerConfig: this extension takes none"),
+        ({"providerConfig": {}}, "spec.providerConfig: there is nothing to configure"),
     ],
 )
 def test_what_cannot_work_is_a_problem_of_its_field(records, call, namespace, spec, said):
