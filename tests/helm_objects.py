@@ -10,8 +10,7 @@ from actuator.cluster import FORCE_DELETION
 from actuator.errors import NotFound
 from actuator.interface import Client, resource_of
 from actuator.meta import Base64, Raw
-from extensions.helmreleaseproxy import HelmChartProxy, HelmReleaseProxy, Target
-from extensions.helmreleaseproxy.kinds import TARGET_LABEL
+from extensions.helmreleaseproxy.kinds import TARGET_LABEL, HelmChartProxy, HelmReleaseProxy, Target
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
 from generic.testing.faults import FaultProxy
 

@@ -21,17 +21,6 @@ from extensions.aws.dnsrecord import AwsDnsRecord
 from extensions.aws.infrastructure import AwsInfrastructure
 from extensions.aws.worker import AwsWorker
 
-__all__ = [
-    "AwsBackupBucket",
-    "AwsBackupEntry",
-    "AwsBastion",
-    "AwsControlPlane",
-    "AwsDnsRecord",
-    "AwsInfrastructure",
-    "AwsWorker",
-    "extension",
-]
-
 
 def extension(manager: generic.Manager) -> None:
     """Add the sample's actuators to a manager.

@@ -8,16 +8,7 @@ controller) and `parts` (the manifests); `rehearsal` is for drills.
 """
 
 import generic
-from extensions.azurecontrolplane.actuator import AzureControlPlane, ControlPlaneConfig
-from extensions.azurecontrolplane.remedies import PublicIPAddress, VirtualMachine
-
-__all__ = [
-    "AzureControlPlane",
-    "ControlPlaneConfig",
-    "PublicIPAddress",
-    "VirtualMachine",
-    "extension",
-]
+from extensions.azurecontrolplane.actuator import AzureControlPlane
 
 
 def extension(manager: generic.Manager) -> None:

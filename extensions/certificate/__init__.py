@@ -9,17 +9,7 @@ controller, and `rehearsal` is for drills.
 
 import generic
 from extensions.certificate.actuator import CertificateService
-from extensions.certificate.config import CertificateConfig, IssuerConfig
-from extensions.certificate.issuers import Issuer, IssuerController
-
-__all__ = [
-    "CertificateConfig",
-    "CertificateService",
-    "Issuer",
-    "IssuerConfig",
-    "IssuerController",
-    "extension",
-]
+from extensions.certificate.issuers import IssuerController
 
 
 def extension(manager: generic.Manager) -> None:

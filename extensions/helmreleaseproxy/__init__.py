@@ -19,20 +19,7 @@ from extensions.helmreleaseproxy.charts import Charts
 from extensions.helmreleaseproxy.helm import Helm
 from extensions.helmreleaseproxy.helmchartproxy import HelmCharts
 from extensions.helmreleaseproxy.helmreleaseproxy import HelmReleases
-from extensions.helmreleaseproxy.kinds import HelmChartProxy, HelmReleaseProxy, Target
 from generic.library.charts import find_helm
-
-__all__ = [
-    "CHARTS",
-    "Charts",
-    "Helm",
-    "HelmChartProxy",
-    "HelmCharts",
-    "HelmReleaseProxy",
-    "HelmReleases",
-    "Target",
-    "extension",
-]
 
 CHARTS = Path(__file__).with_name("library")
 """The sample's own charts."""

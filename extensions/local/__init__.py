@@ -21,17 +21,6 @@ from extensions.local.operatingsystem import LocalOperatingSystem
 from extensions.local.outside import Outside
 from extensions.local.share import LocalExtension
 
-__all__ = [
-    "LocalContainerRuntime",
-    "LocalExposure",
-    "LocalExtension",
-    "LocalNetwork",
-    "LocalOperatingSystem",
-    "MountController",
-    "Outside",
-    "extension",
-]
-
 
 def extension(manager: generic.Manager) -> None:
     """Add the sample's actuators, and the storage vendor's controller, to a manager.

@@ -8,9 +8,6 @@ Read `actuator`, then `config` (providerConfig); `rehearsal` is for drills.
 
 import generic
 from extensions.networkfilter.actuator import NetworkFilter
-from extensions.networkfilter.config import FilterConfig
-
-__all__ = ["FilterConfig", "NetworkFilter", "extension"]
 
 
 def extension(manager: generic.Manager) -> None:

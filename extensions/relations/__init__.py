@@ -12,12 +12,9 @@ from pathlib import Path
 
 import generic
 from extensions.relations.external import Entries
-from extensions.relations.kinds import Entry, Mirror, Team
 from extensions.relations.owned import Teams
 from extensions.relations.register import Register
 from extensions.relations.watched import Mirrors
-
-__all__ = ["Entries", "Entry", "Mirror", "Mirrors", "Register", "Team", "Teams", "extension"]
 
 
 def extension(manager: generic.Manager) -> None:

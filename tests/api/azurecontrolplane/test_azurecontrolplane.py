@@ -15,13 +15,12 @@ from actuator.interface import Resource, resource_of
 from actuator.v1alpha1 import ControlPlane
 from extensions.azurecontrolplane import (
     AzureControlPlane,
-    PublicIPAddress,
-    VirtualMachine,
     actuator,
     extension,
 )
 from extensions.azurecontrolplane.actuator import API_VERSION
 from extensions.azurecontrolplane.parts import REMEDY
+from extensions.azurecontrolplane.remedies import PublicIPAddress, VirtualMachine
 from generic.kube.crds import crd
 from generic.library.controlplane.parts import CONFIG, SEED, SHOOT, STORAGE_CLASSES
 from generic.library.managedresources import SHOOT_FINALIZER

@@ -11,10 +11,10 @@ from shootside import Extended, shoot_managers
 
 from actuator.errors import NotFound
 from actuator.v1alpha1 import Extension
-from extensions.certificate import CertificateService, Issuer, IssuerController, extension
+from extensions.certificate import CertificateService, IssuerController, extension
 from extensions.certificate.actuator import MANAGED_NAME
 from extensions.certificate.config import API_VERSION
-from extensions.certificate.issuers import ISSUERS
+from extensions.certificate.issuers import ISSUERS, Issuer
 from generic.controller.predicates import has_namespace
 from generic.kube.crds import crd
 from generic.library.managedresources import SHOOT_FINALIZER

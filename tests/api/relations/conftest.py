@@ -9,7 +9,8 @@ from relations_objects import CONFIG_MAPS, Look, config_map
 
 from actuator.interface import object_class
 from actuator.meta import Object
-from extensions.relations import Entries, Entry, Mirror, Mirrors, Register, Team, Teams
+from extensions.relations import Entries, Mirrors, Register, Teams
+from extensions.relations.kinds import Entry, Mirror, Team
 from generic.testing.garden import NAMESPACES
 from generic.testing.seed import install_kinds
 

@@ -6,7 +6,8 @@ import pytest
 from harness import eventually
 
 from actuator import ErrorCode, ExternalResource
-from extensions.relations import Entries, Entry
+from extensions.relations import Entries
+from extensions.relations.kinds import Entry
 from extensions.relations.register import Register, RegisterError
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
 

@@ -7,7 +7,7 @@ from harness import eventually
 from relations_objects import COLLECTED, CONFIG_MAPS, HELD, ConfigMaps, config_map
 
 from actuator.errors import Invalid
-from extensions.relations import Team
+from extensions.relations.kinds import Team
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from harness import eventually
 from relations_objects import HELD, ConfigMaps
 
-from extensions.relations import Mirror
+from extensions.relations.kinds import Mirror
 
 
 @pytest.fixture

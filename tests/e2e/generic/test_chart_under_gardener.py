@@ -44,7 +44,7 @@ from actuator.v1alpha1 import (
     Infrastructure,
     OperatingSystemConfig,
 )
-from extensions.relations import Team
+from extensions.relations.kinds import Team
 from generic.controller.watch import owns
 from generic.kube.client import connect
 from generic.kube.clusters import CLUSTERS

@@ -17,12 +17,10 @@ from extensions.helmreleaseproxy import (
     CHARTS,
     Charts,
     Helm,
-    HelmChartProxy,
     HelmCharts,
-    HelmReleaseProxy,
     HelmReleases,
-    Target,
 )
+from extensions.helmreleaseproxy.kinds import HelmChartProxy, HelmReleaseProxy, Target
 from generic.controller.predicates import has_namespace
 from generic.kube.client import connect
 from generic.library.charts import find_helm

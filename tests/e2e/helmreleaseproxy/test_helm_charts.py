@@ -13,7 +13,8 @@ from actuator import RequeueAfter
 from actuator.cluster import FORCE_DELETION
 from actuator.codec import decode
 from actuator.errors import Invalid
-from extensions.helmreleaseproxy import HelmCharts, HelmReleaseProxy
+from extensions.helmreleaseproxy import HelmCharts
+from extensions.helmreleaseproxy.kinds import HelmReleaseProxy
 from extensions.helmreleaseproxy.order import force
 from extensions.helmreleaseproxy.targets import guard_of
 

@@ -15,9 +15,9 @@ from helm_objects import RELEASES, SECRETS, TARGETS, with_cluster, with_user
 
 from actuator import ExternalResource
 from actuator.meta import Base64
-from extensions.helmreleaseproxy import CHARTS, Charts, Helm, HelmReleaseProxy, HelmReleases
+from extensions.helmreleaseproxy import CHARTS, Charts, Helm, HelmReleases
 from extensions.helmreleaseproxy.helm import unreachable_because
-from extensions.helmreleaseproxy.kinds import RELEASE_LABEL
+from extensions.helmreleaseproxy.kinds import RELEASE_LABEL, HelmReleaseProxy
 from generic.kube.clock import SystemClock
 from generic.testing.envtest.certificates import Authority
 from generic.testing.faults.permission import Revocation, Revoked
