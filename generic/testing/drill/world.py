@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import attrs
 
 from actuator.errors import AlreadyExists, TooManyRequests, Unavailable
-from actuator.interface import Actuator, Client, Resource, object_class
+from actuator.interface import Actuator, Client, Resource, kind_of, object_class
 from actuator.meta import Kind, Raw
 from generic.kube.delegating import DelegatingClient
 from generic.manager.manager import Manager
@@ -83,13 +83,7 @@ class World:
     @property
     def kinds(self) -> list[Kind]:
         """The rehearsed kinds."""
-        return kinds_of(self.actuators)
-
-
-def kinds_of(actuators: Sequence[Actuator[Any]]) -> list[Kind]:
-    """Return the actuators' kinds, each with the finalizer that its actuator uses."""
-    kinds = [(actuator, object_class(actuator).KIND) for actuator in actuators]
-    return [attrs.evolve(kind, finalizer=one.finalizer or kind.finalizer) for one, kind in kinds]
+        return [kind_of(one) for one in self.actuators]
 
 
 @contextmanager

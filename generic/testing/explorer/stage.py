@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 
 from actuator.errors import ActuatorError, NotFound
-from actuator.interface import Actuator, ExternalResource, resource_of
+from actuator.interface import Actuator, ExternalResource, kind_of, resource_of
 from actuator.meta import ForceSource, Kind, Raw
 from generic.kube.finalizers import patch_tested, take_off
 from generic.manager.options import Options
@@ -24,7 +24,7 @@ from generic.reconciler.operation import Operation
 from generic.testing.drill.bystanders import WITNESS
 from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import embedded_seed, other_owners
-from generic.testing.drill.world import kinds_of, manager_for, outside
+from generic.testing.drill.world import manager_for, outside
 from generic.testing.explorer.judge import unfinished_because
 from generic.testing.garden import Flow, Garden, Shoot
 from generic.testing.garden.cleanup import OWN
@@ -55,7 +55,7 @@ class Ground:
     @property
     def kinds(self) -> list[Kind]:
         """The kinds that can be explored."""
-        return kinds_of(self.actuators)
+        return [kind_of(one) for one in self.actuators]
 
     def names(self) -> Names:
         """Return unused names."""

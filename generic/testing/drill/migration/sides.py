@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 
-from actuator.interface import Client
+from actuator.interface import Client, kind_of
 from actuator.meta import Kind, Raw
 from generic.library.lookup import find
 from generic.manager.options import Options
@@ -21,7 +21,7 @@ from generic.testing.drill.migration.rules import DESTINATION, SOURCE
 from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import embedded_seed, other_owners
 from generic.testing.drill.settings import Settings
-from generic.testing.drill.world import kinds_of, manager_for, outside
+from generic.testing.drill.world import manager_for, outside
 from generic.testing.garden import Flow, Garden, Shoot, ShootState, resource_of_manifest
 from generic.testing.garden.order import STAYS
 from generic.testing.rehearsal import CombinedRehearsal
@@ -136,7 +136,7 @@ def _side(
         yield Side(
             garden=Garden(seed.admin),
             victim=victim,
-            kinds=kinds_of(actuators),
+            kinds=[kind_of(one) for one in actuators],
             patience=settings.patience,
         )
 
