@@ -7,7 +7,6 @@ import click
 
 from generic.library.charts import find_helm
 from generic.library.programs.cache import cache_directory
-from generic.library.programs.errors import EnvtestError
 from generic.testing.envtest import detached
 from generic.testing.envtest.binaries import find_binaries
 
@@ -35,18 +34,7 @@ name_option = click.option(
 )
 
 
-class EnvGroup(click.Group):
-    """A group whose commands turn EnvtestError into one message."""
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the requested command."""
-        try:
-            return super().invoke(ctx)
-        except EnvtestError as error:
-            raise click.ClickException(str(error)) from error
-
-
-@click.group("env", cls=EnvGroup)
+@click.group("env")
 def env() -> None:
     """Run the embedded cluster by itself."""
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from generic.testing.envtest import detached
 from generic.tools.cli.env import env
+from generic.tools.cli.main import main
 
 pytestmark = pytest.mark.usefixtures("using_assets")
 
@@ -63,17 +64,22 @@ def test_what_a_killed_environment_left_is_noticed(
 
 
 def test_an_environment_that_cannot_start_is_one_clear_message(
-    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    state: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     for name in ("etcd", "kube-apiserver", "kube-controller-manager"):
         (tmp_path / name).write_text("#!/bin/sh\necho it is broken\nexit 1\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # where logs are kept
-    failed = run("up")
-    assert failed.exit_code == 1
-    assert "etcd ended with status 1" in failed.output
-    assert "it is broken" in failed.output
+    with pytest.raises(SystemExit) as failed:
+        main(["env", "up"])
+    assert failed.value.code == 1
+    said = capsys.readouterr().err
+    assert "etcd ended with status 1" in said
+    assert "it is broken" in said
     assert not detached.State(state).is_held()
 
 
