@@ -30,6 +30,7 @@ from extensions.helmreleaseproxy.targets import TargetId
 from generic.kube.crds import crd
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.library.charts import find_helm
+from generic.library.lookup import find
 from generic.library.manifests import manifest, manifest_of
 from generic.testing.drill.names import LABEL
 from generic.testing.rehearsal import Around, Rehearsal, RehearsedShoot
@@ -157,14 +158,10 @@ class HelmReleaseProxyRehearsal(Rehearsal):
     def _is_left(self, release: Raw) -> bool:
         """Whether the release still exists; without a guard, only if its Target does."""
         labels = release["labels"]
-        try:
-            if self._seed is not None and labels["name"] == _ALONE:
-                self._seed.get(
-                    kinds.TARGETS, labels[kinds.TARGET_LABEL], labels[kinds.TARGET_NAMESPACE_LABEL]
-                )
-        except NotFound:
-            return False
-        return True
+        if self._seed is None or labels["name"] != _ALONE:
+            return True
+        target = labels[kinds.TARGET_LABEL], labels[kinds.TARGET_NAMESPACE_LABEL]
+        return find(self._seed, kinds.TARGETS, *target) is not None
 
 
 def _left(release: Raw) -> ExternalResource:

@@ -13,6 +13,7 @@ from datetime import timedelta
 from actuator.errors import ActuatorError, ErrorCode, NotFound, RequeueAfter
 from actuator.interface import Client, Context, Permission, SeedObjects
 from actuator.meta import Raw, parse_time
+from generic.library.lookup import find
 from generic.reconciler.seed_objects import Held, list_group
 
 __all__ = ["check_deleted", "delete", "ensure", "permission"]
@@ -35,15 +36,13 @@ def ensure(client: Client, group: SeedObjects, wanted: Raw) -> None:
     meta: Raw = wanted["metadata"]
     labels = dict(pair.split("=") for pair in group.label_selector.split(",") if pair)
     meta = {**meta, "labels": {**(meta.get("labels") or {}), **labels}}
-    try:
-        found: Raw = client.get(group.resource, meta["name"], meta["namespace"])["metadata"]
-    except NotFound:
-        if group.finalizers:
-            meta["finalizers"] = list(group.finalizers)
-            client.create(group.resource, {**wanted, "metadata": meta})
-            return
-    else:
-        _check_usable(group, labels, found)
+    found = find(client, group.resource, meta["name"], meta["namespace"])
+    if found is not None:
+        _check_usable(group, labels, found["metadata"])
+    elif group.finalizers:
+        meta["finalizers"] = list(group.finalizers)
+        client.create(group.resource, {**wanted, "metadata": meta})
+        return
     client.apply(group.resource, {**wanted, "metadata": meta})
 
 
