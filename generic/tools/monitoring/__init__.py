@@ -12,16 +12,6 @@ import yaml
 from actuator.meta import Raw
 from generic.library.manifests import manifest
 
-__all__ = [
-    "ALERTS",
-    "GROUPS",
-    "RECORDINGS",
-    "dashboard_files",
-    "prometheus_rule",
-    "rule_file",
-    "service_monitor",
-]
-
 _MONITORING = "monitoring.coreos.com/v1"
 
 GROUPS: Sequence[Raw] = yaml.safe_load((files(__name__) / "rules.yaml").read_text())["groups"]
