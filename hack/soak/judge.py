@@ -1,6 +1,5 @@
 """The rules of a soak: from observations to findings. Pure."""
 
-import json
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -8,6 +7,7 @@ import attrs
 
 from actuator.interface import ExternalResource
 from generic.controller.metrics import Outcome
+from generic.reconciler.orphans import Orphan, OrphanReason
 from generic.testing.drill.judge import Finding, Rules, covers, findings_of
 from hack.soak.figures import Sample, growth
 from hack.soak.lives import Ending, Life
@@ -20,7 +20,6 @@ _LONG_ENOUGH = 300.0
 _MAX_GROWTH = 1.0
 _WINDOW = 20
 _FINAL = {outcome.value for outcome in Outcome if outcome.final}
-_BYPASS_LINE = "our finalizer was taken off before cleanup was finished"
 
 
 @attrs.frozen(kw_only=True)
@@ -51,16 +50,17 @@ def judge(seen: Seen) -> list[Finding]:
     return findings_of(RULES, seen)
 
 
-def outcomes_in(lines: Iterable[str]) -> dict[str, list[str]]:
-    """Return the final outcomes, and removed finalizers, in a manager's JSON log, by uid."""
+def outcomes_by_uid(
+    noted: Iterable[tuple[str, str]], orphans: Iterable[Orphan]
+) -> dict[str, list[str]]:
+    """Return the outcomes that a listener noted, and recorded finalizer removals, by uid.
+
+    A finalizer that is removed externally is no outcome of the manager: the Orphans record it.
+    """
     found: dict[str, list[str]] = {}
-    for line in lines:
-        if not line.startswith("{"):
-            continue
-        told = json.loads(line)
-        outcome = BYPASSED if told.get("msg") == _BYPASS_LINE else told.get("outcome")
-        if outcome in {*_FINAL, BYPASSED} and told.get("uid"):
-            found.setdefault(told["uid"], []).append(outcome)
+    removed = {one.spec.object.uid for one in orphans if one.spec.reason == OrphanReason.BYPASSED}
+    for uid, outcome in (*noted, *((uid, BYPASSED) for uid in sorted(removed))):
+        found.setdefault(uid, []).append(outcome)
     return found
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import attrs
 
-from actuator.codec import decode
 from actuator.errors import ActuatorError
+from actuator.interface import Client
 from actuator.v1alpha1 import Cluster, Infrastructure
 from generic.kube.client import HttpClient, connect
-from generic.reconciler.orphans import ORPHANS, Orphan
+from generic.reconciler.orphans import Orphan
+from generic.reconciler.orphans.ledger import read_orphans
 from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import EmbeddedSeed
 from generic.testing.drill.world import PatientClient
@@ -25,9 +26,9 @@ from generic.testing.polling import polling, wait_while
 from generic.testing.seed import install_kinds
 from generic.tools.packaging.chart import MALLOC
 from hack.soak.figures import Sampler
-from hack.soak.judge import Seen, outcomes_in, unexplained
+from hack.soak.judge import Seen, outcomes_by_uid, unexplained
 from hack.soak.lives import Crowd, Ending, Life
-from hack.soak.subject import Outside, Things, manager_of
+from hack.soak.subject import Outcomes, Outside, Things, manager_of
 from tests.adversary.intruder import Intruder
 
 INPUT = "input"
@@ -74,20 +75,20 @@ def soak(
         say("No more faults; everything may settle")
         intruder.finish()
         crowd.finish()
-        _wait_for_outcomes(crowd, log)
+        _wait_for_outcomes(crowd, folder, client)
         time.sleep(_SETTLE_SECONDS)
         sampler.stop()
         dead = [] if manager.poll() is None else [f"it exited with {manager.returncode}"]
-        lines = log.read_text().splitlines()
+        orphans = read_orphans(client)
         return Seen(
             lives=crowd.lives,
-            outcomes=intruder.without(outcomes_in(lines)),
+            outcomes=intruder.without(outcomes_by_uid(Outcomes(folder).all(), orphans)),
             outside=[one for one in outside.all() if one.tags["uid"] not in intruder.uids],
-            orphans=[decode(Orphan, raw).spec.resource for raw in client.list(ORPHANS)],
+            orphans=[orphan.spec.resource for orphan in orphans],
             made=intruder.without(outside.made()),
             samples=sampler.samples[:troubled],
             settled=sampler.samples[troubled:],
-            crashes=[*dead, *(line for line in lines if line.startswith(CRASHED))],
+            crashes=[*dead, *_crashes(log)],
         )
 
 
@@ -152,12 +153,17 @@ def _progress(crowd: Crowd, sampler: Sampler) -> str:
     )
 
 
-def _wait_for_outcomes(crowd: Crowd, log: Path) -> None:
+def _crashes(log: Path) -> list[str]:
+    """Return the first lines of tracebacks that no logger wrote."""
+    return [line for line in log.read_text().splitlines() if line.startswith(CRASHED)]
+
+
+def _wait_for_outcomes(crowd: Crowd, folder: Path, client: Client) -> None:
     """Wait for late outcomes, such as removed finalizers; the judge reports missing ones."""
     gone = [life for life in crowd.lives if life.over and life.ending is not Ending.STAYS]
 
     def missing() -> list[Life]:
-        told = outcomes_in(log.read_text().splitlines())
-        return [life for life in gone if unexplained(life, told.get(life.uid, ()))]
+        known = outcomes_by_uid(Outcomes(folder).all(), read_orphans(client))
+        return [life for life in gone if unexplained(life, known.get(life.uid, ()))]
 
     wait_while(missing, _PATIENCE, every=1)

@@ -4,7 +4,7 @@
 
 Prints "working" once its caches are filled; then reads a script from standard input and plays its
 faults in the actuator; runs until that input ends. Its actuator creates files in a folder, and a
-ledger of all creations.
+ledger of all creations; a listener notes all final outcomes there.
 """
 
 import sys
@@ -19,6 +19,7 @@ from actuator.v1alpha1 import Infrastructure
 from generic.controller import logs
 from generic.manager.manager import Manager
 from generic.manager.options import Options
+from generic.reconciler.reporter import DeletionEnded, Listener
 from generic.testing.drill.world import manager_for
 from generic.testing.faults import FaultyActuator, Script, Stage, play
 
@@ -70,6 +71,24 @@ class Outside:
         return sorted(self._things.glob(f"{uid}.*"))
 
 
+class Outcomes:
+    """The final outcomes of deletions that a manager reported, in a file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "outcomes"
+
+    def note(self, ended: DeletionEnded) -> None:
+        """Write an outcome if it is final; a listener of the manager."""
+        if ended.outcome.final:
+            with self._file.open("a") as outcomes:
+                outcomes.write(f"{ended.uid} {ended.outcome.value}\n")
+
+    def all(self) -> list[tuple[str, str]]:
+        """Return uid and outcome of each, in the order of the reports."""
+        lines = self._file.read_text().splitlines() if self._file.exists() else ()
+        return [(uid, outcome) for uid, _, outcome in (line.partition(" ") for line in lines)]
+
+
 def resource(name: str) -> ExternalResource:
     """Return the resource of this id."""
     uid, _, _ = name.partition(".")
@@ -99,10 +118,12 @@ class Things(Actuator[Infrastructure]):
         return self._outside.has(resource.id) if resource.id else None
 
 
-def manager_of(actuator: Actuator[Infrastructure], type_: str, kubeconfig: Path | None) -> Manager:
+def manager_of(
+    actuator: Actuator[Infrastructure], type_: str, kubeconfig: Path | None, *listeners: Listener
+) -> Manager:
     """Return a manager without ports that serves objects of this type."""
     options = Options(kubeconfig=kubeconfig, force_delete_budget=_BUDGET)
-    return manager_for([actuator], [type_], options)
+    return manager_for([actuator], [type_], options, None, *listeners)
 
 
 def main() -> None:
@@ -110,7 +131,7 @@ def main() -> None:
     kubeconfig, type_, folder = sys.argv[1:]
     logs.configure("info", "json")
     faulty = FaultyActuator(Things(Outside(Path(folder))))
-    manager = manager_of(faulty, type_, Path(kubeconfig))
+    manager = manager_of(faulty, type_, Path(kubeconfig), Outcomes(Path(folder)).note)
     manager.start()
     if not manager.wait_synced():
         raise SystemExit("the caches are not filled")

@@ -9,11 +9,15 @@ import attrs
 import pytest
 
 from actuator.interface import ExternalResource
+from generic.controller.metrics import Outcome
+from generic.reconciler.orphans import Orphan, OrphanedFrom, OrphanReason
+from generic.reconciler.orphans.kind import OrphanSpec
+from generic.reconciler.reporter import DeletionEnded
 from generic.testing.faults import Script
 from hack.soak.figures import Sample
-from hack.soak.judge import BYPASSED, Seen, judge, outcomes_in
+from hack.soak.judge import BYPASSED, Seen, judge, outcomes_by_uid
 from hack.soak.lives import Ending, Life
-from hack.soak.subject import TYPE
+from hack.soak.subject import TYPE, Outcomes
 
 ROOT = Path(__file__).parents[3]
 SOAK = [sys.executable, "-m", "hack.soak"]
@@ -116,11 +120,32 @@ def test_memory_is_not_judged_by_a_trend_of_seconds():
     assert broken(attrs.evolve(GOOD, samples=samples(60, grows=30))) == set()
 
 
-def test_outcomes_are_read_from_the_log_of_the_manager():
-    lines = [
-        "not JSON",
-        '{"msg": "finalizer released", "uid": "a", "outcome": "deleted"}',
-        '{"msg": "our finalizer was taken off before cleanup was finished", "uid": "b"}',
-        '{"msg": "failed", "uid": "a", "outcome": "failed"}',
-    ]
-    assert outcomes_in(lines) == {"a": ["deleted"], "b": [BYPASSED]}
+def noted(folder, *ended):
+    outcomes = Outcomes(folder)
+    for uid, outcome in ended:
+        of = {"kind": "Infrastructure", "namespace": uid, "name": "infra", "uid": uid}
+        outcomes.note(DeletionEnded(**of, outcome=outcome))
+    return outcomes.all()
+
+
+def orphan(uid, reason):
+    source = OrphanedFrom(name="infra", uid=uid)
+    return Orphan(spec=OrphanSpec(object=source, reason=reason.value))
+
+
+ORPHANS = [orphan("b", OrphanReason.FORCED), *[orphan("c", OrphanReason.BYPASSED)] * 2]
+
+
+def test_outcomes_are_those_of_the_listener_and_of_the_orphans(tmp_path):
+    assert outcomes_by_uid(Outcomes(tmp_path).all(), []) == {}
+    lines = noted(tmp_path, ("a", Outcome.FAILED), ("a", Outcome.DELETED), ("b", Outcome.ORPHANED))
+    found = outcomes_by_uid(lines, ORPHANS)
+    assert found == GOOD.outcomes
+    assert broken(attrs.evolve(GOOD, outcomes=found)) == set()
+
+
+@pytest.mark.parametrize("uid", ["a", "b", "c", "d"])
+def test_an_outcome_that_is_reported_twice_or_without_a_deletion_is_found(tmp_path, uid):
+    lines = noted(tmp_path, ("a", Outcome.DELETED), ("b", Outcome.ORPHANED), (uid, Outcome.DELETED))
+    found = outcomes_by_uid(lines, ORPHANS)
+    assert broken(attrs.evolve(GOOD, outcomes=found)) == {"outcome"}
