@@ -127,81 +127,97 @@ class ControllerFamilies:
             return Histogram(name, text, labels, buckets=buckets, registry=registry)
 
         runtime = "controller_runtime"
-        self._reconciles = counter(f"{runtime}_reconcile_total", "Reconciles by result.", "result")
-        self._errors = counter(f"{runtime}_reconcile_errors_total", "Reconciles that failed.")
+        self._reconciles = counter(
+            f"{runtime}_reconcile_total", "Total number of reconciliations, by result.", "result"
+        )
+        self._errors = counter(
+            f"{runtime}_reconcile_errors_total", "Total number of failed reconciliations."
+        )
         self._terminal = counter(
-            f"{runtime}_terminal_reconcile_errors_total", "Reconciles that failed for good."
+            f"{runtime}_terminal_reconcile_errors_total",
+            "Total number of reconciliations that failed without a retry.",
         )
-        self._panics = counter(f"{runtime}_reconcile_panics_total", "Unexpected exceptions.")
-        self._timeouts = counter(f"{runtime}_reconcile_timeouts_total", "Calls out of time.")
+        self._panics = counter(
+            f"{runtime}_reconcile_panics_total",
+            "Total number of unexpected exceptions in reconciliations.",
+        )
+        self._timeouts = counter(
+            f"{runtime}_reconcile_timeouts_total",
+            "Total number of calls that exceeded their deadline.",
+        )
         self._seconds = histogram(
-            f"{runtime}_reconcile_time_seconds", "Time of a reconcile.", RECONCILE_SECONDS
+            f"{runtime}_reconcile_time_seconds", "Duration of a reconciliation.", RECONCILE_SECONDS
         )
-        self._workers = gauge(f"{runtime}_max_concurrent_reconciles", "Workers.")
-        self._active = gauge(f"{runtime}_active_workers", "Workers at work.")
+        self._workers = gauge(f"{runtime}_max_concurrent_reconciles", "Number of workers.")
+        self._active = gauge(
+            f"{runtime}_active_workers", "Number of workers that reconcile an object."
+        )
         self._info = gauge(
             "actuator_controller_info",
-            "What a controller serves; always 1.",
+            "Kind, type and finalizer that a controller serves; always 1.",
             *("kind", "type", "finalizer"),
         )
         self._tries = counter(
-            "actuator_operations_total", "Tries at operations.", "operation", "result"
+            "actuator_operations_total",
+            "Total number of attempts at operations.",
+            "operation",
+            "result",
         )
         self._codes = counter(
             "actuator_errors_total",
-            "Failed tries at operations, by error code; of several codes each counts.",
+            "Total number of failed attempts at operations, by error code; counts each code.",
             *("operation", "code"),
         )
         self._calls = histogram(
             "actuator_operation_duration_seconds",
-            "Time inside one call into the actuator.",
+            "Duration of one call of the actuator.",
             CALL_SECONDS,
             "operation",
         )
         self._deletions = counter(
             "actuator_deletions_total",
-            "Passes over objects under deletion, by how they ended.",
+            "Total number of reconciliations of terminating objects, by outcome.",
             *("kind", "outcome"),
         )
         self._deletion_seconds = histogram(
             "actuator_deletion_duration_seconds",
-            "Time from the deletionTimestamp until our finalizer was off.",
+            "Time from the deletionTimestamp until the finalizer was removed.",
             DELETION_SECONDS,
             *("kind", "outcome"),
         )
         self._force_seconds = histogram(
             "actuator_force_deletion_duration_seconds",
-            "Time from when the process saw that deletion is forced until our finalizer was off.",
+            "Time from the observed force deletion until the finalizer was removed.",
             FORCE_SECONDS,
             "kind",
         )
         self._budget = gauge(
             "actuator_force_delete_budget_seconds",
-            "Time that a force deletion may take; no sample where it is not bounded.",
+            "Time budget of a force deletion; no sample without a budget.",
             "kind",
         )
         self._over_budget = counter(
             "actuator_force_deletions_over_budget_total",
-            "Force deletions that ended without their actuator, since their budget was over.",
+            "Total number of force deletions that exceeded their budget and skipped force_delete.",
             "kind",
         )
         self._bypassed = counter(
             "actuator_deletions_bypassed_total",
-            "Objects that vanished while our cleanup was unfinished.",
+            "Total number of finalizers removed externally before cleanup finished.",
             "kind",
         )
         self._unwritten = counter(
             "actuator_status_writes_refused_total",
-            "Statuses that the API server did not take, even reduced to the error.",
+            "Total number of statuses that the API server refused, even reduced to the error.",
         )
         self._orphaned = counter(
             "actuator_orphaned_resources_reported_total",
-            "Things that may be left outside the seed, by type.",
+            "Total number of external resources recorded as Orphans, by type.",
             "resource_type",
         )
         self._stripped = counter(
             "actuator_seed_finalizers_stripped_total",
-            "Finalizers of other owners that were taken off seed objects.",
+            "Total number of finalizers of other controllers removed from seed objects.",
             "resource",
         )
 

@@ -68,14 +68,19 @@ class QueueFamilies:
                 f"workqueue_{name}", text, labels, buckets=QUEUE_SECONDS, registry=registry
             )
 
-        self._adds = counter("adds_total", "Keys that became ready.")
-        self._retries = counter("retries_total", "Keys put back with a backoff.")
-        self._wait = histogram("queue_duration_seconds", "Time a key is ready before its turn.")
-        self._work = histogram("work_duration_seconds", "Time a worker has a key.")
-        self._depth = gauge("depth", "Keys that wait for a worker.", "priority")
-        self._unfinished = gauge("unfinished_work_seconds", "Time spent on keys not done, summed.")
+        self._adds = counter("adds_total", "Total number of keys that became ready.")
+        self._retries = counter("retries_total", "Total number of keys requeued with a backoff.")
+        self._wait = histogram(
+            "queue_duration_seconds", "Time that a ready key waits for a worker."
+        )
+        self._work = histogram("work_duration_seconds", "Time that a worker processes a key.")
+        self._depth = gauge("depth", "Number of ready keys that wait for a worker.", "priority")
+        self._unfinished = gauge(
+            "unfinished_work_seconds", "Total processing time so far of the keys in progress."
+        )
         self._longest = gauge(
-            "longest_running_processor_seconds", "Time spent on the key that takes longest."
+            "longest_running_processor_seconds",
+            "Processing time so far of the longest-running key.",
         )
 
     def bind(self, name: str) -> QueueMetrics:

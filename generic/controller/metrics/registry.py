@@ -56,42 +56,42 @@ class Metrics:
         self._queues = QueueFamilies(self.registry)
         self._requests = Counter(
             "rest_client_requests_total",
-            "Requests to the API server, by status code, method and host.",
+            "Total number of requests to the API server, by status code, method and host.",
             ("code", "method", "host"),
             registry=self.registry,
         )
         self._leader = Gauge(
             "leader_election_master_status",
-            "Whether this process holds the lease: 1, or 0.",
+            "1 if this process holds the Lease, otherwise 0.",
             ("name",),
             registry=self.registry,
         )
         self._relists = Counter(
             "actuator_informer_relists_total",
-            "How often an informer listed all objects, and why.",
+            "Total number of full lists of an informer, by reason.",
             ("kind", "reason"),
             registry=self.registry,
         )
         self._heartbeats = Counter(
             "actuator_heartbeat_renewals_total",
-            "Renewals of the Lease by which gardenlet knows that the extension is alive.",
+            "Total number of renewals of the heartbeat Lease that gardenlet checks, by result.",
             ("result",),
             registry=self.registry,
         )
         self._heartbeat = Gauge(
             "actuator_heartbeat_last_renewal_timestamp_seconds",
-            "When that Lease was last renewed; 0 before the first time.",
+            "Time of the last renewal of the heartbeat Lease; 0 before the first one.",
             registry=self.registry,
         )
         self._collector_errors = Counter(
             "actuator_collector_errors_total",
-            "Scrapes that had to do without some metrics, by what could not be read.",
+            "Total number of failed metrics collections, by collector.",
             ("collector",),
             registry=self.registry,
         )
         Gauge(
             "actuator_build_info",
-            "What runs here; always 1.",
+            "Version of this process and of Python; always 1.",
             ("version", "python_version"),
             registry=self.registry,
         ).labels(_version(), platform.python_version()).set(1)
@@ -148,21 +148,23 @@ class Metrics:
 
 def _stream_families(streams: Iterable[Stream]) -> list[Metric]:
     synced = GaugeMetricFamily(
-        "actuator_informer_synced", "Whether everything was listed once: 1, or 0.", labels=("kind",)
+        "actuator_informer_synced",
+        "1 if the initial list is complete, otherwise 0.",
+        labels=("kind",),
     )
     absent = GaugeMetricFamily(
         "actuator_informer_kind_absent",
-        "Whether the API server does not serve the kind because its CRD is absent: 1, or 0.",
+        "1 if the API server does not serve the kind because its CRD is not installed, else 0.",
         labels=("kind",),
     )
     age = GaugeMetricFamily(
         "actuator_informer_stream_age_seconds",
-        "Time since the API server last gave a sign of life on the stream.",
+        "Time since the last event or bookmark of the watch.",
         labels=("kind",),
     )
     unreadable = GaugeMetricFamily(
         "actuator_unreadable_objects",
-        "Objects of which parts are nested too deeply to be read.",
+        "Number of objects that are nested too deeply to be read in full.",
         labels=("kind",),
     )
     for stream in streams:

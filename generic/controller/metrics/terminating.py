@@ -55,22 +55,22 @@ class TerminatingObjects:
         """Return all families with their current values."""
         states = GaugeMetricFamily(
             "actuator_terminating_objects",
-            "Objects under deletion, by how they stand.",
+            "Number of terminating objects, by state.",
             labels=(*_BY, "state"),
         )
         oldest = GaugeMetricFamily(
             "actuator_terminating_oldest_deletion_timestamp_seconds",
-            "When the deletion of the oldest object under deletion was asked for.",
+            "Earliest deletionTimestamp of the terminating objects.",
             labels=_BY,
         )
         ages = GaugeHistogramMetricFamily(
             "actuator_terminating_age_seconds",
-            "Time since the deletion was asked for, of the objects under deletion.",
+            "Time since the deletionTimestamp of the terminating objects.",
             labels=_BY,
         )
         single = GaugeMetricFamily(
             "actuator_terminating_object_deletion_timestamp_seconds",
-            "When the deletion was asked for, of the oldest objects under deletion.",
+            "deletionTimestamp of each of the oldest terminating objects.",
             labels=(*_BY, "namespace", "name", "state"),
         )
         now = self._clock.now().timestamp()
