@@ -81,7 +81,7 @@ def plain_json(value: object, limit: int) -> Any:
     """
     text = json.dumps(value, allow_nan=False)
     if len(text) > limit:
-        raise ValueError(f"it has {len(text)} bytes of JSON, and at most {limit} fit")
+        raise ValueError(f"{len(text)} bytes of JSON exceed the limit of {limit}")
     if is_deep(text.encode(), MAX_DEPTH - _AROUND):
         raise RecursionError
     return json.loads(text, parse_int=_int64)
@@ -89,7 +89,7 @@ def plain_json(value: object, limit: int) -> Any:
 
 def _int64(digits: str) -> int:
     if len(digits) > 20 or not -(2**63) <= (number := int(digits)) < 2**63:
-        raise ValueError("an integer of more than 64 bits, which the API server would round")
+        raise ValueError("integer exceeds 64 bits, and the API server would round it")
     return number
 
 
@@ -236,7 +236,7 @@ def _enum(value: object, cls: Any) -> object:
         return cls(value)
     except ValueError:
         allowed = ", ".join(str(member.value) for member in cls)
-        raise ValueError(f"{value!r} is none of {allowed}") from None
+        raise ValueError(f"expected one of {allowed}, got {value!r}") from None
 
 
 def _is_list(cls: object) -> bool:

@@ -92,7 +92,7 @@ class RequeueAfter(Exception):
         self, seconds: float, message: str = "", *, cause: BaseException | None = None
     ) -> None:
         self.seconds = check_seconds(seconds)
-        super().__init__(message or (str(cause) if cause else f"Looking again in {seconds:g} s"))
+        super().__init__(message or (str(cause) if cause else f"Next attempt in {seconds:g} s"))
         self.cause = cause
 
 
@@ -100,7 +100,7 @@ def check_seconds(seconds: float) -> float:
     """Return the seconds. Raises ValueError unless they are a finite number of at least 0."""
     number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
     if not number or not 0 <= seconds < float("inf"):
-        raise ValueError(f"to look again takes a finite number of seconds from 0, not {seconds!r}")
+        raise ValueError(f"seconds must be finite and at least 0, got {seconds!r}")
     return float(seconds)
 
 

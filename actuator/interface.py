@@ -74,8 +74,8 @@ class SeedObjects:
         )
         if shared and not self.label_selector:
             raise ValueError(
-                f"SeedObjects({self.api_version!r}, {self.plural!r}): these objects are shared "
-                "with others; set label_selector so that only yours are deleted"
+                f"SeedObjects({self.api_version!r}, {self.plural!r}): objects of this kind are "
+                "shared with other controllers; set label_selector to delete only yours"
             )
 
     @property
@@ -100,7 +100,7 @@ class ExternalResource:
     def __str__(self) -> str:
         tags = ",".join(f"{key}={value}" for key, value in sorted(self.tags.items()))
         where = f" in {self.region}" if self.region else ""
-        return f"{self.type} {self.id or tags or 'of unknown id'}{where}"
+        return f"{self.type} {self.id or tags or 'with unknown id'}{where}"
 
 
 @attrs.frozen(kw_only=True)
@@ -404,8 +404,8 @@ def object_class(actuator: Actuator[Any]) -> type[Object]:
                 if isinstance(argument, type) and issubclass(argument, Object):
                     return argument
     raise TypeError(
-        f"{type(actuator).__name__} does not say its kind; "
-        "derive from Actuator[Infrastructure], or another kind"
+        f"{type(actuator).__name__} does not declare its kind; "
+        "derive it from Actuator[KIND], for example Actuator[Infrastructure]"
     )
 
 

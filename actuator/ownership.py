@@ -29,8 +29,8 @@ def with_owner(child: Raw, owner: Object, *, controller: bool = True) -> Raw:
     controlling = next((one for one in others if one.get("controller")), None)
     if controller and controlling is not None:
         raise CannotOwn(
-            f"{_name(child)} is controlled by {controlling.get('kind')} {controlling.get('name')} "
-            f"already; make {_title(owner)} a plain owner, or give the child another name"
+            f"{_name(child)} already has the controller {controlling.get('kind')} "
+            f"{controlling.get('name')}; make {_title(owner)} a plain owner, or rename the child"
         )
     reference = OwnerReference(
         api_version=owner.KIND.api_version,
@@ -69,13 +69,13 @@ def _check(child: Raw, owner: Object) -> None:
     namespace = child["metadata"].get("namespace") or ""
     if not namespace:
         raise CannotOwn(
-            f"{_name(child)} has no namespace, so {_title(owner)}, which has one, cannot own it; "
-            "label it, and delete it yourself"
+            f"{_name(child)} is cluster-scoped, and the namespaced {_title(owner)} cannot own it; "
+            "label it and delete it in your code"
         )
     if namespace != owner.metadata.namespace:
         raise CannotOwn(
             f"{_name(child)} is not in the namespace of {_title(owner)}, which cannot own it; "
-            "put it there, or label it and delete it yourself"
+            "create it there, or label it and delete it in your code"
         )
 
 

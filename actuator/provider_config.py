@@ -55,7 +55,7 @@ def config_problems(cls: type[ProviderConfig], spec: DefaultSpec) -> Iterator[Fi
     if (config.api_version, config.kind) != (understood.api_version, understood.kind):
         yield FieldProblem(
             field=FIELD,
-            detail=f"{config.api_version} {config.kind} is not understood; "
+            detail=f"{config.api_version} {config.kind} is not supported; "
             f"set apiVersion {understood.api_version} and kind {understood.kind}",
         )
     yield from config.problems()

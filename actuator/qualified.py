@@ -18,7 +18,7 @@ def require_qualified(finalizer: str) -> str:
     fits = len(domain) <= _LONGEST_DOMAIN and len(name) <= _LONGEST_NAME
     if not (fits and _DOMAIN.fullmatch(domain) and _NAME.fullmatch(name)):
         raise ValueError(
-            f"the finalizer {finalizer!r} is not qualified; "
-            'call it "DOMAIN/NAME", like "example.org/cleanup"'
+            f"finalizer {finalizer!r} is not qualified; "
+            'use "DOMAIN/NAME", for example "example.org/cleanup"'
         )
     return finalizer

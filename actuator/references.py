@@ -35,7 +35,7 @@ def locate_referenced(cluster: Cluster, name: str) -> tuple[Resource, str]:
     if kind not in _PREFIXES:
         raise ConfigurationError(
             f"Shoot {cluster.shoot_key}: spec.resources {name!r} is of kind {kind}; "
-            f"Gardener copies {', '.join(_PREFIXES)}"
+            f"Gardener copies only {', '.join(_PREFIXES)}"
         )
     resource, prefix = _PREFIXES[kind]
     return resource, f"{prefix}{reference.get('name')}"

@@ -65,8 +65,8 @@ def _hiding(cls: type, part: str, base: type, wrong: frozenset[str]) -> type:
         try:
             decode(cls, {part: {name: obj.extra[name] for name in wrong}})
         except DecodeError as error:
-            raise WrongField(f"{error}; correct the field, or update the extension") from None
-        raise WrongField(f"wrong fields @ $.{part}")
+            raise WrongField(f"{error}; correct the field or upgrade the extension") from None
+        raise WrongField(f"invalid fields @ $.{part}")
 
     def hide(name: str, wire: str) -> property:
         def replace(obj: Any, value: object) -> None:

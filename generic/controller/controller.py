@@ -122,7 +122,7 @@ class Controller:
     def _is_news(self, event: Event[Header]) -> bool:
         if not event.own:
             return self._predicate(event)
-        assert event.new is not None, "on_event left deletions out"
+        assert event.new is not None, "on_event filters deletions"
         return news_in_answer(event) and self._serves(_seen(event.request, event.new))
 
     def _note(self, busy: _Busy, event: Event[Header], new: Header) -> None:
@@ -257,7 +257,7 @@ class Controller:
             return False
         except BaseException:  # a bug of the framework: one object must not stop the others
             self._metrics.panicked()
-            logger.exception("reconciling failed unexpectedly", extra=_fields(request))
+            logger.exception("unexpected exception in reconcile", extra=_fields(request))
         finally:
             self._metrics.active(-1)
         self._finish(request, outcome, time.monotonic() - started)

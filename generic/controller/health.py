@@ -57,7 +57,7 @@ def parse_address(text: str) -> Address | None:
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or not port.isdecimal() or int(port) > 65535 or (":" in host and not bracketed):
         raise ConfigurationError(
-            f"{text!r} is no address; write HOST:PORT, :PORT for all addresses, or 0 for none"
+            f"invalid address {text!r}; set HOST:PORT, :PORT for all interfaces, or 0 to disable"
         )
     return Address(host[1:-1] if bracketed else host, int(port))
 
@@ -153,7 +153,9 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 answer = page("verbose" in url.query.split("&"))
             except Exception as error:  # unreadable metrics: report the error and continue
-                logger.warning("cannot answer", extra={"fields": {"path": url.path}}, exc_info=True)
+                logger.warning(
+                    "HTTP handler failed", extra={"fields": {"path": url.path}}, exc_info=True
+                )
                 answer = _Answer(500, f"{type(error).__name__}: {error}\n".encode())
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
@@ -205,4 +207,4 @@ class _Server(ThreadingMixIn, HTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        logger.debug("a client went away")
+        logger.debug("client disconnected")

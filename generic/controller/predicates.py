@@ -69,7 +69,7 @@ def contained(predicate: Predicate) -> Predicate:
             return bool(predicate(event))
         except BaseException as error:  # it must stop neither the informer nor a start
             fields = {"object": str(event.request), "error": describe(error)}
-            logger.error("a predicate failed", extra={"fields": fields})
+            logger.error("predicate failed", extra={"fields": fields})
             return True
 
     return passes

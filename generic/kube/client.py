@@ -49,7 +49,7 @@ _MOST_TEXT = 8192
 """Maximum length of an error text in characters: API servers repeat the value that they refuse."""
 _MOST_PAGES, _MOST_BYTES = 20, 16 * 2**20
 """Maximum pages of one list, and bytes of one answer, from a tenant's server."""
-_NO_ANSWER = "the API server cannot be reached, or does not prove who it is"
+_NO_ANSWER = "cannot reach the API server, or cannot verify its certificate"
 """The error for a tenant's server: it must not reveal open ports in the seed's network."""
 _USER_AGENT = "gardener-actuator"
 _Objects = list[Raw]
@@ -81,7 +81,7 @@ def connect(
 def path_of(resource: Resource, namespace: str = "", name: str = "", subresource: str = "") -> str:
     """Return the URL path of an object or a collection. Raises Invalid without a namespace."""
     if name and resource.namespaced and not namespace:
-        raise Invalid(422, f"{resource} {name}: these objects are namespaced; name the namespace")
+        raise Invalid(422, f"{resource} {name}: the resource is namespaced; set the namespace")
     root = "/apis" if "/" in resource.api_version else "/api"
     parts = [root, resource.api_version]
     if namespace and resource.namespaced:
@@ -156,7 +156,7 @@ class HttpClient:
         query = {"limit": str(_PAGE), "labelSelector": label_selector}
         for number in count(1):
             if number > _MOST_PAGES and not self._is_trusted:
-                raise Unavailable(0, f"GET {resource}: the list has more than {_MOST_PAGES} pages")
+                raise Unavailable(0, f"GET {resource}: the list exceeds {_MOST_PAGES} pages")
             page = _object(self.send("GET", path_of(resource, namespace), query=query))
             kind = str(page.get("kind", "")).removesuffix("List")
             typed = {"apiVersion": resource.api_version, "kind": kind}
@@ -298,7 +298,7 @@ class HttpClient:
             broken = _broken(method, path, error)
             if self._is_trusted:
                 raise broken from error
-            logger.debug("no answer", extra={"fields": {"error": str(broken)}})
+            logger.debug("request failed", extra={"fields": {"error": str(broken)}})
             raise Unavailable(0, _NO_ANSWER) from None
         finally:
             self._observe(method, self._access.host, code)
@@ -323,7 +323,7 @@ def _bounded(response: BaseHTTPResponse, method: str, path: str) -> bytes:
         raise _broken(method, path, error) from error
     if len(body) > _MOST_BYTES:
         response.close()
-        raise Unavailable(0, f"{method} {path}: the answer has more than {_MOST_BYTES} bytes")
+        raise Unavailable(0, f"{method} {path}: the response exceeds {_MOST_BYTES} bytes")
     response.release_conn()
     return body
 
@@ -354,9 +354,9 @@ def _object(body: bytes) -> Raw:
     try:
         obj = read_json(body)
     except ValueError as error:
-        raise Unavailable(0, f"the API server's answer is no JSON: {error}") from error
+        raise Unavailable(0, f"the API server's response is not JSON: {error}") from error
     if not isinstance(obj, dict):
-        raise Unavailable(0, "the API server's answer is no JSON object; is a proxy in between?")
+        raise Unavailable(0, "the API server's response is not a JSON object; check for a proxy")
     return obj
 
 

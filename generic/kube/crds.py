@@ -144,7 +144,7 @@ def _details(extra: Schema | None) -> Raw:
     }
     if extra.immutable:
         details["x-kubernetes-validations"] = [
-            {"rule": "self == oldSelf", "message": "this field cannot be changed"}
+            {"rule": "self == oldSelf", "message": "field is immutable"}
         ]
     return {name: value for name, value in details.items() if value is not None}
 

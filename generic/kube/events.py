@@ -160,7 +160,7 @@ class EventRecorder:
 
 def _could_not_write(about: About, reason: str, error: Exception) -> None:
     fields = {"object": str(about), "reason": reason, "error": str(error)}
-    logger.warning("an event could not be written", extra={"fields": fields})
+    logger.warning("event write failed", extra={"fields": fields})
 
 
 def _about_namespace(about: About, event: Raw) -> Raw:

@@ -84,11 +84,11 @@ def patch_tested(
         uid = fresh["metadata"]["uid"]
         expected = next(op["value"] for op in patch if op["path"] == "/metadata/uid")
         if uid != expected:
-            message = f"{resource} {name} is another object now"
+            message = f"{resource} {name} was deleted and created again"
             raise NotFound(404, message, reason="NotFound") from None
         if tests_hold(patch, fresh):
             raise
-        raise Stale(f"{resource} {namespace}/{name} changed meanwhile", fresh) from None
+        raise Stale(f"{resource} {namespace}/{name} was modified concurrently", fresh) from None
 
 
 def finalizer(

@@ -46,7 +46,7 @@ _BACKOFF = (0.2, 5.0)
 """Seconds before the first retry, and the maximum: without a watch, deletion budgets still run."""
 _ABSENT_BACKOFF = (1.0, 30.0)
 """The same while the API server does not serve the kind: in the end two requests a minute."""
-ABSENT = "the API server does not serve this kind: its CRD is absent"
+ABSENT = "the API server does not serve this kind: its CRD is not installed"
 _STEADY = 5.0
 """Minimum seconds a stream must live to count as a success."""
 _PATIENCE = 300.0
@@ -251,7 +251,7 @@ class Informer:
                 self._on_event(event)
         except BaseException:  # SystemExit of an author's mapper included
             logger.exception(
-                "an event could not be handled",
+                "event handler failed",
                 extra={"fields": {"resource": self.name, "object": str(seen.request)}},
             )
 
@@ -307,10 +307,10 @@ class Informer:
         fields = {"resource": self.name, "problem": problem}
         level = logging.DEBUG if quietly else logging.WARNING
         if problem is None:
-            text = "the kind is served now" if self.absent else "watching again"
+            text = "kind is served" if self.absent else "watch resumed"
             logger.info(text, extra={"fields": {"resource": self.name}})
         else:
-            text = "the kind is absent" if problem == ABSENT else "the watch ended"
+            text = "kind is not served" if problem == ABSENT else "watch ended"
             logger.log(level, text, extra={"fields": fields})
 
 
@@ -328,5 +328,5 @@ def _parse(line: bytes) -> tuple[str, Document]:
         document.meta["resourceVersion"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"  # not the line: it may hold private data
-        raise _StreamError(f"a watch event that cannot be understood: {reason}") from error
+        raise _StreamError(f"invalid watch event: {reason}") from error
     return kind, document

@@ -96,7 +96,7 @@ def read_kubeconfig(content: bytes, context: str | None = None) -> InlineKubecon
         server = ""
     single = bool(token) != bool(certificate) == bool(key)
     if not _PLAIN_KEYS.issuperset(_PEM_LABEL.findall(key)) or b"ENCRYPTED" in key:
-        _refuse(f"has an encrypted {_KEY}, or one of an unknown type; write it unencrypted")
+        _refuse(f"has {_KEY} encrypted or of an unsupported type; use an unencrypted PEM key")
     if not (server and ca and single) or len(key) > _KEY_BYTES:
         _refuse(f"needs {_USED} (at most {_KEY_BYTES} bytes) in its current context")
     return InlineKubeconfig(server, ca, token, certificate, key, name)
@@ -146,7 +146,7 @@ def _add(event: yaml.Event, stack: list[list[Any]]) -> None:
         if isinstance(event, yaml.MappingEndEvent):
             keys = [key for key in nodes[::2] if isinstance(key, str) and key != "<<"]
             if len(set(keys)) < len(nodes) / 2:
-                _refuse("has a duplicate key, a merge key or a key that is no text; remove it")
+                _refuse("has a duplicate key, a merge key or a key that is not a string; remove it")
             nodes = dict(zip(keys, nodes[1::2], strict=True))
         stack[-1].append(nodes)
 
@@ -165,13 +165,13 @@ def _checked(value: Any, form: Any, where: str) -> Any:
         not value or (isinstance(value, str) and re.fullmatch(form, value, re.ASCII))
     ):
         return value
-    return None if form is None else _refuse(f"has {where} in a wrong form; it needs {_USED}")
+    return None if form is None else _refuse(f"has an invalid value in {where}; set {_USED}")
 
 
 def _named(config: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
     found: list[dict[str, Any]] = [e[kind] for e in config[f"{kind}s"] if e["name"] == name]
     if len(found) != 1:
-        _refuse(f"has {len(found)} {kind}s of the name that its current context needs; write one")
+        _refuse(f"has {len(found)} {kind}s with the name in its current context; keep one")
     return found[0]
 
 
@@ -181,5 +181,5 @@ def _pem(fields: dict[str, str], key: str) -> bytes:
     except ValueError:
         data = b"?"
     if data and b"-----BEGIN " not in data:
-        _refuse(f"has {key} in a wrong form; write PEM in base64")
+        _refuse(f"has an invalid {key}; set PEM in base64")
     return data

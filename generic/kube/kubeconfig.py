@@ -119,21 +119,21 @@ class Access:
                 if str(error) != self._problem:
                     self._problem = str(error)
                     fields = {"fields": {"error": str(error)}}
-                    logger.warning("the previous configuration stays in use", extra=fields)
+                    logger.warning("kubeconfig reload failed, using the previous one", extra=fields)
         try:
             with _complaints() as complaints:
                 token = self._loaded.token()
         except Exception as error:  # the loaders raise anything; the old token may still be valid
             complaints, token = [_one_line(error)], None
         for complaint in complaints:
-            logger.warning("no new credentials", extra={"fields": {"error": complaint}})
+            logger.warning("credential refresh failed", extra={"fields": {"error": complaint}})
         self._authorization = token or self._authorization
         self._fresh_until = time.monotonic() + _FRESH
 
     def _adopt(self, loaded: _Loaded) -> None:
         if self._url not in ("", loaded.url):
             raise ConfigurationError(
-                f"the API server's address changed to {loaded.url}; restart to use it"
+                f"the API server's address changed to {loaded.url}; restart the process to use it"
             )
         url = urlsplit(loaded.url.rstrip("/"))
         self._url, self._loaded, self._versions = loaded.url, loaded, _versions(loaded.files)
@@ -156,7 +156,7 @@ def find_access(
     the file and its problem.
     """
     if server and urlsplit(server).scheme not in ("http", "https"):
-        raise ConfigurationError(f"{server!r} is no URL of an API server; write https://HOST:PORT")
+        raise ConfigurationError(f"invalid API server URL {server!r}; set https://HOST:PORT")
 
     def load() -> _Loaded:
         proxies = getproxies()  # the package applies their many rules
@@ -246,8 +246,8 @@ def _by_package(
 def _refuse_clear_text(source: str, url: str) -> None:
     if not url.lower().startswith("https:"):
         raise ConfigurationError(
-            f"{source}: credentials would go to {url} in clear text; give an https:// server, or a "
-            "user without credentials"
+            f"{source}: refusing to send credentials to {url} without TLS; set an https:// server, "
+            "or a user without credentials"
         )
 
 
@@ -274,7 +274,7 @@ def _path(kubeconfig: Path | None) -> str:
     path = str(kubeconfig or os.environ.get("KUBECONFIG") or default)
     if not any(Path(part).expanduser().is_file() for part in path.split(os.pathsep) if part):
         raise ConfigurationError(
-            f"kubeconfig {path} does not exist; give --kubeconfig, or set KUBECONFIG"
+            f"kubeconfig {path} does not exist; set --kubeconfig or KUBECONFIG"
         )
     return path
 
@@ -284,7 +284,7 @@ def _use(source: str, load: Callable[[], None]) -> None:
         with _complaints() as complaints:
             load()
     except Exception as error:  # the package raises any exception of its parsers
-        raise ConfigurationError(f"{source} cannot be used: {_one_line(error)}") from error
+        raise ConfigurationError(f"cannot load {source}: {_one_line(error)}") from error
     if complaints:
         raise ConfigurationError(f"{source}: no credentials: {complaints[0]}")
 
@@ -344,9 +344,9 @@ def _load_kubeconfig(
         _check_context(path, context)
         raise
     except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError("it is not built like a kubeconfig") from error
+        raise ValueError("not a valid kubeconfig") from error
     if not urllib3.util.parse_url(configuration.host).host:
-        raise ValueError("its cluster names no server")
+        raise ValueError("its cluster has no server")
 
 
 def _check_context(path: str, context: str | None) -> None:
@@ -357,15 +357,15 @@ def _check_context(path: str, context: str | None) -> None:
     names = [str(entry["name"]) for entry in config["contexts"]]
     wanted = context or config.get("current-context")
     if wanted not in names:
-        which = f"no context {wanted!r}" if wanted else "no current-context"
-        raise ValueError(f"it has {which}; give --context, one of: {', '.join(names)}")
+        which = f"context {wanted!r} not found" if wanted else "current-context is not set"
+        raise ValueError(f"{which}; set --context to one of: {', '.join(names)}")
 
 
 def _refuse_unverified(source: str, configuration: Configuration) -> None:
     if not configuration.verify_ssl:
         raise ConfigurationError(
-            f"{source}: insecure-skip-tls-verify is set, and credentials would go to whoever "
-            "answers; give certificate-authority instead"
+            f"{source}: insecure-skip-tls-verify is not supported, because it exposes credentials; "
+            "set certificate-authority instead"
         )
 
 
@@ -383,7 +383,7 @@ def _tls(source: str, ca: str | None, certificate: str | None, key: str | None) 
             # A password, so that OpenSSL does not ask for one on the terminal.
             tls.load_cert_chain(certificate, key, password="")
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{source}: its {what} cannot be used: {error}") from error
+        raise ConfigurationError(f"{source}: cannot use its {what}: {error}") from error
     return tls
 
 

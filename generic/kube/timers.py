@@ -40,7 +40,7 @@ class Timer:
             try:
                 self._action()
             except Exception:
-                logger.exception("a timer failed")
+                logger.exception("timer failed")
 
 
 class Timers:

@@ -51,8 +51,8 @@ def technical_id_and_uid(name: str) -> tuple[str, str]:
     technical_id, divider, uid = name.removeprefix(_SOURCE).rpartition("--")
     if not divider or not technical_id or not uid:
         raise ConfigurationError(
-            f"BackupEntry {name}: metadata.name says no shoot; "
-            "it has to be <technical ID>--<UID of the shoot>"
+            f"BackupEntry {name}: metadata.name does not identify a shoot; "
+            "expected <technical ID>--<UID of the shoot>"
         )
     return technical_id, uid
 
@@ -84,7 +84,7 @@ class GenericBackupEntry(Actuator[BackupEntry]):
         given = find(ctx.client, _SECRETS, reference.name, reference.namespace)
         if given is None:
             raise ConfigurationError(
-                f"BackupEntry {entry.key}: spec.secretRef names no Secret; create it"
+                f"BackupEntry {entry.key}: spec.secretRef: Secret not found; create it"
             )
         data = {key: Base64(value).decode_bytes() for key, value in _data(given).items()}
         data[_BUCKET] = entry.spec.bucket_name.encode()
@@ -162,7 +162,7 @@ def _write(ctx: Context, entry: BackupEntry, wanted: Raw) -> None:
     except (AlreadyExists, NotFound, Stale) as error:
         name = f"{meta['namespace']}/{meta['name']}"
         raise RequeueAfter(
-            _LOOK_AGAIN, f"Secret {name} of BackupEntry {entry.key} changed meanwhile"
+            _LOOK_AGAIN, f"Secret {name} of BackupEntry {entry.key} was modified concurrently"
         ) from error
 
 

@@ -46,7 +46,7 @@ class ImageSource:
 
     def __attrs_post_init__(self) -> None:
         if not self.name or "" in (self.ref, self.repository, self.tag):
-            raise ValueError(f"image {self.name!r}: a field is empty; set name and the reference")
+            raise ValueError(f"image {self.name!r}: empty field; set name and the reference")
         if (self.ref is None) is (self.repository is None) or None not in (self.ref, self.tag):
             raise ValueError(f"image {self.name!r}: set either ref, or repository and tag")
         if not set(self.architectures or ()) <= {"amd64", "arm64"}:
@@ -87,7 +87,7 @@ class ImageVector:
         score, best = max(scored, key=lambda one: one[0], default=(0, None))
         if not score or best is None:
             wanted = f"{name!r} for target and runtime version {versions} and architecture {arch}"
-            text = f"{self.origin}: no image {wanted}; add one in the file of {_OVERWRITE}"
+            text = f"{self.origin}: no image {wanted}; add one to the file in {_OVERWRITE}"
             raise ActuatorError(text, codes=[ErrorCode.ERR_RETRYABLE_CONFIGURATION_PROBLEM])
         tag = best.tag or (f"v{target.lstrip('v')}" if target and not best.ref else None)
         return attrs.evolve(best, tag=tag, version=best.version or tag)
@@ -105,7 +105,7 @@ def load_images(module: str) -> ImageVector:
     for file, new in ((path, image) for path in files for image in _read(path)):
         key = (new.name, new.target_version, new.runtime_version, *(new.architectures or ()))
         if file is not files[0] and key not in merged:
-            text = "image %r in %s replaces no entry of images.yaml; it is added"
+            text = "image %r in %s has no entry in images.yaml; adding it"
             logging.getLogger(__name__).warning(text, new.name, file)
         old = merged.get(key, new)
         given = attrs.asdict(new, filter=lambda _field, value: value is not None)

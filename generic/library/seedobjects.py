@@ -88,7 +88,7 @@ def _check_usable(group: SeedObjects, labels: dict[str, str], meta: Raw) -> None
             codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
         )
     if meta.get("deletionTimestamp"):
-        text = f"Waiting to make it again, once it is gone: {Held.of(group, meta)}"
+        text = f"Waiting for its deletion before creating it again: {Held.of(group, meta)}"
         raise RequeueAfter(_LOOK_AGAIN, text)
 
 

@@ -54,7 +54,7 @@ def _understood(args: Sequence[str], switches: dict[str, str]) -> Iterator[str]:
 def _switched(flag: str, off: str, value: str) -> str:
     on = parse_bool(value)
     if on is None:
-        raise click.UsageError(f"{flag}: {value!r} is neither true nor false")
+        raise click.UsageError(f"{flag}: expected true or false, got {value!r}")
     return flag if on else off
 
 

@@ -45,7 +45,7 @@ def _number_or_none(_ctx: click.Context, _option: click.Parameter, value: str) -
     except ValueError:
         number = 0.0
     if not 0 < number < float("inf"):
-        raise click.BadParameter(f"{value!r}: give a number above 0, or none")
+        raise click.BadParameter(f"expected a number above 0, or none, got {value!r}")
     return number
 
 
@@ -55,7 +55,7 @@ def _workers(ctx: click.Context, _option: click.Parameter, value: Sequence[str])
         name, _, number = pair.rpartition("=")
         if not number.isdecimal() or int(number) < 1:
             flag = f"--{name}{WORKERS}"
-            raise click.UsageError(f"{flag}: {number!r} is no number of workers; give at least 1")
+            raise click.UsageError(f"{flag}: expected at least 1 worker, got {number!r}")
         workers[name] = int(number)
     return workers
 
@@ -73,9 +73,9 @@ def _config_values(path: Path) -> Iterator[tuple[str, Any]]:
         content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
-        raise click.UsageError(f"--config-file {path} cannot be read: {reason}") from error
+        raise click.UsageError(f"cannot read --config-file {path}: {reason}") from error
     if not isinstance(content, dict):
-        raise click.UsageError(f"--config-file {path}: write FLAG: VALUE, one a line")
+        raise click.UsageError(f"--config-file {path}: expected one FLAG: VALUE on each line")
     known = {option.name: option for option in FLAGS}
     workers = []
     for key, found in content.items():
@@ -85,7 +85,7 @@ def _config_values(path: Path) -> Iterator[tuple[str, Any]]:
         elif (field := name.replace("-", "_")) in known:
             yield field, _config_value(found)
         else:
-            raise click.UsageError(f"--config-file {path}: there is no flag --{name}")
+            raise click.UsageError(f"--config-file {path}: unknown flag --{name}")
     if workers:
         yield "workers", workers
 
@@ -117,52 +117,56 @@ FLAGS: list[click.Parameter] = [
         is_eager=True,
         expose_value=False,
         callback=_read_config,
-        help="YAML or JSON file with values of these flags; the command line wins.",
+        help="YAML or JSON file with flag values; the command line takes precedence.",
     ),
     _flag(
         "kubeconfig",
-        "Kubeconfig; else KUBECONFIG, else in-cluster, else ~/.kube/config.",
+        "Path of the kubeconfig. Default: KUBECONFIG, in-cluster, or ~/.kube/config.",
         type=click.Path(path_type=Path, dir_okay=False),
     ),
     _flag("context", "Context of the kubeconfig."),
-    _flag("master", "URL of the API server, in place of the one in the kubeconfig."),
-    _flag("leader-election", "Act only while holding a Lease."),
-    _flag("leader-election-id", "Name of the Lease."),
+    _flag("master", "URL of the API server; overrides the kubeconfig."),
+    _flag("leader-election", "Reconcile only while holding the leader election Lease."),
+    _flag("leader-election-id", "Name of the leader election Lease."),
     _flag(
         "leader-election-namespace",
-        "Namespace of the Lease.",
+        "Namespace of the leader election Lease.",
         envvar=["LEADER_ELECTION_NAMESPACE", f"{PREFIX}_LEADER_ELECTION_NAMESPACE"],
     ),
     _flag(
         "metrics-bind-address",
-        "Where /metrics is served; :8080 means all addresses, 0 switches it off.",
+        "Address of /metrics; :8080 binds all interfaces, 0 disables the endpoint.",
         callback=_address,
     ),
     _flag(
         "health-bind-address",
-        "Where /healthz and /readyz are served; 0 switches them off.",
+        "Address of /healthz and /readyz; 0 disables the endpoints.",
         callback=_address,
     ),
     _flag(
         "metrics-oldest-terminating",
-        "The oldest so many objects under deletion of each controller are metrics by name.",
+        "Export per-object metrics for the N oldest terminating objects of each controller.",
         type=click.IntRange(min=0, max=100),
     ),
     _flag(
         "max-concurrent-reconciles",
-        f"Workers of each controller; --CONTROLLER{WORKERS} for one.",
+        f"Workers of each controller; --CONTROLLER{WORKERS} sets those of one controller.",
         type=click.IntRange(min=1),
     ),
     click.Option(["--workers"], multiple=True, callback=_workers, hidden=True),
-    _flag("controllers", "Comma-separated controllers to run, and no others.", callback=_names),
-    _flag("disable-controllers", "Comma-separated controllers not to run.", callback=_names),
+    _flag(
+        "controllers",
+        "Comma-separated controllers to run; the others do not start.",
+        callback=_names,
+    ),
+    _flag("disable-controllers", "Comma-separated controllers that do not start.", callback=_names),
     _flag(
         "ignore-operation-annotation",
-        "Reconcile whenever a spec changes, without waiting for gardenlet's annotation.",
+        "Reconcile whenever a spec changes, without gardenlet's operation annotation.",
     ),
     _flag(
         "processing-status",
-        "Publish Processing for operations that take over a second, or always.",
+        "Write the state Processing for operations of more than a second, or always.",
         type=click.Choice(["slow", "always"]),
     ),
     click.Option(
@@ -170,43 +174,43 @@ FLAGS: list[click.Parameter] = [
         default=f"{_DEFAULTS.force_delete_budget:g}",
         show_default=True,
         callback=_number_or_none,
-        help="Seconds for a force deletion, whatever hangs; none: as long as it takes.",
+        help="Maximum seconds of a force deletion; none: unlimited.",
     ),
     click.Option(
         ["--orphan-retention-days"],
         default=f"{_DEFAULTS.orphan_retention_days:g}",
         show_default=True,
         callback=_number_or_none,
-        help="How long Orphans that are closed, or gone, are kept; none: for ever.",
+        help="Days that Orphans in state Closed or Gone are kept; none: unlimited.",
     ),
     _flag(
         "outcome-events",
-        "Outcomes of deletions that become events: the unusual ones, or all.",
+        "Deletion outcomes that are recorded as events: exceptional ones, or all.",
         type=click.Choice(["unusual", "all"]),
     ),
     _flag(
         "extension-classes",
-        "Comma-separated classes to serve: shoot (the default), seed, garden.",
+        "Comma-separated extension classes to serve: shoot (default), seed, garden.",
         callback=_names,
     ),
-    _flag("gardener-version", "Version of the Gardener that this works for."),
+    _flag("gardener-version", "Version of the Gardener installation."),
     _flag(
         "self-hosted-shoot-cluster",
-        "Run inside the shoot that is served, where the machine API may be absent.",
+        "Run in the self-hosted shoot that is served; the machine API may be absent.",
     ),
-    _flag("heartbeat-namespace", "Namespace of the Lease that shows this extension alive."),
+    _flag("heartbeat-namespace", "Namespace of the heartbeat Lease."),
     _flag(
         "heartbeat-renew-interval-seconds",
-        "Seconds between two signs of life.",
+        "Seconds between two renewals of the heartbeat Lease.",
         type=click.IntRange(min=1),
     ),
     click.Option(["--disable-webhooks"], default="", hidden=True),
     click.Option(["--webhook-config"], multiple=True, hidden=True),
-    _flag("log-level", "Least important lines.", type=click.Choice(["debug", "info", "error"])),
-    _flag("log-format", "For people, or for machines.", type=click.Choice(["text", "json"])),
+    _flag("log-level", "Minimum log level.", type=click.Choice(["debug", "info", "error"])),
+    _flag("log-format", "Log format.", type=click.Choice(["text", "json"])),
     _flag(
         "shutdown-timeout",
-        "Seconds that running operations get to finish after SIGTERM.",
+        "Seconds that running operations may take after SIGTERM.",
         type=click.FloatRange(min=0),
     ),
 ]
@@ -230,7 +234,7 @@ def from_args(args: Sequence[str] | None = None) -> Options:
         "manager",
         params=FLAGS,
         callback=lambda **values: parsed.append(values),
-        help="Runs an extension.",
+        help="Run an extension.",
     )
     given = None if args is None else list(args)
     try:

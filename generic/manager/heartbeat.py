@@ -45,7 +45,7 @@ class Heartbeat:
     @interval_seconds.validator
     def _check(self, _attribute: object, seconds: float) -> None:
         if not 0 < seconds < math.inf:
-            raise ValueError(f"a heartbeat needs an interval above 0 seconds, not {seconds!r}")
+            raise ValueError(f"the heartbeat interval must be above 0 seconds, got {seconds!r}")
 
     @property
     def permissions(self) -> tuple[Permission, ...]:
@@ -68,7 +68,7 @@ class Heartbeat:
                 failures += 1
                 self.renewed(False)
                 fields = {"lease": f"{self.namespace}/{LEASE_NAME}", "error": str(error)}
-                logger.warning("the heartbeat could not be renewed", extra={"fields": fields})
+                logger.warning("heartbeat renewal failed", extra={"fields": fields})
             stop.wait(backoff.delay(failures) if failures else self.interval_seconds)
 
     def _lease(self) -> Raw:

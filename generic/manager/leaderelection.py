@@ -61,7 +61,9 @@ class Timing:
 
     def __attrs_post_init__(self) -> None:
         if not 0 < self.retry_period < self.renew_deadline < self.lease_duration:
-            raise ValueError("leader election needs retry period < renew deadline < lease duration")
+            raise ValueError(
+                "leader election requires retry period < renew deadline < lease duration"
+            )
 
 
 class LeaderElector:
@@ -151,7 +153,7 @@ class LeaderElector:
         try:
             self._on_started()
         except Exception:  # a leader that cannot start must yield to one that works
-            logger.exception("cannot start to lead", extra=self._fields())
+            logger.exception("starting to lead failed", extra=self._fields())
             self._lose()
 
     def _keep_renewing(self) -> None:
@@ -160,7 +162,7 @@ class LeaderElector:
 
     def _lose(self) -> None:
         if self._end():
-            logger.error("lost the lease", extra=self._fields())
+            logger.error("lease lost", extra=self._fields())
             self._on_lost()
 
     def _end(self) -> bool:
@@ -230,7 +232,7 @@ class LeaderElector:
         holder = lease["spec"].get("holderIdentity") or ""
         if holder != self._holder:
             self._holder = holder
-            logger.info("who leads now", extra=self._fields(holder=holder))
+            logger.info("leader changed", extra=self._fields(holder=holder))
         return lease
 
     def _is_held_by_another(self, record: Raw) -> bool:
@@ -271,7 +273,7 @@ class LeaderElector:
                 self._patch(current, {**nobody, "renewTime": now})
             except Conflict:
                 continue
-            logger.info("released the lease", extra=self._fields())
+            logger.info("lease released", extra=self._fields())
             return
 
     def _left(self, renewed: float) -> float:
@@ -287,7 +289,7 @@ class LeaderElector:
         text = str(error)
         level = logging.DEBUG if text == self._trouble else logging.WARNING
         self._trouble = text
-        logger.log(level, "the lease cannot be written", extra=self._fields(error=text))
+        logger.log(level, "lease update failed", extra=self._fields(error=text))
 
     def _fields(self, **more: str) -> dict[str, Any]:
         return {"fields": {"lease": f"{self._namespace}/{self._name}", **more}}

@@ -180,7 +180,7 @@ class Manager:
         except KeyboardInterrupt:
             code = 0
         except Exception as error:
-            logger.error("cannot start", extra={"fields": {"error": str(error)}})
+            logger.error("start failed", extra={"fields": {"error": str(error)}})
         finally:
             if not self.stop():
                 code = code or 1
@@ -191,7 +191,7 @@ class Manager:
         """Start everything and return. Raises ConfigurationError or ApiError."""
         if self.options.ignored_flags:
             fields = {"flags": list(self.options.ignored_flags)}
-            logger.info("flags without effect: there are no webhooks", extra={"fields": fields})
+            logger.info("flags ignored: webhooks are not supported", extra={"fields": fields})
         enabled = self._registry.enabled()
         connection = connect(
             self.options.kubeconfig,

@@ -86,7 +86,7 @@ def matching(flag: str, given: Iterable[str], known: Iterable[str]) -> set[str]:
         covered = {one} if one in names else {name for name in names if _covers(one, name)}
         if not covered:
             there = ", ".join(names) or "none"
-            raise ConfigurationError(f"{flag}: there is no controller {one!r}; there are: {there}")
+            raise ConfigurationError(f"{flag}: unknown controller {one!r}; set one of: {there}")
         found |= covered
     return found
 

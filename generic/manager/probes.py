@@ -74,7 +74,7 @@ class Probes:
 
     def _missing_kinds(self) -> str | None:
         missing = [
-            f"{one.name}: {ABSENT}, and --controllers names {', '.join(demanded)}"
+            f"{one.name}: {ABSENT}, but --controllers includes {', '.join(demanded)}"
             for one in self.informers
             if one.absent and (demanded := self._demanded_by(one))
         ]
@@ -94,9 +94,9 @@ class Probes:
             if informer.problem == ABSENT:
                 continue  # _missing_kinds decides
             if not informer.synced:
-                return f"{informer.name} is not synced: {informer.problem or 'the list is running'}"
+                return f"{informer.name} is not synced: {informer.problem or 'list in progress'}"
             if informer.age() > STALE_STREAM:
-                return f"{informer.name}: no sign of life for {informer.age():.0f} s"
+                return f"{informer.name}: no event or bookmark for {informer.age():.0f} s"
             if informer.failing() > FAILING_STREAM:
-                return f"{informer.name}: the watch fails again and again: {informer.problem}"
+                return f"{informer.name}: the watch fails repeatedly: {informer.problem}"
         return None

@@ -92,7 +92,7 @@ class Registry:
         cls = object_class(actuator)
         who = f"add({type(actuator).__name__}())"
         if cls.KIND.has_operation_annotation and not types:
-            raise ValueError(f"{who}: say which type=… it serves")
+            raise ValueError(f"{who}: set type=…")
         _check_finalizer(who, kind_of(actuator))
         for group in actuator.seed_objects:
             if group.namespaced and not cls.KIND.namespaced:
@@ -162,18 +162,17 @@ class Registry:
         for candidate in candidates:
             if candidate not in taken:
                 return candidate
-        raise ValueError(
-            f"there is a controller {candidates[-1]!r} already; give this one a name=…"
-        )
+        raise ValueError(f"controller {candidates[-1]!r} already exists; set another name=…")
 
     def _check_served(self, who: str, cls: type[Object], types: tuple[str, ...]) -> None:
         """Raise ValueError if another actuator serves the same objects."""
         for other in self.registrations:
             both = set(types) & set(other.types)
             if other.cls is cls and not other.predicates and (both or not types):
+                served = " ".join([cls.KIND.name, *sorted(both)])
                 raise ValueError(
-                    f"{who}: {other.name} serves {cls.KIND.name} {' '.join(sorted(both))}".rstrip()
-                    + " already; leave one out, or tell them apart by predicates=…"
+                    f"{who}: {other.name} already serves {served}; "
+                    "remove one, or separate them by predicates=…"
                 )
 
 

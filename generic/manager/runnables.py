@@ -49,7 +49,7 @@ class Runner:
             return None
         running = list(self._running.items())
         dead = [n for n, thread in running if not thread.is_alive() and n not in self._done]
-        return f"not running any more: {', '.join(dead)}" if dead else None
+        return f"stopped: {', '.join(dead)}" if dead else None
 
     def _run(self, runnable: Runnable) -> None:
         failures = 0
@@ -64,6 +64,6 @@ class Runner:
                 failures = 1 if time.monotonic() - started > _STEADY else failures + 1
                 delay = self._backoff.delay(failures)
                 fields = {"name": runnable.name, "error": str(error), "again_in": round(delay, 1)}
-                logger.warning("a runnable failed", extra={"fields": fields}, exc_info=True)
+                logger.warning("runnable failed", extra={"fields": fields}, exc_info=True)
                 self._stop.wait(delay)
         self._done.add(runnable.name)

@@ -160,11 +160,11 @@ class Running:
             try:
                 self.wiring.tick()
             except Exception:
-                logger.exception("sweeping failed")
+                logger.exception("sweep failed")
 
     def _lose(self) -> None:
         """Stop this process: another replica may act from now on."""
-        logger.error("lost the lease")
+        logger.error("lease lost")
         self.lost = True
         self._stop.set()
 

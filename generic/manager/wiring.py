@@ -118,7 +118,7 @@ class Watched:
             try:
                 tell(event)
             except Exception:  # for example an author's mapper; the others must still get the event
-                logger.exception("an event could not be handled", extra=_about(event))
+                logger.exception("event handler failed", extra=_about(event))
 
 
 def _about(event: Event[Any]) -> dict[str, object]:

@@ -66,7 +66,7 @@ class StatusUnwritable(ActuatorError):
 
     def __init__(self, field: str, why: str) -> None:
         super().__init__(
-            f"{field} cannot be written: {why}; the extension has to put plain JSON there",
+            f"cannot write {field}: {why}; the extension must set plain JSON",
             codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],  # so that the shoot may be force-deleted
         )
 
@@ -336,7 +336,7 @@ def _plain(field: str, value: Any) -> Any:
     try:
         return plain_json(value, _MAX_STATUS)
     except RecursionError:
-        raise StatusUnwritable(f"status.{field}", "it is nested too deeply") from None
+        raise StatusUnwritable(f"status.{field}", "nested too deeply") from None
     except (TypeError, ValueError, OverflowError) as error:
         raise StatusUnwritable(f"status.{field}", str(error)) from None
 

@@ -17,10 +17,10 @@ from generic.reconciler.status import condition
 
 def blocked_message(text: str, tries: int, deleting_since: str | None, *, gives_up: bool) -> str:
     """Return the message of the condition."""
-    count = "once" if tries == 1 else f"{tries} times"
-    then = "not tried any more before something changes" if gives_up else "tried again within 60 s"
+    count = "1 failed attempt" if tries == 1 else f"{tries} failed attempts"
+    then = "no retry until the object changes" if gives_up else "next attempt within 60 s"
     text = shorten(text, MAX_TEXT - 256)
-    return f"{text}; being deleted since {deleting_since}, tried {count} in a row, {then}"
+    return f"{text}; terminating since {deleting_since}, {count} in a row, {then}"
 
 
 def blocking(

@@ -94,7 +94,7 @@ class Call:
         if self._cancelled is not None:
             raise CallAbandoned(str(self._cancelled))  # a new one: a shared one keeps all frames
         if self.clock.monotonic() >= self.deadline:
-            raise DeadlineExceeded("the time for this operation is over")
+            raise DeadlineExceeded("the deadline of this operation passed")
         self._gate()
 
     def remaining(self) -> float:
@@ -141,7 +141,7 @@ class Call:
         with self._lock:
             first, self._over = not self._over, True
             if self._cancelled is None:
-                self._cancelled = CallAbandoned("the call is over")
+                self._cancelled = CallAbandoned("the call has ended")
             return first
 
 

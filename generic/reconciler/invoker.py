@@ -69,7 +69,7 @@ class WrongResult(ActuatorError):
 
     def __init__(self, what: str, got: object, wanted: str) -> None:
         codes = [ErrorCode.ERR_CONFIGURATION_PROBLEM]  # so that the shoot may be force-deleted
-        super().__init__(f"{what} returned {type(got).__name__}; it has to {wanted}", codes=codes)
+        super().__init__(f"{what} returned {type(got).__name__}; it must {wanted}", codes=codes)
 
 
 class CallHangs(ActuatorError):
@@ -155,8 +155,8 @@ class Invoker:
         """Raise CallFailed while a call for that object has not returned: never two at a time."""
         if track.abandoned:
             hangs = CallHangs(
-                "an earlier call of the actuator does not return; nothing is called for this "
-                "object before it does, or the extension is restarted, or deletion is forced"
+                "an earlier call of the actuator has not returned; the next call starts when it "
+                "returns, the extension restarts, or the deletion is forced"
             )
             raise CallFailed(read_error(hangs))
 
@@ -202,7 +202,7 @@ class Invoker:
         if isinstance(result, Coroutine):
             result.close()  # else Python warns that it was never awaited
         wanted = "return None or a Result" if operation.guards else "return None"
-        again = f"{wanted} when it is done, and raise RequeueAfter to be called again"
+        again = f"{wanted} when done, and raise RequeueAfter to be called again"
         raise WrongResult(f"{self.name}.{operation.value}", result, again)
 
     @property
@@ -240,7 +240,7 @@ class _Services:
             known = (track.secrets or {}).get(secret) if call.operation.deletes else None
             if known is None:
                 raise
-            text = f"Secret {secret} is gone; the deletion goes on with what was last read of it"
+            text = f"Secret {secret} not found; the deletion continues with its last known content"
             self._report.once("SecretGone", text)
             return known.read()
         call.check()  # results after the end of a call are dropped

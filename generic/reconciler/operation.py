@@ -78,10 +78,10 @@ _LAST_OPERATION_TYPES = {
 class Nothing(StrEnum):
     """The reason why no operation is needed."""
 
-    WAITS_FOR_STATE = "gardenlet has not filled in the state yet"
+    WAITS_FOR_STATE = "waiting for gardenlet to set the state"
     SHOOT_FAILED = "the shoot has failed"
     MIGRATED = "migrated to another seed"
-    RELEASED = "deleting, and our finalizer is off"
+    RELEASED = "deleting, and our finalizer is removed"
     DELETED = "the object is deleted"
 
     @property
@@ -93,7 +93,7 @@ class Nothing(StrEnum):
 class Blocker(StrEnum):
     """The blocker of an operation: written into the status, and retried."""
 
-    CLUSTER_MISSING = "there is no Cluster {name}; gardenlet creates it before extension objects"
+    CLUSTER_MISSING = "Cluster {name} not found; gardenlet creates it before extension objects"
     CLUSTER_UNREADABLE = (
         "Cluster {name} cannot be read: spec.shoot is not a Shoot object, or a field is nested "
         f"deeper than {MAX_DEPTH} levels; correct the Shoot"

@@ -134,7 +134,7 @@ class Reconciler:
         verdict = self._d.clusters.resolve(self._kind, track.request.namespace)
         chosen = choose_operation(self._kind, header, verdict, removed=removed)
         if isinstance(chosen, Nothing):
-            report.log.debug("nothing to do", extra={"fields": {"reason": chosen.value}})
+            report.log.debug("no operation required", extra={"fields": {"reason": chosen.value}})
         if header is None or header.deletion_timestamp is None or removed:
             return chosen
         value = bad_force_value(self._kind, header, verdict)

@@ -108,7 +108,7 @@ class Reporter:
         """Report a failed operation, which is retried unless `gives_up`."""
         text = error.text
         fields = {"operation": operation.value, "error": text, "codes": error.codes}
-        self.log.error("failed", extra={"fields": fields}, exc_info=error.unexpected)
+        self.log.error("operation failed", extra={"fields": fields}, exc_info=error.unexpected)
         self.event(f"{operation.value.title().replace('_', '')}Error", text, warning=True)
         if operation.calls:
             self.sinks.metrics.tried(
@@ -117,9 +117,7 @@ class Reporter:
             self.sinks.metrics.erred(operation.value, error.codes)
         if gives_up:
             self.deletion(Outcome.GAVE_UP)
-            self.event(
-                "GaveUp", f"Not tried any more before something changes: {text}", warning=True
-            )
+            self.event("GaveUp", f"No retry until the object changes: {text}", warning=True)
         elif operation.deletes:
             self.deletion(Outcome.FAILED)
         if error.is_a(DeadlineExceeded):
@@ -129,7 +127,7 @@ class Reporter:
 
     def succeeded(self, operation: Operation) -> None:
         """Report an operation that succeeded, after everything is written."""
-        self.log.info("done", extra={"fields": {"operation": operation.value}})
+        self.log.info("operation succeeded", extra={"fields": {"operation": operation.value}})
         if operation.calls:
             self.sinks.metrics.tried(operation.value, TryResult.SUCCESS)
 
@@ -140,7 +138,7 @@ class Reporter:
     def status_not_written(self, error: BaseException) -> None:
         """Report a status that was not written; if the API server refused it, also as an event."""
         text = describe(error)
-        self.log.warning("the status could not be written", extra={"fields": {"error": text}})
+        self.log.warning("status update failed", extra={"fields": {"error": text}})
         if is_refused(error):
             self.sinks.metrics.status_not_written()
             self.event(STATUS_NOT_WRITTEN, text, warning=True)
@@ -169,9 +167,11 @@ class Reporter:
         for resource in resources:
             self.sinks.metrics.orphaned(resource.type)
             fields = {"resource": str(resource)}
-            self.log.warning("left outside the seed", extra={"fields": fields})
+            self.log.warning("external resource recorded as Orphan", extra={"fields": fields})
         listed = "; ".join(map(str, resources))
-        self.once("LeftOutside", f"{len(resources)} left, on record as Orphans: {listed}")
+        self.once(
+            "LeftOutside", f"Recorded {len(resources)} external resources as Orphans: {listed}"
+        )
 
     def deletion(self, outcome: Outcome) -> None:
         """Count the end of one pass over an object under deletion."""
@@ -187,12 +187,12 @@ class Reporter:
             try:
                 listen(ended)
             except Exception:  # the outcome stands, and the other listeners must receive it
-                self.log.exception("a listener failed")
+                self.log.exception("outcome listener failed")
 
     def ends(self, outcome: Outcome) -> None:
         """Report the end of a deletion, before our finalizer is removed."""
         if self.sinks.all_outcomes:
-            text = f"The deletion ended as {outcome.value}"
+            text = f"Deletion ended with outcome {outcome.value}"
             self.once(event_reason(outcome), text, warning=False)
 
     def released(self, outcome: Outcome, seconds: float, others: Sequence[str] = ()) -> None:
@@ -204,14 +204,14 @@ class Reporter:
             self.deletion(outcome)
         self.log.info("finalizer released", extra={"fields": {"outcome": outcome.value}})
         if others:
-            text = f"Our finalizer is off; the object waits for {', '.join(others)}"
+            text = f"Finalizer removed; the object waits for the finalizers {', '.join(others)}"
             self.event("WaitsForOthers", text)
 
     def removed_externally(self) -> None:
         """Report that our finalizer was removed externally while cleanup was unfinished."""
         self.sinks.metrics.bypassed()
-        self.log.error("our finalizer was taken off before cleanup was finished")
-        self.once("Bypassed", "Somebody took our finalizer off before cleanup was finished")
+        self.log.error("finalizer removed externally before cleanup finished")
+        self.once("Bypassed", "Finalizer removed externally before cleanup finished")
 
     def once(self, reason: str, message: str, *, warning: bool = True) -> None:
         """Record an event once for the object and this reason, also across restarts."""
@@ -219,5 +219,5 @@ class Reporter:
 
     def bad_force_value(self, value: str) -> None:
         """Report an annotation for force deletion whose value is not a boolean."""
-        text = f"{FORCE_DELETION}: {value!r} is no boolean, so this is no force deletion"
-        self.event("ForceDeletionNotUnderstood", f'{text}; set it to "true"', warning=True)
+        text = f"{FORCE_DELETION}: expected a boolean, got {value!r}; deletion is not forced"
+        self.event("ForceDeletionNotUnderstood", f'{text}; set "true"', warning=True)

@@ -73,7 +73,7 @@ class SeedObjectsHeld(ActuatorError):
 
     def __init__(self, held: Sequence[Held]) -> None:
         super().__init__(
-            f"Seed objects are still there: {'; '.join(map(str, held))}",
+            f"Seed objects still exist: {'; '.join(map(str, held))}",
             codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
         )
         self.held = tuple(held)

@@ -47,7 +47,7 @@ class Guarded(Collector):
         try:
             return self._families()
         except Exception as error:  # any error: the other metrics must be exposed
-            logger.warning("a collector failed", extra={"fields": {"error": str(error)}})
+            logger.warning("metrics collector failed", extra={"fields": {"error": str(error)}})
             self._errors.inc()
             return []
 
@@ -73,7 +73,7 @@ def never_raising(function: Callable[[], float]) -> Callable[[], float]:
         try:
             return float(function())
         except Exception as error:  # any error: the other metrics must be exposed
-            logger.warning("a metric cannot be read", extra={"fields": {"error": str(error)}})
+            logger.warning("metric read failed", extra={"fields": {"error": str(error)}})
             return math.nan
 
     return value

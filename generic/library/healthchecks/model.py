@@ -132,7 +132,9 @@ class Check:
             return HealthResult.healthy()
         result = self.check(ctx)
         if not isinstance(result, HealthResult):
-            raise TypeError(f"a health check returns a HealthResult, not {type(result).__name__}")
+            raise TypeError(
+                f"expected a HealthResult from the health check, got {type(result).__name__}"
+            )
         if result.status is HealthStatus.TRUE:
             return result
         return attrs.evolve(result, codes=[*result.codes, *self.classify(result.detail)])
@@ -156,7 +158,7 @@ class HealthChecks:
         """Raise ValueError if a condition is both checked and stale."""
         both = self.stale_conditions & set(self.condition_types)
         if both:
-            raise ValueError(f"condition {min(both)!r} is checked, and so cannot be stale")
+            raise ValueError(f"condition {min(both)!r} has a check and cannot be declared stale")
 
     @property
     def condition_types(self) -> list[str]:

@@ -79,10 +79,13 @@ class HealthReconciler:
         except (ObjectGone, LeaseLost):
             return Done()
         except DecodeError as error:  # the other reconciler reports it in the status
-            log.warning("cannot be checked", extra={"fields": {"error": str(error)}})
+            log.warning(
+                "health check skipped: cannot read the object",
+                extra={"fields": {"error": str(error)}},
+            )
         except (ApiError, Stale) as error:
             fields = {"error": str(error)}
-            log.warning("conditions could not be written", extra={"fields": fields})
+            log.warning("condition update failed", extra={"fields": fields})
             return Failed(cap=self._checks.sync_period)
         return Again(self._checks.sync_period)
 
@@ -94,7 +97,7 @@ class HealthReconciler:
         cluster = self._clusters.cluster(request.namespace)
         if (entry.header.class_ or "shoot") == "shoot":
             if self._clusters.resolve(kind, request.namespace).state in _UNKNOWN_CLUSTERS:
-                why = f"Cluster {request.namespace} cannot be read"
+                why = f"cannot read Cluster {request.namespace}"
                 return [aggregate.not_executed(type, why) for type in types]
             if cluster.hibernation_enabled:
                 # Requeued anyway: it costs no request, and the end of hibernation is noticed.
@@ -139,7 +142,7 @@ class HealthReconciler:
                     raise
                 continue
             fields = {condition.type: condition.status for condition in wanted}
-            log.info("health changed", extra={"fields": fields})
+            log.info("conditions updated", extra={"fields": fields})
             return
 
     def _patch(self, entry: Entry[Header], wanted: Sequence[Condition]) -> list[Raw]:

@@ -36,7 +36,7 @@ class Runs:
         started = [self._start((uid, number), task) for number, task in enumerate(tasks)]
         futures = [future for future in started if future is not None]
         done, _ = wait(futures, timeout=seconds)
-        late = ActuatorError(f"the check did not end within {seconds:g} s")
+        late = ActuatorError(f"the check timed out after {seconds:g} s")
         return [late if f is None or f not in done else f.result() for f in started]
 
     def _start(self, key: _Key, task: Task) -> Future[Finding] | None:
@@ -65,16 +65,14 @@ class Runs:
 def _read(error: BaseException) -> ActuatorError:
     info = read_error(error)
     if info.unexpected:
-        logger.warning("a health check raised", exc_info=info.unexpected)
+        logger.warning("unexpected exception in health check", exc_info=info.unexpected)
     return ActuatorError(info.text, codes=info.codes)
 
 
 def _checked(result: object) -> HealthResult:
     """Return a bounded copy. Raises TypeError or ValueError unless it is a valid HealthResult."""
     if not isinstance(result, HealthResult) or not isinstance(result.detail, str):
-        raise TypeError(
-            f"the check returned {type(result).__name__}; it has to return HealthResult"
-        )
+        raise TypeError(f"the check returned {type(result).__name__}; it must return HealthResult")
     threshold = result.progressing_threshold
     return HealthResult(
         status=HealthStatus(result.status),

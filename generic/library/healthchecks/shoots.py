@@ -56,8 +56,8 @@ class ShootClients:
                 secret = self._seed.get(_SECRETS, name, namespace)
                 source = f"Secret {namespace}/{name}"
                 return source, _kubeconfig(secret, source)
-        names = " nor ".join(self._names)
-        raise ShootUnreachable(f"there is no Secret {names} in namespace {namespace}")
+        names = " or ".join(self._names)
+        raise ShootUnreachable(f"Secret {names} not found in namespace {namespace}")
 
 
 def _kubeconfig(secret: Any, source: str) -> bytes:
@@ -67,7 +67,7 @@ def _kubeconfig(secret: Any, source: str) -> bytes:
     try:
         return base64.b64decode(encoded)
     except binascii.Error as error:
-        raise ShootUnreachable(f"{source}: its kubeconfig is no base64") from error
+        raise ShootUnreachable(f"{source}: its kubeconfig is not base64") from error
 
 
 def _connect(source: str, kubeconfig: bytes) -> Client:

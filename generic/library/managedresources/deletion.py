@@ -106,8 +106,8 @@ def _refuse_stuck(managed: ManagedResource, clock: Clock) -> None:
     late = since is not None and clock.now() - parse_time(since) > _DELETION
     if not failed and not late:
         return
-    said = applied.message if applied else "the resource manager says nothing about it"
-    problem = "failed" if failed else "takes more than 2 minutes"
+    said = applied.message if applied else "gardener-resource-manager reported no reason"
+    problem = "failed" if failed else "took more than 2 minutes"
     raise ActuatorError(
         f"The deletion of ManagedResource {managed.key} {problem}: {said}",
         codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],

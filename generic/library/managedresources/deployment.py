@@ -95,7 +95,7 @@ def _ensure_secret(client: Client, namespace: str, owner: str, data: bytes, orig
         what = f"Secret {namespace}/{name}"
         ours.refuse_foreign(decode(ObjectMeta, existing["metadata"]), what, origin)
         if existing.get("data") != secret["data"] or not existing.get("immutable"):
-            raise ActuatorError(f"{what} was changed by somebody else; delete it") from None
+            raise ActuatorError(f"{what} was modified by another owner; delete it") from None
     return name
 
 

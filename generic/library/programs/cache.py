@@ -26,7 +26,7 @@ def cache_directory() -> Path:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise EnvtestError(
-            f"cannot make the cache folder: {error}; set ACTUATOR_CACHE to one you can write to"
+            f"cannot create the cache folder: {error}; set ACTUATOR_CACHE to a writable folder"
         ) from error
     return directory
 

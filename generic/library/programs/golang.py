@@ -113,7 +113,7 @@ def find_go(minimum: tuple[int, ...]) -> Path:
         if path and version and version >= minimum:
             return path
         seen.append(f"{_dotted(version)} {origin}" if version else f"none {origin}")
-    raise GoNotFound(f"no Go {_dotted(minimum)} or later: {', '.join(seen)}")
+    raise GoNotFound(f"Go {_dotted(minimum)} or later not found: {', '.join(seen)}")
 
 
 def _build(module: GoModule, folder: Path, progress: Progress) -> None:
@@ -191,7 +191,7 @@ def _environ(workspace: Path) -> dict[str, str]:
 def _describe(name: str, elapsed: float, log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines()
     fetched = sum(line.startswith("go: downloading") for line in lines)
-    doing = lines[-1].removeprefix("go: ") if lines else "looking at the modules"
+    doing = lines[-1].removeprefix("go: ") if lines else "loading modules"
     return (
         f"building {name}: {elapsed:.0f} s, {fetched} modules fetched,"
         f" {len(lines) - fetched} packages compiled ({doing})"

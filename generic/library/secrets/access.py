@@ -70,8 +70,8 @@ class ShootAccess:
         found, (key, value) = find(client, _SECRETS, self.secret_name, namespace), _PURPOSE
         if found is not None and (found["metadata"].get("labels") or {}).get(key) != value:
             raise ActuatorError(
-                f"Secret {namespace}/{self.secret_name} is there already and asks for no token, "
-                f"so it belongs to somebody else; delete it, or put the label {key}={value} on it"
+                f"Secret {namespace}/{self.secret_name} exists but requests no token, so "
+                f"it belongs to another owner; delete it, or add the label {key}={value}"
             )
         return found
 

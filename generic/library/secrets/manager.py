@@ -155,7 +155,7 @@ class SecretsManager:
             self._client.create(_SECRETS, made.manifest(self._namespace, self._identity))
         except AlreadyExists as error:
             raise RequeueAfter(
-                _CHANGED, f"Secret {self._namespace}/{secret_name} was made meanwhile"
+                _CHANGED, f"Secret {self._namespace}/{secret_name} was created concurrently"
             ) from error
         return made
 
@@ -184,11 +184,11 @@ def _check(configs: Sequence[Config]) -> None:
     names = [config.name for config in configs]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ConfigurationError(f"more than one secret is called {', '.join(twice)}; rename one")
+        raise ConfigurationError(f"secret names are not unique: {', '.join(twice)}; rename one")
     authorities = {config.name for config in configs if isinstance(config, Authority)}
     for config in configs:
         if isinstance(config, Certificate) and config.authority not in authorities:
             raise ConfigurationError(
-                f"certificate {config.name}: there is no authority {config.authority!r}; "
-                "pass its Authority beside it"
+                f"certificate {config.name}: authority {config.authority!r} not found; "
+                "pass its Authority in the same list"
             )

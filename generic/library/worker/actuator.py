@@ -141,8 +141,8 @@ def _refuse_same_names(worker: Worker, groups: Sequence[MachineGroup]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ConfigurationError(
-            f"Worker {worker.key}: spec.pools: more than one group of machines is named "
-            f"{', '.join(twice)}; give each pool a unique name"
+            f"Worker {worker.key}: spec.pools: names of machine groups are not unique: "
+            f"{', '.join(twice)}; rename the pools"
         )
 
 

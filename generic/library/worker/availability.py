@@ -91,9 +91,9 @@ def _missing(group: MachineGroup, found: objects.MachineObjects) -> str:
     status, desired = deployment.status, deployment.spec.replicas
     preserved = len(_preserved(deployment, found.machines))
     if status.observed_generation < deployment.metadata.generation:
-        return f"{objects.MANAGER} has not seen the change yet"
+        return f"{objects.MANAGER} has not observed the change yet"
     if _set_of(group, found.sets) is None:
-        return f"{objects.MANAGER} has not made the new machine set yet"
+        return f"{objects.MANAGER} has not created the new machine set yet"
     if status.available_replicas + preserved < desired:
         return f"{status.available_replicas} of {desired} available"
     if status.unavailable_replicas > preserved:
@@ -102,7 +102,7 @@ def _missing(group: MachineGroup, found: objects.MachineObjects) -> str:
         if missing := missing_in_place(group, deployment, found):
             return missing
     elif status.updated_replicas < status.replicas:
-        return f"{status.replicas - status.updated_replicas} old ones to go"
+        return f"{status.replicas - status.updated_replicas} old machines to replace"
     return "" if preserved else _unhealthy(deployment)
 
 
@@ -145,6 +145,6 @@ def _restart_manager(ctx: Context, namespace: str, stuck: Sequence[str]) -> None
     metas = [decode(ObjectMeta, pod["metadata"]) for pod in found]
     old = [meta for meta in metas if _is_old(ctx, meta)]
     if old:
-        said = f"{objects.MANAGER} made no machine set for {', '.join(stuck)}; restarting it"
+        said = f"{objects.MANAGER} created no machine set for {', '.join(stuck)}; restarting it"
         ctx.event("MachineControllerManagerStuck", said, warning=True)
         objects.delete_all(ctx.client, objects.PODS, old)

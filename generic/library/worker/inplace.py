@@ -35,7 +35,7 @@ def missing_in_place(
     if selected:
         return f"{len(selected)} selected for an in-place update: {', '.join(selected[:_NAMED])}"
     uncounted = deployment.status.replicas - deployment.status.updated_replicas - len(old)
-    return f"{MANAGER} to count {uncounted} updated ones" if uncounted > 0 else ""
+    return f"{MANAGER} to count {uncounted} updated machines" if uncounted > 0 else ""
 
 
 def _is_old(machine: Machine, group: MachineGroup, found: MachineObjects) -> bool:

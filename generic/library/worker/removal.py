@@ -81,7 +81,7 @@ def require_credentials(
         reference = worker.spec.secret_ref
         raise ConfigurationError(
             f"Worker {worker.key}: spec.secretRef: Secret {reference.namespace}/{reference.name} "
-            "does not exist; restore it, or correct the credentials of the Shoot"
+            "not found; restore it, or correct the credentials of the Shoot"
         )
     return held
 
@@ -98,10 +98,10 @@ def wait_until_released(ctx: Context, worker: Worker) -> None:
     where = f"Secret {reference.namespace}/{reference.name}"
     if _seconds_since(ctx, worker.metadata) > 2 * objects.WAIT.total_seconds():
         raise ActuatorError(
-            f"{where} is still held by {objects.MANAGER}; see whether it runs",
+            f"{where} still has the finalizer of {objects.MANAGER}; check that it runs",
             codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
         )
-    raise objects.waiting_for(f"{objects.MANAGER} to let go of {where}")
+    raise objects.waiting_for(f"{objects.MANAGER} to remove its finalizer from {where}")
 
 
 def _wait_until_acquired(
@@ -114,11 +114,11 @@ def _wait_until_acquired(
         return
     if _seconds_since(ctx, worker.metadata) > objects.WAIT.total_seconds():
         raise ActuatorError(
-            f"{objects.MANAGER} has not put its finalizer on the Secret of Worker {worker.key}; "
-            "see whether it runs",
+            f"{objects.MANAGER} has not added its finalizer to the Secret of Worker "
+            f"{worker.key}; check that it runs",
             codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
         )
-    raise objects.waiting_for(f"{objects.MANAGER} to take up the credentials")
+    raise objects.waiting_for(f"{objects.MANAGER} to observe the credentials")
 
 
 def _is_held(ctx: Context, worker: Worker) -> bool | None:
@@ -148,14 +148,14 @@ def _wait_until_gone(
     if late:
         raise ActuatorError(
             f"Not deleted after 5 minutes: {', '.join(map(_say, late[:_NAMED]))}"
-            f" (still there: {counted}); see what {objects.MANAGER} says",
+            f" (still existing: {counted}); check the log of {objects.MANAGER}",
             codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
         )
     raise objects.waiting_for(f"the deletion of {counted}")
 
 
 def _say(meta: ObjectMeta) -> str:
-    return f"{meta.name} (held by {', '.join(meta.finalizers) or 'nobody'})"
+    return f"{meta.name} (held by {', '.join(meta.finalizers) or 'no finalizer'})"
 
 
 def _seconds_since(ctx: Context, meta: ObjectMeta) -> float:

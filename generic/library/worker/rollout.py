@@ -56,7 +56,7 @@ def apply_deployments(
                 _update(client, existing, group, spec)
         except (AlreadyExists, NotFound, Stale) as error:
             raise RequeueAfter(
-                _CHANGED, f"MachineDeployment {group.name} changed meanwhile"
+                _CHANGED, f"MachineDeployment {group.name} was modified concurrently"
             ) from error
 
 

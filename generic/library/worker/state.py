@@ -51,8 +51,8 @@ def machine_state(worker: Worker, cluster: Cluster) -> Mapping[str, DeploymentSt
     if worker.status.state is None and worker.spec.pools and not cluster.hibernation_enabled:
         raise ConfigurationError(
             f"{where}: expected the state of the machines to restore, got none; gardenlet copies "
-            "it from the ShootState, so check that one; if the shoot had no machines before the "
-            "migration, or to replace all of them, set status.state to {}"
+            "it from the ShootState, so check the ShootState; if the shoot had no machines before "
+            "the migration, or to replace all of them, set status.state to {}"
         )
     try:
         state = worker.status.state or {}

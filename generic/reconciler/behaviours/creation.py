@@ -21,7 +21,7 @@ from actuator.meta import Condition
 CREATED = "Created"
 _MESSAGES = {
     "True": ("RecordCreated", "The record was created."),
-    "False": ("CreationFailed", "The record could not be created so far."),
+    "False": ("CreationFailed", "The record has not been created yet."),
     "Unknown": ("CreationTried", "The record is being created."),
 }
 

@@ -76,7 +76,7 @@ class GuardsSecret(WrappedActuator):
         if self._needed_to_delete and _read(ctx, obj) is None:
             ctx.event(
                 "CleanupSkipped",
-                f"Secret {_secret_of(obj)} is gone: what is outside stays there",
+                f"Secret {_secret_of(obj)} not found: external resources are not deleted",
                 warning=True,
             )
             return None
@@ -104,8 +104,8 @@ class GuardsSecret(WrappedActuator):
             meta = _read(ctx, obj)
             if meta is None:
                 raise ConfigurationError(
-                    f"{obj.KIND.name} {obj.key}: spec.secretRef: there is no Secret "
-                    f"{_secret_of(obj)}; create it, or name another"
+                    f"{obj.KIND.name} {obj.key}: spec.secretRef: Secret {_secret_of(obj)} not "
+                    "found; create it, or reference another Secret"
                 )
             finalizers = meta.get("finalizers") or []
             deleting = meta.get("deletionTimestamp") is not None  # no finalizer can be added
@@ -161,7 +161,7 @@ class _Contended(Exception):
     """Other clients change the Secret faster than we can; retried with backoff."""
 
     def __init__(self, obj: Any) -> None:
-        super().__init__(f"Secret {_secret_of(obj)} keeps changing")
+        super().__init__(f"Secret {_secret_of(obj)}: too many concurrent changes")
 
 
 def _secret_of(obj: Any) -> Request:

@@ -82,7 +82,7 @@ def _update(ctx: Context, config: OperatingSystemConfig, secret: Raw, data: Raw)
     if not is_owned_by(secret, config):
         raise ActuatorError(
             f"{config.KIND.name} {config.key}: Secret {meta['namespace']}/{meta['name']} exists "
-            "and belongs to somebody else; delete it"
+            "and belongs to another owner; delete it"
         )
     if (secret.get("data") or {}) != data:
         patch = [test("/metadata/uid", meta["uid"]), add("/data", data)]

@@ -24,7 +24,7 @@ def codes_of_shoot(shoot: Raw) -> list[str]:
 def not_forcible_because(shoot: Raw) -> str | None:
     """Return why Gardener would refuse the annotation, or None."""
     if as_dict(shoot.get("metadata")).get("deletionTimestamp") is None:
-        return "the shoot is not being deleted: delete it first"
+        return "the shoot is not being deleted; delete it first"
     if FORCIBLE.isdisjoint(codes_of_shoot(shoot)):
-        return f"none of the shoot's last errors has a code of {', '.join(sorted(FORCIBLE))}"
+        return f"no last error of the shoot has one of the codes {', '.join(sorted(FORCIBLE))}"
     return None

@@ -83,12 +83,12 @@ class ForceDeletion:
         left = budget.remaining(self.invoker.clock.monotonic())
         if left <= 0:
             budget.over = True  # this may run before the watchdog's tick
-            report.log.error("the budget is over: this force deletion ends without its actuator")
+            report.log.error("force-delete budget exceeded: skipping force_delete")
             return OrphanReason.BUDGET
         seconds = min(self.invoker.kind.timeout, left)
         call = self.invoker.new_call(Operation.FORCE_DELETE, report, attempt.save, seconds)
         if not self.invoker.tracks.begin_reserved(attempt.track, call):
-            report.log.error("too many calls hang: this force deletion goes without its actuator")
+            report.log.error("too many abandoned calls: skipping force_delete")
             return OrphanReason.HANGING
         return call
 
@@ -117,7 +117,9 @@ class ForceDeletion:
         except (LeaseLost, CallAbandoned):
             raise
         except Exception as error:  # also declared objects that cannot be listed
-            report.log.error("stripping ended early", extra={"fields": {"error": describe(error)}})
+            report.log.error(
+                "stripping seed objects failed", extra={"fields": {"error": describe(error)}}
+            )
             return [_in_seed(str(group.resource)) for group in groups] or [UNKNOWN]
         return []
 
@@ -132,8 +134,8 @@ class ForceDeletion:
                 record(client, report.orphaned_from, resource, reason, message, now)
             except ApiError as error:
                 raise NotRecorded(
-                    f"what the force deletion leaves behind cannot be recorded: {error}; "
-                    "see `actuator crds` and `actuator rbac`"
+                    f"cannot record remaining resources as Orphans: {error}; "
+                    "install the output of `actuator crds` and `actuator rbac`"
                 ) from error
         if left:
             report.left_outside(left)
@@ -142,7 +144,7 @@ class ForceDeletion:
 def _unreadable(budget: Budget, error: str, report: Reporter) -> OrphanReason:
     """Keep the error for the Orphans: a repeated call would fail in the same way."""
     budget.last_error = error
-    text = "the object cannot be read: its force deletion ends without its actuator"
+    text = "cannot read the object: skipping force_delete"
     report.log.error(text, extra={"fields": {"error": error}})
     return OrphanReason.UNREADABLE
 

@@ -33,7 +33,7 @@ _ATTEMPTS = 20
 """About six minutes with the queue's backoff."""
 _CAP = 60.0
 """Maximum seconds between two attempts."""
-_MESSAGE = "our finalizer was taken off before cleanup was finished"
+_MESSAGE = "finalizer removed externally before cleanup finished"
 
 
 @attrs.frozen
@@ -50,7 +50,7 @@ class LateCleanup:
         Raises WorkerReplaced.
         """
         removal = track.removal
-        assert removal is not None, "the operation is chosen for tracks with a removal"
+        assert removal is not None, "the operation requires a removal"
         try:
             obj = decode_tolerantly(self.cls, removal.raw)
         except DecodeError:
@@ -60,9 +60,9 @@ class LateCleanup:
                 removal.orphans = self._record(track, obj, report)
                 removal.failures = 0
             if obj is None:
-                report.log.warning("no late cleanup: the object cannot be read")
+                report.log.warning("late cleanup skipped: cannot read the object")
             elif entry is not None and entry.header.uid != track.uid:
-                report.log.warning("no late cleanup: another object has the name now")
+                report.log.warning("late cleanup skipped: the name belongs to a new object")
             else:
                 self.invoker.refuse_while_one_hangs(track)
                 call = self.invoker.new_call(removal.operation, report)
@@ -97,7 +97,9 @@ class LateCleanup:
         if removal.operation is Operation.DELETE:  # a force deletion may leave resources
             for orphan in removal.orphans or ():
                 mark_gone(self.invoker.client, orphan, self.invoker.clock.now())
-        report.once("CleanedUpLate", "What the bypassed finalizer guarded was cleaned up late")
+        report.once(
+            "CleanedUpLate", "Late cleanup finished after the external removal of the finalizer"
+        )
 
     def _is_tried_again(
         self,
@@ -109,7 +111,7 @@ class LateCleanup:
     ) -> bool:
         """Report a failed attempt. Recording is retried for ever, unless another object waits."""
         is_recorded = removal.orphans is not None
-        what = "late cleanup failed" if is_recorded else "a bypass could not be recorded"
+        what = "late cleanup failed" if is_recorded else "recording of remaining resources failed"
         text = error.error.text if isinstance(error, CallFailed) else describe(error)
         report.log.warning(what, extra={"fields": {"error": text}})
         removal.failures += 1

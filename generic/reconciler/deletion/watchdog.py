@@ -86,7 +86,7 @@ class DeletionWatchdog:
         self.tracks.start_budget(track)
         call = track.call
         if call is not None and call.operation is not Operation.FORCE_DELETE and not call.cancelled:
-            call.cancel("deletion is forced now")
+            call.cancel("force deletion requested")
         return is_new
 
     def tick(self) -> tuple[list[Request], list[Request]]:
@@ -103,11 +103,11 @@ class DeletionWatchdog:
         if call is None or call.limit > self.clock.monotonic():
             return False
         if not call.cancelled:
-            call.cancel("the time for this operation is over", grace=0)
+            call.cancel("the deadline of this operation passed", grace=0)
         if not self.tracks.abandon(track, call):
             return False
         fields = {"kind": self.kind.name, "object": str(track.request)}
-        logger.warning("a call that hangs was abandoned", extra={"fields": fields})
+        logger.warning("call abandoned", extra={"fields": fields})
         return True
 
     def began_after(self, request: Request, cluster_version: int) -> bool:
@@ -139,5 +139,5 @@ def _ends(track: Track, now: float) -> bool:
         return False
     budget.over = True
     if call is not None:
-        call.cancel("the budget of this force deletion is over", grace=0)
+        call.cancel("the budget of the force deletion is exceeded", grace=0)
     return True

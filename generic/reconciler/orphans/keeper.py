@@ -50,9 +50,9 @@ class Keeper:
         clock: Clock | None = None,
     ) -> None:
         if not 0 < interval_seconds < math.inf:
-            raise ValueError(f"an interval is above 0 seconds, not {interval_seconds!r}")
+            raise ValueError(f"interval_seconds must be above 0, got {interval_seconds!r}")
         if retention is not None and retention < timedelta():
-            raise ValueError(f"a retention is no negative time, like {retention}")
+            raise ValueError(f"retention must not be negative, got {retention}")
         self._added = added
         self._retention = retention
         self._interval = interval_seconds
@@ -76,7 +76,7 @@ class Keeper:
                     return
                 except Exception as error:  # any error: the next pass may succeed
                     fields = {"error": str(error)}
-                    logger.warning("the orphans could not be read", extra={"fields": fields})
+                    logger.warning("orphan list failed", extra={"fields": fields})
                 stop.wait(self._interval)
         finally:
             self._gauge.show({})  # the next leader counts them
@@ -123,7 +123,7 @@ class _Gauge(Collector):
         """See Collector."""
         family = GaugeMetricFamily(
             "actuator_orphans",
-            "What force deletions left outside the seed and is on record.",
+            "Number of recorded Orphans, by state.",
             labels=("kind", "resource_type", "state"),
         )
         for labels, number in self._counts.items():
@@ -152,7 +152,7 @@ def _delete(client: Client, orphan: Orphan) -> bool:
         return True
     except ApiError as error:  # continue with the others; this one is retried in the next pass
         fields = {"orphan": name, "error": str(error)}
-        logger.warning("a settled orphan cannot be deleted", extra={"fields": fields})
+        logger.warning("orphan deletion failed", extra={"fields": fields})
         return False
-    logger.info("a settled orphan was deleted", extra={"fields": {"orphan": name}})
+    logger.info("settled orphan deleted", extra={"fields": {"orphan": name}})
     return True

@@ -54,7 +54,7 @@ class OrphanState(StrEnum):
 
 @attrs.frozen(kw_only=True)
 class OrphanedFrom:
-    """The object that was let go."""
+    """The object whose finalizer was removed."""
 
     api_version: Annotated[str, Schema(required=True)] = ""
     kind: Annotated[str, Schema(required=True)] = ""
@@ -68,7 +68,7 @@ class OrphanedFrom:
 
 @attrs.frozen(kw_only=True)
 class OrphanSpec:
-    """What may be left, of which object, why, since when. Never a secret, never raw state."""
+    """The resource that may remain, its former object, the reason and the time. No secrets."""
 
     resource_type: Annotated[str, Schema(required=True)] = ""
     """The provider's type of the resource; "unknown" if it could not be identified."""
@@ -93,7 +93,7 @@ class OrphanSpec:
 
 @attrs.define(kw_only=True)
 class OrphanStatus:
-    """What became of it; `actuator orphans verify` and `close` write it."""
+    """The verified state, written by `actuator orphans verify` and `close`."""
 
     state: str = ""
     """An OrphanState; empty means Unverified."""
@@ -106,7 +106,7 @@ class OrphanStatus:
 
 @attrs.define(kw_only=True)
 class Orphan(Object):
-    """One thing outside the seed that may have been left behind."""
+    """An external resource that may remain after its object was deleted."""
 
     KIND: ClassVar[Kind] = Kind(
         name="Orphan",

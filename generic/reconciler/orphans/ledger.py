@@ -32,8 +32,8 @@ def read_orphans(client: Client, *, label_selector: str = "") -> list[Orphan]:
         found = client.list(ORPHANS, label_selector=label_selector)
     except NotFound as error:
         raise ConfigurationError(
-            "This cluster keeps no record of orphans: the CustomResourceDefinition of Orphan is "
-            "missing; install what `actuator crds generic.reconciler.orphans:Orphan` prints"
+            "The CustomResourceDefinition of Orphan is not installed in this cluster; install "
+            "the output of `actuator crds generic.reconciler.orphans:Orphan`"
         ) from error
     read = [_decoded(manifest) for manifest in found]
     return sorted(read, key=lambda orphan: (orphan.spec.recorded_at, orphan.metadata.name))
@@ -45,11 +45,11 @@ def find(orphans: Sequence[Orphan], name: str) -> Orphan:
     matching = matching or [one for one in orphans if _is_short_for(name, one.metadata.name)]
     if not matching:
         raise ConfigurationError(
-            f"There is no orphan {name}; `actuator orphans list --all` shows those on record"
+            f"Orphan {name} not found; run `actuator orphans list --all` to list all orphans"
         )
     if len(matching) > 1:
         names = ", ".join(one.metadata.name for one in matching)
-        raise ConfigurationError(f"{name} could be any of {names}; write more of the name")
+        raise ConfigurationError(f"{name} is ambiguous, it matches {names}; write more of the name")
     return matching[0]
 
 
@@ -77,9 +77,9 @@ def write_status(client: Client, orphan: Orphan, status: OrphanStatus) -> None:
     try:
         client.patch(ORPHANS, name, "", patch, subresource="status")
     except NotFound as error:
-        raise ActuatorError(f"Orphan {name} was deleted meanwhile") from error
+        raise ActuatorError(f"Orphan {name} was deleted concurrently") from error
     except Invalid as error:
-        raise ActuatorError(f"Orphan {name} was changed meanwhile; try again") from error
+        raise ActuatorError(f"Orphan {name} was modified concurrently; retry") from error
 
 
 def close(client: Client, orphan: Orphan, now: datetime, *, note: str, existing: bool) -> bool:
@@ -91,7 +91,7 @@ def close(client: Client, orphan: Orphan, now: datetime, *, note: str, existing:
     if orphan.state is OrphanState.EXISTS and not existing:
         raise ConfigurationError(
             f"Orphan {orphan.metadata.name}: {orphan.spec.resource} still existed at "
-            f"{orphan.status.verified_at}; remove it and verify it again, or give --even-if-exists"
+            f"{orphan.status.verified_at}; remove it and verify it again, or set --even-if-exists"
         )
     status = attrs.evolve(orphan.status, note=note[:_LONGEST_NOTE] or orphan.status.note)
     if orphan.state is not OrphanState.CLOSED:
@@ -108,7 +108,7 @@ def _decoded(manifest: Raw) -> Orphan:
         return decode(Orphan, manifest)
     except DecodeError as error:
         name = (manifest.get("metadata") or {}).get("name")
-        raise ActuatorError(f"Orphan {name} cannot be read: {error}") from error
+        raise ActuatorError(f"cannot read Orphan {name}: {error}") from error
 
 
 def _cut(name: str, uid: int, digest: int) -> str:

@@ -19,8 +19,8 @@ from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanedFrom, Orpha
 _GOOD_FOR, _BAD_FOR = 300.0, 10.0
 """Seconds for which a good or bad answer is cached."""
 _NO_CRD = (
-    f"Orphans cannot be written: the CRD {ORPHANS} is absent; "
-    "install what `actuator crds generic.reconciler.orphans:Orphan` prints"
+    f"cannot write Orphans: the CRD {ORPHANS} is not installed; "
+    "install the output of `actuator crds generic.reconciler.orphans:Orphan`"
 )
 _PATIENCE = 5.0
 """Seconds for the request."""
@@ -66,5 +66,5 @@ class OrphanProbe:
         except NotFound:
             return _NO_CRD
         except ApiError as error:
-            return f"Orphans cannot be written: {error}; see `actuator crds` and `actuator rbac`"
+            return f"cannot write Orphans: {error}; install the output of `actuator rbac`"
         return None

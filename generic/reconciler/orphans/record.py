@@ -101,9 +101,9 @@ def recordable(actuator: Actuator[Any], obj: object) -> tuple[list[ExternalResou
         return usable, ""
     author = type(innermost(actuator)).__name__
     return [*usable, UNKNOWN], problem or (
-        f"{author}.external_resources yields what cannot be recorded; it has to "
-        f"yield at most {_MAX_RESOURCES} ExternalResources, each with a type, with texts in all "
-        f"fields and in the tags, and with at most {_MAX_TEXT} characters"
+        f"{author}.external_resources yields invalid resources; it must yield at most "
+        f"{_MAX_RESOURCES} ExternalResources, each with a type, with strings in all fields and "
+        f"tags, and with at most {_MAX_TEXT} characters"
     )
 
 

@@ -49,7 +49,7 @@ def _verify(client: Client, orphan: Orphan, added: Sequence[Serving], clock: Clo
     try:
         there = _ask(orphan, added)
         if there is None:
-            problem = "its actuator cannot say"
+            problem = "still_exists of its actuator returned None"
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # also unexpected errors of an author
@@ -69,11 +69,15 @@ def _ask(orphan: Orphan, added: Sequence[Serving]) -> bool | None:
     found = serving(added, let_go)
     if found is None:
         what = f"{let_go.kind} of type {let_go.type}" if let_go.type else let_go.kind
-        raise ActuatorError(f"no actuator of this extension serves {what}; name the one that does")
+        raise ActuatorError(
+            f"no actuator of this extension serves {what}; set the extension that does"
+        )
     there: object = found.actuator.still_exists(orphan.spec.resource)
     if there is None or isinstance(there, bool):
         return there
-    raise ActuatorError(f"still_exists returned {type(there).__name__}, not True, False or None")
+    raise ActuatorError(
+        f"still_exists returned {type(there).__name__}; expected True, False or None"
+    )
 
 
 def _status(known: OrphanStatus, there: bool | None, now: datetime) -> OrphanStatus:

@@ -50,7 +50,7 @@ def test_a_missing_secret_is_named_in_the_status(backup, cls):
     seed = backup(cls, script, with_secret=False)
     eventually(lambda: seed.last_operation() == ("Create", "Error"))
     error = seed.status()["lastError"]
-    assert f"there is no Secret {seed.namespace}/cloudprovider" in error["description"]
+    assert f"Secret {seed.namespace}/cloudprovider not found" in error["description"]
     assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
     seed.client.create(SECRETS, secret(seed.namespace, "other"))
     seed.patch({"spec": {"secretRef": {"name": "other", "namespace": seed.namespace}}})
@@ -158,7 +158,7 @@ def test_an_entry_whose_secret_is_gone_cannot_be_cleaned_up_and_goes(backup):
     eventually(seed.is_gone)
     assert script.operations(seed.name) == ["reconcile"]
     [event] = [e for e in seed.events("CleanupSkipped") if e["involvedObject"]["name"] == seed.name]
-    assert "cloudprovider is gone" in event["message"]
+    assert "cloudprovider not found" in event["message"]
 
 
 def test_a_secret_that_is_asked_to_go_stays_until_its_bucket_is_gone(backup):

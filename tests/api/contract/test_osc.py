@@ -61,6 +61,6 @@ def test_somebody_elses_secret_of_that_name_is_not_taken_over(of, start):
         )
     )
     seed.create(manifest(OperatingSystemConfig, seed.namespace))
-    eventually(lambda: "belongs to somebody else" in str(seed.status().get("lastError")))
+    eventually(lambda: "belongs to another owner" in str(seed.status().get("lastError")))
     found = seed.client.get(SECRETS, "osc-result-infra", seed.namespace)
     assert found["data"] == theirs["data"]

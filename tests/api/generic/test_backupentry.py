@@ -237,7 +237,7 @@ def test_a_name_says_technical_id_and_uid(name, expected):
 
 @pytest.mark.parametrize("name", ["shoot-project-name", "shoot--", "--uid", "source---uid", ""])
 def test_a_name_that_says_no_shoot_is_refused_and_named(name):
-    with pytest.raises(ConfigurationError, match=f"BackupEntry {name}: metadata.name says no"):
+    with pytest.raises(ConfigurationError, match=f"BackupEntry {name}: metadata.name does not"):
         technical_id_and_uid(name)
 
 
@@ -254,7 +254,7 @@ def test_an_entry_with_such_a_name_says_so_in_its_status(seed, start):
         {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec}
     )
     error = eventually(lambda: entry.status().get("lastError"))
-    assert "metadata.name says no shoot" in error["description"]
+    assert "metadata.name does not identify a shoot" in error["description"]
     assert error["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
     entry.patch({"metadata": {"finalizers": None}})
     entry.delete()

@@ -85,7 +85,7 @@ def test_a_path_names_the_object_and_nothing_else(resource, place, path):
 
 
 def test_a_namespaced_object_without_its_namespace_is_refused(admin):
-    words = r"configmaps a: these objects are namespaced; name the namespace"
+    words = r"configmaps a: the resource is namespaced; set the namespace"
     for request in (admin.get, admin.delete):
         with pytest.raises(Invalid, match=words):
             request(CONFIG_MAPS, "a")

@@ -18,7 +18,7 @@ def test_an_object_without_a_cluster_says_so_and_goes_on_when_it_appears(seed, s
     start(script)
     seed.create(infrastructure(seed.namespace, seed.namespace))
     eventually(lambda: seed.last_operation() == ("Create", "Error"))
-    assert f"no Cluster {seed.namespace}" in seed.status()["lastError"]["description"]
+    assert f"Cluster {seed.namespace} not found" in seed.status()["lastError"]["description"]
     assert script.operations() == []
     seed.create(cluster(seed.namespace))
     eventually(seed.is_ready)

@@ -80,9 +80,9 @@ def actuator(*arguments, cwd):
         ),
         pytest.param(["run", "mine:missing"], "mine has no 'missing'", id="object"),
         pytest.param(["run", "mine"], "write MODULE:OBJECT", id="reference"),
-        pytest.param(["run", "mine:Network"], "which type=", id="no type"),
+        pytest.param(["run", "mine:Network"], "set type=", id="no type"),
         pytest.param(
-            ["run", "mine:Vague", "--type", "x"], "does not say its kind", id="unknown kind"
+            ["run", "mine:Vague", "--type", "x"], "does not declare its kind", id="unknown kind"
         ),
         pytest.param(["run", "mine:number"], "int is no actuator", id="a number"),
         pytest.param(["run", "mine:nothing"], "added no actuator", id="an empty extension"),
@@ -96,7 +96,7 @@ def actuator(*arguments, cwd):
         pytest.param(["crds", "mine:missing"], "mine has no 'missing'", id="crds"),
         pytest.param(
             ["run", "mine:Network", "--type=x", "--controllers=y"],
-            "no controller 'y'; there are: infrastructure",
+            "unknown controller 'y'; set one of: infrastructure",
             id="controller",
         ),
         pytest.param(["run", "--log-level=loud"], "--log-level", id="flag"),

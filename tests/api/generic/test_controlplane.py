@@ -294,7 +294,7 @@ def test_a_secret_of_that_name_that_asks_for_no_token_is_left_alone(cp, start):
             "spec": spec,
         }
     )
-    eventually(lambda: "asks for no token" in str(cp.status().get("lastError")))
+    eventually(lambda: "requests no token" in str(cp.status().get("lastError")))
     cp.delete()
     eventually(cp.is_gone)
     assert "shoot-access-csi" in secrets(cp)

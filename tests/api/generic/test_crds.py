@@ -83,7 +83,7 @@ def test_a_class_cannot_be_changed(admin, seed):
     obj["spec"]["class"] = "shoot"
     seed.create(obj)
     seed.patch({"spec": {"type": "somebody"}})
-    with pytest.raises(Invalid, match="cannot be changed"):
+    with pytest.raises(Invalid, match="field is immutable"):
         seed.patch({"spec": {"class": "seed"}})
 
 

@@ -191,7 +191,7 @@ def test_a_missing_cluster_and_a_missing_secret_are_named(seed, about):
     standing = about().standing
     assert standing.secret.exists is True
     assert standing.decision.blocked
-    assert standing.blockers[0].startswith(f"there is no Cluster {seed.namespace}")
+    assert standing.blockers[0].startswith(f"Cluster {seed.namespace} not found")
     assert secret not in standing.blockers
 
 

@@ -412,8 +412,8 @@ def test_one_that_is_stuck_fails_the_wait_and_is_named(admin, shoot, diary):
     [
         (True, ["ERR_INFRA_UNAUTHENTICATED"], None),
         (True, ["ERR_INFRA_QUOTA_EXCEEDED", "ERR_CLEANUP_CLUSTER_RESOURCES"], None),
-        (True, ["ERR_INFRA_QUOTA_EXCEEDED"], "none of the shoot's last errors"),
-        (True, [], "none of the shoot's last errors"),
+        (True, ["ERR_INFRA_QUOTA_EXCEEDED"], "no last error of the shoot"),
+        (True, [], "no last error of the shoot"),
         (False, ["ERR_INFRA_UNAUTHENTICATED"], "not being deleted"),
     ],
 )

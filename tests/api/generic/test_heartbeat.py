@@ -84,7 +84,7 @@ def test_a_lease_of_a_former_process_is_taken_over(admin, namespace, beating):
 def test_an_error_is_said_and_tried_again(admin, namespace, beating, caplog):
     late = f"{namespace}-late"
     beating(Heartbeat("test", late, 0.1))
-    eventually(lambda: any("heartbeat could not be" in r.message for r in caplog.records))
+    eventually(lambda: any("heartbeat renewal failed" in r.message for r in caplog.records))
     admin.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": late}})
     eventually(lambda: renewed(admin, late))
     admin.delete(NAMESPACES, late)

@@ -139,7 +139,7 @@ REFUSED = {
     "tag": (GARDENER.replace("token: ", "token: !!str "), "anchors, aliases or tags"),
     "merge": (user(f"<<: {{exec: {EXEC}}}"), "a merge key"),
     "duplicate": (user("token: b"), "a duplicate key"),
-    "mapping-key": (user("? {a: b}\n    : c"), "a key that is no text"),
+    "mapping-key": (user("? {a: b}\n    : c"), "a key that is not a string"),
     "control": (user('extensions: "\\e[31m"'), "control character"),
     "documents": (GARDENER + "---\na: b\n", "one YAML document"),
     "empty": ("", "one YAML document"),
@@ -149,16 +149,22 @@ REFUSED = {
     "large": (GARDENER + "# " + "x" * 2**18, "at most 256 KiB"),
     "deep": (user(f"extensions: {'[' * 13}{']' * 13}"), "12 levels"),
     "wide": (user(f"extensions: [{'a,' * 5000}]"), "5000 nodes"),
-    "a-list": ("[a]", "has the top level in a wrong form"),
-    "http": (server("http://a"), "has server in a wrong form; it needs server (https://)"),
-    "userinfo": (server("https://a:b@c"), "has server in a wrong form"),
-    "query": (server("https://a?b"), "has server in a wrong form"),
+    "a-list": ("[a]", "has an invalid value in the top level"),
+    "http": (server("http://a"), "has an invalid value in server; set server (https://)"),
+    "userinfo": (server("https://a:b@c"), "has an invalid value in server"),
+    "query": (server("https://a?b"), "has an invalid value in server"),
     "port": (server("https://a:65536"), "needs server"),
     "address": (server("https://[::::]"), "needs server"),
     "no-ca": (GARDENER.replace(f"certificate-authority-data: {PEM}", "extensions: []"), "needs"),
-    "base64": (GARDENER.replace(PEM, f"{PEM}="), "has certificate-authority-data in a wrong form"),
-    "pem": (GARDENER.replace(PEM, "YQ=="), "write PEM in base64"),
-    "token-newline": (GARDENER.replace(SECRET, f"|\n      {SECRET}"), "has token in a wrong form"),
+    "base64": (
+        GARDENER.replace(PEM, f"{PEM}="),
+        "has an invalid certificate-authority-data",
+    ),
+    "pem": (GARDENER.replace(PEM, "YQ=="), "set PEM in base64"),
+    "token-newline": (
+        GARDENER.replace(SECRET, f"|\n      {SECRET}"),
+        "has an invalid value in token",
+    ),
     "no-context": (GARDENER.replace("current-context: shoot--a--b", ""), "has 0 contexts"),
     "two-users": (GARDENER + "- name: shoot--a--b\n  user: {token: b}\n", "has 2 users"),
     "long-key": (
@@ -272,7 +278,9 @@ def test_an_encrypted_private_key_is_an_error_and_no_question_on_the_terminal(fo
         serialization.BestAvailableEncryption(b"password"),
     )
     ca = authority.key_pair.certificate
-    with pytest.raises(ConfigurationError, match="the kubeconfig: its client-certificate"):
+    with pytest.raises(
+        ConfigurationError, match="the kubeconfig: cannot use its client-certificate"
+    ):
         connect(InlineKubeconfig("https://a.example", ca, certificate=ca, key=encrypted))
     assert list(folder.iterdir()) == []
 
@@ -282,5 +290,5 @@ def test_a_key_that_has_to_be_decrypted_is_refused(label):
     """Decrypting costs as much CPU as the key asks for."""
     pair = {"certificate": b"-----BEGIN A-----", "key": f"-----BEGIN {label}-----".encode()}
     one = InlineKubeconfig("https://[::1]:6443", b"-----BEGIN C-----", **pair)
-    with pytest.raises(ConfigurationError, match="encrypted client-key-data"):
+    with pytest.raises(ConfigurationError, match="client-key-data encrypted"):
         read_kubeconfig(one.encoded())

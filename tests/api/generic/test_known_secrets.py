@@ -100,7 +100,7 @@ def test_that_the_secret_is_gone_is_said_once(seed, start, reader):
     assert len(reader.operations()) == 4
     [event] = seed.events("SecretGone")
     assert event["type"] == "Warning"
-    assert f"Secret {seed.namespace}/cloudprovider is gone" in event["message"]
+    assert f"Secret {seed.namespace}/cloudprovider not found" in event["message"]
 
 
 def test_a_force_deletion_gets_it_as_well(seed, start, reader):

@@ -128,7 +128,7 @@ class Racing:
 
 def test_a_change_between_read_and_write_is_kept_and_the_write_repeated_later(client, namespace):
     managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a="1")])
-    with pytest.raises(RequeueAfter, match="changed meanwhile"):
+    with pytest.raises(RequeueAfter, match="was modified concurrently"):
         managedresources.deploy_for_seed(Racing(client), namespace, NAME, [config_map(a="2")])
     assert get(client, namespace)["metadata"]["annotations"]["example.org/changed"] == "yes"
     managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a="2")])
@@ -227,5 +227,5 @@ def test_a_secret_that_was_replaced_under_its_name_is_refused(client, namespace)
     fake = {"name": ref["name"], "namespace": namespace, "labels": meta["labels"]}
     data = {"objects.yaml": base64.b64encode(json.dumps({}).encode()).decode()}
     client.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": fake, "data": data})
-    with pytest.raises(ActuatorError, match="was changed by somebody else"):
+    with pytest.raises(ActuatorError, match="was modified by another owner"):
         managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])

@@ -36,14 +36,14 @@ def test_we_take_what_a_core_object_takes(environment, namespace, name):
 def test_an_actuator_with_an_unqualified_finalizer_is_not_added():
     script = Script(Extension)
     script.finalizer = "mine"
-    with pytest.raises(ValueError, match=r"^add\(Script\(\)\): the finalizer 'mine' is not quali"):
+    with pytest.raises(ValueError, match=r"^add\(Script\(\)\): finalizer 'mine' is not quali"):
         Manager().add(script, type="any")
 
 
 def test_a_controller_without_a_manager_is_refused_too(admin, environment, namespace):
     server = Server(environment, INFRASTRUCTURES, namespace)
     made = server.create("by-hand").body
-    with pytest.raises(ValueError, match="the finalizer 'mine' is not qualified; call it"):
+    with pytest.raises(ValueError, match="finalizer 'mine' is not qualified; use"):
         finalizer(admin, INFRASTRUCTURES, "mine", made, apply=pytest.fail, cleanup=pytest.fail)
     assert server.get("by-hand").finalizers == []
     with pytest.raises(ValueError, match="is not qualified"):

@@ -222,7 +222,7 @@ def test_a_missing_secret_is_named(serve, records):
     records.create(manifest(DNSRecord, records.namespace, RECORDS[0], "missing"))
     eventually(lambda: records.last_operation() == ("Create", "Error"))
     error = records.status()["lastError"]
-    assert f"there is no Secret {records.namespace}/missing" in error["description"]
+    assert f"Secret {records.namespace}/missing not found" in error["description"]
     records.client.create(SECRETS, secret(records.namespace, "missing"))
     eventually(records.is_ready)
 

@@ -387,7 +387,9 @@ def cluster_in(namespace, phase):
 
 
 def test_a_certificate_without_its_authority_is_named(manager):
-    with pytest.raises(ConfigurationError, match="certificate server: there is no authority"):
+    with pytest.raises(
+        ConfigurationError, match="certificate server: authority 'ca-provider' not found"
+    ):
         manager().ensure([SERVER])
 
 
@@ -418,7 +420,7 @@ def test_access_is_asked_for_and_its_token_stays(admin, namespace):
 def test_somebody_elses_secret_is_no_access(admin, namespace):
     meta = {"name": "shoot-access-csi", "namespace": namespace}
     admin.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
-    with pytest.raises(ActuatorError, match="asks for no token, so it belongs to somebody else"):
+    with pytest.raises(ActuatorError, match="requests no token, so it belongs to another owner"):
         ShootAccess(name="csi").ensure(admin, namespace)
     ShootAccess(name="csi").delete(admin, namespace)
     assert secret_names(admin, namespace) == ["shoot-access-csi"]

@@ -234,7 +234,7 @@ def test_the_status_names_deployments_before_there_are_machines(
     start(Machines())
     workers.create(manifest(namespace, pool()))
     eventually(lambda: workers.status().get("machineDeployments"))
-    waits = "machine-controller-manager has not seen the change yet"
+    waits = "machine-controller-manager has not observed the change yet"
     eventually(lambda: waits in said_by(workers))
     assert workers.last_operation() == ("Create", "Processing")
     controller.enabled = True
@@ -477,10 +477,10 @@ def test_a_rolling_update_is_waited_for(workers, admin, start, controller, names
     controller.enabled = False
     say(admin, namespace, {"replicas": 3, "updatedReplicas": 2})
     workers.ask("reconcile")
-    eventually(lambda: "pool-z1: 1 old ones to go" in said_by(workers))
+    eventually(lambda: "pool-z1: 1 old machines to replace" in said_by(workers))
     workers.patch({"spec": {"pools": [pool(nodeAgentSecretName="node-agent-2")]}})
     workers.ask("reconcile")
-    eventually(lambda: "has not seen the change yet" in said_by(workers))
+    eventually(lambda: "has not observed the change yet" in said_by(workers))
     controller.enabled = True
     is_done(workers)
 
@@ -514,7 +514,7 @@ def test_a_pool_that_updates_itself_keeps_its_hash_and_its_machines_until_all_ar
     newer = before | {"kubernetesVersion": "1.32.0"}
     workers.patch({"spec": {"pools": [newer]}})
     workers.ask("reconcile")
-    eventually(lambda: "has not seen the change yet" in said_by(workers))
+    eventually(lambda: "has not observed the change yet" in said_by(workers))
     assert reached(workers) == {"pool": hash_in_place(before)}
     controller.enabled = True
     is_done(workers)
@@ -632,7 +632,7 @@ def test_a_stuck_controller_is_restarted(workers, admin, start, controller, name
     admin.patch(MACHINE_DEPLOYMENTS, f"{namespace}-pool-z1", namespace, held)
     eventually(lambda: names(admin, PODS, namespace) == ["other"])
     [event, *_] = eventually(lambda: workers.events("MachineControllerManagerStuck"))
-    assert "made no machine set" in event["message"]
+    assert "created no machine set" in event["message"]
     controller.enabled = True
     is_done(workers)
 
@@ -824,7 +824,7 @@ def test_a_state_that_is_none_is_named(workers, start, controller, namespace):
 
 WRONG = {
     "spec.pools[0].nodeAgentSecretName: expected the name": [pool(nodeAgentSecretName=None)],
-    "spec.pools: more than one group of machines is named": [pool(), pool()],
+    "spec.pools: names of machine groups are not unique": [pool(), pool()],
     "spec.pools[1].maxSurge: expected a number or a percentage": [pool("a"), pool(maxSurge="x")],
 }
 
@@ -867,7 +867,7 @@ def test_missing_credentials_are_the_workers_error_also_in_its_deletion(
     controller.enabled = False
     admin.patch(SECRETS, "cloudprovider", namespace, {"metadata": {"finalizers": None}})
     admin.delete(SECRETS, "cloudprovider", namespace)
-    missing = f"spec.secretRef: Secret {namespace}/cloudprovider does not exist; restore it"
+    missing = f"spec.secretRef: Secret {namespace}/cloudprovider not found; restore it"
 
     def is_said():
         error = workers.status()["lastError"]

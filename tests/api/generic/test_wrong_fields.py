@@ -105,7 +105,7 @@ def test_a_deletion_that_uses_a_wrong_field_is_blocked_and_names_it(seed, start)
     seed.delete()
     start(script)
     error = eventually(lambda: seed.status()["lastError"])
-    assert f"{ERROR}; correct the field, or update the extension" in error["description"]
+    assert f"{ERROR}; correct the field or upgrade the extension" in error["description"]
     assert error["codes"] == PROBLEM
     (blocked,) = (c for c in seed.status()["conditions"] if c["type"] == "DeletionBlocked")
     assert blocked["status"] == "True"
@@ -179,7 +179,7 @@ def test_after_a_removal_by_others_cleanup_needs_only_the_fields_that_it_uses(
     assert orphans(seed) == [(kind, OrphanReason.BYPASSED) for kind in kinds]
     failing.clear()  # not before: a deletion that succeeds meanwhile needs no late cleanup
     if cls is Required:
-        unread = "no late cleanup: the object cannot be read"
+        unread = "late cleanup skipped: cannot read the object"
         eventually(lambda: unread in [one.message for one in caplog.records])
     else:
         eventually(lambda: seed.events("CleanedUpLate"))

@@ -117,7 +117,7 @@ def test_what_is_somebody_elses_is_not_adopted(serve, make, maps, foreign, names
 
 
 def test_where_the_children_live_cannot_be_changed(team):
-    with pytest.raises(Invalid, match="this field cannot be changed"):
+    with pytest.raises(Invalid, match="field is immutable"):
         team("blue").change(namespace="default")
 
 

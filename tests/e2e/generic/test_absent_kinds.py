@@ -151,7 +151,7 @@ def test_a_runtime_cluster_is_served_and_crds_that_appear_are_picked_up(
 
         waiting = Seed(client, shoot, DNSRecord, "record")
         waiting.create(dns_record(shoot, garden))
-        missing = f"there is no Cluster {shoot}"
+        missing = f"Cluster {shoot} not found"
         eventually(lambda: missing in waiting.status()["lastError"]["description"])
 
         install(runtime, [Infrastructure, Cluster])
@@ -168,8 +168,8 @@ def test_a_runtime_cluster_is_served_and_crds_that_appear_are_picked_up(
         eventually(in_shoot.is_gone)
         eventually(waiting.is_gone)
     named = [str(one) for one in (resource_of(Cluster.KIND), resource_of(Infrastructure.KIND))]
-    assert lines(caplog, "the kind is absent") == sorted([*named, str(MACHINES.resource)])
-    assert lines(caplog, "the kind is served now") == sorted(named)
+    assert lines(caplog, "kind is not served") == sorted([*named, str(MACHINES.resource)])
+    assert lines(caplog, "kind is served") == sorted(named)
 
 
 def test_an_absent_kind_fails_readiness_only_if_controllers_names_it(runtime, client, garden):
@@ -186,7 +186,7 @@ def test_an_absent_kind_fails_readiness_only_if_controllers_names_it(runtime, cl
     with running(*parts, **options, controllers=names) as manager:
         status, text = readyz(manager)
         assert status == 503
-        why = f"{ABSENT}, and --controllers names containerruntime"
+        why = f"{ABSENT}, but --controllers includes containerruntime"
         both = f"{resource_of(Cluster.KIND)}: {why}; {kind}: {why}; install the CRD"
         assert f"[-]kinds failed: {both}" in text
         assert f"[i]{kind}" not in text, "named once"
@@ -206,7 +206,7 @@ def test_an_absent_cluster_crd_fails_readiness_if_a_named_kind_requires_clusters
     parts = (runtime, client, garden, Script(DNSRecord))
     with running(*parts, second=Script(), controllers=names) as manager:
         kind = str(resource_of(Cluster.KIND))
-        why = f"{kind}: {ABSENT}, and --controllers names {', '.join(needing)}; install the CRD"
+        why = f"{kind}: {ABSENT}, but --controllers includes {', '.join(needing)}; install the CRD"
         assert not_ready(manager).get("kinds", "").startswith(why if needing else "")
         assert ("kinds" in not_ready(manager)) == bool(needing)
         install(runtime, [Cluster])
@@ -287,7 +287,7 @@ def test_without_the_crd_of_orphans_a_manager_is_not_ready_and_says_so(runtime, 
     parts = (runtime, client, garden, Script(DNSRecord))
     try:
         with running(*parts) as manager:
-            why = f"Orphans cannot be written: the CRD {ORPHAN_CRD} is absent"
+            why = f"cannot write Orphans: the CRD {ORPHAN_CRD} is not installed"
             assert why in not_ready(manager)["orphans"]
             install_crds(client, [crd(Orphan)])
             eventually(lambda: not_ready(manager) == {})

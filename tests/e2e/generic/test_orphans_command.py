@@ -207,7 +207,7 @@ def test_verify_asks_the_actuator_and_records_its_answers(keep, call, extension,
         gone: "Gone",
         unknown: "Unverified",
     }
-    assert answers[unknown]["problem"] == "its actuator cannot say"
+    assert answers[unknown]["problem"] == "still_exists of its actuator returned None"
     for name in (there, gone):
         assert status(admin, name)["state"] == answers[name]["state"]
         assert status(admin, name)["verifiedAt"] == answers[name]["verifiedAt"] is not None
@@ -274,7 +274,7 @@ def test_one_that_is_named_but_served_by_no_actuator_is_not_verified(keep, call,
 def test_a_name_that_is_not_there_keeps_no_other_from_being_verified(keep, call, extension, admin):
     gone = keep("gone")
     _, said, error = call("verify", extension, "nowhere", gone)
-    assert "There is no orphan nowhere; `actuator orphans list --all` shows" in said
+    assert "Orphan nowhere not found; run `actuator orphans list --all`" in said
     assert error == "1 of 2 still exist or could not be verified"
     assert status(admin, gone)["state"] == "Gone"
 
@@ -343,7 +343,7 @@ def test_short_names_tell_apart_and_find_what_they_are_short_for(keep, admin):
     for one in found:
         assert find(found, short[one.metadata.name]) == one
         assert find(found, one.metadata.name) == one
-    with pytest.raises(ActuatorError, match="could be any of"):
+    with pytest.raises(ActuatorError, match="is ambiguous, it matches"):
         find(found, "0b9e6b1c")
 
 
@@ -351,11 +351,11 @@ def test_one_that_changed_since_it_was_read_is_not_overwritten(keep, call, admin
     name = keep("unknown")
     (as_read,) = read_orphans(admin)
     call("close", name)
-    with pytest.raises(ActuatorError, match="was changed meanwhile"):
+    with pytest.raises(ActuatorError, match="was modified concurrently"):
         write_status(admin, as_read, attrs.evolve(as_read.status, state="Exists"))
     assert status(admin, name)["state"] == "Closed"
     admin.delete(ORPHANS, name)
-    with pytest.raises(ActuatorError, match="was deleted meanwhile"):
+    with pytest.raises(ActuatorError, match="was deleted concurrently"):
         write_status(admin, as_read, attrs.evolve(as_read.status, state="Exists"))
 
 

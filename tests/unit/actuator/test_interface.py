@@ -71,7 +71,7 @@ def test_a_chain_of_causes_that_bites_its_tail_ends():
 
 def test_not_done_yet_is_no_actuator_error():
     assert not issubclass(RequeueAfter, ActuatorError)
-    assert str(RequeueAfter(30)) == "Looking again in 30 s"
+    assert str(RequeueAfter(30)) == "Next attempt in 30 s"
 
 
 @pytest.mark.parametrize("code", list(ErrorCode))
@@ -96,8 +96,8 @@ def test_an_answer_of_the_api_server_becomes_the_exception_that_says_it():
 
 @pytest.mark.parametrize("seconds", [-1, float("inf"), float("nan"), "30", True, timedelta(30)])
 def test_looking_again_takes_a_finite_number_of_seconds(seconds):
-    with pytest.raises(ValueError, match="finite number of seconds"):
+    with pytest.raises(ValueError, match="finite and at least 0"):
         Result(requeue_after=seconds)
-    with pytest.raises(ValueError, match="finite number of seconds"):
+    with pytest.raises(ValueError, match="finite and at least 0"):
         RequeueAfter(seconds)
     assert Result(requeue_after=2).requeue_after == 2

@@ -44,7 +44,7 @@ def test_reading_a_wrong_field_raises_an_error_with_its_path_and_a_remedy():
     with pytest.raises(DecodeError) as caught:
         attrgetter("spec.region")(wrong())
     assert str(caught.value) == (
-        "expected str, got dict @ $.spec.region; correct the field, or update the extension"
+        "expected str, got dict @ $.spec.region; correct the field or upgrade the extension"
     )
     with pytest.raises(DecodeError, match=r"(?i)got str @ \$\.status\.egressCIDRs"):
         attrgetter("status.egress_cidrs")(wrong())

@@ -140,7 +140,7 @@ def old_reader(content):
         return PassedOn(cluster["server"], ca, token, certificate, key, name, content)
     except (yaml.YAMLError, ValueError, AttributeError, KeyError, TypeError, RecursionError):
         pass
-    raise ConfigurationError("the kubeconfig is not built like one")
+    raise ConfigurationError("not a valid kubeconfig")
 
 
 KEYS = ("client-certificate-data", "client-key-data")

@@ -100,5 +100,5 @@ def test_a_policy_is_one_that_there_is():
         return decode(ExternalDatabase, {"spec": {"deletionPolicy": policy}}).spec
 
     assert spec("Retain").deletion_policy is DeletionPolicy.RETAIN
-    with pytest.raises(DecodeError, match="'Maybe' is none of Delete, Retain"):
+    with pytest.raises(DecodeError, match="expected one of Delete, Retain, got 'Maybe'"):
         spec("Maybe")

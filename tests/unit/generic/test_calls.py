@@ -163,7 +163,7 @@ def test_a_call_for_a_deleted_object_keeps_its_track_until_it_returns():
 def test_who_uses_a_call_that_is_over_is_told_so():
     over = call()
     assert over.end()
-    with pytest.raises(CallAbandoned, match="over"):
+    with pytest.raises(CallAbandoned, match="ended"):
         over.check()
 
 

@@ -142,8 +142,8 @@ def shoot_with(*codes, deleting=True):
     [
         (shoot_with("ERR_INFRA_UNAUTHENTICATED"), True, ""),
         (shoot_with("ERR_INFRA_QUOTA_EXCEEDED", "ERR_INFRA_DEPENDENCIES"), True, ""),
-        (shoot_with("ERR_INFRA_QUOTA_EXCEEDED"), False, "has a code of"),
-        (shoot_with(), False, "has a code of"),
+        (shoot_with("ERR_INFRA_QUOTA_EXCEEDED"), False, "one of the codes"),
+        (shoot_with(), False, "one of the codes"),
         (shoot_with("ERR_INFRA_UNAUTHENTICATED", deleting=False), False, "not being deleted"),
     ],
 )
@@ -194,8 +194,8 @@ OURS = Infrastructure.KIND.finalizer
     [
         (of(OURS), Verdict(ClusterState.OK), "delete", "nothing forces"),
         (of(OURS), Verdict(ClusterState.OK, forced=True), "force_delete", "is forced"),
-        (of(OURS), Verdict(), "delete", "there is no Cluster ns"),
-        (of(), Verdict(ClusterState.OK), "", "our finalizer is off"),
+        (of(OURS), Verdict(), "delete", "Cluster ns not found"),
+        (of(), Verdict(ClusterState.OK), "", "our finalizer is removed"),
         (of(OURS, deleting=False), Verdict(ClusterState.OK), "reconcile", "spec"),
         (of(OURS), Verdict(ClusterState.OK, failed=True), "", "the shoot has failed"),
     ],

@@ -74,7 +74,7 @@ def test_only_a_deletion_shows_what_blocks_it(operation):
     if failure.blocked:
         reason, message = failure.blocked
         assert reason == "ActuatorError"
-        assert "tried 3 times in a row, tried again within 60 s" in message
+        assert "3 failed attempts in a row, next attempt within 60 s" in message
 
 
 @pytest.mark.parametrize(

@@ -305,7 +305,7 @@ def test_another_seed_gives_another_script_and_all_words_come_up():
         ("{", "Expecting"),
         ('{"steps": [{"at": 1}]}', "exactly one of"),
         ('{"steps": [{"refuse": true, "kill": "etcd"}]}', "exactly one of"),
-        ('{"steps": [{"fault": {"effect": "melt"}}]}', "'melt' is none of cut, drop-answer"),
+        ('{"steps": [{"fault": {"effect": "melt"}}]}', "expected one of cut, drop-answer"),
         ('{"steps": [{"refuse": true, "until": 3}]}', "until"),
         ('{"steps": [{"ends": "x"}]}', "no step has that name"),
         ('{"steps": [{"name": "x", "refuse": true}, {"name": "x", "refuse": true}]}', "two steps"),

@@ -174,7 +174,7 @@ def test_what_a_detail_means_is_added_to_its_codes():
 
 
 def test_a_check_that_returns_something_else_is_told_so():
-    with pytest.raises(TypeError, match="returns a HealthResult"):
+    with pytest.raises(TypeError, match="expected a HealthResult"):
         Check("X", lambda ctx: True).run(None)
 
 

@@ -262,7 +262,7 @@ def test_an_overwrite_that_replaces_no_entry_is_logged(vector, caplog, tmp_path)
     vector({"images": [A]}, {"images": [{"name": "a", "ref": "x"}, {"name": "b", "ref": "x"}]})
     [text] = caplog.messages
     overwrite = tmp_path / "overwrite.yaml"
-    assert text == f"image 'b' in {overwrite} replaces no entry of images.yaml; it is added"
+    assert text == f"image 'b' in {overwrite} has no entry in images.yaml; adding it"
 
 
 def test_the_version_of_the_program_stays_unless_the_overwrite_has_one(vector):
@@ -290,11 +290,11 @@ def test_a_failed_search_names_both_files(vector, tmp_path):
 
 B = "images:\n- name: a\n  repository: r\n- "
 WRONG = {
-    "no name": (B + "repository: r", r"\[1\]: image '': a field is empty"),
+    "no name": (B + "repository: r", r"\[1\]: image '': empty field"),
     "no reference": (B + "name: b", r"\[1\]: image 'b': set either ref, or repository and tag"),
     "two references": (B + "{name: b, ref: r, repository: r}", "image 'b': set either ref"),
     "ref and tag": (B + "{name: b, ref: r, tag: '1'}", "image 'b': set either ref"),
-    "empty tag": (B + "{name: b, repository: r, tag: ''}", "image 'b': a field is empty"),
+    "empty tag": (B + "{name: b, repository: r, tag: ''}", "image 'b': empty field"),
     "a number as tag": (B + "{name: b, repository: r, tag: 3.10}", "expected str, got float.*tag"),
     "a wrong range": (B + "{name: b, ref: r, targetVersion: new}", "'new'; write '>= 1.30, < 1"),
     "a wrong range of seeds": (B + "{name: b, ref: r, runtimeVersion: '>'}", "'>'; write"),

@@ -69,7 +69,7 @@ WAITS = "1 selected for an in-place update: m"
         ([CANDIDATE, machine("old", "SelectedForUpdate")], 2, 0, f"{WAITS} (SelectedForUpdate)"),
         ([machine("old", "UpdateFailed")], 1, 0, f"{WAITS} (UpdateFailed)"),
         ([NEW, machine("elsewhere", "SelectedForUpdate")], 1, 1, ""),
-        ([NEW, NEW], 2, 1, "machine-controller-manager to count 1 updated ones"),
+        ([NEW, NEW], 2, 1, "machine-controller-manager to count 1 updated machines"),
     ],
 )
 def test_selected_machines_are_waited_for_and_candidates_are_not(

@@ -59,8 +59,8 @@ def test_a_restoration_without_state_is_an_error_that_says_what_to_do():
         machine_state(without_state([{"name": "pool"}], {}), AWAKE)
     assert caught.value.message == (
         "Worker ns/worker: status.state: expected the state of the machines to restore, got none; "
-        "gardenlet copies it from the ShootState, so check that one; if the shoot had no machines "
-        "before the migration, or to replace all of them, set status.state to {}"
+        "gardenlet copies it from the ShootState, so check the ShootState; if the shoot had no "
+        "machines before the migration, or to replace all of them, set status.state to {}"
     )
 
 

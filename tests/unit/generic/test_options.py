@@ -65,17 +65,17 @@ def test_a_flag_of_gardeners_extensions_is_understood(arguments, field, value):
         (["--log-level=loud"], "--log-level"),
         (["--log-format=xml"], "--log-format"),
         (["--no-such-flag"], "No such option"),
-        (["--metrics-bind-address=nowhere"], "'nowhere' is no address"),
+        (["--metrics-bind-address=nowhere"], "invalid address 'nowhere'"),
         (["--heartbeat-renew-interval-seconds=0"], "--heartbeat-renew-interval-seconds"),
         (["--max-concurrent-reconciles=0"], "--max-concurrent-reconciles"),
         (["--worker-max-concurrent-reconciles=0"], "--worker-max-concurrent-reconciles"),
-        (["--worker-max-concurrent-reconciles"], "give at least 1"),
+        (["--worker-max-concurrent-reconciles"], "expected at least 1"),
         (["--worker-max-concurrent-reconciles=many"], "'many'"),
         (["--leader-election=perhaps"], "perhaps"),
         (["--force-delete-budget=0"], "above 0, or none"),
         (["--force-delete-budget=soon"], "above 0, or none"),
         (["--gardenlet"], "--gardenlet"),
-        (["--config-file=/nowhere.yaml"], "/nowhere.yaml cannot be read"),
+        (["--config-file=/nowhere.yaml"], "cannot read --config-file /nowhere.yaml"),
     ],
 )
 def test_a_bad_value_is_refused_in_a_sentence_with_status_2(arguments, words, capsys):
@@ -118,10 +118,10 @@ def test_the_command_line_wins_over_the_environment_which_wins_over_the_file(tmp
     ("content", "words"),
     [
         ("log-level: loud", "loud"),
-        ("nonsense: 1", "there is no flag --nonsense"),
-        ("- a list", "write FLAG: VALUE"),
-        ("{", "cannot be read"),
-        ("metrics-bind-address: nowhere", "no address"),
+        ("nonsense: 1", "unknown flag --nonsense"),
+        ("- a list", "expected one FLAG: VALUE"),
+        ("{", "cannot read"),
+        ("metrics-bind-address: nowhere", "invalid address"),
     ],
 )
 def test_a_bad_file_is_refused_in_a_sentence(content, words, tmp_path, capsys):
@@ -147,7 +147,7 @@ def test_the_url_of_the_api_server_may_be_another_than_in_the_kubeconfig(tmp_pat
     file.write_text(json.dumps({"current-context": "x", **config}))
     assert connect(file).host == "one:1"
     assert connect(file, server="https://two:2").host == "two:2"
-    with pytest.raises(ConfigurationError, match="'two' is no URL"):
+    with pytest.raises(ConfigurationError, match="invalid API server URL 'two'"):
         connect(file, server="two")
 
 
@@ -181,7 +181,7 @@ def test_an_unknown_controller_is_refused_with_the_known_ones(options):
     manager = Manager(options)
     manager.add(Script(), type="x")
     manager.add_runnable("heartbeat", lambda client, stop: None)
-    with pytest.raises(ConfigurationError, match="'infra'; there are: heartbeat, infrastructure"):
+    with pytest.raises(ConfigurationError, match="'infra'; set one of: heartbeat, infrastructure"):
         manager.start()
 
 
@@ -194,7 +194,7 @@ def test_a_program_with_an_unknown_controller_ends_with_status_2():
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 2
-    assert done.stderr == "Error: --controllers: there is no controller 'x'; there are: none\n"
+    assert done.stderr == "Error: --controllers: unknown controller 'x'; set one of: none\n"
 
 
 def test_a_controller_is_named_by_its_name_or_what_its_name_begins_with():
@@ -222,7 +222,7 @@ def test_several_actuators_of_a_kind_have_names_of_their_own():
 def test_no_object_gets_two_actuators():
     manager = Manager()
     manager.add(Script(), type=["a", "b"])
-    with pytest.raises(ValueError, match="infrastructure serves Infrastructure b already"):
+    with pytest.raises(ValueError, match="infrastructure already serves Infrastructure b"):
         manager.add(Script(), type=["b", "c"])
     manager.add(Script(), type="b", predicates=[lambda event: False])
 
