@@ -27,8 +27,8 @@ def check_packages() -> None:
     if taken := list(_conflicts()):
         names = " ".join(taken)
         raise PackageConflict(
-            f"another distribution that has a package of our name is installed beside {_OURS}:"
-            f" {', '.join(taken)}; remove it and reinstall ours: pip uninstall {names}"
+            f"another distribution with a package of the same name is installed with {_OURS}:"
+            f" {', '.join(taken)}; uninstall it and reinstall ours: pip uninstall {names}"
             f" && pip install --force-reinstall {_OURS}"
         )
 

@@ -44,7 +44,7 @@ def test_a_distribution_that_has_our_name_is_named_with_the_way_out(tmp_path, na
     plant_distribution(tmp_path, name)
     beside = checked_beside(tmp_path)
     assert beside.returncode == 1
-    assert f"installed beside gardener-actuator: {name};" in beside.stderr
+    assert f"installed with gardener-actuator: {name};" in beside.stderr
     assert f"pip uninstall {name} && pip install --force-reinstall gardener-actuator" in (
         beside.stderr
     )

@@ -38,7 +38,7 @@ _CLUSTERS = ("shoot", "seed", "garden")
 def _pair(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> list[Any]:
     pairs = [value.partition("/")[::2] for value in values]
     if any(not kind or not type for kind, type in pairs):
-        raise click.BadParameter("write KIND/TYPE, like Worker/aws")
+        raise click.BadParameter("expected KIND/TYPE, for example Worker/aws")
     return pairs
 
 
@@ -48,9 +48,11 @@ def _selector(_ctx: click.Context, _option: click.Parameter, value: str | None) 
     try:
         selector = json.loads(value)
     except ValueError as error:
-        raise click.BadParameter(f"it is no JSON: {error}") from error
+        raise click.BadParameter(f"invalid JSON: {error}") from error
     if not isinstance(selector, dict):
-        raise click.BadParameter('write a label selector, like {"matchLabels": {"a": "b"}}')
+        raise click.BadParameter(
+            'expected a label selector, for example {"matchLabels": {"a": "b"}}'
+        )
     return selector
 
 
@@ -62,7 +64,7 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
         json.dumps(found, allow_nan=False)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
-        raise click.BadParameter(f"{path} cannot be read: {reason}") from error
+        raise click.BadParameter(f"cannot read {path}: {reason}") from error
     except (TypeError, ValueError) as error:
         remedy = "write dates and other special values as quoted text"
         raise click.BadParameter(f"{path}: {error}; {remedy}") from error
@@ -77,23 +79,27 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
     "--output",
     type=_FOLDER,
     required=True,
-    help="Folder to write into; what is there under the same names is replaced.",
+    help="Folder to write into; existing files are replaced.",
 )
-@click.option("--name", default="", help="Of the extension; else made from EXTENSION's module.")
-@click.option("--type", "types", multiple=True, help="Type, where EXTENSION is an Actuator.")
-@click.option("--version", default="0.1.0", show_default=True, help="Of chart and image.")
-@click.option("--image", default="", help="REPOSITORY[:TAG] or REPOSITORY@DIGEST that runs it.")
+@click.option("--name", default="", help="Name of the extension; default: from the module.")
+@click.option(
+    "--type", "types", multiple=True, help="Extension type; required if EXTENSION is an Actuator."
+)
+@click.option("--version", default="0.1.0", show_default=True, help="Version of chart and image.")
+@click.option("--image", default="", help="Image: REPOSITORY[:TAG] or REPOSITORY@DIGEST.")
 @click.option(
     "--oci-repository",
     "oci_reference",
     default="",
-    help="Reference to the pushed chart; else packed.",
+    help="OCI reference to the pushed chart; default: the chart is embedded.",
 )
-@click.option("--operator", is_flag=True, help="An Extension for gardener-operator instead.")
-@click.option("--policy", type=click.Choice(get_args(Policy)), help="When seeds get it.")
+@click.option("--operator", is_flag=True, help="Write an Extension for gardener-operator.")
+@click.option(
+    "--policy", type=click.Choice(get_args(Policy)), help="When seeds install the extension."
+)
 @click.option("--seed-selector", callback=_selector, help="Label selector of seeds, as JSON.")
-@click.option("--secondary", multiple=True, callback=_pair, help="KIND/TYPE served second.")
-@click.option("--reconcile-timeout", type=click.FloatRange(min=1), help="Of Extensions, seconds.")
+@click.option("--secondary", multiple=True, callback=_pair, help="KIND/TYPE that is not primary.")
+@click.option("--reconcile-timeout", type=click.FloatRange(min=1), help="Seconds for Extensions.")
 @click.option("--lifecycle-reconcile", type=_LATEST, help="When Extensions are reconciled.")
 @click.option("--lifecycle-delete", type=_LATE, help="When Extensions are deleted.")
 @click.option("--lifecycle-migrate", type=_LATE, help="When Extensions are migrated.")
@@ -101,14 +107,14 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
     "--workerless",
     "workerless_supported",
     is_flag=True,
-    help="Extensions serve workerless shoots, too.",
+    help="Extensions also support workerless shoots.",
 )
 @click.option("--auto-enable", multiple=True, type=click.Choice(["shoot", "seed"]))
 @click.option("--cluster-compatibility", multiple=True, type=click.Choice(_CLUSTERS))
 @click.option(
     "--continuous-endpoint-update/--no-continuous-endpoint-update",
     default=None,
-    help="Whether gardenlet keeps endpoints of SelfHostedShootExposures up to date.",
+    help="Whether gardenlet updates the endpoints of SelfHostedShootExposures.",
 )
 @click.option(
     "--deployment",
@@ -118,9 +124,9 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
     help="YAML file: values, injectGardenKubeconfig, resources, runtimeClusterValues, admission.",
 )
 def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **given: Any) -> None:
-    """Writes what installs EXTENSION (MODULE:OBJECT) in a Gardener landscape.
+    """Write the Helm chart and the registration of EXTENSION (MODULE:OBJECT).
 
-    A Helm chart, with RBAC for what the extension does and nothing more, and beside it
+    The chart has the minimum RBAC of the extension. The registration is
     controllerregistration.yaml for the garden, or extension.yaml for gardener-operator.
     """
     manager = Manager(OPTIONS)
@@ -128,7 +134,9 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
     chosen = name or _name(extension)
     image = given["image"] or f"registry.example.org/{chosen}"
     if not given["image"]:
-        click.echo(f"without --image, the chart says {image}: set it in values.yaml", err=True)
+        click.echo(
+            f"--image is not set: the chart uses {image}; set image in values.yaml", err=True
+        )
     lifecycle = Lifecycle(**{one: given[f"lifecycle_{one}"] for one in _OPERATIONS})
     traits = Traits(lifecycle=lifecycle, **_those_of(Traits, given))
     description = Chart(
@@ -150,7 +158,7 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
         registered = controller_registration(chosen, resources, deployment)
         registration["controllerregistration.yaml"] = yaml_text(*registered)
     else:
-        click.echo("no Gardener kind is served: there is a chart, and no registration", err=True)
+        click.echo("the extension serves no Gardener kind: no registration is written", err=True)
     written = {f"{chosen}/{file}": text for file, text in files.items()}
     for file, text in {**written, **registration}.items():
         _write(output / file, text)
@@ -159,14 +167,18 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
 
 @click.command()
 @click.argument("extension", default="extensions.aws:extension")
-@click.option("--output", type=_FOLDER, required=True, help="Project folder; replaces its files.")
-@click.option("--extra", "extras", multiple=True, help="Extra to install, such as aws.")
+@click.option(
+    "--output", type=_FOLDER, required=True, help="Project folder; existing files are replaced."
+)
+@click.option("--extra", "extras", multiple=True, help="Package extra to install, such as aws.")
 @click.option("--helm", is_flag=True, help="Include helm, for an extension that renders charts.")
 def image(extension: str, output: Path, extras: tuple[str, ...], helm: bool) -> None:
     """Write a Dockerfile for EXTENSION (MODULE:OBJECT) into the folder of its project."""
     populate(Manager(OPTIONS), extension, ("any",))
     if not all(re.fullmatch(r"[\w.-]+", extra, re.ASCII) for extra in extras):
-        raise click.BadParameter("write the name of an extra, like aws", param_hint="--extra")
+        raise click.BadParameter(
+            "expected the name of an extra, for example aws", param_hint="--extra"
+        )
     values = {"EXTENSION": extension, "HELM": "yes" if helm else "no"}
     values["EXTRAS"] = f"[{','.join(extras)}]" if extras else ""
     for template in package_files("generic.tools.packaging").joinpath("image").iterdir():
@@ -194,4 +206,4 @@ def _write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error
+        raise ConfigurationError(f"cannot write {path}: {error.strerror}") from error

@@ -29,17 +29,19 @@ _WIDTH = 180
 
 @click.command()
 @click.argument("extension", default="extensions.aws:extension")
-@click.option("--type", "types", multiple=True, help="Type, where EXTENSION is an Actuator.")
+@click.option(
+    "--type", "types", multiple=True, help="Extension type; required if EXTENSION is an Actuator."
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0),
     default=240.0,
     show_default=True,
-    help="Seconds to wait for what is being deleted.",
+    help="Maximum seconds to wait for terminating objects.",
 )
-@click.option("--release", "disown", is_flag=True, help="Take the finalizers off.")
+@click.option("--release", "disown", is_flag=True, help="Remove the finalizers.")
 @click.option(
-    "--lease", default="", help=f"NAMESPACE/NAME of the extension's Lease, or {_NO_LEASE}."
+    "--lease", default="", help=f"NAMESPACE/NAME of the leader election Lease, or {_NO_LEASE}."
 )
 @click.option(
     "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
@@ -54,19 +56,20 @@ def drain(
     output: str,
     **shared: Any,
 ) -> None:
-    """Before EXTENSION (MODULE:OBJECT) is uninstalled: nothing may wait for its finalizers.
+    """Check for objects that still carry the finalizer of EXTENSION (MODULE:OBJECT).
 
-    Looks for all objects in the seed that are of the extension's kinds, types and classes and
-    carry its finalizer. Exit status 0: there are none. Exit status 1: these are left.
+    Run it before you uninstall the extension. It lists all objects in the seed that have the
+    extension's kinds, types and classes, and its finalizer. The exit status is 0 if there are
+    none, and 1 if some remain.
 
-    Without --release nothing is changed. While the extension runs on, this waits until what is
-    being deleted is gone. What is alive would be stuck later: delete it first (in Gardener, the
-    shoots), or disown it.
+    Without --release, nothing is changed: while the extension runs, the command waits until
+    terminating objects are deleted. Other objects would be stuck later: delete them first (in
+    Gardener, delete the shoots), or disown them with --release.
 
-    With --release the finalizer is taken off everything, deleting or alive, and no other
-    finalizer is touched. What may be left outside the seed is recorded as Orphans first; what is
-    alive stays alive. Scale the extension's Deployment to zero before, or it puts the finalizers
-    on again: this refuses while somebody renews the Lease that --lease names.
+    With --release, the finalizer is removed from all of these objects; finalizers of other
+    controllers are never removed, and no object is deleted. Remaining external resources are
+    recorded as Orphans first. Scale the extension's Deployment to zero before, because it adds the
+    finalizers again: the command fails while the Lease in --lease is renewed.
     """
     leads_by = _lease(disown, lease)
     options = Options(**shared)
@@ -94,14 +97,14 @@ def drain(
 def _lease(disown: bool, lease: str) -> tuple[str, str] | None:
     """Return namespace and name; None without a Lease to check. Raises UsageError."""
     if not disown and lease:
-        raise click.UsageError("--lease is for --release: to wait, the extension has to run")
+        raise click.UsageError("--lease requires --release: without it, the extension must run")
     if not disown or lease == _NO_LEASE:
         return None
     namespace, _, name = lease.partition("/")
     if not namespace or not name:
         raise click.UsageError(
-            "--release needs --lease NAMESPACE/NAME, by which the extension leads, to see that it "
-            f"does not run any more; --lease {_NO_LEASE} where it ran without leader election"
+            "--release requires --lease NAMESPACE/NAME of the leader election, to check that the "
+            f"extension is stopped; set --lease {_NO_LEASE} if it ran without leader election"
         )
     return namespace, name
 
@@ -130,7 +133,10 @@ class _Progress:
         count = len(found.deleting)
         if count != self._said:
             self._said = count
-            echo(f"waiting for {_objects(count)}, {found.deleting[0]} first", err=True)
+            echo(
+                f"waiting for the deletion of {_objects(count)}, such as {found.deleting[0]}",
+                err=True,
+            )
 
 
 def _print_json(rows: Sequence[Row], missing: Sequence[str]) -> None:
@@ -144,9 +150,9 @@ def _print_table(rows: Sequence[Row], missing: Sequence[str]) -> None:
     from generic.tools.cli.screen import Screen, new_table, since
 
     if missing:
-        echo(f"not installed here: {', '.join(missing)}", err=True)
+        echo(f"not installed: {', '.join(missing)}", err=True)
     if not rows:
-        echo("nothing carries a finalizer of this extension")
+        echo("no object carries a finalizer of this extension")
         return
     now = SystemClock().now()
     table = new_table("namespace", "kind", "name", "state", "age", "last error", "note")
@@ -160,12 +166,12 @@ def _print_table(rows: Sequence[Row], missing: Sequence[str]) -> None:
 
 
 def _way_out(held: Sequence[Row], disowned: bool) -> str:
-    count = f"{_objects(len(held))} still held by this extension's finalizers"
+    count = f"{_objects(len(held))} with a finalizer of this extension"
     if disowned:
-        return f"{count}: mend what the notes say, and run it again"
+        return f"{count}: fix the reported problems, and run the command again"
     return (
-        f"{count}; uninstalled now, it would leave them stuck: let it finish, delete what is alive "
-        "(in Gardener, the shoots), or disown them with --release"
+        f"{count} would be stuck without it: wait for their deletion, delete them (in Gardener, "
+        "delete the shoots), or disown them with --release"
     )
 
 

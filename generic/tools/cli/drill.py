@@ -39,24 +39,35 @@ _NOT_WITH_ALL = ("break_rule", "kubeconfig", "dice")
 @click.argument("rehearsals", nargs=-1, metavar="[REHEARSAL]...")
 @click.option("--shoots", type=click.IntRange(1, 200), default=10, show_default=True)
 @click.option(
-    "--scenario", help=f"What breaks outside.  [default: {_SCENARIO}, or the rehearsal's first]"
+    "--scenario", help=f"External failure.  [default: {_SCENARIO}, or the first of the rehearsal]"
 )
-@click.option("--path", type=click.Choice([*PATHS]), help="Rehearse these flows of gardenlet.")
-@click.option("--all", "everything", is_flag=True, help="All scenarios, each with faults on top.")
-@click.option("--kubeconfig", type=click.Path(path_type=Path), help="A seed that is not ours.")
-@click.option("--context", help="Its context; has to be given with --kubeconfig.")
+@click.option(
+    "--path", type=click.Choice([*PATHS]), help="gardenlet flow to run before the deletion."
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="Run all scenarios, also with injected faults."
+)
+@click.option(
+    "--kubeconfig", type=click.Path(path_type=Path), help="Kubeconfig of an existing seed."
+)
+@click.option("--context", help="Context; required with --kubeconfig.")
 @click.option(
     "--break",
     "break_rule",
     type=click.Choice([*BREAKS, *MIGRATION_BREAKS]),
-    help="Break one invariant on purpose (embedded cluster only).",
+    help="Violate one invariant on purpose (embedded cluster only).",
 )
-@click.option("--dice", type=click.IntRange(1), help="Migration: kill as a drill before did.")
+@click.option(
+    "--random-seed",
+    "dice",
+    type=click.IntRange(1),
+    help="Migration: replay the kills of a previous run.",
+)
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
-    help="Where report.html and report.json go.  [default: here]",
+    help="Folder of report.html and report.json.  [default: current folder]",
 )
 @click.option("--log-level", type=click.Choice(["debug", "info", "error"]), default=None)
 def drill(
@@ -67,24 +78,26 @@ def drill(
     output: Path,
     **given: Any,
 ) -> None:
-    """Rehearses a force deletion end to end and judges it by invariants.
+    """Rehearse a force deletion end to end and check its invariants.
 
-    REHEARSAL is MODULE:CLASS; the AWS sample by default, on an embedded cluster of its own.
-    With several, each shoot has the kinds of all. With --path, shoots hibernate, migrate, fail or
-    are retried, and are deleted after that. Scenario migration moves the shoots to another seed
-    instead, while managers are killed. Scenario take-over starts from what an extension on
-    Gardener's Go library leaves. With --all, each scenario is drilled by itself, and again while
-    the API server restarts, watches are cut, requests fail, and calls hang.
+    REHEARSAL is MODULE:CLASS, by default the AWS sample; it runs on its own embedded cluster.
+    With several rehearsals, every shoot contains all their kinds. With --path, shoots hibernate,
+    migrate, fail or are retried before they are deleted. The scenario migration moves the shoots
+    to another seed while managers are killed. The scenario take-over starts with objects of an
+    extension that uses Gardener's Go library. With --all, each scenario runs alone, and again
+    while the API server restarts, watches end, requests fail, and calls hang.
     """
     level = given.pop("log_level")
     if everything and (scenario or path or any(given[name] for name in _NOT_WITH_ALL)):
-        raise click.UsageError("--all has its own scenarios and faults, on embedded clusters only")
+        raise click.UsageError(
+            "--all selects scenarios and faults itself; remove the other options"
+        )
     rehearsal = load_rehearsals(rehearsals)
     first = next(iter(rehearsal.scenarios), "")
     scenario = scenario or (_SCENARIO if _SCENARIO in rehearsal.scenarios else first)
     known = [*rehearsal.scenarios, *([] if path else [TAKE_OVER, SCENARIO])]
     if not everything and scenario not in known:
-        told = f"it has: {', '.join(known)}"
+        told = f"set one of: {', '.join(known)}"
         raise click.UsageError(f"{rehearsal.title} has no scenario {scenario!r}; {told}")
     settings = Settings(
         scenario=scenario,
@@ -110,16 +123,16 @@ def _check(settings: Settings) -> None:
     scenario, broken = settings.scenario, settings.break_rule
     path = settings.path.partition(":")[0]
     if settings.dice and scenario != SCENARIO:
-        raise click.UsageError("--dice is for scenario migration only")
+        raise click.UsageError("--random-seed requires --scenario migration")
     if (settings.kubeconfig is None) != (settings.context is None):
-        raise click.UsageError("give --kubeconfig and --context together: which seed is it?")
+        raise click.UsageError("set --kubeconfig and --context together")
     if settings.kubeconfig and (broken or path or scenario in (SCENARIO, TAKE_OVER)):
         what = "--break" if broken else "--path" if path else f"scenario {scenario}"
-        raise click.UsageError(f"{what} is for the embedded cluster only")
+        raise click.UsageError(f"{what} requires the embedded cluster; remove --kubeconfig")
     judged = MIGRATION_BREAKS if scenario == SCENARIO else [*rules_of(path), "report"]
     if broken and broken not in judged:
         what = f"path {path}" if path else f"scenario {scenario}"
-        raise click.UsageError(f"--break {broken}: {what} is judged by {', '.join(judged)}")
+        raise click.UsageError(f"--break {broken}: {what} has the invariants {', '.join(judged)}")
 
 
 def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> bool:
@@ -145,7 +158,7 @@ def _hold_one(one: Round, settings: Settings, rehearsal: CombinedRehearsal, outp
     try:
         findings = _hold(mine, rehearsal, output)
     except (ActuatorError, ApiError, EnvtestError) as error:
-        problem = f"could not be held: {error}"
+        problem = f"not run: {error}"
     return Held(round=one, findings=findings, problem=problem, seconds=time.monotonic() - began)
 
 
@@ -157,8 +170,8 @@ def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
     """Report that a rule was broken on purpose and its check did not notice."""
     if break_rule in {finding.rule for finding in findings if finding.holds}:
         echo(
-            f"--break {break_rule} was in force, and {break_rule} held all the same: nothing in "
-            "this drill showed it",
+            f"--break {break_rule} had no effect: this drill did not detect a violation of "
+            f"{break_rule}",
             err=True,
         )
 
@@ -217,7 +230,7 @@ def _write_json(
     path = output / "report.json"
     write_json(path, told, findings)
     problems = check_report(path, seen, findings)
-    title = "The report says what happened"
+    title = "The report matches the evidence"
     findings = [*findings, Finding(rule="report", title=title, problems=tuple(problems))]
     write_json(path, told, findings)
     return findings

@@ -21,7 +21,7 @@ def progress(line: str) -> None:
 def validated(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
     """Return the name. Raises BadParameter if it is not a plain folder name."""
     if not NAME.fullmatch(value):
-        raise click.BadParameter("a name has lower-case letters, digits and inner hyphens")
+        raise click.BadParameter("expected lower-case letters, digits and inner hyphens")
     return value
 
 
@@ -30,13 +30,13 @@ name_option = click.option(
     default="default",
     show_default=True,
     callback=validated,
-    help="Which environment, if there are several.",
+    help="Name of the environment.",
 )
 
 
 @click.group("env")
 def env() -> None:
-    """Run the embedded cluster by itself."""
+    """Start and stop the embedded cluster."""
 
 
 @env.command()
@@ -46,7 +46,7 @@ def up(name: str) -> None:
     directory = _directory(name)
     started = detached.up(directory, progress).started
     kubeconfig = detached.State(directory).kubeconfig
-    click.echo(f"environment {name!r} is {'up' if started else 'running already'}; to use it:")
+    click.echo(f"environment {name!r}: {'started' if started else 'already running'}; to use it:")
     click.echo(f"  export KUBECONFIG={kubeconfig}")
     click.echo(f"to stop it:\n  actuator env down{'' if name == 'default' else f' --name {name}'}")
 
@@ -54,26 +54,26 @@ def up(name: str) -> None:
 @env.command()
 @name_option
 def down(name: str) -> None:
-    """Stop the environment; its objects are gone then."""
+    """Stop the environment and delete its objects."""
     stopped = detached.down(_directory(name))
     click.echo(f"environment {name!r} is {'stopped' if stopped else 'not running'}")
 
 
 @env.command()
 @name_option
-@click.option("--raw", is_flag=True, help="Print the content, not the path.")
+@click.option("--raw", is_flag=True, help="Print the content instead of the path.")
 def kubeconfig(name: str, raw: bool) -> None:
     """Print the path of the administrator's kubeconfig."""
     directory = _directory(name)
     if detached.access(directory) is None:
-        raise click.ClickException(f"environment {name!r} is not running; try `actuator env up`")
+        raise click.ClickException(f"environment {name!r} is not running; run `actuator env up`")
     path = detached.State(directory).kubeconfig
     click.echo(path.read_text() if raw else path, nl=not raw)
 
 
 @env.command()
 def build() -> None:
-    """Find or build the programs without starting them, for a first run with nobody waiting."""
+    """Find or build the programs of the cluster without starting it."""
     for path in find_binaries(progress).values():
         click.echo(path)
     click.echo(find_helm(progress))

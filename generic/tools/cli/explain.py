@@ -24,11 +24,13 @@ _VERSION = 1
 
 @click.command()
 @click.argument("target", metavar="NAMESPACE[/KIND/NAME]")
-@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="Of the seed.")
+@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="Seed.")
 @click.option("--context", help="Context of the kubeconfig.")
-@click.option("--kind", "own", multiple=True, metavar="MODULE:CLASS", help="A kind of your own.")
-@click.option("--extension", metavar="MODULE:OBJECT", help="Its extension: what would it strip?")
-@click.option("--type", "types", multiple=True, help="Type, where --extension is an Actuator.")
+@click.option("--kind", "own", multiple=True, metavar="MODULE:CLASS", help="Additional kind.")
+@click.option("--extension", metavar="MODULE:OBJECT", help="Show what it would strip.")
+@click.option(
+    "--type", "types", multiple=True, help="Extension type; required if --extension is an Actuator."
+)
 @click.option(
     "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -40,10 +42,9 @@ def explain(
     output: str,
     **seed: Any,
 ) -> None:
-    """Says why an object is stuck: what would be done, what blocks it, what force would do.
+    """Explain why an object is stuck: next operation, blockers, and effects of a force deletion.
 
-    Reads from the API server alone, and writes nothing. For kinds without a namespace the target
-    is KIND/NAME.
+    The command only reads from the API server. The target of a cluster-scoped kind is KIND/NAME.
     """
     registrations = _registrations(extension, types)
     kinds = _kinds(own, registrations or ())
@@ -59,7 +60,7 @@ def _registrations(extension: str | None, types: tuple[str, ...]) -> Sequence[Re
     """Return the extension's registrations, None without one. Raises ConfigurationError."""
     if extension is None:
         if types:
-            raise click.UsageError("--type says what --extension serves; give that too")
+            raise click.UsageError("--type requires --extension")
         return None
     manager = Manager()
     populate(manager, extension, types)
@@ -81,13 +82,11 @@ def _parse(target: str, kinds: Sequence[Kind]) -> tuple[str, Kind | None, str]:
             kind = _kind(word, kinds)
             if not kind.namespaced:
                 return "", kind, name
-            raise click.UsageError(
-                f"{kind.name} objects are in namespaces: write NAMESPACE/{word}/{name}"
-            )
+            raise click.UsageError(f"{kind.name} is a namespaced kind: use NAMESPACE/{word}/{name}")
         case [namespace, word, name] if namespace and word and name:
             kind = _kind(word, kinds)
             return namespace if kind.namespaced else "", kind, name
-    raise click.UsageError(f"{target!r}: write NAMESPACE, or NAMESPACE/KIND/NAME")
+    raise click.UsageError(f"{target!r}: expected NAMESPACE or NAMESPACE/KIND/NAME")
 
 
 def _kind(word: str, kinds: Sequence[Kind]) -> Kind:
@@ -96,7 +95,7 @@ def _kind(word: str, kinds: Sequence[Kind]) -> Kind:
         if word.lower() in (kind.name.lower(), kind.plural, *kind.short_names):
             return kind
     known = ", ".join(kind.name for kind in kinds)
-    raise click.UsageError(f"there is no kind {word!r}; known are {known}; --kind adds your own")
+    raise click.UsageError(f"unknown kind {word!r}; use one of {known}, or add yours with --kind")
 
 
 def _show(found: Explanation | Overview, output: str) -> None:

@@ -28,7 +28,7 @@ def page(explanation: Explanation) -> RenderableType:
     standing = explanation.standing
     parts = [
         Text(f"{standing.subject}, {_what(standing)}", style="bold"),
-        _listed("What blocks it", standing.blockers, "nothing"),
+        _listed("Blockers", standing.blockers, "nothing"),
         _standing(standing),
         _finalizers(standing),
         _pairs("Force deletion", _forcing(standing.forcing)),
@@ -43,7 +43,7 @@ def table(overview: Overview) -> RenderableType:
     """Return the table for the objects of a namespace."""
     head = f"Namespace {overview.namespace}"
     if overview.deleting is not None:
-        head += f", being deleted for {_age(overview.deleting)}"
+        head += f", terminating for {_age(overview.deleting)}"
     rows = new_table("object", "operation", "last", "deleting", "blocked by")
     rows.columns[0].width = _OBJECT_WIDTH
     for standing in overview.objects:
@@ -56,37 +56,37 @@ def table(overview: Overview) -> RenderableType:
             Text("\n".join(standing.blockers)),
         )
     parts: list[RenderableType] = [Text(head, style="bold"), *map(Text, overview.remaining)]
-    parts.append(rows if overview.objects else Text("There are no extension objects in it."))
+    parts.append(rows if overview.objects else Text("No extension objects."))
     return Group(*parts, *_asides((), overview.unread))
 
 
 def _what(standing: Standing) -> str:
     subject = standing.subject
-    type_ = f"type {subject.type}" if subject.type else "of no type"
+    type_ = f"type {subject.type}" if subject.type else "without type"
     return f"{type_}, uid {subject.uid}"
 
 
 def _standing(standing: Standing) -> RenderableType:
-    rows = [("would do now", _decision(standing.decision))]
+    rows = [("next operation", _decision(standing.decision))]
     if standing.deleting is not None:
         rows.append(
-            ("being deleted", f"for {_age(standing.deleting)}, since {standing.deleting.timestamp}")
+            ("terminating", f"for {_age(standing.deleting)}, since {standing.deleting.timestamp}")
         )
     if last := standing.last_operation:
         rows.append(("last operation", f"{last.type} {last.state}, {last.progress} %"))
-        rows.append(("last tried", last.last_update_time))
+        rows.append(("last attempt", last.last_update_time))
         if standing.last_error is None:
-            rows.append(("it said", last.description))
+            rows.append(("description", last.description))
     if error := standing.last_error:
         rows.append(("last error", error.description))
         rows.append(("error codes", ", ".join(error.codes) or "none"))
     if secret := standing.secret:
-        there = {True: "is there", False: "is missing", None: "may not be read"}[secret.exists]
+        there = {True: "exists", False: "not found", None: "forbidden"}[secret.exists]
         rows.append(("Secret", f"{secret.namespace}/{secret.name} {there}"))
     for condition in standing.conditions:
         said = condition.message or condition.reason
         rows.append((f"condition {condition.type}", f"{condition.status}: {said}"))
-    return _pairs("How it stands", rows)
+    return _pairs("State", rows)
 
 
 def _finalizers(standing: Standing) -> RenderableType:
@@ -101,16 +101,16 @@ def _finalizers(standing: Standing) -> RenderableType:
 def _forcing(forcing: Forcing) -> Iterator[tuple[str, str]]:
     if forcing.place:
         yield "annotation on", forcing.place
-        yield "as written", "(none)" if forcing.value is None else repr(forcing.value)
+        yield "value", "(none)" if forcing.value is None else repr(forcing.value)
     yield "verdict", forcing.verdict
     if forcing.allowed is not None:
         yield (
-            "Gardener allows it",
+            "allowed by Gardener",
             "yes" if forcing.allowed else f"no: {forcing.not_allowed_because}",
         )
-        yield "codes of the shoot", ", ".join(forcing.shoot_codes) or "none"
+        yield "error codes of the shoot", ", ".join(forcing.shoot_codes) or "none"
     if forcing.own_codes and not forcing.allowed:
-        yield "codes here that would do", ", ".join(forcing.own_codes)
+        yield "codes here that would allow it", ", ".join(forcing.own_codes)
 
 
 def _removal(removal: Removal | None) -> Iterator[RenderableType]:
@@ -118,29 +118,35 @@ def _removal(removal: Removal | None) -> Iterator[RenderableType]:
         return
     if removal.own_way:
         yield Text(
-            f"{removal.actuator} has a force_delete of its own: "
-            "it may do less, or more, than what it declares, which is this."
+            f"{removal.actuator} overrides force_delete: "
+            "its effects may differ from these declared ones."
         )
-    rows = new_table("object", "comes off", "holds on", title="A force deletion would delete")
+    rows = new_table("object", "stripped", "remaining", title="A force deletion would delete")
     for one in removal.seed_objects:
         name = f"{one.resource} {one.name}" + (" (deleting)" if one.deleting else "")
         rows.add_row(Text(name), Text("\n".join(one.stripped)), Text("\n".join(one.holding)))
     yield (
-        rows if removal.seed_objects else Text("A force deletion would delete nothing in the seed.")
+        rows
+        if removal.seed_objects
+        else Text("A force deletion would delete no object in the seed.")
     )
-    yield _listed("It would leave outside", [str(one) for one in removal.left_outside], "nothing")
+    yield _listed(
+        "Remaining external resources", [str(one) for one in removal.left_outside], "nothing"
+    )
 
 
 def _others(explanation: Explanation) -> Iterator[RenderableType]:
     if explanation.webhooks:
-        rows = new_table("webhook", "configuration", "if it fails", "may refuse", title="Webhooks")
+        rows = new_table(
+            "webhook", "configuration", "failure policy", "may refuse", title="Webhooks"
+        )
         for hook in explanation.webhooks:
             may = " and ".join(hook.patches) + (", on conditions" if hook.conditional else "")
             where = f"{hook.configuration} ({'mutating' if hook.mutating else 'validating'})"
             rows.add_row(Text(hook.name), Text(where), Text(hook.failure_policy), Text(may))
         yield rows
     if explanation.orphans:
-        rows = new_table("orphan", "outside", "reason", "state", title="Left outside, on record")
+        rows = new_table("orphan", "outside", "reason", "state", title="Orphans")
         for orphan in explanation.orphans:
             rows.add_row(orphan.name, str(orphan.resource), orphan.reason, orphan.state)
         yield rows
@@ -159,7 +165,7 @@ def _asides(notes: Sequence[str], unread: Sequence[Unread]) -> Iterator[Renderab
 
 def _decision(decision: Decision) -> str:
     operation = decision.operation or "nothing"
-    return f"{operation}{', but is blocked' if decision.blocked else ''}: {decision.why}"
+    return f"{operation}{', blocked' if decision.blocked else ''}: {decision.why}"
 
 
 def _age(deleting: Deleting | None) -> str:

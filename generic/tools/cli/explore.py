@@ -23,14 +23,16 @@ _OPERATIONS = [operation.value for operation in Operation if operation.calls]
 
 @click.command()
 @click.argument("rehearsals", nargs=-1, metavar="[REHEARSAL]...")
-@click.option("--kind", "kinds", multiple=True, help="Only this kind; repeatable.")
+@click.option(
+    "--kind", "kinds", multiple=True, help="Kind to test; repeatable. Default: all kinds."
+)
 @click.option("--operation", "operations", multiple=True, type=click.Choice(_OPERATIONS))
 @click.option(
     "--patience",
     type=click.FloatRange(min=1),
     default=45.0,
     show_default=True,
-    help="Seconds that an operation may take, and again after a restart.",
+    help="Maximum seconds of an operation, and of its repetition after a restart.",
 )
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
 def explore(
@@ -40,12 +42,12 @@ def explore(
     patience: float,
     output: str,
 ) -> None:
-    """Kills a manager at every call of every operation, restarts it, and checks what has to hold.
+    """Crash-test the manager at every call of every operation.
 
-    REHEARSAL is MODULE:CLASS; the AWS sample by default, on an embedded cluster of its own. Calls
-    are those to the API server, those of the actuator, and those that the actuator makes to the
-    outside. Each is killed before it is made, and after it took effect. Exit status 1 where
-    something does not hold.
+    REHEARSAL is MODULE:CLASS, by default the AWS sample; it runs on its own embedded cluster.
+    Calls are requests to the API server, calls of the actuator, and external calls of the
+    actuator. The manager is killed before each call and after it took effect, then restarted and
+    checked. The exit status is 1 if a check fails.
     """
     wanted = Wanted(
         kinds=frozenset(kinds),
@@ -98,7 +100,7 @@ def _show(tallies: Sequence[Tally]) -> None:
     from generic.tools.cli.screen import Screen, new_table, verdict
 
     columns = ("kind", "operation", "points", "tried", "survived", "not reached", "")
-    title = "Killed at every call, before and after it"
+    title = "Kills before and after every call"
     table = new_table(*columns, title=title, whole=columns[:2])
     for tally in tallies:
         counts = (len(tally.points), tally.tried, tally.survived, tally.missed)

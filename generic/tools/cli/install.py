@@ -22,20 +22,22 @@ def _print(*manifests: object) -> None:
 
 @click.command()
 @click.argument("extension", default="extensions.aws:extension")
-@click.option("--type", "types", multiple=True, help="Type, where EXTENSION is an Actuator.")
-@click.option("--name", default="gardener-extension", show_default=True, help="Of the role.")
-@click.option("--service-account", default="", help="NAMESPACE/NAME to bind the role to.")
+@click.option(
+    "--type", "types", multiple=True, help="Extension type; required if EXTENSION is an Actuator."
+)
+@click.option("--name", default="gardener-extension", show_default=True, help="Name of the role.")
+@click.option("--service-account", default="", help="NAMESPACE/NAME of a service account to bind.")
 @click.option("--leader-election/--no-leader-election", default=True, show_default=True)
-@click.option("--leader-election-namespace", default="default", help="Of the Lease, as for `run`.")
-@click.option("--heartbeat-namespace", default="", help="Of that Lease, as for `run`.")
-@click.option("--ignore-operation-annotation", is_flag=True, help="As for `run`.")
+@click.option("--leader-election-namespace", default="default", help="See `actuator run`.")
+@click.option("--heartbeat-namespace", default="", help="See `actuator run`.")
+@click.option("--ignore-operation-annotation", is_flag=True, help="See `actuator run`.")
 def rbac(
     extension: str, types: tuple[str, ...], name: str, service_account: str, **options: Any
 ) -> None:
-    """Prints the roles that EXTENSION (MODULE:OBJECT) needs, and nothing more."""
+    """Print the roles that EXTENSION (MODULE:OBJECT) needs."""
     namespace, slash, account = service_account.partition("/")
     if service_account and not slash:
-        raise click.BadParameter("write NAMESPACE/NAME", param_hint="--service-account")
+        raise click.BadParameter("expected NAMESPACE/NAME", param_hint="--service-account")
     manager = Manager(Options(**options))
     populate(manager, extension, types)
     _print(*manifests(manager, name, account, namespace))
@@ -44,6 +46,6 @@ def rbac(
 @click.command()
 @click.argument("own", metavar="[MODULE:CLASS]", required=False)
 def crds(own: str | None) -> None:
-    """Prints the CustomResourceDefinitions of Gardener's kinds, or that of your own kind."""
+    """Print the CustomResourceDefinitions of Gardener's kinds, or of your own kind."""
     classes = [*KINDS, Cluster, Orphan] if own is None else [load_kind(own)]
     _print(*(crd(cls) for cls in classes))

@@ -23,7 +23,7 @@ def load(reference: str) -> Any:
     module_name, colon, path = reference.partition(":")
     if not colon or not module_name or not path:
         raise ConfigurationError(
-            f"{reference!r}: write MODULE:OBJECT, like extensions.aws:extension"
+            f"{reference!r}: expected MODULE:OBJECT, for example extensions.aws:extension"
         )
     here = str(Path.cwd())
     if here not in sys.path:  # an author's module beside the command, as with python -m
@@ -33,7 +33,7 @@ def load(reference: str) -> Any:
         found: Any = import_module(module_name)
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            f"{reference}: there is no module {error.name!r}; is it installed, or a file here?"
+            f"{reference}: module {error.name!r} not found; install it, or run in its folder"
         ) from error
     except Exception as error:
         raise ConfigurationError(
@@ -51,7 +51,7 @@ def load_kind(reference: str) -> type[Object]:
     """Return the class of a kind. Raises ConfigurationError."""
     found = load(reference)
     if not (isinstance(found, type) and issubclass(found, Object) and hasattr(found, "KIND")):
-        raise ConfigurationError(f"{reference} is no class of a kind: an Object with a KIND")
+        raise ConfigurationError(f"{reference}: expected a subclass of Object with a KIND")
     return found
 
 
@@ -61,7 +61,7 @@ def load_rehearsals(references: Sequence[str]) -> CombinedRehearsal:
     for reference, cls in found:
         if not (isinstance(cls, type) and issubclass(cls, Rehearsal)):
             raise ConfigurationError(
-                f"{reference} is not a rehearsal; write MODULE:CLASS, like {_REHEARSALS[0]}"
+                f"{reference}: expected a rehearsal MODULE:CLASS, for example {_REHEARSALS[0]}"
             )
     return CombinedRehearsal([cls() for _, cls in found])
 
@@ -92,8 +92,10 @@ def populate(manager: Manager, reference: str, types: tuple[str, ...]) -> None:
         elif callable(found):
             found(manager)
         else:
-            raise TypeError(f"{type(found).__name__} is no actuator and no function of a manager")
+            raise TypeError(
+                f"expected an Actuator or a function of a Manager, got {type(found).__name__}"
+            )
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"{reference}: {error}") from error
     if not manager.registrations:
-        raise ConfigurationError(f"{reference}: it added no actuator to the manager")
+        raise ConfigurationError(f"{reference}: the function added no actuator to the manager")

@@ -10,25 +10,25 @@ from generic.kube.printable import echo
 from generic.testing.envtest import EnvtestError
 
 _COMMANDS = {
-    "run": ("generic.tools.cli.run", "Runs an extension."),
-    "drill": ("generic.tools.cli.drill", "Rehearses a force deletion and judges it."),
+    "run": ("generic.tools.cli.run", "Run an extension against a cluster."),
+    "drill": ("generic.tools.cli.drill", "Rehearse a force deletion and check its invariants."),
     "explore": (
         "generic.tools.cli.explore",
-        "Kills a manager at every call, and judges what comes.",
+        "Crash-test the manager at every API call.",
     ),
-    "explain": ("generic.tools.cli.explain", "Says why an object is stuck."),
-    "orphans": ("generic.tools.cli.orphans", "What force deletions left outside the seed."),
+    "explain": ("generic.tools.cli.explain", "Explain why an object is stuck."),
+    "orphans": ("generic.tools.cli.orphans", "List, verify and close recorded external resources."),
     "drain": (
         "generic.tools.cli.drain",
-        "Before uninstalling: is anything waiting for an extension?",
+        "Check for objects that still carry the extension's finalizer.",
     ),
-    "env": ("generic.tools.cli.env", "The embedded cluster by itself."),
-    "rbac": ("generic.tools.cli.install", "Prints the roles an extension needs."),
-    "crds": ("generic.tools.cli.install", "Prints the CustomResourceDefinitions of our kinds."),
-    "rules": ("generic.tools.cli.monitoring", "Prints recording rules and alerts for Prometheus."),
-    "dashboards": ("generic.tools.cli.monitoring", "Prints dashboards for Grafana."),
+    "env": ("generic.tools.cli.env", "Start and stop the embedded cluster."),
+    "rbac": ("generic.tools.cli.install", "Print the roles that an extension needs."),
+    "crds": ("generic.tools.cli.install", "Print CustomResourceDefinitions."),
+    "rules": ("generic.tools.cli.monitoring", "Print recording rules and alerts for Prometheus."),
+    "dashboards": ("generic.tools.cli.monitoring", "Print dashboards for Grafana."),
     "image": ("generic.tools.cli.chart", "Write the Dockerfile of an extension."),
-    "chart": ("generic.tools.cli.chart", "Writes the Helm chart and registration of an extension."),
+    "chart": ("generic.tools.cli.chart", "Write the Helm chart and registration of an extension."),
 }
 
 
@@ -58,7 +58,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup)
 @click.version_option(package_name="gardener-actuator", message="%(version)s")
 def cli() -> None:
-    """Write, run and rehearse Gardener-style extensions."""
+    """Develop, run and test Gardener-style extensions."""
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -77,7 +77,9 @@ def main(args: Sequence[str] | None = None) -> None:
     except ModuleNotFoundError as error:
         if error.name != "rich":
             raise
-        echo("Error: tables need the package rich: pip install rich, or use -o json", err=True)
+        echo(
+            "Error: tables require the package rich; run pip install rich, or use -o json", err=True
+        )
         sys.exit(1)
     except (ActuatorError, ApiError, EnvtestError) as error:
         echo(f"Error: {error}", err=True, lines=isinstance(error, EnvtestError))

@@ -23,7 +23,7 @@ def _labels(
 ) -> dict[str, str]:
     pairs = [value.partition("=") for value in values]
     if any(not key or not equals for key, equals, _ in pairs):
-        raise click.BadParameter("write KEY=VALUE, like prometheus=seed")
+        raise click.BadParameter("expected KEY=VALUE, for example prometheus=seed")
     return {key: value for key, _, value in pairs}
 
 
@@ -36,24 +36,24 @@ def _print(*manifests: Raw) -> None:
     "--operator",
     "name",
     metavar="NAME",
-    help="For the Prometheus operator: a PrometheusRule, and a ServiceMonitor of the Service that "
-    "`actuator chart --name NAME` makes.",
+    help="Print a PrometheusRule and a ServiceMonitor for the Prometheus operator; NAME is that of "
+    "`actuator chart --name NAME`.",
 )
 @click.option(
     "--label",
     "labels",
     multiple=True,
     callback=_labels,
-    help="KEY=VALUE on both, by which a Prometheus finds them.  [default: prometheus=seed]",
+    help="Label KEY=VALUE that a Prometheus selects.  [default: prometheus=seed]",
 )
 @click.option(
     "--runbook-url",
     default=_RUNBOOKS,
     show_default=True,
-    help="What the addresses of the alerts' runbooks begin with.",
+    help="URL prefix of the runbooks of the alerts.",
 )
 def rules(name: str | None, labels: dict[str, str], runbook_url: str) -> None:
-    """Prints the recording rules and alerts, as a rule file of Prometheus."""
+    """Print the recording rules and alerts as a Prometheus rule file."""
     if name is None:
         _print(rule_file(GROUPS, runbook_url))
         return
@@ -66,10 +66,10 @@ def rules(name: str | None, labels: dict[str, str], runbook_url: str) -> None:
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder to write all into; what is there under the same names is replaced.",
+    help="Folder to write all dashboards into; existing files are replaced.",
 )
 def dashboards(name: str | None, output: Path | None) -> None:
-    """Prints the dashboard NAME, JSON for Grafana; without NAME, which ones there are.
+    """Print the dashboard NAME as JSON for Grafana; without NAME, list the dashboards.
 
     No real Grafana has loaded them in our tests: their queries run against a real Prometheus.
     """
@@ -83,6 +83,6 @@ def dashboards(name: str | None, output: Path | None) -> None:
     elif name is None:
         click.echo("\n".join(files))
     elif name not in files:
-        raise ConfigurationError(f"there is no dashboard {name!r}; there are {', '.join(files)}")
+        raise ConfigurationError(f"unknown dashboard {name!r}; set one of: {', '.join(files)}")
     else:
         click.echo(files[name], nl=False)

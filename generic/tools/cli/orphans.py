@@ -31,9 +31,9 @@ _Command = Callable[..., None]
 
 @click.group()
 def orphans() -> None:
-    """Shows, verifies and closes the record of what force deletions left outside the seed.
+    """List, verify and close Orphans, the records of remaining external resources.
 
-    A NAME is that of an Orphan, in full or shortened as `list` shows it.
+    NAME is the full name of an Orphan, or the short name that `list` shows.
     """
 
 
@@ -55,14 +55,14 @@ _output = click.option(
 
 
 @orphans.command("list")
-@click.option("--shoot", default="", metavar="NAMESPACE", help="Of this shoot alone.")
-@click.option("--kind", default="", help="Of objects of this kind alone, like Infrastructure.")
-@click.option("--type", "type_", default="", help="Of this resource type alone.")
-@click.option("--all", "closed_too", is_flag=True, help="Also what is closed or gone.")
+@click.option("--shoot", default="", metavar="NAMESPACE", help="Select one shoot.")
+@click.option("--kind", default="", help="Select one kind, for example Infrastructure.")
+@click.option("--type", "type_", default="", help="Select one resource type.")
+@click.option("--all", "closed_too", is_flag=True, help="Include those in state Closed or Gone.")
 @_output
 @_on_a_seed
 def _list(client: Client, shoot: str, kind: str, type_: str, closed_too: bool, output: str) -> None:
-    """Lists what somebody still has to look after, oldest first: existing, or not verified."""
+    """List open Orphans (existing, or not verified), oldest first."""
 
     def is_wanted(orphan: Orphan) -> bool:
         spec = orphan.spec
@@ -81,14 +81,19 @@ def _list(client: Client, shoot: str, kind: str, type_: str, closed_too: bool, o
         _print_table(found, recorded)
     else:
         what = "" if closed_too else "open "
-        echo(f"no {what}orphans to show, {len(recorded)} on record")
+        echo(f"no {what}orphans selected, {len(recorded)} recorded")
 
 
 @orphans.command("verify")
 @click.argument("extension", metavar="MODULE:OBJECT")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--type", "types", multiple=True, help="Type, where MODULE:OBJECT is an Actuator.")
-@click.option("--shoot", default="", metavar="NAMESPACE", help="Of this shoot alone.")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    help="Extension type; required if MODULE:OBJECT is an Actuator.",
+)
+@click.option("--shoot", default="", metavar="NAMESPACE", help="Select one shoot.")
 @_output
 @_on_a_seed
 def _verify(
@@ -99,17 +104,18 @@ def _verify(
     shoot: str,
     output: str,
 ) -> None:
-    """Asks an extension whether what it left behind still exists, and records the answers.
+    """Verify with an extension whether external resources still exist, and record the results.
 
-    It looks at each open orphan of the extension, or at those of these names. Where nobody can
-    say, what was known before stays. What is closed stays closed.
+    The command verifies each open orphan of the extension, or those with the given names. The
+    state of a resource that the extension cannot verify is unchanged, and so is the state Closed.
 
-    It looks with your credentials, as its cloud's client finds them here (for AWS: environment
-    or profile). They have to be of the account that the shoot was in: in another one nothing is
-    found, and all looks gone. Where shoots have accounts of their own, give --shoot.
+    The extension uses your credentials, as the client of its cloud finds them (for AWS:
+    environment or profile). They must belong to the account of the shoot: in another account,
+    no resource is found, and all appear to be gone. If shoots have different accounts, set
+    --shoot.
 
-    Exit status 0: nothing of it is left. Exit status 1: something still exists or could not be
-    verified, or none of the open orphans is of this extension.
+    The exit status is 0 if no resource remains. It is 1 if a resource still exists or could not
+    be verified, or if no open orphan belongs to this extension.
     """
     manager = Manager()
     populate(manager, extension, types)
@@ -136,33 +142,33 @@ def _judge(
 ) -> None:
     """Raise ActuatorError if a resource remains, or if no orphan was verified."""
     if others:
-        echo(f"not asked about {len(others)} open orphans of other extensions", err=True)
+        echo(f"skipped {len(others)} open orphans of other extensions", err=True)
     left = sum(not one.is_settled for one in found) + len(problems)
     if left:
         total = len(found) + len(problems)
         raise ActuatorError(f"{left} of {total} still exist or could not be verified")
     if others and not found:
         raise ActuatorError(
-            f"none of the open orphans is of {extension}; verify them with their own extension"
+            f"no open orphan belongs to {extension}; verify them with their own extension"
         )
 
 
 @orphans.command("close")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--note", default="", help="Why, for people.")
-@click.option("--all-gone", is_flag=True, help="All of which `verify` found that they are gone.")
-@click.option("--even-if-exists", is_flag=True, help="Also what was seen to exist.")
+@click.option("--note", default="", help="Reason, stored in the Orphan.")
+@click.option("--all-gone", is_flag=True, help="Close all orphans that `verify` found to be gone.")
+@click.option("--even-if-exists", is_flag=True, help="Close also existing resources.")
 @_on_a_seed
 def _close(
     client: Client, names: tuple[str, ...], note: str, all_gone: bool, even_if_exists: bool
 ) -> None:
-    """Records that nobody has to look after these any more; the cloud is not touched.
+    """Set the state Closed for orphans that need no more attention; the cloud is not changed.
 
-    What was seen to exist is closed only with --even-if-exists. Closing again changes nothing
-    but the note, if one is given. Exit status 1: some could not be closed; the others are.
+    An orphan in state Exists is closed only with --even-if-exists. Closing an orphan again
+    changes only its note. The exit status is 1 if some could not be closed; the others are.
     """
     if not names and not all_gone:
-        raise click.UsageError("write the NAMEs of orphans, or --all-gone")
+        raise click.UsageError("set the NAMEs of orphans, or --all-gone")
     recorded = read_orphans(client)
     chosen, problems = _named(recorded, names)
     if all_gone:
@@ -173,11 +179,11 @@ def _close(
         what = f"{orphan.metadata.name}: {orphan.spec.resource}"
         try:
             changed = close(client, orphan, now, note=note, existing=even_if_exists)
-            echo(f"{what}: {'closed' if changed else 'closed already'}")
+            echo(f"{what}: {'closed' if changed else 'already closed'}")
         except (ActuatorError, ApiError) as error:
             problems.append(str(error))
     if not asked:
-        echo("no orphans are gone but not closed")
+        echo("no orphans in state Gone")
     _say(problems)
     if problems:
         raise ActuatorError(f"{len(problems)} of {asked} not closed")
@@ -238,5 +244,5 @@ def _print_table(found: Sequence[Finding], recorded: Sequence[Orphan]) -> None:
 def _what(finding: Finding) -> str:
     spec = finding.orphan.spec
     tags = ", ".join(f"{key}={value}" for key, value in sorted(spec.tags.items()))
-    lines = [spec.resource_type, spec.id or tags or "of unknown id"]
+    lines = [spec.resource_type, spec.id or tags or "with unknown id"]
     return "\n".join([*lines, f"! {finding.problem}"] if finding.problem else lines)

@@ -16,12 +16,15 @@ from generic.tools.cli.load import populate, with_flags
 @click.command(cls=ManagerCommand, context_settings={"auto_envvar_prefix": PREFIX})
 @click.argument("extension", default="extensions.aws:extension")
 @click.option(
-    "--type", "types", multiple=True, help="Type to serve, where EXTENSION is an Actuator."
+    "--type",
+    "types",
+    multiple=True,
+    help="Extension type to serve; required if EXTENSION is an Actuator.",
 )
-@click.option("--embedded", is_flag=True, help="Start an embedded cluster and use that.")
+@click.option("--embedded", is_flag=True, help="Start an embedded cluster and use it.")
 @with_flags(*(flag.name for flag in FLAGS))
 def run(extension: str, types: tuple[str, ...], embedded: bool, **values: Any) -> None:
-    """Runs EXTENSION (MODULE:OBJECT): a function of a manager, or an Actuator, until SIGTERM."""
+    """Run EXTENSION (MODULE:OBJECT), an Actuator or a function of a Manager, until SIGTERM."""
     options = from_values(**values)
     logs.configure(options.log_level, options.log_format)
     manager = Manager(options)

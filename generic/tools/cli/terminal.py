@@ -50,7 +50,7 @@ class Terminal(Watcher):
 
     def stuck(self, lives: Sequence[Life]) -> None:
         """See Watcher."""
-        columns, title = ("shoots", "kind", "error", "codes"), "Stuck in deletion, and why"
+        columns, title = ("shoots", "kind", "error", "codes"), "Stuck deletions"
         table = new_table(*columns, title=title, whole=("kind", "codes"))
         reasons: dict[tuple[str, str, str], list[str]] = {}
         for life in lives:
@@ -68,7 +68,7 @@ def show(evidence: Evidence, findings: Sequence[Finding], output: Path) -> None:
     stripped = Counter(strip.text.partition(" from ")[0] for strip in evidence.strips)
     for text, count in stripped.items():
         console.print(f"{text}: {count} times")
-    left = new_table("type", "left", "recorded", title="Left outside, on record")
+    left = new_table("type", "remaining", "recorded", title="Remaining external resources")
     types = Counter(resource.type for resource in evidence.outside_after)
     recorded = Counter(r.resource.type for r in evidence.records if r.resource.id)
     for name in sorted(types | recorded):
@@ -85,7 +85,7 @@ def show_findings(findings: Sequence[Finding], output: Path) -> None:
 
 def show_rules(findings: Sequence[Finding], shown: int = 1) -> None:
     """Print the rules with their results, and at most `shown` problems of each."""
-    rules = new_table("rule", "what has to hold", "", title="Invariants", whole=("rule",))
+    rules = new_table("rule", "invariant", "", title="Invariants", whole=("rule",))
     for finding in findings:
         more = len(finding.problems) - shown
         why = "\n".join(finding.problems[:shown]) + (f" (and {more} more)" if more > 0 else "")
@@ -95,7 +95,7 @@ def show_rules(findings: Sequence[Finding], shown: int = 1) -> None:
 
 def show_rounds(held: Sequence[Held], output: Path) -> None:
     """Print a line for each round of `actuator drill --all`, and the folder of the reports."""
-    table = new_table("scenario", "injected", "verdict", title="All rounds")
+    table = new_table("scenario", "injected", "verdict", title="Results")
     table.add_column("seconds", justify="right")
     for one in held:
         answer = verdict(not one.broken, "; ".join(one.broken))

@@ -65,8 +65,8 @@ def check_nobody_leads(client: Client, namespace: str, name: str) -> None:
         fresh = _read_lease(client, namespace, name)
         if fresh.get("holderIdentity") and fresh != record:
             raise ActuatorError(
-                f"{fresh['holderIdentity']} leads by Lease {namespace}/{name} and would put the "
-                "finalizers on again; scale the extension's Deployment to zero first"
+                f"{fresh['holderIdentity']} holds the Lease {namespace}/{name} and would add the "
+                "finalizers again; scale the extension's Deployment to zero first"
             )
         record = fresh
 
@@ -77,9 +77,9 @@ def _read_lease(client: Client, namespace: str, name: str) -> Raw:
             return as_dict(client.get(LEASES, name, namespace).get("spec"))
     except NotFound:
         raise ActuatorError(
-            f"there is no Lease {namespace}/{name}; name the one that the extension leads by "
-            "(--leader-election-namespace/--leader-election-id of its Deployment), or say none "
-            "if it never had one or its namespace is gone"
+            f"Lease {namespace}/{name} not found; set the leader election Lease of the extension "
+            "(--leader-election-namespace/--leader-election-id of its Deployment), or none "
+            "if it had none or its namespace was deleted"
         ) from None
 
 
@@ -120,7 +120,7 @@ def _record(client: Client, held: Held, clock: Clock) -> int:
         uid=held.header.uid,
         type=held.header.type,
     )
-    state = "it was being deleted" if held.is_deleting else "it was alive"
+    state = "the object was terminating" if held.is_deleting else "the object was not deleted"
     message = f"disowned by `actuator drain --release`; {state}"
     left = _left_outside(held)
     for resource in left:
@@ -180,4 +180,4 @@ def _take_off(client: Client, resource: Resource, raw: Raw, finalizer: str) -> S
             raw = stale.fresh
             continue
         return [other for other in finalizers if other != finalizer]
-    raise ActuatorError(f"{resource} {meta['name']} keeps changing; try again")
+    raise ActuatorError(f"{resource} {meta['name']} changes too often; retry")

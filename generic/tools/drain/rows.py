@@ -8,7 +8,7 @@ import attrs
 from generic.tools.drain.release import Release
 from generic.tools.drain.survey import NOT_SERVED, Held
 
-_AGAIN = "the finalizer was put on again: something of the extension still runs"
+_AGAIN = "the finalizer was added again: stop the extension"
 
 
 class State(StrEnum):

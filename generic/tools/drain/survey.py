@@ -28,7 +28,7 @@ from generic.controller.predicates import all_of, has_class, has_type
 from generic.kube.headers import Event, EventType, Header, Request, as_dict, header, request_of
 from generic.manager.manager import Registration
 
-NOT_SERVED = "predicates of the actuator do not pass it: it may be another's"
+NOT_SERVED = "excluded by predicates of the actuator: it may belong to another one"
 
 _PAUSE = 2.0
 """Seconds between two surveys while waiting."""
@@ -158,8 +158,7 @@ def may(verb: str, resource: Resource) -> Iterator[None]:
         yield
     except Forbidden as error:
         raise ActuatorError(
-            f"this account may not {verb} {resource} ({error}); "
-            "use one with the rights that `actuator rbac` prints"
+            f"cannot {verb} {resource}: {error}; use an account with the roles of `actuator rbac`"
         ) from error
 
 

@@ -20,15 +20,15 @@ from generic.reconciler.operation import (
 from generic.tools.explain.facts import Decision, Forcing
 
 _WHY = {
-    Operation.RECONCILE: "it is not yet, or not again, what its spec asks for",
-    Operation.RESTORE: "a restore is asked for, or has not succeeded yet",
-    Operation.MIGRATE: "a migration is asked for, or has not succeeded yet",
-    Operation.DELETE: "it is being deleted, our finalizer is on, and nothing forces the deletion",
-    Operation.FORCE_DELETE: "it is being deleted, our finalizer is on, and the deletion is forced",
-    Operation.RELEASE: "another seed owns what is outside, so our finalizer comes off, no more",
+    Operation.RECONCILE: "the spec is not reconciled yet",
+    Operation.RESTORE: "a restore is requested, or has not succeeded yet",
+    Operation.MIGRATE: "a migration is requested, or has not succeeded yet",
+    Operation.DELETE: "it is terminating with our finalizer, and deletion is not forced",
+    Operation.FORCE_DELETE: "it is terminating with our finalizer, and deletion is forced",
+    Operation.RELEASE: "another seed owns the external resources, so only our finalizer is removed",
 }
-_UNASKED = "only when asked to: there is no operation annotation, and the last one succeeded"
-_UNKNOWN = "nobody can say without the Cluster, which could not be read"
+_UNASKED = "only when requested: no operation annotation is set, and the last operation succeeded"
+_UNKNOWN = "unknown, because the Cluster could not be read"
 
 
 def decide(kind: Kind, request: Request, header: Header, verdict: Verdict | None) -> Decision:
@@ -56,9 +56,9 @@ def forcing(
 ) -> Forcing:
     """Describe the force deletion; `verdict` is None if the Cluster could not be read."""
     if _is_never_forced(kind, header):
-        why = f"nothing forces the deletion of this {kind.name}: it belongs to no shoot"
+        why = f"the deletion of this {kind.name} is never forced: it belongs to no shoot"
         if kind.force_from is ForceSource.NONE:
-            why = f"nothing forces the deletion of objects of kind {kind.name}"
+            why = f"the deletion of the kind {kind.name} is never forced"
         return Forcing(place="", value=None, counts=False, verdict=why)
     if kind.force_from is not ForceSource.SHOOT:
         value = header.annotations.get(FORCE_DELETION)
@@ -82,7 +82,7 @@ def _of_shoot(
     counts = is_forced(kind, header, verdict)
     words = _verdict(kind, header, verdict, value, counts=counts)
     if FORCE_DELETION in header.annotations and not counts:
-        words += "; on this object itself the annotation has no effect"
+        words += "; the annotation on the object itself has no effect"
     refusal = not_forcible_because(shoot) if shoot else None
     return Forcing(
         place=f"shoot {cluster.shoot_key} in Cluster {cluster.metadata.name}",
@@ -109,11 +109,11 @@ def _verdict(
 ) -> str:
     if counts:
         waits = header.deletion_timestamp is None
-        return "it counts" + (", once the object is being deleted" if waits else "")
+        return "deletion is forced" + (" once the object is deleted" if waits else "")
     if value is None:
-        return "it is not set"
+        return "the annotation is not set"
     if kind.force_from is ForceSource.OBJECT_LITERAL:
-        return f'{value!r} does not count: here only "true" does, literally'
+        return f'{value!r} has no effect: set "true"; this kind accepts no other value'
     if bad_force_value(kind, header, verdict) is not None:
-        return f'{value!r} does not count: it is no boolean; write "true"'
-    return f"{value!r} does not count: it reads as false"
+        return f'{value!r} has no effect: it is not a boolean; set "true"'
+    return f"{value!r} has no effect: it means false"

@@ -53,14 +53,14 @@ def explain(
     standing = stand(served, obj, around, now)
     told = warnings(reader, standing.subject)
     refused = tuple(
-        f"the API server refuses our patches: {one.message}"
+        f"the API server refuses the patches of the extension: {one.message}"
         for one in told
         if one.reason == STATUS_NOT_WRITTEN
     )
     standing = attrs.evolve(standing, blockers=(*refused[:1], *standing.blockers))
     notes: list[str] = []
     if registrations is not None and by is None:
-        notes.append(f"the given extension serves no {kind.name} of type {head.type!r}")
+        notes.append(f"the extension serves no {kind.name} of type {head.type!r}")
     return Explanation(
         standing=standing,
         removal=None if by is None else _removal(reader, by, obj, namespace),
@@ -88,7 +88,7 @@ def overview(
     try:
         found = reader.get(NAMESPACES, namespace) or {}
     except NotFound:
-        raise ActuatorError(f"there is no namespace {namespace}") from None
+        raise ActuatorError(f"namespace {namespace} not found") from None
     around, nowhere = Surroundings(client, reader, namespace), Surroundings(client, reader, "")
     standings: list[Standing] = []
     for kind in kinds:
@@ -111,7 +111,7 @@ def _find(reader: Reader, kind: Kind, namespace: str, name: str) -> Raw:
     try:
         obj = reader.get(resource_of(kind), name, namespace)
     except NotFound:
-        raise ActuatorError(f"there is no {kind.name} {where}") from None
+        raise ActuatorError(f"{kind.name} {where} not found") from None
     if obj is None:
         raise ActuatorError(str(reader.unread[0]))
     return obj
@@ -181,7 +181,9 @@ def _orphans(reader: Reader, standing: Standing, notes: list[str]) -> tuple[Orph
     try:
         return tuple(orphans(reader, standing.subject))
     except NotFound:
-        notes.append("the kind Orphan is not installed: no force deletion can be recorded here")
+        notes.append(
+            "the CRD of Orphan is not installed: force deletions cannot record remaining resources"
+        )
         return ()
 
 

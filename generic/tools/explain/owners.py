@@ -17,14 +17,14 @@ _OWNERS: Mapping[str, str] = {
     "batch.kubernetes.io/job-tracking": "the Job controller of Kubernetes",
     "druid.gardener.cloud/etcd-druid": "etcd-druid",
     "external-provisioner.volume.kubernetes.io/finalizer": "the CSI provisioner",
-    "foregroundDeletion": "the garbage collector of Kubernetes: until all dependants are gone",
+    "foregroundDeletion": "the garbage collector of Kubernetes: until all dependents are deleted",
     "gardener": "Gardener: gardenlet or gardener-controller-manager",
-    "gardener.cloud/reference-protection": "gardener-controller-manager: a Shoot refers to it",
+    "gardener.cloud/reference-protection": "gardener-controller-manager: a Shoot references it",
     "kubernetes.io/pv-protection": "the volume protection of Kubernetes: until no claim uses it",
     "kubernetes.io/pvc-protection": "the volume protection of Kubernetes: until no Pod uses it",
     "machine.sapcloud.io/machine-controller": "the provider's machine controller",
     "machine.sapcloud.io/machine-controller-manager": "machine-controller-manager",
-    "orphan": "the garbage collector of Kubernetes: until dependants have lost this owner",
+    "orphan": "the garbage collector of Kubernetes: until no dependent has this owner",
     "resources-finalizer.argocd.argoproj.io": "Argo CD",
     "service.kubernetes.io/load-balancer-cleanup": "the cloud controller manager",
 }
@@ -72,4 +72,4 @@ def _owner(finalizer: str, kind: Kind) -> str:
     domain, slash, _ = finalizer.partition("/")
     if domain == GROUP:
         return "an extension of Gardener"
-    return f"unknown: somebody at {domain}" if slash else "unknown: its name has no domain"
+    return f"unknown: a controller of {domain}" if slash else "unknown: the name has no domain"

@@ -76,11 +76,11 @@ def deleting_since(timestamp: str | None, now: datetime) -> Deleting | None:
 def _status(obj: Raw) -> tuple[_Status, tuple[str, ...]]:
     """Return the reported status, and the errors in it."""
     too_deep = depth_problem(obj)
-    unreadable = (f"the object cannot be read: {too_deep}",) if too_deep else ()
+    unreadable = (f"cannot read the object: {too_deep}",) if too_deep else ()
     try:
         return decode(_Reported, obj).status, unreadable
     except DecodeError as error:
-        return _Status(), (f"its status cannot be read: {error}",)
+        return _Status(), (f"cannot read its status: {error}",)
 
 
 def _subject(kind: Kind, obj: Raw, head: Header) -> Subject:
@@ -106,7 +106,7 @@ def blockers(kind: Kind, standing: Standing) -> Iterator[str]:
     if decision.blocked or (unsettled and decision.why in _STANDING_STILL):
         yield decision.why
     if unsettled and secret is not None and secret.exists is False:
-        yield f"Secret {secret.namespace}/{secret.name}, which it refers to, is not there"
+        yield f"referenced Secret {secret.namespace}/{secret.name} not found"
     yield from _reported(standing)
     if standing.deleting is not None:
         yield from _while_deleting(kind, standing, standing.deleting)
@@ -120,18 +120,18 @@ def _reported(standing: Standing) -> Iterator[str]:
     if standing.last_error is not None:
         yield _with_codes(standing.last_error)
     elif last is not None and last.state == LastOperationState.PROCESSING:
-        yield f"{last.type} is still going on: {last.description}"
+        yield f"{last.type} is in progress: {last.description}"
 
 
 def _while_deleting(kind: Kind, standing: Standing, deleting: Deleting) -> Iterator[str]:
     forcing, type = standing.forcing, standing.subject.type
     if forcing.value is not None and forcing.counts is False:
-        yield f"force deletion as it is written: {forcing.verdict}"
+        yield f"force deletion: {forcing.verdict}"
     ours = any(one.ours for one in standing.finalizers)
     quiet = kind.has_operation_annotation and deleting.seconds > _QUIET_SECONDS
     if ours and quiet and not _is_told_since(standing, deleting):
         which = f" for type {type}" if type else ""
-        yield f"nobody has reported on its deletion yet; is an extension running{which}?"
+        yield f"no extension has reported its deletion; check that an extension runs{which}"
     for one in standing.finalizers:
         if not one.ours:
             yield f"finalizer {one.finalizer} ({one.owner})"

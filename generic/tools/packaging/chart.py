@@ -65,14 +65,14 @@ OPTIONS = Options(
 def _check_name(_chart: "Chart", _attribute: object, name: str) -> None:
     if not _NAME.fullmatch(name):
         raise ConfigurationError(
-            f"{name!r} cannot name an extension: at most 40 lower-case letters, digits and hyphens"
+            f"invalid name {name!r}: expected at most 40 lower-case letters, digits and hyphens"
         )
 
 
 def _check_version(_chart: "Chart", _attribute: object, version: str) -> None:
     if not _VERSION.fullmatch(version):
         raise ConfigurationError(
-            f"{version!r} is no version of a chart: Helm wants MAJOR.MINOR.PATCH (SemVer 2)"
+            f"invalid chart version {version!r}: expected MAJOR.MINOR.PATCH (SemVer 2)"
         )
 
 

@@ -28,9 +28,7 @@ _SETTINGS: Mapping[str, tuple[type, str]] = {
     "runtimeClusterValues": (dict, "a mapping"),
     "admission": (dict, "a mapping"),
 }
-_OPERATOR_ONLY = (
-    "{}: an operator Extension has this, a ControllerRegistration has not; add --operator"
-)
+_OPERATOR_ONLY = "{}: only an operator Extension has this field; add --operator"
 _TEMPLATE = re.compile(r"\{\{(.*?)\}\}")
 _REFERENCE = re.compile(r"\.resources\.([A-Za-z0-9]+)\.data\.[A-Za-z0-9]+")
 
@@ -108,7 +106,9 @@ def controller_resources(manager: Manager, traits: Traits) -> list[Raw]:
     unknown = sorted(set(traits.secondary) - pairs)
     if unknown:
         kind, type = unknown[0]
-        raise ConfigurationError(f"{kind}/{type} cannot be secondary: it is not served")
+        raise ConfigurationError(
+            f"{kind}/{type} cannot be secondary: the extension does not serve it"
+        )
     primary = served - set(traits.secondary)
     return [_resource(pair, pair in primary, traits) for pair in sorted(pairs)]
 
@@ -147,8 +147,8 @@ def operator_extension(name: str, resources: list[Raw], deployment: Deployment) 
     _check(resources, deployment)
     if not deployment.oci_reference:
         raise ConfigurationError(
-            "an operator Extension takes its chart from an OCI registry; "
-            "push it there and give --oci-repository"
+            "an operator Extension requires a chart in an OCI registry; "
+            "push it and set --oci-repository"
         )
     extension: Raw = {
         "helm": deployment.helm,
@@ -162,19 +162,19 @@ def operator_extension(name: str, resources: list[Raw], deployment: Deployment) 
 
 def _check(resources: list[Raw], deployment: Deployment) -> None:
     if not resources:
-        raise ConfigurationError("no Gardener kind is served, so there is nothing to register")
+        raise ConfigurationError("the extension serves no Gardener kind to register")
     primary = [resource for resource in resources if resource["primary"]]
     if deployment.seed_selector is not None and primary:
         served = f"{primary[0]['kind']}/{primary[0]['type']}"
         raise ConfigurationError(
-            f"seeds can be selected only where everything served is secondary, and {served} is not"
+            f"a seed selector requires that every kind is secondary; {served} is not"
         )
     _check_settings(deployment.settings)
 
 
 def _check_settings(settings: Raw) -> None:
     for field in settings.keys() - set(_SETTINGS):
-        raise ConfigurationError(f"{field}: no such field; expected {', '.join(_SETTINGS)}")
+        raise ConfigurationError(f"{field}: unknown field; expected one of {', '.join(_SETTINGS)}")
     for field, value in settings.items():
         expected, words = _SETTINGS[field]
         if not isinstance(value, expected):

@@ -73,18 +73,18 @@ def actuator(*arguments, cwd):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        pytest.param(["run", "nowhere:x"], "there is no module 'nowhere'", id="module"),
-        pytest.param(["run", "broken:x"], "there is no module 'nowhere_to_be_found'", id="import"),
+        pytest.param(["run", "nowhere:x"], "module 'nowhere' not found", id="module"),
+        pytest.param(["run", "broken:x"], "module 'nowhere_to_be_found' not found", id="import"),
         pytest.param(
             ["run", "raising:x"], "importing raising failed: ZeroDivisionError", id="code"
         ),
         pytest.param(["run", "mine:missing"], "mine has no 'missing'", id="object"),
-        pytest.param(["run", "mine"], "write MODULE:OBJECT", id="reference"),
+        pytest.param(["run", "mine"], "expected MODULE:OBJECT", id="reference"),
         pytest.param(["run", "mine:Network"], "set type=", id="no type"),
         pytest.param(
             ["run", "mine:Vague", "--type", "x"], "does not declare its kind", id="unknown kind"
         ),
-        pytest.param(["run", "mine:number"], "int is no actuator", id="a number"),
+        pytest.param(["run", "mine:number"], "got int", id="a number"),
         pytest.param(["run", "mine:nothing"], "added no actuator", id="an empty extension"),
         pytest.param(["rbac", "mine:missing"], "mine has no 'missing'", id="rbac"),
         pytest.param(
@@ -92,7 +92,7 @@ def actuator(*arguments, cwd):
             "NAMESPACE/NAME",
             id="account",
         ),
-        pytest.param(["crds", "mine:Network"], "is no class of a kind", id="no kind"),
+        pytest.param(["crds", "mine:Network"], "expected a subclass of Object", id="no kind"),
         pytest.param(["crds", "mine:missing"], "mine has no 'missing'", id="crds"),
         pytest.param(
             ["run", "mine:Network", "--type=x", "--controllers=y"],

@@ -260,7 +260,7 @@ def test_what_is_not_on_record_is_not_released(run, disown, user, seed, held):
     answer, error = disown(kubeconfig=user(allowed))
     (one,) = answer["objects"]
     assert one["state"] == "Deleting"
-    assert "may not create orphans" in one["note"]
+    assert "cannot create orphans" in one["note"]
     assert "1 object " in error
     assert finalizers(seed, "infra") == [FINALIZER]
 
@@ -313,7 +313,7 @@ def test_the_role_of_the_extension_is_enough(run, disown, user, manager, seed, h
 def test_what_must_not_be_read_is_named(run, user):
     answer, error = run(kubeconfig=user([]))
     assert answer is None
-    assert "may not list infrastructures.extensions.gardener.cloud" in error
+    assert "cannot list infrastructures.extensions.gardener.cloud" in error
 
 
 def test_what_is_put_on_again_is_told(admin, manager, seed, held):
@@ -322,7 +322,7 @@ def test_what_is_put_on_again_is_told(admin, manager, seed, held):
     seed.patch({"metadata": {"finalizers": [FINALIZER]}}, "infra")
     (row,) = rows_of_released(done, survey(admin, manager.registrations, ()).held)
     assert row.state is State.ALIVE
-    assert "put on again" in row.note
+    assert "added again" in row.note
 
 
 def test_what_the_actuators_own_predicates_do_not_pass_is_listed_but_not_released(
@@ -407,7 +407,7 @@ def test_a_lease_that_is_not_there_is_no_sign_that_nobody_runs(run, held, seed, 
     held("infra")
     answer, error = run("--release", "--lease", f"{namespace}/other")
     assert answer is None
-    assert f"no Lease {namespace}/other" in error
+    assert f"Lease {namespace}/other not found" in error
     assert finalizers(seed, "infra") == [FINALIZER]
 
 
@@ -473,4 +473,7 @@ def test_as_a_command_it_shows_a_table_and_exits_with_1(author, environment, hel
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path
     )
-    assert (done.returncode, done.stdout) == (0, "nothing carries a finalizer of this extension\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "no object carries a finalizer of this extension\n",
+    )

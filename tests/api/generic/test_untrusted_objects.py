@@ -175,7 +175,7 @@ def test_explain_shows_an_unreadable_object(admin, seed, environment, command):
     answer = command(
         "explain", f"{seed.namespace}/Infrastructure/infra", "--kubeconfig", environment.kubeconfig
     )
-    assert "the object cannot be read: spec.providerConfig is nested deeper" in " ".join(
+    assert "cannot read the object: spec.providerConfig is nested deeper" in " ".join(
         answer.stdout.split()
     )
 

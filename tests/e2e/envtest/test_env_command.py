@@ -34,7 +34,7 @@ def test_up_kubeconfig_down(state: Path, processes_of: Callable[[Path], list[int
     assert up.exit_code == 0, up.output
     kubeconfig = state / "kubeconfig"
     assert f"export KUBECONFIG={kubeconfig}" in up.output
-    assert "running already" in run("up").output
+    assert "already running" in run("up").output
     assert run("kubeconfig").output == f"{kubeconfig}\n"
     assert run("kubeconfig", "--raw").output == kubeconfig.read_text()
     assert stat.S_IMODE(kubeconfig.stat().st_mode) == 0o600
@@ -58,9 +58,9 @@ def test_what_a_killed_environment_left_is_noticed(
     wait_until(lambda: not access.directory.exists(), 60)
     absent = run("kubeconfig")
     assert absent.exit_code == 1
-    assert "is not running; try `actuator env up`" in absent.output
+    assert "is not running; run `actuator env up`" in absent.output
     again = run("up")
-    assert "is up" in again.output
+    assert "started" in again.output
 
 
 def test_an_environment_that_cannot_start_is_one_clear_message(

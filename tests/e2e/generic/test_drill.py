@@ -138,31 +138,33 @@ def test_a_break_that_nothing_showed_is_said(capsys, held):
     problems = () if held else ("made twice",)
     finding = Finding(rule="I4", title="Everything outside was made once", problems=problems)
     _say_unnoticed("I4", [finding, Finding(rule="I5", title="Each blocked object said why")])
-    assert ("--break I4 was in force, and I4 held" in capsys.readouterr().err) is held
+    assert ("--break I4 had no effect" in capsys.readouterr().err) is held
 
 
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        pytest.param(["no.such:Thing"], "there is no module 'no'", id="module"),
+        pytest.param(["no.such:Thing"], "module 'no' not found", id="module"),
         pytest.param(["extensions.aws:nothing"], "has no 'nothing'", id="object"),
-        pytest.param(["extensions.aws"], "write MODULE:OBJECT", id="reference"),
-        pytest.param(["--scenario", "rain"], "it has: credentials-revoked", id="scenario"),
+        pytest.param(["extensions.aws"], "expected MODULE:OBJECT", id="reference"),
+        pytest.param(["--scenario", "rain"], "set one of: credentials-revoked", id="scenario"),
         pytest.param(["--scenario", "rain"], "take-over, migration", id="every scenario"),
         pytest.param(
             ["--path", "retry", "extensions.local:extension"],
-            "extensions.local:extension is not a rehearsal; write MODULE:CLASS, like",
+            "extensions.local:extension: expected a rehearsal MODULE:CLASS, for example",
             id="an extension",
         ),
         pytest.param(
             ["--scenario", "migration", "--break", "I5"],
-            "--break I5: scenario migration is judged by M1",
+            "--break I5: scenario migration has the invariants M1",
             id="break of a force deletion",
         ),
-        pytest.param(["--dice", "3"], "--dice is for scenario migration only", id="dice"),
+        pytest.param(
+            ["--random-seed", "3"], "--random-seed requires --scenario migration", id="dice"
+        ),
         pytest.param(
             ["--kubeconfig", "x", "--context", "y", "--scenario", "take-over"],
-            "scenario take-over is for the embedded cluster only",
+            "scenario take-over requires the embedded cluster",
             id="take-over",
         ),
         pytest.param(["--kubeconfig", "x"], "--kubeconfig and --context", id="context"),

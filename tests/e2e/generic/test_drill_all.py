@@ -68,4 +68,4 @@ def test_the_rounds_are_all_scenarios_with_all_troubles_and_what_the_rehearsal_s
 def test_what_does_not_go_with_all_is_refused_in_one_sentence(drill_all, flags):
     done = drill_all(REHEARSAL, *flags)
     assert done.returncode == 2
-    assert "--all has its own scenarios" in done.stderr
+    assert "--all selects scenarios" in done.stderr

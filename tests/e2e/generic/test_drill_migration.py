@@ -61,11 +61,11 @@ def test_each_rule_has_a_break():
     [
         pytest.param(
             ["--break", "I1"],
-            "--break I1: scenario migration is judged by M1, M2",
+            "--break I1: scenario migration has the invariants M1, M2",
             id="a break of another drill",
         ),
         pytest.param(
-            ["--kubeconfig", "x", "--context", "y"], "embedded cluster only", id="not ours"
+            ["--kubeconfig", "x", "--context", "y"], "requires the embedded cluster", id="not ours"
         ),
     ],
 )

@@ -100,13 +100,13 @@ def test_a_rule_that_is_broken_on_purpose_fails_on_a_path_too(drill):  # noqa: F
         pytest.param(["--path", "nowhere"], "'nowhere' is not one of 'delete'", id="name"),
         pytest.param(
             ["--path", "migrate", "--break", "I3"],
-            "--break I3: path migrate is judged by path, seed, I1, I2, I4, report",
+            "--break I3: path migrate has the invariants path, seed, I1, I2, I4, report",
             id="break",
         ),
-        pytest.param(["--path", "delete", "--all"], "--all has its own scenarios", id="all"),
+        pytest.param(["--path", "delete", "--all"], "--all selects scenarios", id="all"),
         pytest.param(
             ["--path", "delete", "--kubeconfig", "x", "--context", "y"],
-            "--path is for the embedded cluster only",
+            "--path requires the embedded cluster",
             id="seed",
         ),
         pytest.param(

@@ -332,8 +332,8 @@ def test_the_base_images_are_arguments_and_new_enough(written):
     [
         (["no_such_module:extension"], "no_such_module"),
         (["json:dumps"], "json:dumps: Object of type Manager"),
-        (["extensions.aws:__doc__"], "str is no actuator and no function of a manager"),
-        (["extensions.aws:extension", "--extra", 'sec rets"'], "write the name of an extra"),
+        (["extensions.aws:__doc__"], "expected an Actuator or a function of a Manager, got str"),
+        (["extensions.aws:extension", "--extra", 'sec rets"'], "expected the name of an extra"),
     ],
 )
 def test_what_is_no_extension_and_no_extra_gets_no_dockerfile(arguments, words, tmp_path):
@@ -349,7 +349,7 @@ def test_an_actuator_without_types_gets_a_dockerfile(tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigurationError, match="cannot be written"):
+    with pytest.raises(ConfigurationError, match="cannot write"):
         write(tmp_path / "file" / "x", "extensions.aws:extension")
 
 

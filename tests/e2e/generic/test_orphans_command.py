@@ -191,10 +191,10 @@ def test_the_table_fits_into_80_columns_and_cuts_nothing_off(keep, call, namespa
 
 
 def test_an_empty_record_is_said_to_be_empty(keep, call):
-    assert call("list")[0] == "no open orphans to show, 0 on record\n"
+    assert call("list")[0] == "no open orphans selected, 0 recorded\n"
     keep("closed", state="Closed")
-    assert call("list")[0] == "no open orphans to show, 1 on record\n"
-    assert call("close", "--all-gone")[0] == "no orphans are gone but not closed\n"
+    assert call("list")[0] == "no open orphans selected, 1 recorded\n"
+    assert call("close", "--all-gone")[0] == "no orphans in state Gone\n"
 
 
 def test_verify_asks_the_actuator_and_records_its_answers(keep, call, extension, admin):
@@ -244,7 +244,7 @@ def test_orphans_of_other_extensions_are_not_asked_about(keep, call, extension, 
     out, said, error = call("verify", extension, "-o", "json")
     assert error == ""
     assert json.loads(out)["ofOthers"] == [other]
-    assert "not asked about 1 open orphans of other extensions" in said
+    assert "skipped 1 open orphans of other extensions" in said
     assert status(admin, gone)["state"] == "Gone"
     assert status(admin, other) == {}
 
@@ -259,7 +259,7 @@ def test_verify_can_be_narrowed_to_a_shoot(keep, call, extension, admin, namespa
 
 def test_an_extension_that_serves_none_of_them_verified_nothing(keep, call, extension):
     keep("there", kind="Network")
-    assert f"none of the open orphans is of {extension}" in call("verify", extension)[2]
+    assert f"no open orphan belongs to {extension}" in call("verify", extension)[2]
 
 
 def test_one_that_is_named_but_served_by_no_actuator_is_not_verified(keep, call, extension):
@@ -301,7 +301,7 @@ def test_closing_again_changes_nothing_but_the_note(keep, call, admin):
     name = keep("unknown", state="Gone")
     call("close", name, "--note", "first")
     before = admin.get(ORPHANS, name)
-    assert call("close", name)[0].endswith("closed already\n")
+    assert call("close", name)[0].endswith("already closed\n")
     assert admin.get(ORPHANS, name) == before
     call("close", name, "--note", "second")
     assert status(admin, name) == before["status"] | {"note": "second"}

@@ -84,14 +84,14 @@ def test_whether_the_annotation_counts_is_what_the_reconciler_reads(value, shoot
 @pytest.mark.parametrize(
     ("kind", "value", "words"),
     [
-        (Infrastructure.KIND, "1", "it counts"),
-        (Infrastructure.KIND, "yes", "'yes' does not count: it is no boolean; write \"true\""),
-        (Infrastructure.KIND, "", "'' does not count: it is no boolean; write \"true\""),
-        (Infrastructure.KIND, "F", "'F' does not count: it reads as false"),
-        (Infrastructure.KIND, None, "it is not set"),
-        (Bastion.KIND, "1", "'1' does not count: here only \"true\" does, literally"),
-        (OWN, "yes", "'yes' does not count: it is no boolean; write \"true\""),
-        (BackupEntry.KIND, "true", "nothing forces the deletion of objects of kind BackupEntry"),
+        (Infrastructure.KIND, "1", "deletion is forced"),
+        (Infrastructure.KIND, "yes", "'yes' has no effect: it is not a boolean; set \"true\""),
+        (Infrastructure.KIND, "", "'' has no effect: it is not a boolean; set \"true\""),
+        (Infrastructure.KIND, "F", "'F' has no effect: it means false"),
+        (Infrastructure.KIND, None, "the annotation is not set"),
+        (Bastion.KIND, "1", "'1' has no effect: set \"true\"; this kind accepts no other value"),
+        (OWN, "yes", "'yes' has no effect: it is not a boolean; set \"true\""),
+        (BackupEntry.KIND, "true", "the deletion of the kind BackupEntry is never forced"),
     ],
 )
 def test_the_verdict_says_why_in_words(kind, value, words):
@@ -100,14 +100,14 @@ def test_the_verdict_says_why_in_words(kind, value, words):
 
 def test_an_annotation_counts_only_once_the_object_is_being_deleted():
     found = asked(Infrastructure.KIND, "1", deleting=False)
-    assert found.verdict == "it counts, once the object is being deleted"
+    assert found.verdict == "deletion is forced once the object is deleted"
 
 
 def test_an_annotation_on_the_object_is_said_to_be_in_the_wrong_place():
     head = of(annotations={FORCE_DELETION: "true"})
     found = forcing(Infrastructure.KIND, head, Verdict(ClusterState.OK), Cluster(), None)
     assert found.counts is False
-    assert "on this object itself the annotation has no effect" in found.verdict
+    assert "the annotation on the object itself has no effect" in found.verdict
 
 
 def test_an_object_outside_shoots_is_never_forced():
@@ -175,7 +175,7 @@ def test_every_finalizer_has_an_owner_or_says_that_it_is_unknown():
         "the extension for Worker",
         "an extension of Gardener",
     ]
-    assert owners[6:] == ["unknown: somebody at example.org", "unknown: its name has no domain"]
+    assert owners[6:] == ["unknown: a controller of example.org", "unknown: the name has no domain"]
 
 
 def test_an_extension_object_is_held_by_whichever_finalizer_its_extension_has():
@@ -192,7 +192,7 @@ OURS = Infrastructure.KIND.finalizer
 @pytest.mark.parametrize(
     ("head", "verdict", "operation", "words"),
     [
-        (of(OURS), Verdict(ClusterState.OK), "delete", "nothing forces"),
+        (of(OURS), Verdict(ClusterState.OK), "delete", "deletion is not forced"),
         (of(OURS), Verdict(ClusterState.OK, forced=True), "force_delete", "is forced"),
         (of(OURS), Verdict(), "delete", "Cluster ns not found"),
         (of(), Verdict(ClusterState.OK), "", "our finalizer is removed"),
@@ -210,7 +210,7 @@ def test_a_settled_object_waits_to_be_asked():
     settled = attrs.evolve(of(OURS, deleting=False), last_operation=("Create", "Succeeded"))
     found = decide(Infrastructure.KIND, KEY, settled, Verdict(ClusterState.OK))
     assert (found.operation, found.blocked) == ("reconcile", False)
-    assert found.why.startswith("only when asked to")
+    assert found.why.startswith("only when requested")
 
 
 def standing(*finalizers, seconds=100.0, **more):
@@ -232,7 +232,9 @@ def standing(*finalizers, seconds=100.0, **more):
         "finalizers": held(finalizers, Infrastructure.KIND),
         "secret": None,
         "conditions": (),
-        "forcing": Forcing(place="shoot", value=None, counts=False, verdict="it is not set"),
+        "forcing": Forcing(
+            place="shoot", value=None, counts=False, verdict="the annotation is not set"
+        ),
     }
     return Standing(**(plain | more))
 
@@ -243,7 +245,7 @@ TRIED = LastOperation(type="Delete", state="Error", last_update_time=format_time
 @pytest.mark.parametrize(
     ("more", "finalizers", "words"),
     [
-        ({}, [OURS], "is an extension running for type aws?"),
+        ({}, [OURS], "check that an extension runs for type aws"),
         ({"seconds": 5.0}, [OURS], None),
         ({"last_operation": TRIED}, [OURS], None),
         (
@@ -255,14 +257,14 @@ TRIED = LastOperation(type="Delete", state="Error", last_update_time=format_time
         (
             {"secret": Reference(namespace="ns", name="creds", exists=False)},
             [],
-            "Secret ns/creds, which it refers to, is not there",
+            "referenced Secret ns/creds not found",
         ),
         ({"secret": Reference(namespace="ns", name="creds", exists=None)}, [], None),
-        ({}, ["example.org/x"], "finalizer example.org/x (unknown: somebody at example.org)"),
+        ({}, ["example.org/x"], "finalizer example.org/x (unknown: a controller of example.org)"),
         (
             {"forcing": Forcing(place="shoot", value="yes", counts=False, verdict="no boolean")},
             [],
-            "force deletion as it is written: no boolean",
+            "force deletion: no boolean",
         ),
         (
             {"conditions": (Condition(type="DeletionBlocked", status="True", message="a wall"),)},
@@ -277,7 +279,7 @@ TRIED = LastOperation(type="Delete", state="Error", last_update_time=format_time
         (
             {"last_operation": LastOperation(type="Delete", state="Processing", description="hm")},
             [OURS],
-            "Delete is still going on: hm",
+            "Delete is in progress: hm",
         ),
     ],
 )
@@ -362,7 +364,7 @@ def test_the_page_shows_every_part_and_nothing_is_taken_for_markup():
         "Infrastructure ns/infra",
         "[bold]AuthFailure[/bold]",
         "ERR_X",
-        "ns/creds is missing",
+        "ns/creds not found",
         "condition DeletionBlocked",
         "try 3",
         "example.org/x",

@@ -220,4 +220,4 @@ def test_dashboards_are_listed_printed_and_written(capsys, tmp_path):
     assert {path.stem for path in tmp_path.iterdir()} == set(names)
     status, out = run(capsys, "dashboards", "nope")
     assert status == 1
-    assert "there are controllers, deletion-outcomes" in out.err
+    assert "set one of: controllers, deletion-outcomes" in out.err

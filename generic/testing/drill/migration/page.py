@@ -26,7 +26,7 @@ def page(evidence: MigrationEvidence, findings: Sequence[Finding]) -> str:
             "Drill": evidence.drill,
             "Started": evidence.started,
             "Took": f"{evidence.seconds:.1f} s",
-            "Dice (--dice kills alike)": str(evidence.dice),
+            "Random seed (--random-seed replays the kills)": str(evidence.dice),
         },
     )
 

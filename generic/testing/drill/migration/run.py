@@ -90,7 +90,7 @@ class _Run:
 
     def move_away(self) -> None:
         """Migrate the shoots away from the source, whose manager keeps running."""
-        self._watcher.say(f"Migrating, and killing managers (dice {self._evidence.dice})")
+        self._watcher.say(f"Migrating, and killing managers (random seed {self._evidence.dice})")
 
         def migrate(shoot: Shoot, move: Move) -> None:
             self._states[shoot.technical_id] = self._sides.source.flow(shoot).migrate()
