@@ -117,8 +117,8 @@ def test_a_query_that_is_no_promql_is_found():
 def test_an_alert_says_what_it_means_and_has_a_runbook(alert):
     page = (RUNBOOKS / f"{name_of(alert).lower()}.md").read_text()
     assert page.startswith(f"# {name_of(alert)}\n")
-    assert "## Look at" in page
-    assert "## Do" in page
+    assert "## Diagnosis" in page
+    assert "## Resolution" in page
     assert alert["annotations"].keys() == {"summary", "description"}
     assert all(text.endswith(".") for text in alert["annotations"].values())
 
