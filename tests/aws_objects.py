@@ -25,7 +25,7 @@ from actuator.v1alpha1 import (
 from extensions.aws.config import API_VERSION
 from extensions.aws.credentials import Credentials
 from generic.kube.clock import SystemClock
-from generic.reconciler.seed_objects import delete_seed_objects
+from generic.reconciler.stripping import delete_seed_objects
 
 LOG = logging.LoggerAdapter(logging.getLogger("tests.aws"))
 REGION = "eu-west-1"

@@ -14,7 +14,7 @@ from actuator.errors import ActuatorError, ErrorCode, NotFound, RequeueAfter
 from actuator.interface import Client, Context, Permission, SeedObjects
 from actuator.meta import Raw, parse_time
 from generic.library.lookup import find
-from generic.reconciler.seed_objects import Held, list_group
+from generic.reconciler.stripping import Held, list_group
 
 __all__ = ["check_deleted", "delete", "ensure", "permission"]
 

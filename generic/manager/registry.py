@@ -19,7 +19,7 @@ from generic.controller.predicates import Predicate
 from generic.controller.watch import Watch, watches_for
 from generic.manager.options import Options
 from generic.reconciler.deletion.escalation import Escalation
-from generic.reconciler.seed_objects import OUT_OF_SCOPE
+from generic.reconciler.stripping import OUT_OF_SCOPE
 
 if TYPE_CHECKING:
     from generic.library.healthchecks import HealthChecks

@@ -3,7 +3,7 @@
 Start reading at `reconciler` (the whole flow), then `operation` and `failure` (the decisions,
 pure), `attempt` (every write to the object), `invoker` with `calls` (the guarded call of the
 author's actuator) and `reporter` (logs, events, metrics, listeners). `track` holds the state of an
-object between two attempts. `deletion` and `seed_objects` have forced deletions and the watchdog of
+object between two attempts. `deletion` and `stripping` have forced deletions and the watchdog of
 deletions; `orphans` records remaining external resources; `behaviours` has the behaviour of single
 kinds beyond data.
 

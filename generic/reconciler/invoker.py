@@ -47,7 +47,7 @@ from generic.reconciler.known_secrets import SharedSecrets
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, recordable
 from generic.reconciler.reporter import Reporter
-from generic.reconciler.seed_objects import delete_seed_objects
+from generic.reconciler.stripping import delete_seed_objects
 from generic.reconciler.track import Track, Tracks
 
 _SECRETS = Resource("v1", "secrets")

@@ -22,7 +22,7 @@ from generic.kube.headers import Request
 from generic.reconciler.attempt import is_refused
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import OrphanedFrom
-from generic.reconciler.seed_objects import Stripped
+from generic.reconciler.stripping import Stripped
 from generic.reconciler.track import Track
 
 STATUS_NOT_WRITTEN = "StatusNotWritten"

@@ -23,7 +23,7 @@ from actuator.v1alpha1 import Cluster, Infrastructure
 from generic.controller.predicates import OPERATION
 from generic.kube.client import HttpClient, path_of
 from generic.reconciler.orphans import Orphan
-from generic.reconciler.seed_objects import CONFIRM_DELETION
+from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.testing.garden import Garden, Shoot
 from generic.testing.seed import install_kinds
 from hack.objects import infrastructure

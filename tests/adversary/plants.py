@@ -9,8 +9,8 @@ import generic.kube.client
 import generic.kube.errorinfo
 import generic.kube.informer
 import generic.reconciler.invoker
-import generic.reconciler.seed_objects
 import generic.reconciler.status
+import generic.reconciler.stripping
 from actuator.errors import ApiError, api_error
 from generic.kube.documents import Document
 from generic.kube.patches import test
@@ -66,8 +66,8 @@ def all_namespaces() -> None:
 
     def delete(client: Any, namespace: str, groups: Any, on_stripped: Any, **_: Any) -> None:
         for group in groups:
-            generic.reconciler.seed_objects._delete_group(client, namespace, group, on_stripped)
+            generic.reconciler.stripping._delete_group(client, namespace, group, on_stripped)
 
-    generic.reconciler.seed_objects.delete_seed_objects = (
+    generic.reconciler.stripping.delete_seed_objects = (
         generic.reconciler.invoker.delete_seed_objects
     ) = delete

@@ -4,5 +4,5 @@ Start reading at `force_deletion` (a force deletion within its budget), then `wa
 the workers) and `late_cleanup` (another party removed our finalizer). `escalation` and
 `eligibility` are pure rules.
 
-Not here: the default force_delete (`seed_objects`) and the record of what remains (`orphans`).
+Not here: the default force_delete (`stripping`) and the record of what remains (`orphans`).
 """

@@ -28,7 +28,7 @@ from generic.reconciler.invoker import CallFailed, Invoker
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, OrphanReason, record
 from generic.reconciler.reporter import Reporter
-from generic.reconciler.seed_objects import SeedObjectsHeld
+from generic.reconciler.stripping import SeedObjectsHeld
 from generic.reconciler.track import Budget
 
 IN_SEED = "seed/"

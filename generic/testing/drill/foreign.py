@@ -20,7 +20,7 @@ from generic.library.machines import MACHINES
 from generic.manager.options import Options
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.reconciler.reporter import DeletionEnded
-from generic.reconciler.seed_objects import CONFIRM_DELETION
+from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.testing.drill.names import Names
 from generic.testing.drill.world import World, manager_for, outside
 from generic.testing.garden import NAMESPACES, Garden

@@ -22,7 +22,7 @@ from generic.library.machines import (
     MCM_FINALIZER,
 )
 from generic.library.managedresources import MANAGED_RESOURCES
-from generic.reconciler.seed_objects import CONFIRM_DELETION
+from generic.reconciler.stripping import CONFIRM_DELETION
 
 _MACHINES = [MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES, MACHINE_CLASSES]
 _CONFIGMAPS, _SECRETS = Resource("v1", "configmaps"), Resource("v1", "secrets")

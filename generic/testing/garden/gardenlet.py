@@ -17,7 +17,7 @@ from generic.controller.predicates import OPERATION, TIMESTAMP
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS
 from generic.library.manifests import manifest, manifest_of
-from generic.reconciler.seed_objects import CONFIRM_DELETION
+from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.testing.garden.order import HANDED_ON, ON_REQUEST
 from generic.testing.garden.readiness import not_ready_because
 

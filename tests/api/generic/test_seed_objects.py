@@ -10,7 +10,7 @@ from actuator.v1alpha1 import BackupBucket, BackupEntry
 from generic.library.machines import MACHINE_KINDS, MACHINES
 from generic.library.machines import MCM_FINALIZER as MCM
 from generic.manager.manager import Manager
-from generic.reconciler.seed_objects import CONFIRM_DELETION, Stripped, delete_seed_objects
+from generic.reconciler.stripping import CONFIRM_DELETION, Stripped, delete_seed_objects
 from generic.testing.seed import install_kinds
 
 GUARD = "kubernetes.io/pv-protection"

@@ -1,4 +1,4 @@
-"""The default force_delete: deletes declared seed objects, regardless of their owners.
+"""Stripping: the default force_delete deletes declared seed objects, regardless of their owners.
 
 Steps for each object of each declared group: confirm the deletion by annotation if the kind is
 protected, delete, then strip the declared finalizers.
