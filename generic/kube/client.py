@@ -1,16 +1,18 @@
-"""HttpClient: requests to the API server, on the official package's connection pool.
+"""HttpClient: Kubernetes objects over the requests of a `Transport`.
 
-Its object calls are not used: they cost more CPU, have no timeout by default, and its pool repeats
-GET and PUT silently. This client never repeats a request and follows no redirect: the work queue
-backs off instead. Timeouts: 5 s to connect, 30 s between two bytes of the answer.
+The official package's object calls are not used: they cost more CPU and have no timeout by default.
+This client never repeats a request and follows no redirect: the work queue backs off instead.
+Timeouts: 5 s to connect, 30 s between two pieces of the answer.
 
-Not here: addresses, TLS and credentials (`kubeconfig`), watching (`informer`).
+Not here: connections (`transport`), addresses, TLS and credentials (`kubeconfig`), watching
+(`informer`).
 """
 
 from __future__ import annotations
 
 import logging
 import re
+import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -18,10 +20,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
-
-import urllib3
-from urllib3.exceptions import HTTPError, ReadTimeoutError, SSLError
-from urllib3.response import BaseHTTPResponse
 
 from actuator.codec import read_json
 from actuator.errors import ApiError, Invalid, Unavailable, api_error
@@ -31,6 +29,7 @@ from generic.kube.documents import Answer
 from generic.kube.encoding import escaped, go_json
 from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.kube.kubeconfig import Access, find_access
+from generic.kube.transport import Response
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +41,7 @@ METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 FIELD_MANAGER = "actuator"
 
-_CONNECT_TIMEOUT = 5.0
-_TIMEOUT = urllib3.Timeout(connect=_CONNECT_TIMEOUT, read=30.0)
+_TIMEOUT = 30.0
 _PAGE = 500
 _MOST_TEXT = 8192
 """Maximum length of an error text in characters: API servers repeat the value that they refuse."""
@@ -115,7 +113,7 @@ class HttpClient:
     def within(self, seconds: float) -> HttpClient:
         """Return a client on the same connections with another read timeout."""
         twin = copy(self)
-        twin._limit = _timeout(seconds)  # noqa: SLF001 - its own kind
+        twin._limit = seconds  # noqa: SLF001 - its own kind
         return twin
 
     def gated(self, gate: Callable[[], None]) -> HttpClient:
@@ -220,9 +218,9 @@ class HttpClient:
         timeout: float | None = None,
     ) -> bytes:
         """Return the body of the answer; `timeout` in seconds, 30 if None. Raises ApiError."""
-        limit = self._limit if timeout is None else _timeout(timeout)
+        limit = self._limit if timeout is None else timeout
         response = self._request(method, path, query, body, content_type, limit, stream=False)
-        data = response.data if self._is_trusted else _bounded(response, method, path)
+        data = self._body(response, method, path)
         if response.status >= 300:
             raise _error(method, path, response.status, data, response.headers)
         return data
@@ -236,11 +234,11 @@ class HttpClient:
         Raises ApiError, also while the lines are read: Unavailable if the connection broke,
         Silence if no data arrived for `read_timeout` seconds.
         """
-        limit = _timeout(read_timeout)
-        response = self._request("GET", path, query, None, JSON, limit, stream=True)
+        response = self._request("GET", path, query, None, JSON, read_timeout, stream=True)
         try:
             if response.status >= 300:
-                raise _error("GET", path, response.status, _body(response, path), response.headers)
+                data = self._body(response, "GET", path)
+                raise _error("GET", path, response.status, data, response.headers)
             yield _lines(response, path)
         finally:
             response.close()
@@ -264,10 +262,10 @@ class HttpClient:
         query: Mapping[str, str] | None,
         body: bytes | None,
         content_type: str,
-        timeout: urllib3.Timeout,
+        timeout: float,
         *,
         stream: bool,
-    ) -> BaseHTTPResponse:
+    ) -> Response:
         """Return the answer of any status."""
         target = f"{self._access.prefix}{path}"
         if query:
@@ -279,22 +277,13 @@ class HttpClient:
             headers["Authorization"] = authorization
         if method != "GET":
             self._gate()  # immediately before the write: an exec plugin may have taken long
-        code, pool = "<error>", self._access.pool
+        code, transport = "<error>", self._access.transport
         try:
-            response = pool.urlopen(
-                method,
-                target,
-                body=body,
-                headers=headers,
-                timeout=timeout,
-                retries=False,
-                redirect=False,
-                preload_content=not stream and self._is_trusted,
-            )
+            response = transport.request(method, target, headers, body, timeout)
             code = str(response.status)
-        except (HTTPError, OSError) as error:
-            if isinstance(error, SSLError):
-                self._access.distrusted(pool)
+        except OSError as error:
+            if isinstance(error, ssl.SSLError):
+                self._access.distrusted(transport)
             broken = _broken(method, path, error)
             if self._is_trusted:
                 raise broken from error
@@ -306,33 +295,25 @@ class HttpClient:
             self._access.refused(authorization)
         return response
 
+    def _body(self, response: Response, method: str, path: str) -> bytes:
+        """Return the body; a tenant's server can send any amount."""
+        pieces, size = [], 0
+        try:
+            for piece in response.chunks():
+                pieces.append(piece)
+                size += len(piece)
+                if size > _MOST_BYTES and not self._is_trusted:
+                    reason = f"the answer has more than {_MOST_BYTES} bytes"
+                    raise Unavailable(0, f"{method} {path}: {reason}")
+        except OSError as error:
+            raise _broken(method, path, error) from error
+        finally:
+            response.close()
+        return b"".join(pieces)
+
 
 def _open() -> None:
     """Do nothing: the gate of a client without fencing."""
-
-
-def _timeout(read: float) -> urllib3.Timeout:
-    return urllib3.Timeout(connect=_CONNECT_TIMEOUT, read=read)
-
-
-def _bounded(response: BaseHTTPResponse, method: str, path: str) -> bytes:
-    """Return the body, not decompressed: a tenant's server can send or compress any amount."""
-    try:
-        body = response.read(_MOST_BYTES + 1, decode_content=False)
-    except (HTTPError, OSError) as error:
-        raise _broken(method, path, error) from error
-    if len(body) > _MOST_BYTES:
-        response.close()
-        raise Unavailable(0, f"{method} {path}: the response exceeds {_MOST_BYTES} bytes")
-    response.release_conn()
-    return body
-
-
-def _body(response: BaseHTTPResponse, path: str) -> bytes:
-    try:
-        return response.read()
-    except (HTTPError, OSError) as error:
-        raise _broken("GET", path, error) from error
 
 
 _NOT_IN_YAML = re.compile("[\ufeff\ufffe\uffff\x7f-\x9f]")
@@ -369,7 +350,7 @@ def _error(
         parsed = {"message": body[:200].decode("utf-8", "replace").strip()}
     answer: Raw = parsed if isinstance(parsed, dict) else {}
     message = answer.get("message") or f"HTTP {status}"
-    after = headers.get("Retry-After", "")
+    after = headers.get("retry-after", "")
     return api_error(
         status,
         {**answer, "message": f"{method} {path}: {str(message)[:_MOST_TEXT]}"},
@@ -377,20 +358,22 @@ def _error(
     )
 
 
-def _lines(response: BaseHTTPResponse, path: str) -> Iterator[bytes]:
+def _lines(response: Response, path: str) -> Iterator[bytes]:
     """Yield complete lines as they arrive, independent of the chunks."""
-    pending = b""
+    pending: list[bytes] = []
     try:
-        for chunk in response.stream(amt=None, decode_content=True):
-            *lines, pending = (pending + chunk).split(b"\n")
-            yield from (line for line in lines if line)
-    except (HTTPError, OSError) as error:
+        for chunk in response.chunks():
+            first, *more = chunk.split(b"\n")
+            pending.append(first)
+            if more:
+                *lines, last = b"".join(pending), *more
+                pending = [last]
+                yield from filter(None, lines)
+    except OSError as error:
         raise _broken("GET", path, error) from error
 
 
-def _broken(method: str, path: str, error: Exception) -> Unavailable:
-    """Return the error of a broken connection, without urllib3's object addresses."""
-    text = " ".join(str(error).split())
-    reason = f"{type(error).__name__}: {text.partition('>: ')[2] or text}"
-    cls = Silence if isinstance(error, ReadTimeoutError) else Unavailable
-    return cls(0, f"{method} {path}: {reason}")
+def _broken(method: str, path: str, error: OSError) -> Unavailable:
+    """Return the error of a broken connection."""
+    cls = Silence if isinstance(error, TimeoutError) else Unavailable
+    return cls(0, f"{method} {path}: {type(error).__name__}: {' '.join(str(error).split())}")

@@ -12,9 +12,9 @@ import base64
 import json
 import re
 from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit
 
 import attrs
-from urllib3.util import parse_url
 
 from actuator.errors import ConfigurationError
 
@@ -91,7 +91,7 @@ def read_kubeconfig(content: bytes, context: str | None = None) -> InlineKubecon
     ca, certificate, key = _pem(cluster, _CA), _pem(user, _CERTIFICATE), _pem(user, _KEY)
     token, server, name = user["token"], cluster["server"], cluster[_NAME]
     try:
-        parse_url(server)
+        _ = urlsplit(server).port
     except ValueError:  # the port or the IPv6 address is out of range
         server = ""
     single = bool(token) != bool(certificate) == bool(key)

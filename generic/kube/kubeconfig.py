@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import ssl
 import threading
 import time
@@ -31,12 +30,10 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 import attrs
-import urllib3
-from urllib3.connection import HTTPConnection
-from urllib3.util.ssl_ import create_urllib3_context
 
 from actuator.errors import ConfigurationError, Unauthorized
 from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
+from generic.kube.transport import HttpTransport, Transport
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
@@ -49,7 +46,7 @@ class _Loaded:
     """A configuration as read."""
 
     url: str
-    pools: urllib3.PoolManager
+    transport: Transport
     token: Callable[[], str | None]
     """Return the current Authorization header; this may run an exec plugin."""
     files: Sequence[str] = ()
@@ -65,11 +62,11 @@ _ONE_AT_A_TIME = threading.Lock()
 class Access:
     """Connections and credentials for an API server. Safe to use from any thread.
 
-    `pool` holds the connections, `prefix` precedes every path, `host` is the API server's
+    `transport` holds the connections, `prefix` precedes every path, `host` is the API server's
     host:port. They change when the configuration is read again.
     """
 
-    pool: urllib3.HTTPConnectionPool | urllib3.PoolManager
+    transport: Transport
     prefix: str
     host: str
 
@@ -99,10 +96,10 @@ class Access:
                 self._refused = True
                 self._fresh_until = 0.0
 
-    def distrusted(self, pool: object) -> None:
-        """Read the configuration again before the next request: TLS failed with this pool."""
+    def distrusted(self, transport: Transport) -> None:
+        """Read the configuration again before the next request: TLS failed with this transport."""
         with self._lock:
-            if pool is self.pool and time.monotonic() >= self._reload_from:
+            if transport is self.transport and time.monotonic() >= self._reload_from:
                 self._distrusted = True
                 self._fresh_until = 0.0
 
@@ -137,11 +134,7 @@ class Access:
             )
         url = urlsplit(loaded.url.rstrip("/"))
         self._url, self._loaded, self._versions = loaded.url, loaded, _versions(loaded.files)
-        self.host = url.netloc
-        if isinstance(loaded.pools, urllib3.ProxyManager):
-            self.prefix, self.pool = url.geturl(), loaded.pools
-        else:  # without the manager's look-up in each request
-            self.prefix, self.pool = url.path, loaded.pools.connection_from_url(url.geturl())
+        self.host, self.prefix, self.transport = url.netloc, url.path, loaded.transport
 
 
 def find_access(
@@ -197,16 +190,9 @@ def _direct(
     with TemporaryDirectory(prefix="kubeconfig-") as folder:
         ca, certificate, key = _write_credentials(kubeconfig, Path(folder))
         tls = _tls(source, ca, certificate, key)
-    keep_alive = (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    pools = urllib3.PoolManager(
-        maxsize=connections,
-        retries=False,
-        ssl_context=tls,
-        server_hostname=kubeconfig.tls_server_name or None,
-        socket_options=[*HTTPConnection.default_socket_options, keep_alive],
-    )
+    transport = HttpTransport(url, tls, kubeconfig.tls_server_name, connections)
     token = f"Bearer {kubeconfig.token}" if kubeconfig.token else None
-    return _Loaded(url, pools, lambda: token, files)
+    return _Loaded(url, transport, lambda: token, files)
 
 
 def _by_package(
@@ -217,6 +203,7 @@ def _by_package(
     files: Sequence[str] = (),
 ) -> _Loaded:
     from kubernetes.client import ApiClient, Configuration
+    from urllib3 import PoolManager
 
     configuration = Configuration()
     with _ONE_AT_A_TIME, TemporaryDirectory(prefix="kubeconfig-") as folder:
@@ -232,15 +219,23 @@ def _by_package(
     configuration.connection_pool_maxsize = connections
     configuration.retries = False
     configuration.keep_alive = True
-    pools: urllib3.PoolManager = ApiClient(configuration).rest_client.pool_manager
-    unset = dict.fromkeys(("ca_certs", "cert_file", "key_file"))  # all of it is in `tls`
-    pools.connection_pool_kw.update(unset, ssl_context=tls)
+    pools = ApiClient(configuration).rest_client.pool_manager
+    transport: Transport
+    if type(pools) is PoolManager:  # not one of its subclasses for proxies
+        name = configuration.tls_server_name or ""
+        transport = HttpTransport(configuration.host, tls, name, connections)
+    else:
+        from generic.kube.proxied import ProxiedTransport
+
+        unset = dict.fromkeys(("ca_certs", "cert_file", "key_file"))  # all of it is in `tls`
+        pools.connection_pool_kw.update(unset, ssl_context=tls)
+        transport = ProxiedTransport(configuration.host, pools)
 
     def token() -> str | None:
         found: str | None = configuration.get_api_key_with_prefix("BearerToken")
         return found
 
-    return _Loaded(configuration.host, pools, token, files)
+    return _Loaded(configuration.host, transport, token, files)
 
 
 def _refuse_clear_text(source: str, url: str) -> None:
@@ -345,7 +340,8 @@ def _load_kubeconfig(
         raise
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError("not a valid kubeconfig") from error
-    if not urllib3.util.parse_url(configuration.host).host:
+    url = urlsplit(configuration.host)
+    if not url.hostname or url.port == 0:  # reading an impossible port raises ValueError
         raise ValueError("its cluster has no server")
 
 
@@ -371,13 +367,10 @@ def _refuse_unverified(source: str, configuration: Configuration) -> None:
 
 def _tls(source: str, ca: str | None, certificate: str | None, key: str | None) -> ssl.SSLContext:
     """Return the TLS context of all connections. Raises ConfigurationError for unusable files."""
-    tls = create_urllib3_context()
     what = "certificate-authority"
     try:
-        if ca:
-            tls.load_verify_locations(ca)
-        else:
-            tls.load_default_certs()
+        tls = ssl.create_default_context(cafile=ca)
+        tls.set_alpn_protocols(["http/1.1"])
         what = "client-certificate"
         if certificate:
             # A password, so that OpenSSL does not ask for one on the terminal.

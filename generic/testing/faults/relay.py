@@ -20,24 +20,20 @@ from http.server import BaseHTTPRequestHandler
 from socketserver import BaseRequestHandler, TCPServer, ThreadingMixIn
 from typing import Any
 
-import urllib3
-from urllib3.exceptions import HTTPError
-from urllib3.response import BaseHTTPResponse
-
 from actuator.errors import ApiError
 from generic.kube.kubeconfig import Access
+from generic.kube.transport import Response
 from generic.testing.envtest.servers import HOST
 from generic.testing.faults.requests import Call, Effect, Fault, body_of
 from generic.testing.faults.rules import Injection, Injections
 
-_CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
 _LOOK_SECONDS = 0.1
 """Seconds until a held request notices that its client disconnected."""
 _HOP_BY_HOP = frozenset(
     {"connection", "keep-alive", "host", "content-length", "transfer-encoding", "accept-encoding"}
 )
-_BROKEN = (HTTPError, OSError, ApiError, ValueError)
+_BROKEN = (OSError, ApiError, ValueError)
 """Errors of a lost API server; ValueError: a TLS socket that another thread closed."""
 
 
@@ -146,30 +142,21 @@ class Relay(BaseHTTPRequestHandler):
                 elif call.verb == "watch" and response.status < 300:
                     self._stream(call, response)
                 else:
-                    content = response.read(decode_content=False)
+                    content = b"".join(response.chunks())
                     self._answer(response.status, response.headers, content)
             finally:
                 response.close()
         except _BROKEN:
             self.close_connection = True
 
-    def _ask(self, call: Call, body: bytes) -> BaseHTTPResponse:
+    def _ask(self, call: Call, body: bytes) -> Response:
         access = self.server.access
         headers = {k: v for k, v in self.headers.items() if k.lower() not in _HOP_BY_HOP}
         if "Authorization" not in self.headers and (authorization := access.authorization()):
             headers["Authorization"] = authorization
         read = None if call.verb == "watch" else _ANSWER_SECONDS
-        response: BaseHTTPResponse = access.pool.urlopen(
-            self.command,
-            f"{access.prefix}{self.path}",
-            body=body or None,
-            headers=headers,
-            timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=read),
-            retries=False,
-            redirect=False,
-            preload_content=False,
-            decode_content=False,
-        )
+        target = f"{access.prefix}{self.path}"
+        response = access.transport.request(self.command, target, headers, body or None, read)
         if response.status == 401:
             access.refused(headers.get("Authorization", ""))
         return response
@@ -186,7 +173,7 @@ class Relay(BaseHTTPRequestHandler):
         self.send_header(*framing.split(": "))
         self.end_headers()
 
-    def _stream(self, call: Call, response: BaseHTTPResponse) -> None:
+    def _stream(self, call: Call, response: Response) -> None:
         """Forward a watch. Its connection is not reused, so its end is the end of the watch."""
         self.close_connection = True
         self._head(response.status, response.headers, "Transfer-Encoding: chunked")
@@ -225,11 +212,11 @@ class Relay(BaseHTTPRequestHandler):
             if self._client_left():
                 return
 
-    def _hang_up(self, response: BaseHTTPResponse, over: threading.Event) -> None:
+    def _hang_up(self, response: Response, over: threading.Event) -> None:
         """End the watch at the API server when its client disconnects, not at the next line."""
         while not over.is_set():
             if self._client_left():
-                with suppress(OSError, RuntimeError, ValueError):  # it has already ended
+                with suppress(OSError, ValueError):  # it has already ended
                     response.shutdown()
                 return
 
@@ -245,10 +232,10 @@ class Relay(BaseHTTPRequestHandler):
         """Log nothing: the user of the proxy counts the hits of faults."""
 
 
-def _lines(response: BaseHTTPResponse) -> Iterator[bytes]:
+def _lines(response: Response) -> Iterator[bytes]:
     """Yield complete lines with their newline, each as soon as it arrives."""
     pending = b""
-    for chunk in response.stream(amt=None, decode_content=False):
+    for chunk in response.chunks():
         *lines, pending = (pending + chunk).split(b"\n")
         yield from (line + b"\n" for line in lines)
 

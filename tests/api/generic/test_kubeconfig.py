@@ -18,13 +18,13 @@ import pytest
 from builders import infrastructure
 from harness import eventually
 from proxy import kubeconfig
-from urllib3 import ProxyManager
 
 from actuator import Resource
 from actuator.errors import ConfigurationError, Unauthorized, Unavailable
 from generic.kube.client import connect
 from generic.kube.inline_kubeconfig import read_kubeconfig
 from generic.kube.kubeconfig import find_access
+from generic.kube.proxied import ProxiedTransport
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.testing.envtest.certificates import Authority
@@ -540,8 +540,8 @@ def test_proxies_are_used_as_the_official_package_uses_them(
         monkeypatch.setenv(name, value)
     path = environment.user_kubeconfig("someone")
     given = read_kubeconfig(path.read_bytes()) if is_inline else path
-    pool = find_access(given, None, 1, server).pool
-    assert isinstance(pool, ProxyManager) is proxied
+    transport = find_access(given, None, 1, server).transport
+    assert isinstance(transport, ProxiedTransport) is proxied
 
 
 LOADED = """

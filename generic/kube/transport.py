@@ -1,0 +1,293 @@
+"""HTTP/1.1 to one server: TLS, connections that are kept between requests, answers as they arrive.
+
+The parser is `httptools`. A request is sent once: neither repeated nor redirected. The connection
+that was used last is used first, if the server has not closed it meanwhile.
+
+Errors are OSErrors: TimeoutError if the server sent no data in time, ssl.SSLError if TLS failed,
+ConnectionError for everything else about the connection, including an answer that is not HTTP.
+Not here: proxies (`proxied`), credentials (`kubeconfig`), the meaning of answers (`client`).
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import weakref
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+CONNECT_SECONDS = 5.0
+"""Maximum seconds for each step of a new connection: TCP to one address, TLS."""
+_RECEIVED = 16 * 1024
+"""Bytes read at once: the size of a TLS record."""
+_MOST_HEADERS = 64 * 1024
+"""Maximum bytes of an answer, in front of its body or after a piece of it, that are no body."""
+
+
+class Response(Protocol):
+    """An answer. Its connection is free for others once `chunks` ends."""
+
+    @property
+    def status(self) -> int:
+        """The status code."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers; names are in lower case."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the body as it arrives. Raises OSError."""
+
+    def shutdown(self) -> None:
+        """End the body while another thread waits for it."""
+
+    def close(self) -> None:
+        """Close the connection, unless the body was read to its end."""
+
+
+class Transport(Protocol):
+    """Sends requests to one server; safe to use from any thread."""
+
+    def request(
+        self,
+        method: str,
+        target: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeout: float | None,
+    ) -> Response:
+        """Return the answer of any status, once its headers are read. Raises OSError.
+
+        `timeout` is the maximum of seconds between two pieces of data; None for no limit.
+        """
+
+
+class HttpTransport:
+    """The Transport without a proxy."""
+
+    def __init__(
+        self, server: str, tls: ssl.SSLContext, server_name: str, connections: int
+    ) -> None:
+        """Create a transport to the URL `server`, of which only scheme and address are used.
+
+        `server_name` replaces the host in TLS, if given; `connections` is the maximum of idle ones.
+        """
+        url = urlsplit(server)
+        self._tls = tls if url.scheme == "https" else None
+        self._address = (url.hostname or "", url.port or (443 if self._tls else 80))
+        self._server_name = server_name or self._address[0].rstrip(".")
+        self._host = url.netloc.rpartition("@")[2]
+        self._most_idle = connections
+        self._idle: deque[_Connection] = deque()
+        weakref.finalize(self, _close_all, self._idle)
+
+    def request(
+        self,
+        method: str,
+        target: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeout: float | None,
+    ) -> Response:
+        """See Transport."""
+        head = [f"{method} {target} HTTP/1.1", f"Host: {self._host}", "Accept-Encoding: identity"]
+        head += [f"{name}: {value}" for name, value in headers.items()]
+        if body is not None or method != "GET":
+            head.append(f"Content-Length: {len(body or b'')}")
+        if " " in target or not all(line.isascii() and line.isprintable() for line in head):
+            raise ConnectionError("the request has a character that HTTP does not allow")
+        request = "\r\n".join([*head, "\r\n"]).encode("ascii") + (body or b"")
+        connection = self._kept() or self._connect()
+        try:
+            connection.send(request, timeout)
+        except BaseException:
+            connection.close()
+            raise
+        return _HttpResponse(connection, self)
+
+    def keep(self, connection: _Connection) -> None:
+        """Keep a connection for the next request, unless enough are idle."""
+        if len(self._idle) < self._most_idle:
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def _kept(self) -> _Connection | None:
+        """Return an idle connection that the server has not closed."""
+        while True:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                return None
+            if connection.is_usable():
+                return connection
+            connection.close()
+
+    def _connect(self) -> _Connection:
+        try:
+            connected = socket.create_connection(self._address, CONNECT_SECONDS)
+            try:
+                return _Connection(self._secured(connected))
+            except BaseException:
+                connected.close()
+                raise
+        except TimeoutError as error:
+            raise ConnectionError(f"no connection within {CONNECT_SECONDS:.0f} s") from error
+        except OSError:
+            raise
+        except ValueError as error:  # for instance a label of the name that is too long
+            raise ConnectionError("the host name of the server cannot be used") from error
+
+    def _secured(self, connected: socket.socket) -> socket.socket:
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._tls is None:
+            return connected
+        return self._tls.wrap_socket(connected, server_hostname=self._server_name)
+
+
+class _Connection:
+    """A connection, and the answer that is being read from it. Methods `on_…` are the parser's."""
+
+    __slots__ = (
+        "_idle",
+        "_parser",
+        "_size",
+        "_socket",
+        "_timeout",
+        "headers",
+        "is_complete",
+        "is_kept",
+        "pieces",
+        "status",
+    )
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._timeout: float | None = CONNECT_SECONDS
+        self._parser = HttpResponseParser(self)
+        self._idle = select.poll()
+        self._idle.register(connected, select.POLLIN)
+        self._start()
+
+    def is_usable(self) -> bool:
+        """Whether the server has neither closed the idle connection nor sent more data."""
+        return not self._idle.poll(0)
+
+    def send(self, request: bytes, timeout: float | None) -> None:
+        """Send a request, and read until the headers of its answer are complete."""
+        self._start()
+        if timeout != self._timeout:
+            self._socket.settimeout(timeout)
+            self._timeout = timeout
+        self._socket.sendall(request)
+        while self.status < 200:
+            self.receive()
+
+    def receive(self) -> None:
+        """Read more of the answer."""
+        data = self._socket.recv(_RECEIVED)
+        self._size += len(data)
+        if not data and (self.status < 200 or self._is_delimited()):
+            raise ConnectionError("the server closed the connection before its answer ended")
+        if not data:
+            self.is_complete = True
+            return
+        try:
+            self._parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade) as error:
+            raise ConnectionError(f"the answer is not HTTP: {error}") from error
+        if self._size > _MOST_HEADERS:
+            raise ConnectionError("the headers of the answer are too long")
+
+    def shutdown(self) -> None:
+        """End the connection; a thread that reads from it sees its end."""
+        socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # ssl's own would break the read
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    def _start(self) -> None:
+        self.headers: dict[str, str] = {}
+        self.pieces: list[bytes] = []
+        self.status = self._size = 0
+        self.is_complete = self.is_kept = False
+
+    def _is_delimited(self) -> bool:
+        return "content-length" in self.headers or "transfer-encoding" in self.headers
+
+    def on_message_begin(self) -> None:
+        """Refuse a second answer to one request."""
+        if self.is_complete:
+            raise ValueError("an answer without a request")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; the values of repeated ones are joined."""
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
+
+    def on_headers_complete(self) -> None:
+        """Read the status. 1xx precedes the answer itself."""
+        self.status = self._parser.get_status_code()
+        self.is_kept = self._parser.should_keep_alive()
+
+    def on_body(self, data: bytes) -> None:
+        """Keep a piece of the body."""
+        self.pieces.append(data)
+        self._size = 0
+
+    def on_message_complete(self) -> None:
+        """End the answer."""
+        if self.status < 200:
+            self.headers.clear()
+        else:
+            self.is_complete = True
+
+
+class _HttpResponse:
+    """See Response."""
+
+    def __init__(self, connection: _Connection, transport: HttpTransport) -> None:
+        self.status, self.headers = connection.status, connection.headers
+        self._connection = connection
+        self._transport = transport
+        self._is_read = False
+
+    def chunks(self) -> Iterator[bytes]:
+        """See Response."""
+        connection = self._connection
+        try:
+            while True:
+                if connection.pieces:
+                    data = b"".join(connection.pieces)
+                    connection.pieces.clear()
+                    yield data
+                if connection.is_complete:
+                    break
+                connection.receive()
+            self._is_read = connection.is_kept
+        finally:
+            if self._is_read:
+                self._transport.keep(connection)
+            else:
+                connection.close()
+
+    def shutdown(self) -> None:
+        """See Response."""
+        self._connection.shutdown()
+
+    def close(self) -> None:
+        """See Response."""
+        if not self._is_read:
+            self._connection.close()
+
+
+def _close_all(idle: deque[_Connection]) -> None:
+    while idle:
+        idle.pop().close()
