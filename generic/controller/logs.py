@@ -6,7 +6,7 @@ of these. Of any other value only the type is printed, so that no line contains 
 secret; libraries that print whole requests log from WARNING on only. Control characters are
 escaped, and an object whose text cannot be read is shown as its type.
 
-`configure` changes only the root logger.
+`configure` changes only the root logger, and the contents of records.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import nullcontext
@@ -29,7 +30,7 @@ Format = Literal["text", "json"]
 
 _TALKATIVE = frozenset({"boto3", "botocore", "kubernetes", "s3transfer", "urllib3"})
 _COLOURS = {"debug": 2, "info": 36, "warning": 33, "error": 31, "critical": 31}
-_NOT_BARE = frozenset(' "=,')
+_BARE = re.compile('[^ "=,]+')
 _MESSAGE = logging.LogRecord.getMessage
 _Plain = str | int | float | None | list[Any]
 
@@ -61,8 +62,11 @@ def bind(logger: logging.Logger | Log, **fields: object) -> Log:
 def configure(level: Level, format: Format) -> None:
     """Log to stderr from `level` on, one record per line: "text" for people, "json" for machines.
 
-    A second call replaces the handler of the first.
+    A second call replaces the handler of the first. Records have neither the source of the call nor
+    the process, which no line of ours shows (Python documentation, "Logging HOWTO", optimization).
     """
+    logging._srcfile = None  # noqa: SLF001 - as documented
+    logging.logProcesses = logging.logMultiprocessing = False
     handler = _Handler(sys.stderr)
     tracebacks = level == "debug"
     if format == "json":
@@ -155,6 +159,8 @@ class JsonFormatter(logging.Formatter):
 
 def _text(value: Any, get: Callable[[Any], str] = str) -> str:
     """Return the text of a value; if __str__ raises, its type or, for a record, its format."""
+    if type(value) is str:
+        return value
     try:
         return get(value)
     except BaseException:
@@ -183,7 +189,9 @@ def _error(record: logging.LogRecord, fields: Mapping[str, _Plain]) -> tuple[str
 
 
 def _plain(value: object, *, nested: bool = False) -> _Plain:
-    if value is None or (isinstance(value, (int, float)) and abs(value) < 2**64):
+    if type(value) is str or value is None:
+        return value
+    if isinstance(value, (int, float)) and abs(value) < 2**64:
         return value
     if isinstance(value, (int, float, str, date, PurePath, UUID, BaseException)):
         return _text(value)  # JSON has no NaN, and Python writes no integer of 5,000 digits
@@ -193,12 +201,12 @@ def _plain(value: object, *, nested: bool = False) -> _Plain:
 
 
 def _quoted(value: _Plain) -> str:
+    if isinstance(value, str):
+        bare = value.isprintable() and _BARE.fullmatch(value)
+        return value if bare else printable(json.dumps(value, ensure_ascii=False))
     if isinstance(value, list):
         return ",".join(_quoted(item) for item in value) or "[]"
-    if not isinstance(value, str):
-        return json.dumps(value)
-    bare = value.isprintable() and value and _NOT_BARE.isdisjoint(value)
-    return value if bare else printable(json.dumps(value, ensure_ascii=False))
+    return json.dumps(value)
 
 
 def _timestamp(record: logging.LogRecord) -> str:

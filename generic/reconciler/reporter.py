@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import attrs
 
@@ -84,7 +85,7 @@ class Reporter:
         """The object's metadata.uid."""
         return self.track.uid
 
-    @property
+    @cached_property
     def log(self) -> logs.Log:
         """A logger that adds the object to each line."""
         return logs.bind(logger, kind=self.kind.name, object=str(self.request), uid=self.uid)
