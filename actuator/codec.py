@@ -198,6 +198,8 @@ def _exactly(scalar: type) -> Callable[[object, object], Any]:
     accepted = (int, float) if scalar is float else (scalar,)
 
     def hook(value: object, cls: object) -> Any:
+        if cls is scalar and type(value) is scalar:
+            return value
         if _is_enum(cls):  # cattrs finds the hook for str before the one for Enum
             return _enum(value, cls)
         if type(value) not in accepted:
@@ -308,7 +310,11 @@ def _structure_factory(converter: cattrs.Converter) -> Callable[[type], Callable
                 # an explicit null means "not set", whatever the field's type
                 given = {n: v for n, v in value.items() if v is not None or n not in known}
             result = structure(given, cls)
-            kept = {n: v for n, v in value.items() if _is_kept(v, known.get(n))}
+            kept = {
+                n: v
+                for n, v in value.items()
+                if (not v or n not in known) and _is_kept(v, known.get(n))
+            }
             if kept:
                 object.__setattr__(result, "extra", kept)
             return result

@@ -16,6 +16,7 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -83,10 +84,10 @@ def path_of(resource: Resource, namespace: str = "", name: str = "", subresource
     root = "/apis" if "/" in resource.api_version else "/api"
     parts = [root, resource.api_version]
     if namespace and resource.namespaced:
-        parts += ["namespaces", quote(namespace, safe="")]
+        parts += ["namespaces", _quoted(namespace)]
     parts.append(resource.plural)
     if name:
-        parts.append(quote(name, safe=""))
+        parts.append(_quoted(name))
     if subresource:
         parts.append(subresource)
     return "/".join(parts)
@@ -269,7 +270,7 @@ class HttpClient:
         """Return the answer of any status."""
         target = f"{self._access.prefix}{path}"
         if query:
-            target = f"{target}?{urlencode({k: v for k, v in query.items() if v})}"
+            target = f"{target}?{_query(tuple(query.items()))}"
         authorization = self._access.authorization()
         accept = self._accept_stream if stream else self._accept
         headers = {"Accept": accept, "Content-Type": content_type, "User-Agent": _USER_AGENT}
@@ -310,6 +311,16 @@ class HttpClient:
         finally:
             response.close()
         return b"".join(pieces)
+
+
+@lru_cache(maxsize=1024)
+def _quoted(name: str) -> str:
+    return quote(name, safe="")
+
+
+@lru_cache(maxsize=64)
+def _query(parameters: tuple[tuple[str, str], ...]) -> str:
+    return urlencode([(name, value) for name, value in parameters if value])
 
 
 def _open() -> None:

@@ -8,6 +8,12 @@ from __future__ import annotations
 import json
 import re
 
+_PLAIN, _SORTED = (
+    json.JSONEncoder(
+        separators=(",", ":"), ensure_ascii=False, allow_nan=False, sort_keys=is_sorted
+    )
+    for is_sorted in (False, True)
+)
 _ESCAPED_BY_GO = re.compile("[&<>\u2028\u2029]")
 
 
@@ -16,9 +22,7 @@ def go_json(body: object, *, sort_keys: bool = False) -> str:
 
     Raises ValueError or TypeError for values that are not JSON, NaN and Infinity included.
     """
-    text = json.dumps(
-        body, separators=(",", ":"), ensure_ascii=False, allow_nan=False, sort_keys=sort_keys
-    )
+    text = (_SORTED if sort_keys else _PLAIN).encode(body)
     return _ESCAPED_BY_GO.sub(escaped, text)
 
 

@@ -12,7 +12,6 @@ the call.
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from typing import Any
 
 import attrs
 
-from actuator.codec import decode_json, encode, plain_json
+from actuator.codec import decode_json, encode, plain_json, read_json
 from actuator.errors import (
     ActuatorError,
     ApiError,
@@ -119,7 +118,7 @@ class Attempt:
         """Return the object for the actuator, as last written. Raises DecodeError."""
         decode = decode_tolerantly if self.operation.releases else decode_json
         self._obj, self._changed = decode(cls, self._entry.raw), {}
-        self._before = json.loads(self._entry.raw).get("status") or {}
+        self._before = read_json(self._entry.raw).get("status") or {}
         return self._obj
 
     def guard(self, cls: type[Object]) -> None:
@@ -315,7 +314,7 @@ class Attempt:
         with self._lock:
             self._refresh()  # other clients may have written meanwhile
             for attempt in range(_ROUNDS):
-                raw = json.loads(self._entry.raw)
+                raw = read_json(self._entry.raw)
                 patch = build(raw, status.onto(raw, changed, self._before))
                 try:
                     self._entry = self._writer.patch(
