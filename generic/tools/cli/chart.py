@@ -82,9 +82,7 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
     help="Folder to write into; existing files are replaced.",
 )
 @click.option("--name", default="", help="Name of the extension; default: from the module.")
-@click.option(
-    "--type", "types", multiple=True, help="Extension type; required if EXTENSION is an Actuator."
-)
+@click.option("--type", "types", multiple=True, help="Type, if EXTENSION is an Actuator.")
 @click.option("--version", default="0.1.0", show_default=True, help="Version of chart and image.")
 @click.option("--image", default="", help="Image: REPOSITORY[:TAG] or REPOSITORY@DIGEST.")
 @click.option(
@@ -94,9 +92,7 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
     help="OCI reference to the pushed chart; default: the chart is embedded.",
 )
 @click.option("--operator", is_flag=True, help="Write an Extension for gardener-operator.")
-@click.option(
-    "--policy", type=click.Choice(get_args(Policy)), help="When seeds install the extension."
-)
+@click.option("--policy", type=click.Choice(get_args(Policy)), help="When seeds install it.")
 @click.option("--seed-selector", callback=_selector, help="Label selector of seeds, as JSON.")
 @click.option("--secondary", multiple=True, callback=_pair, help="KIND/TYPE that is not primary.")
 @click.option("--reconcile-timeout", type=click.FloatRange(min=1), help="Seconds for Extensions.")
@@ -167,18 +163,14 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
 
 @click.command()
 @click.argument("extension", default="extensions.aws:extension")
-@click.option(
-    "--output", type=_FOLDER, required=True, help="Project folder; existing files are replaced."
-)
+@click.option("--output", type=_FOLDER, required=True, help="Project folder; replaces its files.")
 @click.option("--extra", "extras", multiple=True, help="Package extra to install, such as aws.")
 @click.option("--helm", is_flag=True, help="Include helm, for an extension that renders charts.")
 def image(extension: str, output: Path, extras: tuple[str, ...], helm: bool) -> None:
     """Write a Dockerfile for EXTENSION (MODULE:OBJECT) into the folder of its project."""
     populate(Manager(OPTIONS), extension, ("any",))
     if not all(re.fullmatch(r"[\w.-]+", extra, re.ASCII) for extra in extras):
-        raise click.BadParameter(
-            "expected the name of an extra, for example aws", param_hint="--extra"
-        )
+        raise click.BadParameter("expected an extra, such as aws", param_hint="--extra")
     values = {"EXTENSION": extension, "HELM": "yes" if helm else "no"}
     values["EXTRAS"] = f"[{','.join(extras)}]" if extras else ""
     for template in package_files("generic.tools.packaging").joinpath("image").iterdir():

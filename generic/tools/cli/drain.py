@@ -29,9 +29,7 @@ _WIDTH = 180
 
 @click.command()
 @click.argument("extension", default="extensions.aws:extension")
-@click.option(
-    "--type", "types", multiple=True, help="Extension type; required if EXTENSION is an Actuator."
-)
+@click.option("--type", "types", multiple=True, help="Type, if EXTENSION is an Actuator.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0),

@@ -41,15 +41,9 @@ _NOT_WITH_ALL = ("break_rule", "kubeconfig", "dice")
 @click.option(
     "--scenario", help=f"External failure.  [default: {_SCENARIO}, or the first of the rehearsal]"
 )
-@click.option(
-    "--path", type=click.Choice([*PATHS]), help="gardenlet flow to run before the deletion."
-)
-@click.option(
-    "--all", "everything", is_flag=True, help="Run all scenarios, also with injected faults."
-)
-@click.option(
-    "--kubeconfig", type=click.Path(path_type=Path), help="Kubeconfig of an existing seed."
-)
+@click.option("--path", type=click.Choice([*PATHS]), help="gardenlet flow before the deletion.")
+@click.option("--all", "everything", is_flag=True, help="All scenarios, also with faults.")
+@click.option("--kubeconfig", type=click.Path(path_type=Path), help="Kubeconfig of a real seed.")
 @click.option("--context", help="Context; required with --kubeconfig.")
 @click.option(
     "--break",
@@ -58,10 +52,7 @@ _NOT_WITH_ALL = ("break_rule", "kubeconfig", "dice")
     help="Violate one invariant on purpose (embedded cluster only).",
 )
 @click.option(
-    "--random-seed",
-    "dice",
-    type=click.IntRange(1),
-    help="Migration: replay the kills of a previous run.",
+    "--random-seed", "dice", type=click.IntRange(1), help="Migration: replay a run's kills."
 )
 @click.option(
     "--output",

@@ -28,9 +28,7 @@ _VERSION = 1
 @click.option("--context", help="Context of the kubeconfig.")
 @click.option("--kind", "own", multiple=True, metavar="MODULE:CLASS", help="Additional kind.")
 @click.option("--extension", metavar="MODULE:OBJECT", help="Show what it would strip.")
-@click.option(
-    "--type", "types", multiple=True, help="Extension type; required if --extension is an Actuator."
-)
+@click.option("--type", "types", multiple=True, help="Type, if --extension is an Actuator.")
 @click.option(
     "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True
 )

@@ -23,9 +23,7 @@ _OPERATIONS = [operation.value for operation in Operation if operation.calls]
 
 @click.command()
 @click.argument("rehearsals", nargs=-1, metavar="[REHEARSAL]...")
-@click.option(
-    "--kind", "kinds", multiple=True, help="Kind to test; repeatable. Default: all kinds."
-)
+@click.option("--kind", "kinds", multiple=True, help="Kind to test; repeatable. Default: all.")
 @click.option("--operation", "operations", multiple=True, type=click.Choice(_OPERATIONS))
 @click.option(
     "--patience",

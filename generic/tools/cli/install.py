@@ -22,9 +22,7 @@ def _print(*manifests: object) -> None:
 
 @click.command()
 @click.argument("extension", default="extensions.aws:extension")
-@click.option(
-    "--type", "types", multiple=True, help="Extension type; required if EXTENSION is an Actuator."
-)
+@click.option("--type", "types", multiple=True, help="Type, if EXTENSION is an Actuator.")
 @click.option("--name", default="gardener-extension", show_default=True, help="Name of the role.")
 @click.option("--service-account", default="", help="NAMESPACE/NAME of a service account to bind.")
 @click.option("--leader-election/--no-leader-election", default=True, show_default=True)

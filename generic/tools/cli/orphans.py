@@ -87,12 +87,7 @@ def _list(client: Client, shoot: str, kind: str, type_: str, closed_too: bool, o
 @orphans.command("verify")
 @click.argument("extension", metavar="MODULE:OBJECT")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option(
-    "--type",
-    "types",
-    multiple=True,
-    help="Extension type; required if MODULE:OBJECT is an Actuator.",
-)
+@click.option("--type", "types", multiple=True, help="Type, if MODULE:OBJECT is an Actuator.")
 @click.option("--shoot", default="", metavar="NAMESPACE", help="Select one shoot.")
 @_output
 @_on_a_seed

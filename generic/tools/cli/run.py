@@ -19,7 +19,7 @@ from generic.tools.cli.load import populate, with_flags
     "--type",
     "types",
     multiple=True,
-    help="Extension type to serve; required if EXTENSION is an Actuator.",
+    help="Type to serve, if EXTENSION is an Actuator.",
 )
 @click.option("--embedded", is_flag=True, help="Start an embedded cluster and use it.")
 @with_flags(*(flag.name for flag in FLAGS))

@@ -333,7 +333,7 @@ def test_the_base_images_are_arguments_and_new_enough(written):
         (["no_such_module:extension"], "no_such_module"),
         (["json:dumps"], "json:dumps: Object of type Manager"),
         (["extensions.aws:__doc__"], "expected an Actuator or a function of a Manager, got str"),
-        (["extensions.aws:extension", "--extra", 'sec rets"'], "expected the name of an extra"),
+        (["extensions.aws:extension", "--extra", 'sec rets"'], "expected an extra"),
     ],
 )
 def test_what_is_no_extension_and_no_extra_gets_no_dockerfile(arguments, words, tmp_path):
