@@ -1,12 +1,15 @@
 """Every kind's facts as Gardener's contract has them, and that what is read is written back."""
 
+import ast
 import copy
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from objects import any_object
 
+from actuator import v1alpha1
 from actuator.codec import decode, encode
 from actuator.v1alpha1 import KINDS
 
@@ -76,3 +79,12 @@ def test_what_is_read_is_written_back(cls, data):
     wire = data.draw(any_object(cls))
     before = copy.deepcopy(wire)
     assert encode(decode(cls, wire)) == before
+
+
+def test_the_names_for_type_checkers_are_those_of_the_package():
+    declared = ast.parse(Path(v1alpha1.__file__).with_suffix(".pyi").read_text())
+    (listed,) = (node.value for node in declared.body if isinstance(node, ast.Assign))
+    assert set(ast.literal_eval(listed)) == set(v1alpha1.__all__)
+    assert all(hasattr(v1alpha1, name) for name in v1alpha1.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Missing'"):
+        _ = v1alpha1.Missing
