@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Generic, Protocol, TypeVar
@@ -63,6 +64,7 @@ class AnyHeader(Protocol):
 
 
 _CUT = CUT.encode()
+_FASTEST = 1
 _OWN_SECONDS = 60.0
 _DEAD_SECONDS = 600.0
 H = TypeVar("H", bound=AnyHeader)
@@ -73,8 +75,14 @@ class Entry(Generic[H]):
     """One object: its header, and its JSON without managedFields."""
 
     header: H
-    raw: bytes
+    stored: bytes
     """Empty in a store of headers alone."""
+    is_compressed: bool = False
+
+    @property
+    def raw(self) -> bytes:
+        """The JSON."""
+        return zlib.decompress(self.stored) if self.is_compressed else self.stored
 
 
 def _gone(request: Request, last: Entry[H], *, own: bool = False) -> Event[H]:
@@ -103,12 +111,22 @@ class Store(Generic[H]):
     """The objects of one resource, safe to use from any thread."""
 
     def __init__(
-        self, resource: Resource, make_header: Callable[[Raw], H], *, headers_only: bool = False
+        self,
+        resource: Resource,
+        make_header: Callable[[Raw], H],
+        *,
+        headers_only: bool = False,
+        compressed: bool = False,
     ) -> None:
-        """With `headers_only`, keep no bytes: for objects whose header is enough."""
+        """Create an empty store.
+
+        With `headers_only`, keep no bytes: for objects whose header is enough. With `compressed`,
+        compress them: for large objects that are rarely read.
+        """
         self.resource = resource
         self._make_header = make_header
         self._headers_only = headers_only
+        self._compressed = compressed
         self._lock = threading.Lock()
         self._entries: dict[Request, Entry[H]] = {}
         self._by_namespace: defaultdict[str, set[Request]] = defaultdict(set)
@@ -228,7 +246,11 @@ class Store(Generic[H]):
         if self._headers_only:
             return Entry(header, b"")
         raw = document.encoded()
-        return Entry(as_unreadable(header) if _CUT in raw else header, raw)
+        if _CUT in raw:
+            header = as_unreadable(header)
+        if not self._compressed:
+            return Entry(header, raw)
+        return Entry(header, zlib.compress(raw, _FASTEST), is_compressed=True)
 
     def _put(self, request: Request, entry: Entry[H]) -> None:
         self._entries[request] = entry

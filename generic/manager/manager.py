@@ -28,7 +28,7 @@ from generic.controller.watch import Watch
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS
-from generic.kube.store import ClusterHeader, Request, Store, cluster_header
+from generic.kube.store import Request, Store, cluster_header
 from generic.manager.options import Options
 from generic.manager.registry import CheckRegistration, Registration, Registry, Run, Runnable
 from generic.manager.running import Running
@@ -76,7 +76,7 @@ class Manager:
         self._registry = Registry(self.options)
         self._intercept = intercept or (lambda client: client)
         self._listeners = listeners
-        self._clusters: Store[ClusterHeader] = Store(CLUSTERS, cluster_header)
+        self._clusters = Store(CLUSTERS, cluster_header, compressed=True)
         self._stop = threading.Event()
         self._running: Running | None = None
         if self.options.heartbeat_namespace:

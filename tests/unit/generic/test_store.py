@@ -275,3 +275,19 @@ def test_a_buried_object_that_a_restored_etcd_brings_back_is_seen_again(
     now = time.monotonic()
     monkeypatch.setattr("generic.kube.store.time.monotonic", lambda: now + 601)
     assert store.observe(thing("a", 501), relisted=True) is not None
+
+
+def test_a_compressed_store_returns_the_same_json_in_less_memory() -> None:
+    obj = {**thing("a", 5), "spec": {"text": "x" * 5_000, "é": [1, None]}}
+    plain: Store[Any] = Store(Resource("v1", "things"), header)
+    compressed: Store[Any] = Store(Resource("v1", "things"), header, compressed=True)
+    for store in (plain, compressed):
+        store.observe(copied(obj))
+    entry, other = plain.get(Request("n", "a")), compressed.get(Request("n", "a"))
+    assert entry is not None
+    assert other is not None
+    assert (other.header, other.raw) == (entry.header, entry.raw)
+    assert len(other.stored) < len(entry.stored) / 10
+    gone = compressed.observe_deleted(copied(obj))
+    assert gone is not None
+    assert gone.last == entry.raw
