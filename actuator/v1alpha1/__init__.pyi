@@ -1,176 +1,22 @@
 # What type checkers see of `__init__.py`, which imports a module when one of its names is used.
+# ruff: noqa: F403 - the names of all modules are those of the package
 
-from actuator.cluster import Cluster, ClusterSpec
+from actuator.cluster import Cluster as Cluster
+from actuator.cluster import ClusterSpec as ClusterSpec
 from actuator.meta import Object
-from actuator.v1alpha1.backupbucket import BackupBucket, BackupBucketSpec, BackupBucketStatus
-from actuator.v1alpha1.backupentry import BackupEntry, BackupEntrySpec
-from actuator.v1alpha1.bastion import (
-    Bastion,
-    BastionIngressPolicy,
-    BastionSpec,
-    BastionStatus,
-    IPBlock,
-)
-from actuator.v1alpha1.containerruntime import (
-    ContainerRuntime,
-    ContainerRuntimeSpec,
-    ContainerRuntimeWorkerPool,
-)
-from actuator.v1alpha1.controlplane import ControlPlane, ControlPlaneSpec
-from actuator.v1alpha1.dnsrecord import (
-    DEFAULT_TTL,
-    DNSRecord,
-    DNSRecordSpec,
-    DNSRecordStatus,
-    DNSRecordType,
-)
-from actuator.v1alpha1.extension import Extension, ExtensionSpec
-from actuator.v1alpha1.infrastructure import (
-    Infrastructure,
-    InfrastructureNetworking,
-    InfrastructureSpec,
-    InfrastructureStatus,
-)
-from actuator.v1alpha1.inplaceupdates import (
-    CredentialsRotation,
-    InPlaceUpdates,
-    InPlaceUpdatesStatus,
-    OSUpdate,
-    Rotation,
-)
-from actuator.v1alpha1.network import IPFamily, Network, NetworkSpec, NetworkStatus
-from actuator.v1alpha1.operatingsystemconfig import (
-    CloudConfig,
-    ContainerdConfig,
-    CRIConfig,
-    CRIName,
-    DropIn,
-    File,
-    FileContent,
-    FileContentImageRef,
-    FileContentInline,
-    FileContentSecretRef,
-    OperatingSystemConfig,
-    OperatingSystemConfigSpec,
-    OperatingSystemConfigStatus,
-    PluginConfig,
-    Purpose,
-    RegistryConfig,
-    RegistryHost,
-    Unit,
-)
-from actuator.v1alpha1.selfhostedshootexposure import (
-    ControlPlaneEndpoint,
-    NodeAddress,
-    SelfHostedShootExposure,
-    SelfHostedShootExposureSpec,
-    SelfHostedShootExposureStatus,
-)
-from actuator.v1alpha1.shared import (
-    LabelSelector,
-    LabelSelectorRequirement,
-    LoadBalancerIngress,
-    ObjectReference,
-    PortStatus,
-)
-from actuator.v1alpha1.worker import (
-    ClusterAutoscalerOptions,
-    DataVolume,
-    InPlaceUpdatesWorkerStatus,
-    MachineControllerManagerSettings,
-    MachineDeploymentStatus,
-    MachineImage,
-    NodeTemplate,
-    Taint,
-    UserDataSecretRef,
-    Volume,
-    Worker,
-    WorkerPool,
-    WorkerSpec,
-    WorkerStatus,
-)
-
-__all__ = [
-    "DEFAULT_TTL",
-    "KINDS",
-    "BackupBucket",
-    "BackupBucketSpec",
-    "BackupBucketStatus",
-    "BackupEntry",
-    "BackupEntrySpec",
-    "Bastion",
-    "BastionIngressPolicy",
-    "BastionSpec",
-    "BastionStatus",
-    "CRIConfig",
-    "CRIName",
-    "CloudConfig",
-    "Cluster",
-    "ClusterAutoscalerOptions",
-    "ClusterSpec",
-    "ContainerRuntime",
-    "ContainerRuntimeSpec",
-    "ContainerRuntimeWorkerPool",
-    "ContainerdConfig",
-    "ControlPlane",
-    "ControlPlaneEndpoint",
-    "ControlPlaneSpec",
-    "CredentialsRotation",
-    "DNSRecord",
-    "DNSRecordSpec",
-    "DNSRecordStatus",
-    "DNSRecordType",
-    "DataVolume",
-    "DropIn",
-    "Extension",
-    "ExtensionSpec",
-    "File",
-    "FileContent",
-    "FileContentImageRef",
-    "FileContentInline",
-    "FileContentSecretRef",
-    "IPBlock",
-    "IPFamily",
-    "InPlaceUpdates",
-    "InPlaceUpdatesStatus",
-    "InPlaceUpdatesWorkerStatus",
-    "Infrastructure",
-    "InfrastructureNetworking",
-    "InfrastructureSpec",
-    "InfrastructureStatus",
-    "LabelSelector",
-    "LabelSelectorRequirement",
-    "LoadBalancerIngress",
-    "MachineControllerManagerSettings",
-    "MachineDeploymentStatus",
-    "MachineImage",
-    "Network",
-    "NetworkSpec",
-    "NetworkStatus",
-    "NodeAddress",
-    "NodeTemplate",
-    "OSUpdate",
-    "ObjectReference",
-    "OperatingSystemConfig",
-    "OperatingSystemConfigSpec",
-    "OperatingSystemConfigStatus",
-    "PluginConfig",
-    "PortStatus",
-    "Purpose",
-    "RegistryConfig",
-    "RegistryHost",
-    "Rotation",
-    "SelfHostedShootExposure",
-    "SelfHostedShootExposureSpec",
-    "SelfHostedShootExposureStatus",
-    "Taint",
-    "Unit",
-    "UserDataSecretRef",
-    "Volume",
-    "Worker",
-    "WorkerPool",
-    "WorkerSpec",
-    "WorkerStatus",
-]
+from actuator.v1alpha1.backupbucket import *
+from actuator.v1alpha1.backupentry import *
+from actuator.v1alpha1.bastion import *
+from actuator.v1alpha1.containerruntime import *
+from actuator.v1alpha1.controlplane import *
+from actuator.v1alpha1.dnsrecord import *
+from actuator.v1alpha1.extension import *
+from actuator.v1alpha1.infrastructure import *
+from actuator.v1alpha1.inplaceupdates import *
+from actuator.v1alpha1.network import *
+from actuator.v1alpha1.operatingsystemconfig import *
+from actuator.v1alpha1.selfhostedshootexposure import *
+from actuator.v1alpha1.shared import *
+from actuator.v1alpha1.worker import *
 
 KINDS: tuple[type[Object], ...]
