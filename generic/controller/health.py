@@ -32,6 +32,8 @@ CONNECTIONS = 16
 """Maximum open connections; one more closes the oldest, so that slow clients block no probe."""
 SECONDS = 5.0
 """Seconds without a byte from a client before its connection is closed."""
+_LOOK_SECONDS = 3600.0
+"""Seconds after which a server without connections looks around; `shutdown` wakes it."""
 _TEXT = "text/plain; charset=utf-8"
 
 
@@ -96,7 +98,7 @@ class HealthServer:
         self.address = Address(self.address.host, self._server.server_address[1])
         name = f"http-{self.address.port}"
         threading.Thread(
-            target=self._server.serve_forever, args=(0.1,), name=name, daemon=True
+            target=self._server.serve_forever, args=(_LOOK_SECONDS,), name=name, daemon=True
         ).start()
 
     def stop(self) -> None:
@@ -190,6 +192,11 @@ class _Server(ThreadingMixIn, HTTPServer):
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = "", self.server_address[1]
+
+    def shutdown(self) -> None:
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)  # ends the wait for a connection
+        super().shutdown()
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._lock:
