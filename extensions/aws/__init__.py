@@ -25,7 +25,7 @@ from extensions.aws.worker import AwsWorker
 def extension(manager: generic.Manager) -> None:
     """Add the sample's actuators to a manager.
 
-    They use AWS, or the endpoint in boto3's variable AWS_ENDPOINT_URL.
+    They use AWS, or the endpoint in botocore's variable AWS_ENDPOINT_URL.
     """
     manager.add(AwsInfrastructure(), type="aws")
     manager.add(AwsControlPlane(), type="aws")

@@ -1,9 +1,9 @@
 """Whether an orphaned resource still exists, by resource type; for `actuator orphans verify`.
 
-The requests use the credentials of the user who runs the command, as boto3 finds them: the shoot's
-no longer exist. They must belong to the shoot's account; another one has none of its resources. The
-result is unknown for a type outside the table, a resource without id and tags, and an unknown
-region.
+The requests use the credentials of the user who runs the command, as botocore finds them: the
+shoot's no longer exist. They must belong to the shoot's account; another one has none of its
+resources. The result is unknown for a type outside the table, a resource without id and tags, and
+an unknown region.
 """
 
 from collections.abc import Callable, Mapping
