@@ -6,7 +6,7 @@ import base64
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness import Seed, eventually
 
@@ -14,17 +14,20 @@ from actuator.codec import decode
 from actuator.errors import NotFound
 from actuator.interface import Client
 from actuator.meta import Raw
-from extensions.externaldatabase import mariadb, postgres
 from extensions.externaldatabase.connection import SECRETS
 from extensions.externaldatabase.endpoint import Endpoint
-from extensions.externaldatabase.ground import Ground
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
+
+if TYPE_CHECKING:
+    from extensions.externaldatabase.ground import Ground
 
 
 @contextmanager
 def connected(engine: Engine, there: Endpoint, database: str = "") -> Iterator[Any]:
     """A cursor on a server."""
+    from extensions.externaldatabase import mariadb, postgres  # drivers: only for those who connect
+
     if engine is Engine.POSTGRES:
         connection = postgres.connect(there, database or "postgres")
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import attrs
 import pytest
@@ -12,7 +13,6 @@ from harness import BINDINGS, ROLES
 
 from extensions.externaldatabase import server_for
 from extensions.externaldatabase.actuator import DatabaseActuator
-from extensions.externaldatabase.ground import Ground
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
 from extensions.externaldatabase.server import Claim, Server, Traffic
 from generic.controller.predicates import has_namespace
@@ -21,9 +21,14 @@ from generic.manager.options import Options
 from generic.manager.rbac import grant
 from generic.testing.seed import install_kinds
 
+if TYPE_CHECKING:
+    from extensions.externaldatabase.ground import Ground
+
 
 @pytest.fixture(scope="session")
 def session_ground() -> Iterator[Ground]:
+    from extensions.externaldatabase.ground import Ground  # drivers: only for those who connect
+
     ground = Ground(print)
     ground.start()
     yield ground

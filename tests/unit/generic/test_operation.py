@@ -43,9 +43,11 @@ def header(annotation=None, last=None, deleting=False, ours=True, **more):
     )
 
 
-CASES = list(
-    product((KIND, BASTION_LIKE), ANNOTATIONS, LAST, BOOLS, BOOLS, BOOLS, BOOLS, ClusterState)
-)
+def cases():
+    """Every combination; new each time, because a list of all slows the collection down."""
+    return product(
+        (KIND, BASTION_LIKE), ANNOTATIONS, LAST, BOOLS, BOOLS, BOOLS, BOOLS, ClusterState
+    )
 
 
 def expected(kind: Kind, annotation, last, deleting, ours, forced, failed, state):
@@ -83,8 +85,8 @@ def expected(kind: Kind, annotation, last, deleting, ours, forced, failed, state
 
 
 def test_every_combination_is_decided_as_the_rules_say():
-    assert len(CASES) == 2 * 6 * 31 * 16 * 5
-    for kind, annotation, last, deleting, ours, forced, failed, state in CASES:
+    assert sum(1 for _ in cases()) == 2 * 6 * 31 * 16 * 5
+    for kind, annotation, last, deleting, ours, forced, failed, state in cases():
         verdict = Verdict(state, forced=forced, failed=failed)
         seen = header(annotation, last, deleting, ours)
         got = choose_operation(kind, seen, verdict)
@@ -107,7 +109,7 @@ def test_a_removed_finalizer_comes_before_all_else_and_a_deleted_object_needs_no
 
 
 def test_only_an_object_that_is_deleting_is_ever_deleted():
-    for kind, annotation, last, deleting, ours, forced, failed, state in CASES:
+    for kind, annotation, last, deleting, ours, forced, failed, state in cases():
         seen = header(annotation, last, deleting, ours)
         got = choose_operation(kind, seen, Verdict(state, forced=forced, failed=failed))
         if isinstance(got, Operation) and got.deletes:
