@@ -28,7 +28,8 @@ from generic.kube.store import Request, cluster_header
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import grant, manifests
-from generic.testing.garden import Garden, not_ready_because
+from generic.testing.garden import Flow, Garden, not_ready_because
+from generic.testing.polling import wait_while
 
 INFRASTRUCTURES = resource_of(Infrastructure.KIND)
 EVENTS = Resource("v1", "events")
@@ -245,6 +246,29 @@ class Seed:
     def events(self, reason: str) -> list[Raw]:
         found = self.client.list(EVENTS, self.where or "default")
         return [event for event in found if event["reason"] == reason]
+
+
+class Impatient(Flow):
+    """Gives up once all that a wait is for says `stuck`, and has said so for `quiet` seconds."""
+
+    def __init__(self, *args: Any, stuck: str, quiet: float = 0.0) -> None:
+        super().__init__(*args, patience=PATIENCE)
+        self._stuck = stuck
+        self._quiet = quiet
+
+    def _until(self, problems: Callable[[], Sequence[str]], seconds: float) -> None:
+        since = time.monotonic()
+
+        def hopeful() -> Sequence[str]:
+            nonlocal since
+            left, now = problems(), time.monotonic()
+            if all(self._stuck in one for one in left):
+                return left if now - since < self._quiet else ()
+            since = now
+            return left
+
+        wait_while(hopeful, min(seconds, PATIENCE), LATER)
+        super()._until(problems, 0.0)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import attrs
 import pytest
-from harness import PATIENCE, Script, eventually
+from harness import PATIENCE, Impatient, Script, eventually
 
 from actuator import v1alpha1
 from actuator.cluster import FORCE_DELETION
@@ -34,7 +34,6 @@ from generic.testing.garden import (
     Shoot,
     resource_of_manifest,
 )
-from generic.testing.garden.cleanup import OWN
 from generic.testing.garden.order import CREATION, DELETION, FORCED, MIGRATION, in_stages
 from generic.testing.garden.state import put_back
 from generic.testing.seed import install_kinds
@@ -77,8 +76,6 @@ OTHERWISE = {"region": "eu-1", "secretRef": {"name": "cloudprovider"}}
 
 PATIENT = 240.0
 """Seconds for a shoot to come or go: its namespace alone takes a hundred requests."""
-IN_VAIN = 5.0
-"""Seconds of a wait that is in vain: enough for what has to happen meanwhile."""
 
 
 class Told(Garden):
@@ -263,18 +260,16 @@ def test_a_forced_deletion_hits_bastions_first_then_all_at_once_and_no_backup(
     assert objects(admin, shoot) == []
 
 
-def test_a_forced_deletion_lets_go_of_machines_and_of_what_is_in_the_shoot_only(
-    admin, shoot, flow, monkeypatch
-):
+def test_a_forced_deletion_lets_go_of_machines_and_of_what_is_in_the_shoot_only(admin, shoot, flow):
     flow.create(manifests(shoot))
     admin.create(MACHINES, held("Machine", shoot, {}))
     for name, spec in (("shoots", {}), ("seeds", {"class": "seed"})):
         spec |= {"keepObjects": True, "secretRefs": []}
         admin.create(MANAGED_RESOURCES, held("ManagedResource", shoot, spec, name))
-    impatient = [attrs.evolve(own, seconds=IN_VAIN) for own in OWN["managedresources"]]
-    monkeypatch.setitem(OWN, "managedresources", impatient)
+    kinds = [cls.KIND for cls in KINDS]
+    impatient = Impatient(flow._garden, shoot, kinds, stuck="managedresources seeds")
     with pytest.raises(ActuatorError, match="waiting for managedresources seeds"):
-        flow.force_delete()
+        impatient.force_delete()
     assert is_gone(admin, MACHINES, "machine", shoot.technical_id)
     assert is_gone(admin, MANAGED_RESOURCES, "shoots", shoot.technical_id)
     left = admin.get(MANAGED_RESOURCES, "seeds", shoot.technical_id)
@@ -349,7 +344,7 @@ def test_a_state_that_gardenlet_could_not_take_is_refused(
 
 def test_a_wait_that_is_in_vain_says_for_what(admin, shoot, diary):
     kinds = [v1alpha1.Infrastructure.KIND]
-    flow = Flow(Garden(admin), shoot, kinds, patience=IN_VAIN)
+    flow = Impatient(Garden(admin), shoot, kinds, stuck="no luck")
     diary.fails.add("reconcile")
     with pytest.raises(ActuatorError, match=r"Infrastructure .* error: .*no luck"):
         flow.create(manifests(shoot, [v1alpha1.Infrastructure]))
@@ -363,7 +358,7 @@ def test_a_deletion_that_fails_surfaces_with_its_codes(admin, shoot, diary):
     flow.create(manifests(shoot, [v1alpha1.Infrastructure]))
     diary.fails.add("delete")
     diary.codes = [ErrorCode.ERR_INFRA_UNAUTHORIZED]
-    impatient = Flow(Garden(admin), shoot, kinds, patience=IN_VAIN)
+    impatient = Impatient(Garden(admin), shoot, kinds, stuck="no luck")
     stuck = r"Infrastructure .*no luck.*\(ERR_INFRA_UNAUTHORIZED\)"
     with pytest.raises(ActuatorError, match=stuck):
         impatient.delete()
@@ -399,7 +394,7 @@ def test_one_that_is_stuck_fails_the_wait_and_is_named(admin, shoot, diary):
     flow.create(manifests(shoot, classes))
     diary.fails.add("force_delete")
     diary.stuck = {"Network"}
-    impatient = Flow(garden, shoot, kinds, patience=IN_VAIN)
+    impatient = Impatient(garden, shoot, kinds, stuck="no luck")
     with pytest.raises(ActuatorError, match=r"Network .*no luck") as error:
         impatient.force_delete()
     assert "Infrastructure" not in str(error.value)

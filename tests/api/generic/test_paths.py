@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
-from harness import PATIENCE, Script, eventually
+from harness import PATIENCE, Impatient, Script, eventually
 from test_garden import KINDS, PATIENT, held, is_gone, manifests, meta
 
 from actuator import v1alpha1
@@ -35,8 +35,8 @@ CONFIGMAPS, SECRETS = Resource("v1", "configmaps"), Resource("v1", "secrets")
 ETCDS = Resource("druid.gardener.cloud/v1alpha1", "etcds")
 NODES = "ContainerRuntime Network OperatingSystemConfig Worker"
 OTHERS = "ControlPlane DNSRecord Extension Infrastructure SelfHostedShootExposure"
-STUCK = 12.0
-"""Seconds until gardenlet gives up in a step that has to get stuck."""
+STUCK = 4.0
+"""Seconds without progress until gardenlet gives up in a step that has to get stuck."""
 QUIET = 1.0
 """Seconds in which a failed shoot has to rest."""
 
@@ -321,11 +321,12 @@ class Walk:
             self.rest()
         else:
             served = [cls.KIND for cls in kinds]
-            flow = Flow(self.garden, self.shoot, served, patience=STUCK if stuck else PATIENT)
             if stuck:
+                flow = Impatient(self.garden, self.shoot, served, stuck="no luck", quiet=STUCK)
                 with pytest.raises(ActuatorError, match="no luck"):
                     STEPS[name](flow, self.manifests(), self.state)
             else:
+                flow = Flow(self.garden, self.shoot, served, patience=PATIENT)
                 self.state = STEPS[name](flow, self.manifests(), self.state) or self.state
             if name in ("create", "restore"):
                 self.plant(machines=self.machines and name == "create")
@@ -484,7 +485,7 @@ def test_an_extension_that_does_not_release_ends_the_path_with_its_name(walk, di
     diary.fails[walk.shoot.technical_id] = {("delete", "Infrastructure")}
     kinds = [cls.KIND for cls in KINDS]
     with pytest.raises(ActuatorError, match=r"Infrastructure .*no luck"):
-        Flow(walk.garden, walk.shoot, kinds, patience=STUCK).delete()
+        Impatient(walk.garden, walk.shoot, kinds, stuck="no luck").delete()
     assert ("gardenlet", "namespaces") not in walk.lines
     walk.take("mend delete")
 
@@ -495,7 +496,7 @@ def test_a_managed_resource_left_in_the_shoot_stops_its_deletion(walk, admin, di
     admin.create(MANAGED_RESOURCES, left)
     kinds = [cls.KIND for cls in KINDS]
     with pytest.raises(ActuatorError, match="waiting for managedresources left"):
-        Flow(walk.garden, walk.shoot, kinds, patience=STUCK).delete()
+        Impatient(walk.garden, walk.shoot, kinds, stuck="managedresources left").delete()
     assert walk.lines[-1] == ("delete", "ControlPlane")
     free = {"metadata": {"finalizers": None}}
     admin.patch(MANAGED_RESOURCES, "left", walk.shoot.technical_id, free)
