@@ -204,7 +204,7 @@ def test_a_part_without_a_hook_stays_until_the_deletion(cp, shoots, start):
     assert (cp.inside(), shoots.taken) == (inside, [])
     cp.delete()
     eventually(cp.is_gone)
-    assert cp.client.list(MANAGED_RESOURCES, cp.namespace) == []
+    eventually(lambda: cp.client.list(MANAGED_RESOURCES, cp.namespace) == [])
     assert cp.inside() == set()
 
 
@@ -212,7 +212,7 @@ def test_a_deletion_right_after_the_take_over_leaves_nothing(cp, start):
     start(Provider())
     cp.delete()
     eventually(cp.is_gone)
-    assert cp.client.list(MANAGED_RESOURCES, cp.namespace) == []
+    eventually(lambda: cp.client.list(MANAGED_RESOURCES, cp.namespace) == [])
     replaced = {name for name in secret_names(cp) if name.startswith(CONFIG)}
     assert secret_names(cp) == replaced, "the garbage collector deletes what was replaced"
     assert cp.inside() == set()
@@ -225,7 +225,7 @@ def test_a_migration_right_after_the_take_over_keeps_what_the_shoot_has(cp, shoo
     start(Provider())
     cp.ask("migrate")
     eventually(lambda: cp.last_operation() == ("Migrate", "Succeeded"))
-    assert cp.client.list(MANAGED_RESOURCES, cp.namespace) == []
+    eventually(lambda: cp.client.list(MANAGED_RESOURCES, cp.namespace) == [])
     kept = {thing for thing in inside if WEBHOOKS not in thing[1]}
     assert cp.inside() == kept
 

@@ -135,9 +135,7 @@ def machine_kinds(admin):
 
 
 @pytest.fixture
-def workers(machine_kinds, seed, monkeypatch):
-    """A Worker is looked at again soon: the double is quicker than any cloud."""
-    monkeypatch.setattr("generic.library.worker.objects.LOOK_AGAIN", 0.3)
+def workers(machine_kinds, seed):
     return seed.of(Worker, "worker")
 
 

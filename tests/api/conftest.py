@@ -1,0 +1,28 @@
+"""Tests with a manager look again soon: what they wait for takes moments, unlike in a cloud."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+LOOK_AGAIN = 0.2
+"""Seconds in place of the 5 of the library and the samples."""
+_INTERVALS = {
+    "extensions.aws.bastion": "_LOOK_AGAIN",
+    "extensions.azurecontrolplane.actuator": "_LOOK_AGAIN",
+    "extensions.local.share": "_LOOK_AGAIN",
+    "extensions.relations.owned": "_LOOK_AGAIN",
+    "extensions.relations.watched": "_LOOK_AGAIN",
+    "generic.library.managedresources.ours": "LOOK_AGAIN",
+    "generic.library.seedobjects": "_LOOK_AGAIN",
+    "generic.library.worker.objects": "LOOK_AGAIN",
+}
+
+
+@pytest.fixture(autouse=True)
+def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interval of every module that this process has loaded."""
+    for name, interval in _INTERVALS.items():
+        if module := sys.modules.get(name):
+            monkeypatch.setattr(module, interval, LOOK_AGAIN)
