@@ -58,7 +58,8 @@ class Endpoint:
             ca=ca,
             tls=verified,
         )
-        there.tls_context()
+        if ca:  # loading the system's takes 50 ms, and cannot fail
+            there.tls_context()
         return there
 
     def tls_context(self) -> ssl.SSLContext:
