@@ -43,7 +43,7 @@ layers: $(STAMP) ## imports go one way
 		|| { cat $(VENV)/layers.log; exit 1; }
 
 test-pure: $(STAMP) ## the tests that need no cluster
-	@$(BIN)/python -m pytest -q $(PURE) $(ARGS)
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(PURE) $(ARGS)
 
 bench: $(STAMP) ## measure us beside controller-runtime; ARGS="--quick"
 	@$(BIN)/python hack/bench/run.py $(ARGS)
