@@ -55,8 +55,12 @@ def attack(
     say: Callable[[str], None],
     *,
     plants: Sequence[str] = (),
+    settle: float = _SETTLE_SECONDS,
 ) -> Report:
-    """Lets these inputs live, and returns what broke. Raises ActuatorError where none could."""
+    """Let these inputs live, and return the broken rules. Raises ActuatorError if none could.
+
+    `settle`: seconds in which the threads of calls that hang have to end.
+    """
     report = Report(say)
     if family == "kubeconfigs":
         _read_kubeconfigs(seed, numbers, report)
@@ -79,7 +83,7 @@ def attack(
             while to_go := wait(pending, timeout=_PROGRESS_SECONDS).not_done:
                 seconds, memory = sampler.samples[-1].at, sampler.samples[-1].memory
                 say(f"{seconds:5.0f} s: {len(to_go)} to go, {memory:.0f} MiB, {report}")
-        _wait_for_threads(sampler, start.threads, report)
+        _wait_for_threads(sampler, start.threads, settle, report)
         bystanders.stop()
         sampler.stop()
         most = max([start.memory, *(sample.memory for sample in sampler.samples)])
@@ -93,9 +97,9 @@ def attack(
     return report
 
 
-def _wait_for_threads(sampler: Sampler, before: int, report: Report) -> None:
+def _wait_for_threads(sampler: Sampler, before: int, settle: float, report: Report) -> None:
     """Calls that hang come back after HANG seconds, each in a thread of its own."""
-    deadline = time.monotonic() + _SETTLE_SECONDS
+    deadline = time.monotonic() + settle
     with suppress(OSError):  # the process is gone, which is judged elsewhere
         while (now := sampler.look().threads) > before + _SPARE_THREADS:
             if time.monotonic() > deadline:
