@@ -35,7 +35,7 @@ from generic.tools.cli.drill import _say_unnoticed
 
 AZURE = "extensions.azurecontrolplane.rehearsal:AzureRehearsal"
 GO_PARTS = ["extension-controlplane-seed", "extension-controlplane-shoot"]
-LOCAL = "extensions.local.rehearsal:LocalRehearsal"
+NETWORK = "moving:OneNetwork"
 ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 
 
@@ -75,14 +75,14 @@ def test_i5_fails_where_a_condition_of_others_freezes_the_status(drill, monkeypa
     monkeypatch.setattr(status, "test_version", lambda obj: by_value(obj["status"]["conditions"]))
     monkeypatch.setattr(client, "_as_go_writes", lambda body, **_: json.dumps(body).encode())
     monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 12.0)
-    done, report = drill(LOCAL, "--scenario", "deletion-denied", "--shoots", "1")
+    done, report = drill(NETWORK, "--scenario", "deletion-denied", "--shoots", "1")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "I5" in broken_rules(report)
 
 
 @pytest.mark.parametrize("rule", list(BREAKS))
 def test_each_check_fails_where_its_rule_is_broken(drill, rule):
-    cheap = [] if rule == "I6" else [LOCAL, "--scenario", "deletion-denied"]  # it needs a call
+    cheap = [] if rule == "I6" else [NETWORK, "--scenario", "deletion-denied"]  # it needs a call
     done, report = drill(*cheap, "--shoots", "1", "--break", rule)
     assert done.returncode == 1, done.stdout + done.stderr
     assert rule in broken_rules(report)

@@ -32,7 +32,7 @@ def reports(folder):
 
 @pytest.mark.long
 def test_each_round_holds_and_has_a_report(drill_all, tmp_path):
-    done = drill_all(REHEARSAL, "--shoots", "2")
+    done = drill_all(REHEARSAL, "--shoots", "1")
     found = reports(tmp_path)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr
     troubles = {f"deletion-denied/{trouble.name}" for trouble in TROUBLES}

@@ -9,7 +9,7 @@ from generic.testing.drill.breaks import EACH, MIGRATION_BREAKS
 from generic.testing.drill.migration.rules import RULES
 
 pytestmark = pytest.mark.long
-BROKEN_PATIENCE = 25.0
+BROKEN_PATIENCE = 12.0
 """Seconds for each phase: what is broken never gets through, the others need a few."""
 
 

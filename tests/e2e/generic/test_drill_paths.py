@@ -1,10 +1,10 @@
 """`actuator drill --path`: shoots go through gardenlet's flows, and each rule can fail."""
 
 import pytest
+from moving import OneNetwork
 from reports import VPC, evidence, life
-from test_drill import LOCAL, broken_rules, drill  # noqa: F401
+from test_drill import NETWORK, broken_rules, drill  # noqa: F401
 
-from extensions.local.rehearsal import LocalRehearsal
 from generic.testing.drill.evidence import Bystander
 from generic.testing.drill.judge import PATH_RULES, UNJUDGED, judge
 from generic.testing.drill.page import page
@@ -59,12 +59,9 @@ def test_the_page_names_the_path_and_what_went_wrong():
 
 
 def test_without_a_scenario_the_rehearsals_first_is_used(drill):  # noqa: F811
-    done, report = drill(LOCAL, "--path", "delete", "--shoots", "1")
+    done, report = drill(NETWORK, "--path", "delete", "--shoots", "1")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert report["evidence"]["scenario"] == next(iter(LocalRehearsal().scenarios))
-
-
-NETWORK = "moving:OneNetwork"
+    assert report["evidence"]["scenario"] == next(iter(OneNetwork().scenarios))
 
 
 def test_shoots_are_retried_and_the_report_names_the_path(drill, tmp_path):  # noqa: F811
