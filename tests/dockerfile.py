@@ -141,8 +141,14 @@ class Builder:
             if not found:
                 raise BuildError(f"COPY {source}: not in the context")
             for path in found:
+                if path.is_symlink():  # a folder of this machine, such as its Go
+                    to.parent.mkdir(parents=True, exist_ok=True)
+                    to.symlink_to(path.readlink())
+                    continue
                 if path.is_dir():
-                    shutil.copytree(path, to, symlinks=True, dirs_exist_ok=True)
+                    shutil.copytree(
+                        path, to, symlinks=True, copy_function=os.link, dirs_exist_ok=True
+                    )
                     continue
                 into = to / path.name if target.endswith("/") else to
                 into.parent.mkdir(parents=True, exist_ok=True)
