@@ -1,5 +1,6 @@
 """The exploration from start to end: count the calls, kill at each, finish, check the rules."""
 
+import os
 import tempfile
 import time
 from collections import Counter
@@ -31,7 +32,8 @@ from generic.testing.explorer.judge import (
 from generic.testing.explorer.stage import Ground, Stage, Trial, open_ground, operations_of
 from generic.testing.rehearsal import CombinedRehearsal
 
-_AT_ONCE = 4
+_AT_ONCE = min(4, os.cpu_count() or 1)
+"""Processes that run managers; each loads everything, so more than there are CPUs do not pay."""
 _POLL = 0.3
 
 
