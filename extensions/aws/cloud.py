@@ -9,6 +9,8 @@ A request that is in flight when the call is abandoned, or the lease lost, may s
 next call must therefore find the resources that it created, by their tags.
 """
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
