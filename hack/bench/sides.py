@@ -19,6 +19,7 @@ import attrs
 from actuator.errors import ActuatorError
 from generic.library.programs.golang import GoModule, cached_programs
 from generic.testing.envtest.servers import free_port
+from generic.tools.packaging.chart import MALLOC
 from hack.processes import running
 
 HERE = Path(__file__).parent
@@ -78,8 +79,12 @@ class Side:
 
 
 def ours(program: str = "ours") -> Side:
-    """Return our side; `program` is the name of a module in this folder."""
-    command = [sys.executable, str(HERE / f"{program}.py")]
+    """Return our side; `program` is the name of a module in this folder.
+
+    It has the environment that `actuator chart` gives it.
+    """
+    variables = [f"{name}={value}" for name, value in MALLOC.items()]
+    command = ["env", *variables, sys.executable, str(HERE / f"{program}.py")]
     return Side(program, command, "--max-concurrent-reconciles")
 
 
