@@ -145,10 +145,11 @@ class Run:
             self._wait("stuck", lives, lambda life: bool(life.stuck or life.released))
             if any(life.released is None for life in lives if life.kind not in DELETION[0]):
                 break  # stuck Bastions block gardenlet's flow and would hide later stages
+        self._disturb()
+        # Later attempts have ended by now, so the first is counted: its status comes before that.
         self.evidence.failed_while_stuck = self._world.manager.metrics.total(
             _DELETIONS, "kind", outcome="failed"
         )
-        self._disturb()
         self._watcher.stuck([life for life in self._lives() if life.stuck is not None])
 
     def _disturb(self) -> None:
