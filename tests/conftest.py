@@ -18,6 +18,7 @@ import pytest
 from borrowing import Clusters
 from harness import Script, Seed, running
 from hypothesis import HealthCheck, settings
+from spreading import spread
 
 from actuator import Actuator
 from actuator.errors import NotFound
@@ -62,7 +63,7 @@ def pytest_collection() -> Iterator[None]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long begins first, so that nobody waits for it in the end."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    items[:] = spread(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 @pytest.fixture
