@@ -62,11 +62,8 @@ def bind(logger: logging.Logger | Log, **fields: object) -> Log:
 def configure(level: Level, format: Format) -> None:
     """Log to stderr from `level` on, one record per line: "text" for people, "json" for machines.
 
-    A second call replaces the handler of the first. Records have neither the source of the call nor
-    the process, which no line of ours shows (Python documentation, "Logging HOWTO", optimization).
+    A second call replaces the handler of the first.
     """
-    logging._srcfile = None  # noqa: SLF001 - as documented
-    logging.logProcesses = logging.logMultiprocessing = False
     handler = _Handler(sys.stderr)
     tracebacks = level == "debug"
     if format == "json":

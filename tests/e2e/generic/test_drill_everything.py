@@ -57,4 +57,4 @@ def test_two_rehearsals_that_bring_the_same_kind_are_refused(drill):
 def test_a_scenario_has_to_be_known_to_all(drill):
     done, _ = drill(AWS, LOCAL, "--scenario", "permission-denied")
     assert done.returncode == 2
-    assert "has no scenario 'permission-denied'; it has: everything-fails" in done.stderr
+    assert "has no scenario 'permission-denied'; set one of: everything-fails" in done.stderr
