@@ -27,7 +27,7 @@ drill: $(STAMP) ## rehearse a force deletion of ten shoots on the embedded clust
 
 test: $(STAMP) ## run all tests, on the embedded cluster; ARGS="-k migrate"
 	@$(BIN)/python -m hack.prepare
-	@$(BIN)/python -m pytest -n 3 --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest -n 6 --dist worksteal $(ARGS)
 
 check: lint types layers test-pure ## what the pre-commit hook runs: lint, types, layers, pure tests
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from actuator.errors import ApiError
+from actuator import Client
+from actuator.errors import ApiError, NotFound
 from generic.kube.client import connect
+from generic.library.managedresources import MANAGED_RESOURCES
 from generic.testing.envtest import Environment
 from generic.testing.garden import NAMESPACES
 
@@ -17,7 +20,8 @@ __all__ = ["Clusters"]
 class Clusters:
     """Lends a cluster to each Environment that starts; it is nobody else's until that stops.
 
-    What the last one left is still in it: CRDs, namespaces that are ending, events.
+    What the last one left is still in it: CRDs, namespaces that are ending, events. But no
+    ManagedResource: the simulated resource managers of all drills in a cluster serve each one.
     """
 
     def __init__(self) -> None:
@@ -52,8 +56,22 @@ class Clusters:
 
 def is_well(environment: Environment) -> bool:
     """Whether its API server answers from etcd."""
+    client = connect(environment.kubeconfig).within(5)
     try:
-        connect(environment.kubeconfig).within(5).list(NAMESPACES)
+        client.list(NAMESPACES)
+        delete_managed_resources(client)
     except ApiError:
         return False
     return True
+
+
+def delete_managed_resources(client: Client) -> None:
+    try:
+        found = client.list(MANAGED_RESOURCES)
+    except NotFound:  # the kind is not installed
+        return
+    for left in found:
+        key = left["metadata"]["name"], left["metadata"]["namespace"]
+        with suppress(NotFound):
+            client.delete(MANAGED_RESOURCES, *key)
+            client.patch(MANAGED_RESOURCES, *key, {"metadata": {"finalizers": None}})
