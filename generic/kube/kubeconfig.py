@@ -1,9 +1,9 @@
 """Access to the API server: its address, its CA and the credentials, refreshed when they change.
 
-A kubeconfig that `inline_kubeconfig` accepts (one server, its CA and one inline credential) is
-used directly. The package `kubernetes` reads all others (several files, in-cluster accounts, exec
-plugins, tokens that expire), and applies proxy variables. No other file imports it. It is imported
-on first use, since its 320 modules take a third of a second.
+A kubeconfig that `inline_kubeconfig` accepts (one server, its CA and one inline credential) and the
+service account of a pod are used directly. The package `kubernetes` reads all others (several
+files, exec plugins, tokens that expire), and applies proxy variables. No other file imports it. It
+is imported on first use, since its 320 modules take a third of a second.
 
 TLS is always verified: a kubeconfig with insecure-skip-tls-verify is refused, because any server
 could receive the credentials. Credentials are sent to https:// servers only. An exec plugin has
@@ -53,8 +53,11 @@ class _Loaded:
     """The files that the configuration was read from."""
 
 
+_POD = "the pod's service account"
 _FRESH = 10.0
 """Seconds before the official package is asked for the token again."""
+_SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Kubernetes documentation, "Accessing the Kubernetes API from a Pod"."""
 _ONE_AT_A_TIME = threading.Lock()
 """The package shares the files that it creates for inline data between all loads."""
 
@@ -152,20 +155,14 @@ def find_access(
         raise ConfigurationError(f"invalid API server URL {server!r}; set https://HOST:PORT")
 
     def load() -> _Loaded:
-        proxies = getproxies()  # the package applies their many rules
         if isinstance(kubeconfig, InlineKubeconfig):
-            if not proxies:
-                return _direct("the kubeconfig", kubeconfig, server, connections)
-
-            def write(configuration: Configuration, folder: str) -> None:
-                _load_inline(configuration, kubeconfig, Path(folder))
-
-            return _by_package("the kubeconfig", write, server, connections)
+            return _inline("the kubeconfig", kubeconfig, server, connections)
         if kubeconfig is None and context is None and _in_cluster():
-            return _by_package("the pod's service account", _load_in_cluster, server, connections)
+            files = [str(_SERVICE_ACCOUNT / name) for name in ("ca.crt", "token")]
+            return _inline(_POD, _service_account(), server, connections, files)
         path = _path(kubeconfig)
         files = path.split(os.pathsep)
-        if not proxies:
+        if not getproxies():  # the package applies their many rules
             with suppress(ConfigurationError, OSError):  # the package supports more than this
                 found = read_kubeconfig(Path(path).expanduser().read_bytes(), context)
                 return _direct(f"kubeconfig {path}", found, server, connections, files)
@@ -176,6 +173,36 @@ def find_access(
         return _by_package(f"kubeconfig {path}", read, server, connections, files)
 
     return Access(load)
+
+
+def _inline(
+    source: str,
+    kubeconfig: InlineKubeconfig,
+    server: str,
+    connections: int,
+    files: Sequence[str] = (),
+) -> _Loaded:
+    if not getproxies():
+        return _direct(source, kubeconfig, server, connections, files)
+
+    def write(configuration: Configuration, folder: str) -> None:
+        _load_inline(configuration, kubeconfig, Path(folder))
+
+    return _by_package(source, write, server, connections, files)
+
+
+def _service_account() -> InlineKubeconfig:
+    """Return the server, CA and token of the pod. Raises ConfigurationError for an unusable one."""
+    host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT")
+    try:
+        ca = (_SERVICE_ACCOUNT / "ca.crt").read_bytes()
+        token = (_SERVICE_ACCOUNT / "token").read_text().strip()
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{_POD} cannot be used: {_one_line(error)}") from error
+    if not (ca and token and port):
+        raise ConfigurationError(f"{_POD} cannot be used: its CA, token or port is empty")
+    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    return InlineKubeconfig(server, ca, token)
 
 
 def _direct(
@@ -282,14 +309,6 @@ def _use(source: str, load: Callable[[], None]) -> None:
         raise ConfigurationError(f"cannot load {source}: {_one_line(error)}") from error
     if complaints:
         raise ConfigurationError(f"{source}: no credentials: {complaints[0]}")
-
-
-def _load_in_cluster(configuration: Configuration, _folder: str) -> None:
-    from kubernetes import config as kube_config
-
-    kube_config.load_incluster_config(  # type: ignore[no-untyped-call]
-        client_configuration=configuration
-    )
 
 
 def _load_inline(configuration: Configuration, kubeconfig: InlineKubeconfig, folder: Path) -> None:

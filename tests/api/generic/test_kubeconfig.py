@@ -31,7 +31,6 @@ from generic.testing.envtest.certificates import Authority
 from generic.testing.faults import FaultProxy
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
-IN_CLUSTER = "kubernetes.config.incluster_config"
 
 
 @pytest.fixture(autouse=True)
@@ -46,10 +45,11 @@ def nothing_around(monkeypatch, tmp_path):
 def pod(environment, monkeypatch, tmp_path):
     """The files and variables of a pod; returns its token's file."""
     address = urlsplit(environment.url)
-    token = tmp_path / "pod-token"
+    (tmp_path / "pod").mkdir()
+    token = tmp_path / "pod" / "token"
     token.write_text(environment.admin_token)
-    monkeypatch.setattr(f"{IN_CLUSTER}.SERVICE_TOKEN_FILENAME", str(token))
-    monkeypatch.setattr(f"{IN_CLUSTER}.SERVICE_CERT_FILENAME", str(environment.ca_file))
+    (tmp_path / "pod" / "ca.crt").symlink_to(environment.ca_file)
+    monkeypatch.setattr("generic.kube.kubeconfig._SERVICE_ACCOUNT", tmp_path / "pod")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", address.hostname)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(address.port))
     return token
@@ -215,7 +215,7 @@ def test_a_missing_kubeconfig_names_the_ways_out(tmp_path, monkeypatch):
 
 def test_a_pod_without_its_files_is_one_clear_sentence(pod):
     pod.unlink()
-    with pytest.raises(ConfigurationError, match=r"service account.*token file does not exist"):
+    with pytest.raises(ConfigurationError, match=r"service account.*No such file.*token"):
         connect()
 
 
@@ -405,7 +405,9 @@ def as_data(rotating, pod, folder, monkeypatch):
 
 
 def as_the_pods(rotating, pod, folder, monkeypatch):
-    monkeypatch.setattr(f"{IN_CLUSTER}.SERVICE_CERT_FILENAME", str(rotating.ca_file))
+    ca = pod.with_name("ca.crt")
+    ca.unlink()
+    ca.symlink_to(rotating.ca_file)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(urlsplit(rotating.url).port))
     return connect()
 
