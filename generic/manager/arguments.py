@@ -4,8 +4,6 @@ Flags that contain the name of a controller; `--flag=true` and `--flag=false`; a
 webhooks, which Gardener's charts pass and which have no effect here.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ environment. An invalid value is reported in one sentence, with exit status 2.
 Not here: the meaning of the values (`options`).
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,8 +17,6 @@ from actuator.errors import ConfigurationError
 from generic.controller.health import parse_address
 from generic.manager.arguments import PREFIX, WEBHOOKS, WORKERS, ManagerCommand
 from generic.manager.options import Options
-
-__all__ = ["FLAGS", "PREFIX", "ManagerCommand", "from_args", "from_values", "refuse"]
 
 _DEFAULTS = Options()
 

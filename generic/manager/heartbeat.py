@@ -7,8 +7,6 @@ conditions that the extension reports count as Unknown.
 It is independent of leader election, but only the leading replica must renew it.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import threading

@@ -22,8 +22,6 @@ The official package's leader election is not suitable: it compares wall clocks 
 cannot be stopped, does not release, and has no jitter.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import random

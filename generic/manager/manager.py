@@ -4,8 +4,6 @@ Not here: the registrations (`registry`), the state between start and stop (`run
 assembly (`wiring`).
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 import os
@@ -38,8 +36,6 @@ from generic.reconciler.reporter import Listener
 
 if TYPE_CHECKING:
     from generic.library.healthchecks import HealthChecks
-
-__all__ = ["Manager", "Registration"]
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +79,7 @@ class Manager:
             self._add_heartbeat()
 
     @classmethod
-    def from_args(cls, args: Sequence[str] | None = None) -> Manager:
+    def from_args(cls, args: Sequence[str] | None = None) -> "Manager":
         """Create a manager from the command line and the environment, and configure logging."""
         from generic.manager import flags  # with click, only for a program
 
@@ -147,7 +143,7 @@ class Manager:
             guards_secret=guards_secret,
         )
 
-    def add_health_checks(self, checks: HealthChecks) -> None:
+    def add_health_checks(self, checks: "HealthChecks") -> None:
         """Add checks whose results become conditions of the objects of a kind."""
         self._registry.add_health_checks(checks)
 

@@ -1,7 +1,5 @@
 """Options: the settings of a manager. Plain data; the flags that set it are in `flags`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """Probes: health checks of the parts of a manager. Not here: the HTTP server (`serving`)."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 

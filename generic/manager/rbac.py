@@ -6,8 +6,6 @@ ClusterRole apply to all namespaces; those for Leases only to the namespaces of 
 of the format: Kubernetes documentation, "Using RBAC Authorization".
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
@@ -15,7 +13,8 @@ from actuator.interface import Client, Permission, Resource, SeedObjects
 from actuator.meta import ClusterNeed, Kind, Raw
 from actuator.ownership import owner_permission
 from generic.controller.mappers import by_controller_owner
-from generic.manager.manager import Manager, Registration
+from generic.manager.manager import Manager
+from generic.manager.registry import Registration
 from generic.reconciler.orphans import ORPHANS
 
 _GROUP = "rbac.authorization.k8s.io"

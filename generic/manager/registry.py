@@ -4,8 +4,6 @@ Invalid registrations raise at once, in the author's call. `rbac` generates the 
 registrations, and `wiring` the running parts.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -52,7 +50,7 @@ class CheckRegistration:
     """Registered health checks."""
 
     name: str
-    checks: HealthChecks
+    checks: "HealthChecks"
     workers: int
 
 
@@ -115,7 +113,7 @@ class Registry:
         )
         self.registrations.append(registration)
 
-    def add_health_checks(self, checks: HealthChecks) -> None:
+    def add_health_checks(self, checks: "HealthChecks") -> None:
         """See Manager.add_health_checks."""
         chosen = self._name("", f"healthcheck-{checks.cls.KIND.name.lower()}", checks.types)
         workers = self.options.workers_of(chosen)
@@ -126,7 +124,7 @@ class Registry:
         chosen = self._name(name, name, ())
         self.runnables.append(Runnable(name=chosen, run=run, permissions=tuple(permissions)))
 
-    def enabled(self) -> Registry:
+    def enabled(self) -> "Registry":
         """Return the enabled registrations. Raises ConfigurationError for unknown names."""
         names = self.options.enabled(self._names())
         return Registry(

@@ -4,8 +4,6 @@ A runnable never ends the process. If it returns, its work is done; an exception
 is called again after a backoff. /healthz reports a runnable without a thread.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -3,8 +3,6 @@
 metrics and health → informers → leadership → workers and runnables; the stop is the reverse.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

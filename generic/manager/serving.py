@@ -1,7 +1,5 @@
 """Serving: the HTTP servers of a manager for metrics and health, at the addresses in Options."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 

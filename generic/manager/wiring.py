@@ -5,8 +5,6 @@ the same resource share its informer and store. Not here: starting the parts, an
 (`running`).
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

@@ -4,8 +4,6 @@ lastError is Gardener's and has the error; the condition adds the kind of blocke
 attempts, and the time of the next one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from actuator.errors import ErrorCode

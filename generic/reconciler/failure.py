@@ -4,8 +4,6 @@
 logs, events and metrics (`reporter`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 

@@ -6,8 +6,6 @@ Not here: the Secrets known for an object (`track`), and the decision to use the
 (`invoker`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading

@@ -3,8 +3,6 @@
 Not here: the status of the object (`attempt`).
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from functools import cached_property

@@ -6,8 +6,6 @@ Gardener report the same as a condition Ready. Not here: the time and the client
 (`attempt`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 
 import attrs

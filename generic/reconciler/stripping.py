@@ -18,8 +18,6 @@ retries both, and every step is idempotent.
 Source: Gardener documentation, "Force Deletion" (the cleanup of an extension in the seed).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import attrs
@@ -58,7 +56,7 @@ class Held:
     finalizers: tuple[str, ...]
 
     @classmethod
-    def of(cls, group: SeedObjects, meta: Raw) -> Held:
+    def of(cls, group: SeedObjects, meta: Raw) -> "Held":
         """Describe an object of the group by its metadata."""
         finalizers = tuple(meta.get("finalizers") or ())
         return cls(resource=str(group.resource), name=meta["name"], finalizers=finalizers)

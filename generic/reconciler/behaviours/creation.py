@@ -7,8 +7,6 @@ from the start block nothing. During the next attempt at such a record the condi
 after a crash following a successful call, the deletion must still delete the record.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The behaviour of each kind. Kinds that are not listed have none beyond their data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, get_type_hints

@@ -18,8 +18,6 @@ called, the finalizer stays until gardenlet removes it. It also stays on a Secre
 longer refers to.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -5,8 +5,6 @@ collection; status.cloudConfig names it (Gardener documentation, "OperatingSyste
 of that name with another owner is never changed.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs

@@ -4,8 +4,6 @@ Source: gardener `pkg/apis/core/validation` (ValidateForceDeletion); Gardener do
 "Force Deletion". Not here: the force deletion itself.
 """
 
-from __future__ import annotations
-
 from actuator.errors import ErrorCode
 from actuator.meta import Raw
 from generic.kube.headers import as_dict

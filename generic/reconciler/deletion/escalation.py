@@ -4,16 +4,12 @@ Without any, a deletion is retried for ever, with a capped backoff, as in Garden
 have their budget instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from enum import StrEnum
 
 import attrs
 
 from actuator.errors import ErrorCode, check_seconds
-
-__all__ = ["Escalation", "Then", "gives_up"]
 
 
 class Then(StrEnum):

@@ -9,8 +9,6 @@ refuses every patch of the object.
 Guarantee: when `run` returns, the API server has acknowledged every Orphan.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import attrs

@@ -10,8 +10,6 @@ Assumption: this process knew the object. Removals while no manager ran are not 
 Not here: the detection (`watchdog` and `reconciler`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import attrs

@@ -6,8 +6,6 @@ it is the only code that changes a Track. It never blocks: it sends no request, 
 work for the controller.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 

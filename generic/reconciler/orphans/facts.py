@@ -1,7 +1,5 @@
 """Orphans for scripts: the JSON output of the command line, independent of the CRD's schema."""
 
-from __future__ import annotations
-
 from actuator.meta import Raw
 from generic.reconciler.orphans.kind import Orphan
 

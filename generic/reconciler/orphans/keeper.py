@@ -4,8 +4,6 @@ It runs beside the controllers while a process leads. A Closed Orphan ages from 
 from verifiedAt; open ones are never deleted.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import threading

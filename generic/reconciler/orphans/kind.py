@@ -5,8 +5,6 @@ UID of the released object and from the resource, so that a repeat creates no du
 writing Orphans (`record`) and processing them (`keeper`, the command line).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from enum import StrEnum

@@ -3,8 +3,6 @@
 Not here: creating them (`record`), and verifying them (`verification`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 

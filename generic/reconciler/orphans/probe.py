@@ -4,8 +4,6 @@ It sends a dry-run request to the API server, which tests CRD, Role and admissio
 cached.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 

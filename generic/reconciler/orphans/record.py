@@ -4,8 +4,6 @@ The resources come from an author's `external_resources`, so they are checked fi
 no Orphan can hold must not prevent the end of a force deletion.
 """
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 from itertools import islice

@@ -1,7 +1,5 @@
 """Selects the Orphans of an extension: those of objects that one of its actuators served."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 

@@ -4,8 +4,6 @@ An answer is recorded with its time. Without an answer, or after an error, the p
 kept. An error never stops the verification of other Orphans.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 

@@ -13,7 +13,8 @@ from actuator.v1alpha1 import KINDS
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
-from generic.manager.manager import Manager, Registration
+from generic.manager.manager import Manager
+from generic.manager.registry import Registration
 from generic.tools.cli.load import load_kind, populate
 from generic.tools.explain import Explanation, Overview, overview
 from generic.tools.explain import explain as explain_object

@@ -26,7 +26,7 @@ from actuator.interface import Client, Resource, resource_of
 from actuator.meta import Raw
 from generic.controller.predicates import all_of, has_class, has_type
 from generic.kube.headers import Event, EventType, Header, Request, as_dict, header, request_of
-from generic.manager.manager import Registration
+from generic.manager.registry import Registration
 
 NOT_SERVED = "excluded by predicates of the actuator: it may belong to another one"
 
