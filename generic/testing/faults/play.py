@@ -56,14 +56,6 @@ _Undo = Callable[[], None]
 
 
 @attrs.define(eq=False)
-class _Task:
-    """A step, and the function that executes it: created once, so that it can be retried."""
-
-    step: Step
-    do: Callable[[], _Undo]
-
-
-@attrs.define(eq=False)
 class _Begun:
     step: Step
     undo: _Undo
@@ -82,11 +74,11 @@ class _Play:
         self._stage = stage
         self._stop = stop
         self._start = time.monotonic()
-        tasks = [_Task(step, _way_of(step, stage)) for step in script.steps]
+        steps = sorted(script.steps, key=lambda step: step.at)
+        self._pending = [(step, _way_of(step, stage)) for step in steps]
         for step in script.steps:
             if step.when and step.when not in stage.conditions:
                 raise _lacks(step, f"the condition {step.when!r}")
-        self._pending = sorted(tasks, key=lambda task: task.step.at)
         self._begun: list[_Begun] = []
 
     def run(self) -> None:
@@ -95,8 +87,7 @@ class _Play:
                 now = self._now()
                 for one in [one for one in self._begun if one.until <= now]:
                     self._end(one, self._patience + one.until)
-                for task in [task for task in self._pending if self._is_due(task.step, now)]:
-                    self._begin(task, now)
+                self._pending = [(s, do) for s, do in self._pending if not self._begins(s, do, now)]
                 if self._stop.wait(_TICK_SECONDS):
                     return
         finally:
@@ -105,21 +96,24 @@ class _Play:
     def _now(self) -> float:
         return time.monotonic() - self._start
 
-    def _begin(self, task: _Task, now: float) -> None:
-        step = task.step
-        try:
-            undo = task.do()
-        except _NO_ANSWER:
-            self._must_not_wait_longer(step, "the API server")
-            return
-        self._pending.remove(task)
-        for one in self._begun:
-            if step.ends and one.step.name == step.ends:
-                one.until = now
-        if not step.ends:
-            until = now + step.lasts if step.lasts else float("inf")
-            self._begun.append(_Begun(step, undo, until))
-        logger.info("a step of the script", extra={"fields": {"step": _name(step)}})
+    def _begins(self, step: Step, do: Callable[[], _Undo], now: float) -> bool:
+        """Begin the step if it is due; return whether it began. Raises ActuatorError if late."""
+        if now < step.at:
+            return False
+        missing = repr(step.when)
+        if not step.when or self._stage.conditions[step.when]():
+            try:
+                self._begun.append(_Begun(step, do(), now + (step.lasts or float("inf"))))
+            except _NO_ANSWER:
+                missing = "the API server"
+            else:
+                _log("a step of the script", step)
+                return True
+        if now > step.at + self._patience:
+            raise ActuatorError(
+                f"the script's step {_name(step)} waited {self._patience:g} s for {missing} in vain"
+            )
+        return False
 
     def _end(self, one: _Begun, deadline: float) -> None:
         try:
@@ -129,7 +123,7 @@ class _Play:
                 raise
             return
         self._begun.remove(one)
-        logger.info("a step of the script is over", extra={"fields": {"step": _name(one.step)}})
+        _log("a step of the script is over", one.step)
 
     def _end_all(self) -> None:
         """Undo all steps, servers first: without them permissions cannot be restored."""
@@ -148,20 +142,6 @@ class _Play:
         if failure is not None:
             raise failure
 
-    def _is_due(self, step: Step, now: float) -> bool:
-        if now < step.at:
-            return False
-        if not step.when or self._stage.conditions[step.when]():
-            return True
-        self._must_not_wait_longer(step, repr(step.when))
-        return False
-
-    def _must_not_wait_longer(self, step: Step, what: str) -> None:
-        if self._now() > step.at + self._patience:
-            raise ActuatorError(
-                f"the script's step {_name(step)} waited {self._patience:g} s for {what} in vain"
-            )
-
 
 def _way_of(step: Step, stage: Stage) -> Callable[[], _Undo]:
     """Return a function that starts the fault and returns its undo. Raises ConfigurationError."""
@@ -176,9 +156,7 @@ def _way_of(step: Step, stage: Stage) -> Callable[[], _Undo]:
         return partial(_take, Revocation(admin.within(_ADMIN_SECONDS), stage.role, step.revoke))
     if step.kill is not None:
         return partial(_kill, _needed(stage.environment, step, "an embedded cluster"), step.kill)
-    if step.refuse:
-        return partial(_refuse, _needed(stage.proxy, step, "a proxy"))
-    return lambda: lambda: None  # it ends another step
+    return partial(_refuse, _needed(stage.proxy, step, "a proxy"))
 
 
 def _needed(there: T | Literal[""] | None, step: Step, what: str) -> T:
@@ -204,6 +182,10 @@ def _kill(environment: Environment, server: Server) -> _Undo:
 def _refuse(proxy: FaultProxy) -> _Undo:
     proxy.go_down()
     return proxy.come_back
+
+
+def _log(text: str, step: Step) -> None:
+    logger.info(text, extra={"fields": {"step": _name(step)}})
 
 
 def _name(step: Step) -> str:

@@ -20,12 +20,11 @@ from generic.testing.faults.requests import Effect, Fault
 
 @attrs.frozen(kw_only=True)
 class Step:
-    """One fault that begins, or (`ends`) the end of the fault of an earlier step.
+    """One fault, due `at` seconds after the script's start, once the condition `when` holds.
 
-    It is due `at` seconds after the script's start, once the condition named `when` holds. The
-    fault lasts `lasts` seconds, or (0) until a step ends it by its `name`, or until the end of the
-    script. A fault that cannot occur twice at once (`kill` of one server, `refuse`) ends with the
-    first of two overlapping steps. Raises ValueError for a step without a fault or with several.
+    It lasts `lasts` seconds, or (0) until the end of the script; `name` is for messages. A fault
+    that cannot occur twice at once (`kill` of one server, `refuse`) ends with the first of two
+    overlapping steps. Raises ValueError for a step without a fault or with several.
     """
 
     at: float = 0.0
@@ -42,15 +41,14 @@ class Step:
     """Server that is killed, and started again at the end."""
     refuse: bool = False
     """Refuse connections to the API server."""
-    ends: str = ""
 
     def __attrs_post_init__(self) -> None:
         """Check that the step has exactly one fault. Raises ValueError."""
-        things = [self.fault, self.actuator, self.revoke, self.kill, self.refuse, self.ends]
+        things = [self.fault, self.actuator, self.revoke, self.kill, self.refuse]
         if sum(1 for thing in things if thing) != 1:
             raise ValueError(
                 f"the step at {self.at:g} s has to have exactly one of fault, actuator, revoke, "
-                "kill, refuse, ends"
+                "kill, refuse"
             )
 
 
@@ -58,22 +56,12 @@ class Step:
 class Script:
     """Steps, in any order; `seed` is the seed of a random script, -1 for others.
 
-    `patience`: seconds that a step waits for its condition. Raises ValueError for a step that
-    ends an unknown name, and for two steps of the same name.
+    `patience`: seconds that a step waits for its condition.
     """
 
     steps: list[Step] = attrs.field(factory=list)
     seed: int = -1
     patience: float = 60.0
-
-    def __attrs_post_init__(self) -> None:
-        """Check the names of the steps. Raises ValueError."""
-        names = [step.name for step in self.steps if step.name]
-        for step in self.steps:
-            if step.ends and step.ends not in names:
-                raise ValueError(f"a step ends {step.ends!r}, but no step has that name")
-            if step.name and names.count(step.name) > 1:
-                raise ValueError(f"two steps have the name {step.name!r}")
 
     def to_json(self) -> str:
         """Return the script as indented JSON."""
