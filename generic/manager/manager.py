@@ -12,30 +12,26 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from actuator.cluster import Verdict
 from actuator.errors import ConfigurationError
-from actuator.interface import Actuator, Client, Clock, Permission
-from actuator.meta import Kind
+from actuator.interface import Client, Clock
 from generic.controller import logs
 from generic.controller.health import Check
 from generic.controller.metrics import Metrics
-from generic.controller.predicates import Predicate
-from generic.controller.watch import Watch
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS
 from generic.kube.store import Request, Store, cluster_header
 from generic.manager.options import Options
-from generic.manager.registry import CheckRegistration, Registration, Registry, Run, Runnable
+from generic.manager.registry import Registry
 from generic.manager.running import Running
-from generic.reconciler.deletion.escalation import Escalation
 from generic.reconciler.orphans.keeper import Keeper
 from generic.reconciler.reporter import Listener
 
 if TYPE_CHECKING:
-    from generic.library.healthchecks import HealthChecks
+    pass
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +40,7 @@ _GARBAGE = 10_000
 CPU time while caches fill, and cycles are rare."""
 
 
-class Manager:
+class Manager(Registry):
     """Runs actuators against one API server.
 
     `add` first, then `run` (a program: until SIGTERM), or `start` and `stop` (inside another).
@@ -64,12 +60,11 @@ class Manager:
         `intercept` wraps the client of everything but informers and the lease, for faults.
         `listeners` receive the outcome of every pass over an object under deletion.
         """
-        self.options = settings or Options()
+        super().__init__(settings or Options())
         self._clock: Clock = clock or SystemClock()
         self.metrics = Metrics(
             clock=self._clock, oldest_terminating=self.options.metrics_oldest_terminating
         )
-        self._registry = Registry(self.options)
         self._intercept = intercept or (lambda client: client)
         self._listeners = listeners
         self._clusters = Store(CLUSTERS, cluster_header, compressed=True)
@@ -87,73 +82,6 @@ class Manager:
         logs.configure(settings.log_level, settings.log_format)
         return cls(settings)
 
-    @property
-    def registrations(self) -> Sequence[Registration]:
-        """The registered actuators."""
-        return self._registry.registrations
-
-    @property
-    def health_checks(self) -> Sequence[CheckRegistration]:
-        """The registered health checks."""
-        return self._registry.health_checks
-
-    @property
-    def kinds(self) -> Sequence[tuple[str, Kind]]:
-        """The controllers' names with their kinds."""
-        return self._registry.kinds
-
-    @property
-    def runnables(self) -> Sequence[Runnable]:
-        """The registered runnables, including the heartbeat if the options enable it."""
-        return self._registry.runnables
-
-    def add(
-        self,
-        actuator: Actuator[Any],
-        *,
-        type: str | Sequence[str] = (),
-        name: str = "",
-        workers: int | None = None,
-        predicates: Sequence[Predicate] = (),
-        watches: Sequence[Watch] = (),
-        escalations: Sequence[Escalation] = (),
-        guards_secret: bool = False,
-    ) -> None:
-        """Add an actuator for objects of its kind and these types that all `predicates` accept.
-
-        `name` is used in flags and metrics: by default the kind, or kind and type. Events about a
-        resource in `watches` trigger the objects that they concern. A failing deletion is retried
-        for ever, unless `escalations` limit it. With `guards_secret`, the Secret of
-        spec.secretRef is kept until the last object that needs it is cleaned up.
-        Raises TypeError if the actuator does not declare its kind, ValueError if a Gardener kind
-        has no type, a name is taken, another actuator serves the same objects, or the kind has no
-        spec.secretRef to guard.
-        """
-        types = (type,) if isinstance(type, str) else tuple(type)
-        if not self._registry.registrations:
-            self._add_keeper()
-        self._registry.add(
-            actuator,
-            types,
-            name,
-            workers,
-            predicates,
-            watches,
-            escalations,
-            guards_secret=guards_secret,
-        )
-
-    def add_health_checks(self, checks: "HealthChecks") -> None:
-        """Add checks whose results become conditions of the objects of a kind."""
-        self._registry.add_health_checks(checks)
-
-    def add_runnable(self, name: str, run: Run, *, permissions: Sequence[Permission] = ()) -> None:
-        """Add a function to run in its own thread while this process leads, until its event is set.
-
-        It gets a client with `permissions`. If it raises, it is called again.
-        """
-        self._registry.add_runnable(name, run, permissions)
-
     def verdict(self, namespace: str) -> Verdict:
         """Return the verdict of a namespace's Cluster; before the start, that of a missing one."""
         entry = self._clusters.get(Request("", namespace))
@@ -165,7 +93,7 @@ class Manager:
         Exits with 2 if a flag names an unknown controller.
         """
         try:
-            self._registry.enabled()
+            self.enabled()
         except ConfigurationError as error:
             from generic.manager import flags
 
@@ -195,7 +123,7 @@ class Manager:
         if self.options.ignored_flags:
             fields = {"flags": list(self.options.ignored_flags)}
             logger.info("flags ignored: webhooks are not supported", extra={"fields": fields})
-        enabled = self._registry.enabled()
+        enabled = self.enabled()
         connection = connect(
             self.options.kubeconfig,
             self.options.context,
@@ -206,7 +134,6 @@ class Manager:
         self._running = Running(
             connection,
             enabled,
-            self.options,
             self._clusters,
             self.metrics,
             self._clock,
@@ -236,11 +163,11 @@ class Manager:
         """Return the checks of /readyz: also whether every stream is alive and synced."""
         return {} if self._running is None else self._running.probes.ready()
 
-    def _add_keeper(self) -> None:
+    def _prepare(self) -> None:
         """Add the keeper for the Orphans of all actuators, including those added later."""
         days = self.options.orphan_retention_days
         keeper = Keeper(
-            self._registry.registrations,
+            self.registrations,
             self.metrics.registry,
             retention=None if days is None else timedelta(days=days),
             clock=self._clock,

@@ -1,4 +1,4 @@
-"""Probes: health checks of the parts of a manager. Not here: the HTTP server (`serving`)."""
+"""Probes: health checks of the parts of a manager. Not here: the HTTP server (`running`)."""
 
 import threading
 from collections.abc import Sequence

@@ -1,7 +1,8 @@
 """Registry: the registrations of a manager, before it runs.
 
-Invalid registrations raise at once, in the author's call. `rbac` generates the Role from the
-registrations, and `wiring` the running parts.
+Its methods are the part of `Manager` with which authors add actuators; an invalid registration
+raises at once, in the author's call. `rbac` generates the Role from the registrations, and `wiring`
+the running parts.
 """
 
 import threading
@@ -63,7 +64,7 @@ class Runnable:
     permissions: tuple[Permission, ...] = ()
 
 
-@attrs.define
+@attrs.define(eq=False)
 class Registry:
     """The registrations, in order. Names are unique: flags and metrics use them."""
 
@@ -71,24 +72,37 @@ class Registry:
     registrations: list[Registration] = attrs.field(factory=list)
     health_checks: list[CheckRegistration] = attrs.field(factory=list)
     runnables: list[Runnable] = attrs.field(factory=list)
+    """Including those of the manager itself."""
 
     def add(
         self,
         actuator: Actuator[Any],
-        types: tuple[str, ...],
-        name: str,
-        workers: int | None,
-        predicates: Sequence[Predicate],
-        watches: Sequence[Watch],
-        escalations: Sequence[Escalation],
         *,
-        guards_secret: bool,
+        type: str | Sequence[str] = (),
+        name: str = "",
+        workers: int | None = None,
+        predicates: Sequence[Predicate] = (),
+        watches: Sequence[Watch] = (),
+        escalations: Sequence[Escalation] = (),
+        guards_secret: bool = False,
     ) -> None:
-        """See Manager.add."""
+        """Add an actuator for objects of its kind and these types that all `predicates` accept.
+
+        `name` is used in flags and metrics: by default the kind, or kind and type. Events about a
+        resource in `watches` trigger the objects that they concern. A failing deletion is retried
+        for ever, unless `escalations` limit it. With `guards_secret`, the Secret of
+        spec.secretRef is kept until the last object that needs it is cleaned up.
+        Raises TypeError if the actuator does not declare its kind, ValueError if a Gardener kind
+        has no type, a name is taken, another actuator serves the same objects, or the kind has no
+        spec.secretRef to guard.
+        """
         from generic.reconciler.behaviours import with_behaviour  # with all kinds of Gardener
 
+        types = (type,) if isinstance(type, str) else tuple(type)
+        if not self.registrations:
+            self._prepare()
         cls = object_class(actuator)
-        who = f"add({type(actuator).__name__}())"
+        who = f"add({actuator.__class__.__name__}())"
         if cls.KIND.has_operation_annotation and not types:
             raise ValueError(f"{who}: set type=…")
         _check_finalizer(who, kind_of(actuator))
@@ -114,13 +128,16 @@ class Registry:
         self.registrations.append(registration)
 
     def add_health_checks(self, checks: "HealthChecks") -> None:
-        """See Manager.add_health_checks."""
+        """Add checks whose results become conditions of the objects of a kind."""
         chosen = self._name("", f"healthcheck-{checks.cls.KIND.name.lower()}", checks.types)
         workers = self.options.workers_of(chosen)
         self.health_checks.append(CheckRegistration(name=chosen, checks=checks, workers=workers))
 
-    def add_runnable(self, name: str, run: Run, permissions: Sequence[Permission]) -> None:
-        """See Manager.add_runnable."""
+    def add_runnable(self, name: str, run: Run, *, permissions: Sequence[Permission] = ()) -> None:
+        """Add a function to run in its own thread while this process leads, until its event is set.
+
+        It gets a client with `permissions`. If it raises, it is called again.
+        """
         chosen = self._name(name, name, ())
         self.runnables.append(Runnable(name=chosen, run=run, permissions=tuple(permissions)))
 
@@ -147,6 +164,9 @@ class Registry:
         workers = sum(one.workers for one in self.registrations)
         workers += sum(2 + one.workers for one in self.health_checks)
         return workers + streams + len(self.runnables)
+
+    def _prepare(self) -> None:
+        """Do what the first actuator needs, before it is added."""
 
     def _names(self) -> Iterator[str]:
         yield from (one.name for one in self.registrations)

@@ -6,11 +6,11 @@ metrics and health → informers → leadership → workers and runnables; the s
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from actuator.interface import Client, Clock
-from generic.controller.health import HealthServer
+from generic.controller.health import Check, HealthServer, Remarks, parse_address
 from generic.controller.metrics import Metrics, Stream
 from generic.kube.client import HttpClient
 from generic.kube.store import ClusterHeader, Store
@@ -20,7 +20,6 @@ from generic.manager.options import Options
 from generic.manager.probes import Probes
 from generic.manager.registry import Registry
 from generic.manager.runnables import Runner
-from generic.manager.serving import serve
 from generic.manager.wiring import Shared, Wiring
 from generic.reconciler.calls import AbandonedCalls
 from generic.reconciler.orphans.probe import OrphanProbe
@@ -41,7 +40,6 @@ class Running:
         self,
         connection: HttpClient,
         registry: Registry,
-        options: Options,
         cluster_store: Store[ClusterHeader],
         metrics: Metrics,
         clock: Clock,
@@ -54,7 +52,7 @@ class Running:
         self.timers = Timers("later", clock)
         self.lost = False
         """Whether the lease is lost: another process may lead."""
-        self._options = options
+        self._options = options = registry.options
         self._metrics = metrics
         self._stop = stop
         self._elector = self._make_elector(connection, clock) if options.leader_election else None
@@ -81,7 +79,7 @@ class Running:
 
     def start(self) -> None:
         """Start everything and return. Raises ConfigurationError."""
-        self._servers = serve(
+        self._servers = _serve(
             self._options,
             self._metrics,
             self.probes.alive(),
@@ -175,3 +173,38 @@ def _run_thread(name: str, target: Callable[[], None]) -> threading.Thread:
     thread = threading.Thread(target=target, name=name, daemon=True)
     thread.start()
     return thread
+
+
+def _serve(
+    options: Options,
+    metrics: Metrics,
+    healthz: Mapping[str, Check],
+    readyz: Mapping[str, Check],
+    remarks: Remarks,
+) -> list[HealthServer]:
+    """Start the servers for metrics and health; equal addresses share one.
+
+    Raises ConfigurationError.
+    """
+    at = parse_address(options.metrics_bind_address)
+    probes_at = parse_address(options.health_bind_address)
+    servers: dict[str, HealthServer] = {}
+    if at is not None and at == probes_at:
+        both = HealthServer(
+            at, healthz=healthz, readyz=readyz, remarks=remarks, metrics=metrics.expose
+        )
+        servers = {"metrics": both, "health": both}
+    else:
+        if at is not None:
+            servers["metrics"] = HealthServer(at, metrics=metrics.expose)
+        if probes_at is not None:
+            servers["health"] = HealthServer(
+                probes_at, healthz=healthz, readyz=readyz, remarks=remarks
+            )
+    started = list(dict.fromkeys(servers.values()))
+    for server in started:
+        server.start()
+    if started:
+        fields = {name: str(server.address) for name, server in servers.items()}
+        logger.info("serving", extra={"fields": fields})
+    return started
