@@ -4,7 +4,7 @@ from actuator.interface import ExternalResource
 from generic.testing.drill.evidence import Bystander, Evidence, Life, Record, Strip
 from generic.testing.drill.kills.calls import ActuatorCall
 from generic.testing.drill.kills.processes import Death
-from generic.testing.drill.migration.evidence import Arrival, MigrationEvidence, Move
+from generic.testing.drill.migration.rules import Arrival, MigrationEvidence, Move
 
 VPC = ExternalResource(type="VPC", id="vpc-1", tags={"shoot/shoot--a": "1"}, region="eu-1")
 

@@ -8,12 +8,12 @@ import click
 
 from actuator.errors import ActuatorError, ApiError, ConfigurationError
 from actuator.interface import Client
+from actuator.meta import Raw
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.reconciler.orphans.facts import facts
 from generic.reconciler.orphans.kind import Orphan, OrphanState
 from generic.reconciler.orphans.ledger import close, find, read_orphans, short_names
 from generic.reconciler.orphans.served import Serving, serving
@@ -76,7 +76,7 @@ def _list(client: Client, shoot: str, kind: str, type_: str, closed_too: bool, o
     recorded = read_orphans(client)
     found = [Finding(orphan=one) for one in recorded if is_wanted(one)]
     if output == "json":
-        _print_json(orphans=[facts(one.orphan) for one in found])
+        _print_json(orphans=[_facts(one.orphan) for one in found])
     elif found:
         _print_table(found, recorded)
     else:
@@ -122,7 +122,7 @@ def _verify(
         asked, others = _of_extension(of_shoot, added)
     found = list(verify(client, asked, added, SystemClock()))
     if output == "json":
-        answers = [{**facts(one.orphan), "problem": one.problem} for one in found]
+        answers = [{**_facts(one.orphan), "problem": one.problem} for one in found]
         _print_json(orphans=answers, ofOthers=[one.metadata.name for one in others])
     elif found:
         _print_table(found, recorded)
@@ -241,3 +241,31 @@ def _what(finding: Finding) -> str:
     tags = ", ".join(f"{key}={value}" for key, value in sorted(spec.tags.items()))
     lines = [spec.resource_type, spec.id or tags or "with unknown id"]
     return "\n".join([*lines, f"! {finding.problem}"] if finding.problem else lines)
+
+
+def _facts(orphan: Orphan) -> Raw:
+    """Return all recorded facts, independent of the CRD's schema; every key is always present."""
+    spec, status, let_go = orphan.spec, orphan.status, orphan.spec.object
+    return {
+        "name": orphan.metadata.name,
+        "resourceType": spec.resource_type,
+        "id": spec.id,
+        "tags": spec.tags,
+        "region": spec.region,
+        "shoot": spec.shoot,
+        "object": {
+            "apiVersion": let_go.api_version,
+            "kind": let_go.kind,
+            "namespace": let_go.namespace,
+            "name": let_go.name,
+            "uid": let_go.uid,
+            "type": let_go.type,
+        },
+        "reason": spec.reason,
+        "message": spec.message,
+        "recordedAt": spec.recorded_at,
+        "state": orphan.state.value,
+        "verifiedAt": status.verified_at,
+        "closedAt": status.closed_at,
+        "note": status.note,
+    }

@@ -1,14 +1,16 @@
 """The reconciler's next operation, and whether a deletion is forced, in words.
 
-The decisions are in `generic.reconciler`: `operation` chooses the operation and detects forced
-deletions, `eligibility` decides whether Gardener would have accepted the annotation.
+`generic.reconciler.operation` chooses the operation and detects forced deletions. Whether Gardener
+accepts the annotation: gardener `pkg/apis/core/validation` (ValidateForceDeletion); Gardener
+documentation, "Force Deletion".
 """
 
 from actuator.cluster import FORCE_DELETION, Cluster, ClusterState, Verdict
-from actuator.meta import ForceSource, Kind, LastError
+from actuator.errors import ErrorCode
+from actuator.meta import ForceSource, Kind, LastError, Raw
 from generic.controller.predicates import default_predicate
+from generic.kube.headers import as_dict
 from generic.kube.store import Event, EventType, Header, Request
-from generic.reconciler.deletion.eligibility import FORCIBLE, codes_of_shoot, not_forcible_because
 from generic.reconciler.operation import (
     Blocked,
     Nothing,
@@ -117,3 +119,23 @@ def _verdict(
     if bad_force_value(kind, header, verdict) is not None:
         return f'{value!r} has no effect: it is not a boolean; set "true"'
     return f"{value!r} has no effect: it means false"
+
+
+FORCIBLE = frozenset(code for code in ErrorCode if code.allows_force_deletion)
+"""The last errors of the shoot must contain one of these codes."""
+
+
+def codes_of_shoot(shoot: Raw) -> list[str]:
+    """Return the codes of the shoot's last errors, without duplicates."""
+    errors = as_dict(shoot.get("status")).get("lastErrors")
+    listed = [as_dict(error).get("codes") for error in errors] if isinstance(errors, list) else []
+    return list(dict.fromkeys(str(code) for codes in listed for code in codes or []))
+
+
+def not_forcible_because(shoot: Raw) -> str | None:
+    """Return why Gardener would refuse the annotation, or None."""
+    if as_dict(shoot.get("metadata")).get("deletionTimestamp") is None:
+        return "the shoot is not being deleted; delete it first"
+    if FORCIBLE.isdisjoint(codes_of_shoot(shoot)):
+        return f"no last error of the shoot has one of the codes {', '.join(sorted(FORCIBLE))}"
+    return None

@@ -24,7 +24,6 @@ from generic.library.machines import (
 from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.reconciler.deletion.eligibility import not_forcible_because
 from generic.testing.garden import (
     NAMESPACES,
     SHOOT,
@@ -37,6 +36,7 @@ from generic.testing.garden import (
 from generic.testing.garden.order import CREATION, DELETION, FORCED, MIGRATION, in_stages
 from generic.testing.garden.state import put_back
 from generic.testing.seed import install_kinds
+from generic.tools.explain.decision import not_forcible_because
 
 KINDS = list(v1alpha1.KINDS)
 SECRETS = Resource("v1", "secrets")

@@ -22,7 +22,7 @@ from generic.reconciler.orphans import UNKNOWN
 from generic.testing.drill.evidence import Evidence, Record
 from generic.testing.drill.judge import judge
 from generic.testing.drill.migration import rules
-from generic.testing.drill.migration.evidence import MigrationEvidence
+from generic.testing.drill.migration.rules import MigrationEvidence
 from generic.testing.drill.shoots import Shoots, Thing
 from generic.testing.rehearsal import CombinedRehearsal
 

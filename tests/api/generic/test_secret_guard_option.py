@@ -15,7 +15,7 @@ from actuator.v1alpha1 import BackupBucket, Bastion, DNSRecord, Infrastructure
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import grant
-from generic.reconciler.behaviours.kinds import with_behaviour
+from generic.reconciler.behaviours import with_behaviour
 from generic.reconciler.behaviours.secret_guard import GuardsSecret
 
 SECRETS = Resource("v1", "secrets")

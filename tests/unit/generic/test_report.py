@@ -16,8 +16,8 @@ from actuator.interface import ExternalResource
 from generic.testing.drill.all import Held, Round
 from generic.testing.drill.evidence import Bystander, Evidence, Record, Strip
 from generic.testing.drill.judge import Finding, covers, judge
-from generic.testing.drill.migration.evidence import Arrival, MigrationEvidence
 from generic.testing.drill.migration.page import page as migration_page
+from generic.testing.drill.migration.rules import Arrival, MigrationEvidence
 from generic.testing.drill.migration.rules import judge as judge_migration
 from generic.testing.drill.page import page
 from generic.testing.drill.report import check_report, read_json, write_html, write_json

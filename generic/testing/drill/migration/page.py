@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from generic.testing.drill.html import render
 from generic.testing.drill.judge import Finding
-from generic.testing.drill.migration.evidence import MigrationEvidence, Move
+from generic.testing.drill.migration.rules import MigrationEvidence, Move
 from generic.testing.drill.timeline import seconds, short
 
 

@@ -9,8 +9,7 @@ from actuator.errors import ActuatorError
 from actuator.meta import Raw, format_time
 from generic.kube.clock import SystemClock
 from generic.testing.drill.kills.calls import read_calls
-from generic.testing.drill.migration.evidence import MigrationEvidence, Move
-from generic.testing.drill.migration.rules import PHASES
+from generic.testing.drill.migration.rules import PHASES, MigrationEvidence, Move
 from generic.testing.drill.migration.sides import Sides, arrivals, open_sides
 from generic.testing.drill.names import Names
 from generic.testing.drill.settings import Settings, Watcher

@@ -16,8 +16,7 @@ from generic.manager.options import Options
 from generic.testing.drill.kills.calls import ActuatorCall, digest
 from generic.testing.drill.kills.child import Order, Task
 from generic.testing.drill.kills.processes import Death, Victim
-from generic.testing.drill.migration.evidence import Arrival
-from generic.testing.drill.migration.rules import DESTINATION, SOURCE
+from generic.testing.drill.migration.rules import DESTINATION, SOURCE, Arrival
 from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import embedded_seed, other_owners
 from generic.testing.drill.settings import Settings
