@@ -49,15 +49,15 @@ def table(overview: Overview) -> RenderableType:
     for standing in overview.objects:
         subject, last = standing.subject, standing.last_operation
         rows.add_row(
-            Text(f"{subject.kind}\n{subject.name}"),
-            Text(standing.decision.operation or "none"),
-            Text(f"{last.type}\n{last.state}" if last else "none"),
-            Text(_age(standing.deleting)),
-            Text("\n".join(standing.blockers)),
+            f"{subject.kind}\n{subject.name}",
+            standing.decision.operation or "none",
+            f"{last.type}\n{last.state}" if last else "none",
+            _age(standing.deleting),
+            "\n".join(standing.blockers),
         )
-    parts: list[RenderableType] = [Text(head, style="bold"), *map(Text, overview.remaining)]
-    parts.append(rows if overview.objects else Text("No extension objects."))
-    return Group(*parts, *_asides((), overview.unread))
+    objects = rows if overview.objects else "No extension objects."
+    asides = _asides((), overview.unread)
+    return Group(Text(head, style="bold"), *overview.remaining, objects, *asides)
 
 
 def _what(standing: Standing) -> str:
@@ -69,9 +69,8 @@ def _what(standing: Standing) -> str:
 def _standing(standing: Standing) -> RenderableType:
     rows = [("next operation", _decision(standing.decision))]
     if standing.deleting is not None:
-        rows.append(
-            ("terminating", f"for {_age(standing.deleting)}, since {standing.deleting.timestamp}")
-        )
+        since = standing.deleting.timestamp
+        rows.append(("terminating", f"for {_age(standing.deleting)}, since {since}"))
     if last := standing.last_operation:
         rows.append(("last operation", f"{last.type} {last.state}, {last.progress} %"))
         rows.append(("last attempt", last.last_update_time))
@@ -91,10 +90,10 @@ def _standing(standing: Standing) -> RenderableType:
 
 def _finalizers(standing: Standing) -> RenderableType:
     if not standing.finalizers:
-        return Text("No finalizers.")
+        return "No finalizers."
     rows = new_table("finalizer", "owner", title="Finalizers")
     for held in standing.finalizers:
-        rows.add_row(Text(held.finalizer), Text(held.owner, style="green" if held.ours else ""))
+        rows.add_row(held.finalizer, Text(held.owner, style="green" if held.ours else ""))
     return rows
 
 
@@ -104,10 +103,8 @@ def _forcing(forcing: Forcing) -> Iterator[tuple[str, str]]:
         yield "value", "(none)" if forcing.value is None else repr(forcing.value)
     yield "verdict", forcing.verdict
     if forcing.allowed is not None:
-        yield (
-            "allowed by Gardener",
-            "yes" if forcing.allowed else f"no: {forcing.not_allowed_because}",
-        )
+        refused = f"no: {forcing.not_allowed_because}"
+        yield "allowed by Gardener", "yes" if forcing.allowed else refused
         yield "error codes of the shoot", ", ".join(forcing.shoot_codes) or "none"
     if forcing.own_codes and not forcing.allowed:
         yield "codes here that would allow it", ", ".join(forcing.own_codes)
@@ -117,44 +114,32 @@ def _removal(removal: Removal | None) -> Iterator[RenderableType]:
     if removal is None:
         return
     if removal.own_way:
-        yield Text(
+        yield (
             f"{removal.actuator} overrides force_delete: "
             "its effects may differ from these declared ones."
         )
     rows = new_table("object", "stripped", "remaining", title="A force deletion would delete")
     for one in removal.seed_objects:
         name = f"{one.resource} {one.name}" + (" (deleting)" if one.deleting else "")
-        rows.add_row(Text(name), Text("\n".join(one.stripped)), Text("\n".join(one.holding)))
-    yield (
-        rows
-        if removal.seed_objects
-        else Text("A force deletion would delete no object in the seed.")
-    )
-    yield _listed(
-        "Remaining external resources", [str(one) for one in removal.left_outside], "nothing"
-    )
+        rows.add_row(name, "\n".join(one.stripped), "\n".join(one.holding))
+    yield rows if rows.rows else "A force deletion would delete no object in the seed."
+    left = [str(one) for one in removal.left_outside]
+    yield _listed("Remaining external resources", left, "nothing")
 
 
 def _others(explanation: Explanation) -> Iterator[RenderableType]:
-    if explanation.webhooks:
-        rows = new_table(
-            "webhook", "configuration", "failure policy", "may refuse", title="Webhooks"
-        )
-        for hook in explanation.webhooks:
-            may = " and ".join(hook.patches) + (", on conditions" if hook.conditional else "")
-            where = f"{hook.configuration} ({'mutating' if hook.mutating else 'validating'})"
-            rows.add_row(Text(hook.name), Text(where), Text(hook.failure_policy), Text(may))
-        yield rows
-    if explanation.orphans:
-        rows = new_table("orphan", "outside", "reason", "state", title="Orphans")
-        for orphan in explanation.orphans:
-            rows.add_row(orphan.name, str(orphan.resource), orphan.reason, orphan.state)
-        yield rows
-    if explanation.warnings:
-        rows = new_table("last", "times", "reason", "message", title="Warnings")
-        for event in explanation.warnings:
-            rows.add_row(event.last_seen, str(event.count), event.reason, event.message)
-        yield rows
+    hooks = new_table("webhook", "configuration", "failure policy", "may refuse", title="Webhooks")
+    for hook in explanation.webhooks:
+        may = " and ".join(hook.patches) + (", on conditions" if hook.conditional else "")
+        where = f"{hook.configuration} ({'mutating' if hook.mutating else 'validating'})"
+        hooks.add_row(hook.name, where, hook.failure_policy, may)
+    orphans = new_table("orphan", "outside", "reason", "state", title="Orphans")
+    for orphan in explanation.orphans:
+        orphans.add_row(orphan.name, str(orphan.resource), orphan.reason, orphan.state)
+    warnings = new_table("last", "times", "reason", "message", title="Warnings")
+    for event in explanation.warnings:
+        warnings.add_row(event.last_seen, str(event.count), event.reason, event.message)
+    yield from (table for table in (hooks, orphans, warnings) if table.rows)
 
 
 def _asides(notes: Sequence[str], unread: Sequence[Unread]) -> Iterator[RenderableType]:
@@ -186,5 +171,5 @@ def _pairs(title: str, rows: Iterator[tuple[str, str]] | Sequence[tuple[str, str
     pairs.add_column(no_wrap=True)
     pairs.add_column(overflow="fold")
     for name, value in rows:
-        pairs.add_row(Text(name), Text(value))
+        pairs.add_row(name, value)
     return pairs

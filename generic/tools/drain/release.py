@@ -41,10 +41,8 @@ class Release:
     """The result for one object."""
 
     held: Held
-    orphans: int = 0
-    """The number of Orphans that record its possibly remaining external resources."""
-    held_by: Sequence[str] = ()
-    """Remaining finalizers of other controllers."""
+    note: str = ""
+    """The number of Orphans that were recorded, and the finalizers for which it still waits."""
     problem: str = ""
     """Why our finalizer is still present; "" if it was removed."""
 
@@ -102,11 +100,14 @@ def _release(client: Client, held: Held, needing: dict[str, Held], clock: Clock)
     if not held.is_served:
         raise ActuatorError(NOT_SERVED)
     orphans = _record(client, held, clock)
+    notes = [f"{orphans} Orphan{'s' if orphans > 1 else ''}"] if orphans else []
     if _guards_alone(held, needing):
         _unguard(client, held)
     with may("patch", held.resource):
         rest = _take_off(client, held.resource, held.raw, held.finalizer)
-    return Release(held=held, orphans=orphans, held_by=rest)
+    if rest and held.is_deleting:
+        notes.append(f"waits for {', '.join(rest)}")
+    return Release(held=held, note="; ".join(notes))
 
 
 def _record(client: Client, held: Held, clock: Clock) -> int:
@@ -131,10 +132,9 @@ def _record(client: Client, held: Held, clock: Clock) -> int:
 
 def _left_outside(held: Held) -> list[ExternalResource]:
     """Return possibly remaining external resources; unknown if the actuator cannot name them."""
-    nowhere = Verdict(ClusterState.NOT_NEEDED)
-    if choose_operation(held.registration.kind, held.header, nowhere) in _MIGRATED:
+    one, nowhere = held.registration, Verdict(ClusterState.NOT_NEEDED)
+    if choose_operation(one.kind, held.header, nowhere) in _MIGRATED:
         return []
-    one = held.registration
     return remaining(one.actuator, one.cls, held.raw)
 
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import attrs
 
+from generic.kube.headers import as_dict
 from generic.tools.drain.release import Release
 from generic.tools.drain.survey import NOT_SERVED, Held
 
@@ -46,46 +47,31 @@ class Row:
 
 def rows_of_held(held: Sequence[Held]) -> list[Row]:
     """Return the rows of objects with our finalizer, those under deletion first."""
-    rows = [
-        _row(
-            one,
-            State.DELETING if one.is_deleting else State.ALIVE,
-            "" if one.is_served else NOT_SERVED,
-        )
-        for one in held
-    ]
+    rows = [_row(one, None, "" if one.is_served else NOT_SERVED) for one in held]
     return sorted(rows, key=lambda row: (row.state is State.ALIVE, row.namespace))
 
 
 def rows_of_released(done: Sequence[Release], held: Sequence[Held]) -> list[Row]:
     """Return the rows of released objects, and of those still held with the reason."""
     problems = {one.held.header.uid: one.problem for one in done if one.problem}
-    back = {one.header.uid for one in held}
-    released = [
-        _row(one.held, State.RELEASED, _note(one))
-        for one in done
-        if not one.problem and one.held.header.uid not in back
-    ]
+    gone = [one for one in done if not one.problem]
     still = [attrs.evolve(row, note=problems.get(row.uid) or _AGAIN) for row in rows_of_held(held)]
-    return [*still, *released]
+    back = {row.uid for row in still}
+    released = [_row(one.held, State.RELEASED, one.note) for one in gone]
+    return [*still, *(row for row in released if row.uid not in back)]
 
 
-def _row(held: Held, state: State, note: str = "") -> Row:
+def _row(held: Held, state: State | None, note: str) -> Row:
+    meta, status = as_dict(held.raw.get("metadata")), as_dict(held.raw.get("status"))
+    error = as_dict(status.get("lastError")).get("description") or ""
     return Row(
         namespace=held.request.namespace,
         kind=held.registration.kind.name,
         name=held.request.name,
         uid=held.header.uid,
-        state=state,
-        created_at=held.created_at,
+        state=state or (State.DELETING if held.is_deleting else State.ALIVE),
+        created_at=str(meta.get("creationTimestamp") or ""),
         deleted_at=held.header.deletion_timestamp,
-        last_error=held.last_error,
+        last_error=" ".join(str(error).split()),
         note=note,
     )
-
-
-def _note(one: Release) -> str:
-    parts = [f"{one.orphans} Orphan{'s' if one.orphans > 1 else ''}"] if one.orphans else []
-    if one.held_by and one.held.is_deleting:
-        parts.append(f"waits for {', '.join(one.held_by)}")
-    return "; ".join(parts)

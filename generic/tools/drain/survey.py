@@ -25,7 +25,7 @@ from actuator.errors import (
 from actuator.interface import Client, Resource, resource_of
 from actuator.meta import Raw
 from generic.controller.predicates import all_of, has_class, has_type
-from generic.kube.headers import Event, EventType, Header, Request, as_dict, header, request_of
+from generic.kube.headers import Event, EventType, Header, Request, header, request_of
 from generic.manager.registry import Registration
 
 NOT_SERVED = "excluded by predicates of the actuator: it may belong to another one"
@@ -73,17 +73,6 @@ class Held:
     def is_served(self) -> bool:
         """Whether the actuator's own predicates accept it."""
         return all_of(*self.registration.predicates)(self.first_sight)
-
-    @property
-    def created_at(self) -> str:
-        """Its creationTimestamp, in the API server's format."""
-        return str(as_dict(self.raw.get("metadata")).get("creationTimestamp") or "")
-
-    @property
-    def last_error(self) -> str:
-        """status.lastError, in one line; "" for none."""
-        error = as_dict(as_dict(self.raw.get("status")).get("lastError"))
-        return " ".join(str(error.get("description") or "").split())
 
     def __str__(self) -> str:
         return f"{self.registration.kind.name} {self.request}"
