@@ -9,8 +9,9 @@ Not here: the meaning of the values (`options`).
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, get_args, get_origin
 
+import attrs
 import click
 
 from actuator.errors import ConfigurationError
@@ -93,41 +94,51 @@ def _config_value(found: object) -> object:
     return ",".join(map(str, found)) if isinstance(found, list) else str(found)
 
 
-def _flag(name: str, help: str, **more: Any) -> click.Option:
-    """Return a flag whose default is that of Options."""
-    field = name.replace("-", "_")
-    default = getattr(_DEFAULTS, field)
-    if isinstance(default, bool):
-        return click.Option([f"--{name}/--no-{name}"], default=default, help=help, **more)
-    if default is None:
-        return click.Option([f"--{name}"], help=help, **more)
-    if default in ("", ()):
-        return click.Option([f"--{name}"], default="", help=help, **more)
-    return click.Option([f"--{name}"], default=default, help=help, show_default=True, **more)
+def _conversion(field: str) -> dict[str, Any]:
+    """Return how click reads the value of a field of Options, by its type."""
+    kind, default = attrs.fields_dict(Options)[field].type, getattr(_DEFAULTS, field)
+    if kind is bool:
+        return {"is_flag": True}
+    if kind == Path | None:
+        return {"type": click.Path(path_type=Path, dir_okay=False)}
+    if kind == float | None:
+        return {"callback": _number_or_none, "default": f"{default:g}", "show_default": True}
+    if get_origin(kind) is Literal:
+        return {"type": click.Choice(get_args(kind)), "show_default": True}
+    if get_origin(kind) is tuple:
+        return {"callback": _names, "default": ""}
+    return {"type": click.IntRange(min=1) if kind is int else None, "show_default": default != ""}
 
+
+def _flag(name: str, help: str, **more: Any) -> click.Option:
+    """Return the flag of a field of Options, with its type and default."""
+    field = name.replace("-", "_")
+    given = {"default": getattr(_DEFAULTS, field), **_conversion(field), **more}
+    switch = f"/--no-{name}" if given.pop("is_flag", False) else ""
+    return click.Option([f"--{name}{switch}"], help=help, **given)
+
+
+_CONFIG_FILE = click.Option(
+    ["--config-file"],
+    type=click.Path(path_type=Path, dir_okay=False),
+    is_eager=True,
+    expose_value=False,
+    callback=_read_config,
+    help="YAML or JSON file with flag values; the command line takes precedence.",
+)
+_NAMESPACES = ["LEADER_ELECTION_NAMESPACE", f"{PREFIX}_LEADER_ELECTION_NAMESPACE"]
 
 FLAGS: list[click.Parameter] = [
-    click.Option(
-        ["--config-file"],
-        type=click.Path(path_type=Path, dir_okay=False),
-        is_eager=True,
-        expose_value=False,
-        callback=_read_config,
-        help="YAML or JSON file with flag values; the command line takes precedence.",
-    ),
+    _CONFIG_FILE,
     _flag(
-        "kubeconfig",
-        "Path of the kubeconfig. Default: KUBECONFIG, in-cluster, or ~/.kube/config.",
-        type=click.Path(path_type=Path, dir_okay=False),
+        "kubeconfig", "Path of the kubeconfig. Default: KUBECONFIG, in-cluster, or ~/.kube/config."
     ),
     _flag("context", "Context of the kubeconfig."),
     _flag("master", "URL of the API server; overrides the kubeconfig."),
     _flag("leader-election", "Reconcile only while holding the leader election Lease."),
     _flag("leader-election-id", "Name of the leader election Lease."),
     _flag(
-        "leader-election-namespace",
-        "Namespace of the leader election Lease.",
-        envvar=["LEADER_ELECTION_NAMESPACE", f"{PREFIX}_LEADER_ELECTION_NAMESPACE"],
+        "leader-election-namespace", "Namespace of the leader election Lease.", envvar=_NAMESPACES
     ),
     _flag(
         "metrics-bind-address",
@@ -147,15 +158,10 @@ FLAGS: list[click.Parameter] = [
     _flag(
         "max-concurrent-reconciles",
         f"Workers of each controller; --CONTROLLER{WORKERS} sets those of one controller.",
-        type=click.IntRange(min=1),
     ),
     click.Option(["--workers"], multiple=True, callback=_workers, hidden=True),
-    _flag(
-        "controllers",
-        "Comma-separated controllers to run; the others do not start.",
-        callback=_names,
-    ),
-    _flag("disable-controllers", "Comma-separated controllers that do not start.", callback=_names),
+    _flag("controllers", "Comma-separated controllers to run; the others do not start."),
+    _flag("disable-controllers", "Comma-separated controllers that do not start."),
     _flag(
         "ignore-operation-annotation",
         "Reconcile whenever a spec changes, without gardenlet's operation annotation.",
@@ -163,31 +169,19 @@ FLAGS: list[click.Parameter] = [
     _flag(
         "processing-status",
         "Write the state Processing for operations of more than a second, or always.",
-        type=click.Choice(["slow", "always"]),
     ),
-    click.Option(
-        ["--force-delete-budget"],
-        default=f"{_DEFAULTS.force_delete_budget:g}",
-        show_default=True,
-        callback=_number_or_none,
-        help="Maximum seconds of a force deletion; none: unlimited.",
-    ),
-    click.Option(
-        ["--orphan-retention-days"],
-        default=f"{_DEFAULTS.orphan_retention_days:g}",
-        show_default=True,
-        callback=_number_or_none,
-        help="Days that Orphans in state Closed or Gone are kept; none: unlimited.",
+    _flag("force-delete-budget", "Maximum seconds of a force deletion; none: unlimited."),
+    _flag(
+        "orphan-retention-days",
+        "Days that Orphans in state Closed or Gone are kept; none: unlimited.",
     ),
     _flag(
         "outcome-events",
         "Deletion outcomes that are recorded as events: exceptional ones, or all.",
-        type=click.Choice(["unusual", "all"]),
     ),
     _flag(
         "extension-classes",
         "Comma-separated extension classes to serve: shoot (default), seed, garden.",
-        callback=_names,
     ),
     _flag("gardener-version", "Version of the Gardener installation."),
     _flag(
@@ -196,14 +190,12 @@ FLAGS: list[click.Parameter] = [
     ),
     _flag("heartbeat-namespace", "Namespace of the heartbeat Lease."),
     _flag(
-        "heartbeat-renew-interval-seconds",
-        "Seconds between two renewals of the heartbeat Lease.",
-        type=click.IntRange(min=1),
+        "heartbeat-renew-interval-seconds", "Seconds between two renewals of the heartbeat Lease."
     ),
     click.Option(["--disable-webhooks"], default="", hidden=True),
     click.Option(["--webhook-config"], multiple=True, hidden=True),
-    _flag("log-level", "Minimum log level.", type=click.Choice(["debug", "info", "error"])),
-    _flag("log-format", "Log format.", type=click.Choice(["text", "json"])),
+    _flag("log-level", "Minimum log level."),
+    _flag("log-format", "Log format."),
     _flag(
         "shutdown-timeout",
         "Seconds that running operations may take after SIGTERM.",
