@@ -11,7 +11,6 @@ from pathlib import Path
 import attrs
 
 from actuator.errors import ActuatorError, ApiError, ConfigurationError
-from actuator.interface import ExternalResource
 from actuator.meta import Kind
 from generic.reconciler.operation import Operation
 from generic.testing.drill.bystanders import WITNESS
@@ -84,20 +83,6 @@ def explore(wanted: Wanted, rehearsal: CombinedRehearsal, watcher: Watcher) -> I
                 yield _Exploration(ground, stage, free, watcher).tally()
 
 
-@attrs.define
-class _Death:
-    """A trial, its kill (None: the calls are only counted), and the problems found."""
-
-    trial: Trial
-    kill: Kill | None
-    end: End = End.STOPPED
-    problems: list[str] = attrs.field(factory=list)
-
-    @property
-    def failure(self) -> Failure:
-        return Failure(at=str(self.kill or ""), problems=list(self.problems))
-
-
 class _Exploration:
     """The exploration of one operation of one kind."""
 
@@ -119,64 +104,63 @@ class _Exploration:
 
     def _explored(self) -> Tally:
         [counted] = self._tried([None])
-        points = points_of(read_lines(self._calls(counted.trial)))
+        points = points_of(read_lines(self._calls(counted)))
         tally = attrs.evolve(self._tally, points=points)
         if counted.problems:  # broken without any kill
             return attrs.evolve(tally, failures=[counted.failure])
         self._watcher.say(f"{self._tally}: {len(points)} calls, each is killed before and after")
-        deaths = self._tried([Kill(point, side) for point in points for side in Side])
-        missed = sum(death.end is End.STOPPED and not death.problems for death in deaths)
+        trials = self._tried([Kill(point, side) for point in points for side in Side])
+        missed = sum(trial.end is End.STOPPED and not trial.problems for trial in trials)
         return attrs.evolve(
             tally,
-            tried=len(deaths) - missed,
+            tried=len(trials) - missed,
             missed=missed,
-            failures=[death.failure for death in deaths if death.problems],
+            failures=[trial.failure for trial in trials if trial.problems],
         )
 
-    def _tried(self, kills: Sequence[Kill | None]) -> list[_Death]:
-        trials = self._stage.prepare(len(kills))
-        deaths = [_Death(trial, kill) for trial, kill in zip(trials, kills, strict=True)]
+    def _tried(self, kills: Sequence[Kill | None]) -> list[Trial]:
+        trials = self._stage.prepare(kills)
         with self._stage.owners(trials):
-            self._die_each(deaths)
+            self._die_each(trials)
             if kills == [None]:
                 self._count_things(trials)
-            self._judge(deaths, judge_death)
+            self._judge(trials, judge_death)
             with self._ground.serving([trial.names.type for trial in trials]):
-                self._wait(deaths)
-        self._judge(deaths, judge_end)
-        for death in deaths:
-            death.problems += self._stage.let_go(death.trial)
-        return deaths
+                self._wait(trials)
+        self._judge(trials, judge_end)
+        for trial in trials:
+            trial.problems += self._stage.let_go(trial)
+        return trials
 
-    def _die_each(self, deaths: Sequence[_Death]) -> None:
+    def _die_each(self, trials: Sequence[Trial]) -> None:
         with ThreadPoolExecutor(self._free.count) as pool:
             try:
-                for done, _ in enumerate(pool.map(self._die, deaths), 1):
-                    self._watcher.count(str(self._tally), done, len(deaths))
+                for done, _ in enumerate(pool.map(self._die, trials), 1):
+                    self._watcher.count(str(self._tally), done, len(trials))
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)  # an interrupt does not wait
                 raise
 
-    def _die(self, death: _Death) -> None:
+    def _die(self, trial: Trial) -> None:
         """Run a process for the trial until it is killed or the operation is finished."""
-        trial, kind = death.trial, self._stage.kind.name
+        kind = self._stage.kind.name
         order = Order(
             kinds=[kind, *self._ground.rehearsal.makes.get(kind, ())],
             type=trial.names.type,
             shared=self._ground.rehearsal.share(),
             calls=str(self._calls(trial)),
             seconds=round(self._ground.patience),
-            kill=death.kill,
+            kill=trial.kill,
         )
-        death.end = self._free.run(order, lambda: not self._stage.unfinished(trial))
-        if death.end is End.LATE:
+        trial.end = self._free.run(order, lambda: not self._stage.unfinished(trial))
+        if trial.end is End.LATE:
             why = "; ".join(self._stage.unfinished(trial)) or "the last moment"
-            death.problems.append(f"not killed, and not through, within {order.seconds} s: {why}")
+            trial.problems.append(f"not killed, and not through, within {order.seconds} s: {why}")
 
-    def _wait(self, deaths: Sequence[_Death]) -> None:
+    def _wait(self, trials: Sequence[Trial]) -> None:
         """Wait until all are finished, or none has finished for `patience` seconds."""
         deadline = time.monotonic() + self._ground.patience
-        left = self._unfinished(deaths)
+        left = self._unfinished(trials)
         while left and time.monotonic() < deadline:
             time.sleep(_POLL)
             still = self._unfinished(left)
@@ -184,27 +168,28 @@ class _Exploration:
                 deadline = time.monotonic() + self._ground.patience
             left = still
         waited = f"{self._ground.patience:.0f} s"
-        for death in left:
-            for why in self._stage.unfinished(death.trial):
-                death.problems.append(f"not through {waited} after the restart: {why}")
+        for trial in left:
+            for why in self._stage.unfinished(trial):
+                trial.problems.append(f"not through {waited} after the restart: {why}")
 
-    def _unfinished(self, deaths: Sequence[_Death]) -> list[_Death]:
-        return [death for death in deaths if self._stage.unfinished(death.trial)]
+    def _unfinished(self, trials: Sequence[Trial]) -> list[Trial]:
+        return [trial for trial in trials if self._stage.unfinished(trial)]
 
     def _judge(
-        self, deaths: Sequence[_Death], judge: Callable[[Case, Sight], Iterator[str]]
+        self, trials: Sequence[Trial], judge: Callable[[Case, Sight], Iterator[str]]
     ) -> None:
         """Check each trial, and add each problem once."""
-        outside = self._ground.outside([death.trial.shoot.technical_id for death in deaths])
-        for death in deaths:
-            trial = death.trial
+        outside = self._ground.outside([trial.shoot.technical_id for trial in trials])
+        for trial in trials:
+            shoot = trial.shoot.technical_id
+            records = read_records(self._ground.garden.client, shoot)
             seen = Sight(
                 objects=self._stage.objects(trial),
-                outside=outside[trial.shoot.technical_id],
-                records=self._records(trial),
+                outside=outside[shoot],
+                records=[record.resource for record in records],
             )
             found = judge(self._case(trial), seen)
-            death.problems += [problem for problem in found if problem not in death.problems]
+            trial.problems += [problem for problem in found if problem not in trial.problems]
 
     def _case(self, trial: Trial) -> Case:
         return Case(
@@ -222,11 +207,6 @@ class _Exploration:
         shoot = trial.shoot.technical_id
         found = self._ground.outside([shoot])[shoot]
         self._makes = Counter(one.type for one in without(found, trial.others))
-
-    def _records(self, trial: Trial) -> list[ExternalResource]:
-        """Return the remaining external resources that are recorded as Orphans."""
-        records = read_records(self._ground.garden.client, trial.shoot.technical_id)
-        return [record.resource for record in records]
 
     def _calls(self, trial: Trial) -> Path:
         return self._ground.folder / f"{trial.names.id}.calls"

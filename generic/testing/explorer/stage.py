@@ -22,10 +22,12 @@ from generic.kube.finalizers import patch_tested, take_off
 from generic.manager.options import Options
 from generic.reconciler.operation import Operation
 from generic.testing.drill.bystanders import WITNESS
+from generic.testing.drill.kills.calls import Kill
+from generic.testing.drill.kills.processes import End
 from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import embedded_seed, other_owners
 from generic.testing.drill.world import manager_for, outside
-from generic.testing.explorer.judge import unfinished_because
+from generic.testing.explorer.judge import Failure, unfinished_because
 from generic.testing.garden import Flow, Garden, Shoot
 from generic.testing.garden.cleanup import OWN
 from generic.testing.garden.flows import still_there
@@ -121,13 +123,23 @@ def open_ground(
 
 @attrs.define
 class Trial:
-    """One shoot, with its external resources of other objects and at the operation's start."""
+    """One shoot, and its kill (None: the calls are only counted)."""
 
+    kill: Kill | None
     names: Names
     shoot: Shoot
     manifests: Sequence[Raw]
     others: Sequence[ExternalResource] = ()
+    """The external resources of other objects."""
     before: Sequence[ExternalResource] = ()
+    """All external resources at the start of the operation."""
+    end: End = End.STOPPED
+    problems: list[str] = attrs.field(factory=list)
+
+    @property
+    def failure(self) -> Failure:
+        """The problems found."""
+        return Failure(at=str(self.kill or ""), problems=list(self.problems))
 
 
 def operations_of(kind: Kind) -> list[Operation]:
@@ -150,9 +162,9 @@ class Stage:
         own = next(number for number, stage in enumerate(stages) if kind in stage)
         self._needed = [kind for stage in stages[:own] for kind in stage]
 
-    def prepare(self, count: int) -> list[Trial]:
-        """Create `count` shoots and request the operation. Raises ActuatorError or ApiError."""
-        trials = [self._new_trial() for _ in range(count)]
+    def prepare(self, kills: Sequence[Kill | None]) -> list[Trial]:
+        """Create a shoot for each and request the operation. Raises ActuatorError or ApiError."""
+        trials = [self._new_trial(kill) for kill in kills]
         types = [trial.names.type for trial in trials]
         with self.owners(trials), self._ground.serving(types):
             parallel(trials, self._create_needed)
@@ -192,14 +204,14 @@ class Stage:
             for obj in self.objects(trial)
         ]
 
-    def _new_trial(self) -> Trial:
+    def _new_trial(self, kill: Kill | None) -> Trial:
         names = self._ground.names()
         shoot = names.shoot("x", self._ground.rehearsal.region)
         manifests = list(self._ground.rehearsal.manifests(names.rehearsed(shoot)))
         for manifest in manifests:
             if manifest["kind"] == self.kind.name:
                 manifest["metadata"]["finalizers"] = [WITNESS]
-        return Trial(names, shoot, manifests)
+        return Trial(kill, names, shoot, manifests)
 
     def _flow(self, trial: Trial) -> Flow:
         return Flow(self._garden, trial.shoot, self._needed, patience=_PREPARED)
