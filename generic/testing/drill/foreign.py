@@ -111,33 +111,23 @@ def _refuse_where_others_react(world: World, rehearsal: CombinedRehearsal) -> No
 
 def _clean_up(world: World) -> None:
     """Remove only objects with the drill's label, and objects in its namespaces."""
-    for resource in [*(resource_of(kind) for kind in world.kinds), _CONFIGMAPS]:
-        _remove_all(world, resource)
-    for namespace in world.admin.list(NAMESPACES, label_selector=world.names.selector):
-        shoot = f"{SHOOT_LABEL}={namespace['metadata']['name']}"
-        for orphan in world.admin.list(ORPHANS, label_selector=shoot):
-            _remove(world, ORPHANS, orphan)
-    for actuator in world.actuators:
-        for group in actuator.seed_objects:
-            _remove_in_namespaces(world, group.resource)
-    for resource in (CLUSTERS, NAMESPACES):
-        _remove_all(world, resource)
 
-
-def _remove_in_namespaces(world: World, resource: Resource) -> None:
-    """Remove seed objects, which the extension creates without our label in our namespaces."""
-    for namespace in world.admin.list(NAMESPACES, label_selector=world.names.selector):
-        try:
-            found = world.admin.list(resource, namespace["metadata"]["name"])
-        except ApiError:
-            continue
-        for obj in found:
+    def remove(resource: Resource, namespace: str = "", label_selector: str = "") -> None:
+        for obj in world.admin.list(resource, namespace, label_selector=label_selector):
             _remove(world, resource, obj)
 
-
-def _remove_all(world: World, resource: Resource) -> None:
-    for obj in world.admin.list(resource, label_selector=world.names.selector):
-        _remove(world, resource, obj)
+    labelled = world.names.selector
+    shoots = world.admin.list(NAMESPACES, label_selector=labelled)
+    namespaces = [namespace["metadata"]["name"] for namespace in shoots]
+    for resource in [*(resource_of(kind) for kind in world.kinds), _CONFIGMAPS]:
+        remove(resource, label_selector=labelled)
+    for namespace in namespaces:
+        remove(ORPHANS, label_selector=f"{SHOOT_LABEL}={namespace}")
+        for group in (group for actuator in world.actuators for group in actuator.seed_objects):
+            with suppress(ApiError):  # the extension creates them without our label
+                remove(group.resource, namespace)
+    for resource in (CLUSTERS, NAMESPACES):
+        remove(resource, label_selector=labelled)
 
 
 def _remove(world: World, resource: Resource, obj: Raw) -> None:

@@ -16,7 +16,7 @@ from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.kube.kubeconfig import find_access
 from generic.testing.envtest.certificates import Authority, save_private
 from generic.testing.envtest.servers import HOST, reserve_port
-from generic.testing.faults.relay import Listener, Relay
+from generic.testing.faults.relay import Listener
 from generic.testing.faults.requests import Fault
 from generic.testing.faults.rules import Injection, Injections
 
@@ -73,7 +73,7 @@ class FaultProxy:
         """Listen again, at the same address."""
         if self._listener is None:
             port = self._port.getsockname()[1]
-            self._listener = Listener(port, self._context, Relay, self._access, self._faults)
+            self._listener = Listener(port, self._context, self._access, self._faults)
 
     def close(self) -> None:
         """End all faults and connections, and free the port. The files stay."""

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
-from socketserver import BaseRequestHandler, TCPServer, ThreadingMixIn
+from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 
 from actuator.errors import ApiError
@@ -38,7 +38,7 @@ _BROKEN = (OSError, ApiError, ValueError)
 
 
 class Listener(ThreadingMixIn, TCPServer):
-    """Listens until `close`; `speak` handles a connection."""
+    """Listens until `close`."""
 
     daemon_threads = True
     block_on_close = False
@@ -49,7 +49,6 @@ class Listener(ThreadingMixIn, TCPServer):
         self,
         port: int,
         context: ssl.SSLContext,
-        speak: type[BaseRequestHandler],
         access: Access,
         faults: Injections[Fault],
     ) -> None:
@@ -58,7 +57,7 @@ class Listener(ThreadingMixIn, TCPServer):
         self._context = context
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
-        super().__init__((HOST, port), speak)
+        super().__init__((HOST, port), Relay)
         self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
 

@@ -14,7 +14,6 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from enum import IntEnum
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO
 
 import attrs
 import cattrs
@@ -47,7 +46,7 @@ class _Zygote:
     def __init__(self, task: Task, log: Path) -> None:
         self._log = log
         with log.open("a") as errors:
-            self._process = subprocess.Popen(
+            self._process = process = subprocess.Popen(
                 [sys.executable, "-c", _RUN],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -55,6 +54,9 @@ class _Zygote:
                 bufsize=0,  # `select` does not see a line that was read ahead
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
+        assert process.stdin is not None, "it is a pipe"
+        assert process.stdout is not None, "it is a pipe"
+        self._stdin, self._stdout = process.stdin, process.stdout
         self.send(task)
 
     def send(self, message: Task | Order | bytes) -> None:
@@ -89,16 +91,6 @@ class _Zygote:
         """Return an error with the last line of its log."""
         lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return ActuatorError(": ".join([f"a manager that is to be killed: {what}", *lines[-1:]]))
-
-    @property
-    def _stdin(self) -> IO[bytes]:
-        assert self._process.stdin is not None, "it is a pipe"
-        return self._process.stdin
-
-    @property
-    def _stdout(self) -> IO[bytes]:
-        assert self._process.stdout is not None, "it is a pipe"
-        return self._process.stdout
 
 
 class Workers:
