@@ -19,8 +19,7 @@ from actuator.interface import Resource
 from generic.kube.client import HttpClient, connect
 from generic.kube.clock import SystemClock
 from generic.reconciler.orphans import ORPHANS, Orphan
-from generic.reconciler.orphans.ledger import read_orphans
-from generic.reconciler.orphans.served import Serving
+from generic.reconciler.orphans.ledger import Serving, read_orphans
 from generic.reconciler.orphans.verification import verify
 from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import EmbeddedSeed

@@ -1,8 +1,8 @@
 """Database servers for rehearsals and tests: real ones, started without any set-up.
 
 Read in this order: `postgres` and `mariadb` (the servers and their commands), `daemon` (their
-common base), `account` (the user that runs them), `debian` (servers from the packages of the
-machine's distribution). The extension itself uses none of this.
+common base, and the user that runs them), `debian` (servers from the packages of the machine's
+distribution). The extension itself uses none of this.
 """
 
 from extensions.externaldatabase.servers.daemon import CA, ServerError

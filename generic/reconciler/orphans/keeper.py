@@ -21,8 +21,7 @@ from actuator.meta import parse_time
 from generic.controller.metrics.exposition import Bounded
 from generic.kube.clock import SystemClock
 from generic.reconciler.orphans.kind import KIND_LABEL, ORPHANS, Orphan, OrphanState
-from generic.reconciler.orphans.ledger import read_orphans
-from generic.reconciler.orphans.served import Serving, serving
+from generic.reconciler.orphans.ledger import Serving, read_orphans, serving
 
 logger = logging.getLogger(__name__)
 

@@ -1,19 +1,20 @@
-"""Ledger: lists Orphans, finds them by name, and writes their status.
+"""Ledger: lists Orphans, finds them by name or actuator, and writes their status.
 
 Not here: creating them (`record`), and verifying them (`verification`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any, Protocol
 
 import attrs
 
 from actuator.codec import decode, encode
 from actuator.errors import ActuatorError, ConfigurationError, DecodeError, Invalid, NotFound
-from actuator.interface import Client
-from actuator.meta import Raw, format_time
+from actuator.interface import Actuator, Client
+from actuator.meta import Kind, Raw, format_time
 from generic.kube.patches import add, test
-from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanState, OrphanStatus
+from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanedFrom, OrphanState, OrphanStatus
 
 _CUTS = ((8, 4), (8, 16), (18, 16))
 """Characters of the object's UID and of the digest in a short name; the first unique cut wins."""
@@ -120,3 +121,29 @@ def _is_short_for(short: str, name: str) -> bool:
     if not dash:  # only a prefix of the object's UID
         return bool(short) and head.startswith(short)
     return bool(short_head) and head.startswith(short_head) and tail.startswith(short_tail)
+
+
+class Serving(Protocol):
+    """A registered actuator."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of its objects."""
+
+    @property
+    def types(self) -> Sequence[str]:
+        """Their types; empty for all."""
+
+    @property
+    def actuator(self) -> Actuator[Any]:
+        """The actuator itself."""
+
+
+def serving(added: Iterable[Serving], let_go: OrphanedFrom) -> Serving | None:
+    """Return the first actuator that served the object, in any API version, or None."""
+    for one in added:
+        group = let_go.api_version.rpartition("/")[0]
+        same_kind = (one.kind.name, one.kind.group) == (let_go.kind, group)
+        if same_kind and (not one.types or let_go.type in one.types):
+            return one
+    return None

@@ -14,8 +14,7 @@ from actuator.interface import Client, Clock
 from actuator.meta import format_time
 from generic.kube.errorinfo import describe
 from generic.reconciler.orphans.kind import Orphan, OrphanState, OrphanStatus
-from generic.reconciler.orphans.ledger import write_status
-from generic.reconciler.orphans.served import Serving, serving
+from generic.reconciler.orphans.ledger import Serving, serving, write_status
 
 
 @attrs.frozen(kw_only=True)

@@ -18,7 +18,7 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.tools.cli.load import populate, with_flags
 from generic.tools.drain import Survey, check_nobody_leads, release, survey, wait
-from generic.tools.drain.rows import Row, State, rows_of_held, rows_of_released
+from generic.tools.drain.release import Row, State, rows_of_held, rows_of_released
 
 _NO_LEASE = "none"
 _SHOWN = 200

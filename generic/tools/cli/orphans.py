@@ -15,8 +15,14 @@ from generic.kube.printable import echo
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.reconciler.orphans.kind import Orphan, OrphanState
-from generic.reconciler.orphans.ledger import close, find, read_orphans, short_names
-from generic.reconciler.orphans.served import Serving, serving
+from generic.reconciler.orphans.ledger import (
+    Serving,
+    close,
+    find,
+    read_orphans,
+    serving,
+    short_names,
+)
 from generic.reconciler.orphans.verification import Finding, verify
 from generic.tools.cli.load import populate, with_flags
 

@@ -23,7 +23,7 @@ from generic.reconciler.orphans import ORPHANS, Orphan
 from generic.testing.seed import install
 from generic.tools.cli.drain import _Progress, drain
 from generic.tools.drain import release, survey, wait
-from generic.tools.drain.rows import State, rows_of_held, rows_of_released
+from generic.tools.drain.release import State, rows_of_held, rows_of_released
 
 ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 FOREIGN = "example.org/foreign"

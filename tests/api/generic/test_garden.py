@@ -36,7 +36,7 @@ from generic.testing.garden import (
 from generic.testing.garden.order import CREATION, DELETION, FORCED, MIGRATION, in_stages
 from generic.testing.garden.state import put_back
 from generic.testing.seed import install_kinds
-from generic.tools.explain.decision import not_forcible_because
+from generic.tools.explain.standing import not_forcible_because
 
 KINDS = list(v1alpha1.KINDS)
 SECRETS = Resource("v1", "secrets")

@@ -14,7 +14,7 @@ import extensions
 from extensions.externaldatabase.postgres import connect
 from extensions.externaldatabase.servers import MariaDb, Postgres, ServerError, debian, mariadb
 from extensions.externaldatabase.servers import postgres as postgres_server
-from extensions.externaldatabase.servers.account import Account
+from extensions.externaldatabase.servers.daemon import Account
 
 CHECKOUT = Path(extensions.__file__).parent.parent
 STARTS_ONE = """

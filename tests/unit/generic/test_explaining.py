@@ -15,7 +15,6 @@ from actuator.v1alpha1 import BackupEntry, Bastion, Extension, Infrastructure
 from generic.kube.headers import Request, header
 from generic.tools.cli.explain_page import page, table
 from generic.tools.cli.screen import Screen
-from generic.tools.explain.decision import decide, forcing
 from generic.tools.explain.facts import (
     Decision,
     Deleting,
@@ -33,7 +32,7 @@ from generic.tools.explain.facts import (
     Webhook,
 )
 from generic.tools.explain.owners import as_found, held
-from generic.tools.explain.standing import blockers
+from generic.tools.explain.standing import blockers, decide, forcing
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 OWN = Kind(name="Tenant", plural="tenants", finalizer="t", force_from=ForceSource.OBJECT)

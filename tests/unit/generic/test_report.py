@@ -19,9 +19,8 @@ from generic.testing.drill.judge import Finding, covers, judge
 from generic.testing.drill.migration.page import page as migration_page
 from generic.testing.drill.migration.rules import Arrival, MigrationEvidence
 from generic.testing.drill.migration.rules import judge as judge_migration
-from generic.testing.drill.page import page
+from generic.testing.drill.page import page, rows, summed_up
 from generic.testing.drill.report import check_report, read_json, write_html, write_json
-from generic.testing.drill.timeline import rows, summed_up
 from generic.testing.drill.trouble import CALM
 from generic.tools.cli.terminal import Terminal, show, show_rounds
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from generic.testing.drill.html import render
 from generic.testing.drill.judge import Finding
 from generic.testing.drill.migration.rules import MigrationEvidence, Move
-from generic.testing.drill.timeline import seconds, short
+from generic.testing.drill.page import seconds, short
 
 
 def page(evidence: MigrationEvidence, findings: Sequence[Finding]) -> str:
