@@ -7,7 +7,7 @@ skipped.
 
 import sys
 
-from extensions.externaldatabase.ground import Ground
+from extensions.externaldatabase.rehearsal import Ground
 from extensions.externaldatabase.servers import ServerError
 from generic.library.charts import find_helm
 from generic.library.programs.errors import EnvtestError

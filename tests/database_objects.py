@@ -17,6 +17,7 @@ from actuator.meta import Raw
 from extensions.externaldatabase.connection import SECRETS
 from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
+from extensions.externaldatabase.rehearsal import Ground
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 
 if TYPE_CHECKING:

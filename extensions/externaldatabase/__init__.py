@@ -6,7 +6,7 @@
 
 Read in this order: `kind` (the API for users), `actuator` (the author's side), `connection` (the
 Secret for users), `server` (the interface to a database server) with `postgres` and `mariadb`,
-`names` (names in SQL), `endpoint`. `rehearsal`, `ground` and `servers` are for drills.
+`names` (names in SQL), `endpoint`. `rehearsal` and `servers` are for drills.
 """
 
 import os

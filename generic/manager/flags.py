@@ -3,9 +3,14 @@
 Every flag can also be set by an environment variable (`--leader-election` as
 ACTUATOR_LEADER_ELECTION) and in the file of `--config-file`; the command line wins, then the
 environment. An invalid value is reported in one sentence, with exit status 2.
+
+As in Go programs, flags may contain the name of a controller, and boolean flags a value
+(`--flag=true`); all flags about webhooks, which Gardener's charts pass, have no effect here.
 Not here: the meaning of the values (`options`).
 """
 
+import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,10 +19,63 @@ from typing import Any, Literal, NoReturn, get_args, get_origin
 import attrs
 import click
 
+from actuator.cluster import parse_bool
 from actuator.errors import ConfigurationError
 from generic.controller.health import parse_address
-from generic.manager.arguments import PREFIX, WEBHOOKS, WORKERS, ManagerCommand
 from generic.manager.options import Options
+
+PREFIX = "ACTUATOR"
+WORKERS = "-max-concurrent-reconciles"
+WEBHOOKS = "--webhook-config-"
+
+
+class ManagerCommand(click.Command):
+    """A command with FLAGS, some of whose names depend on the controllers."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Convert flags to those that click knows, then parse. Raises click.UsageError."""
+        switches = {
+            name: option.secondary_opts[0]
+            for option in self.params
+            if isinstance(option, click.Option) and option.is_flag and option.secondary_opts
+            for name in option.opts
+        }
+        return super().parse_args(ctx, [*_from_environment(), *_understood(args, switches)])
+
+
+def _understood(args: Sequence[str], switches: dict[str, str]) -> Iterator[str]:
+    """Yield arguments for click; `switches` maps boolean flags to their negations."""
+    rest = iter(args)
+    for argument in rest:
+        flag, equals, value = argument.partition("=")
+        workers = re.fullmatch(f"--(.+){WORKERS}", flag)
+        if workers is not None:
+            yield f"--workers={workers[1]}={value if equals else next(rest, '')}"
+        elif flag.startswith(WEBHOOKS):
+            yield f"--webhook-config={flag.removeprefix(WEBHOOKS)}"
+            if not equals:
+                next(rest, "")
+        elif equals and flag in switches:
+            yield _switched(flag, switches[flag], value)
+        else:
+            yield argument
+
+
+def _switched(flag: str, off: str, value: str) -> str:
+    on = parse_bool(value)
+    if on is None:
+        raise click.UsageError(f"{flag}: expected true or false, got {value!r}")
+    return flag if on else off
+
+
+def _from_environment() -> Iterator[str]:
+    """Yield flags from variables like ACTUATOR_INFRASTRUCTURE_MAX_CONCURRENT_RECONCILES."""
+    suffix = WORKERS.upper().replace("-", "_")
+    for name, value in os.environ.items():
+        found = re.fullmatch(f"{PREFIX}_(.+){suffix}", name)
+        if found is not None:
+            yield f"--workers={found[1].lower().replace('_', '-')}={value}"
+
 
 _DEFAULTS = Options()
 

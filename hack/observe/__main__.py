@@ -12,8 +12,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import attrs
+import urllib3
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -34,10 +36,60 @@ from generic.testing.envtest import Environment, EnvtestError
 from generic.testing.envtest.servers import free_port
 from generic.testing.faults import FaultProxy
 from generic.testing.seed import install
-from generic.tools.monitoring import dashboard_files
+from generic.tools.monitoring import GROUPS, dashboard_files, rule_file
 from hack.observe import play
 from hack.observe.programs import find_program
-from hack.observe.server import Prometheus, prometheus
+from hack.processes import running
+
+
+@attrs.frozen
+class Prometheus:
+    """The used part of its HTTP API."""
+
+    url: str
+    _http: urllib3.PoolManager = attrs.field(factory=urllib3.PoolManager)
+
+    def query(self, expr: str) -> list[dict[str, Any]]:
+        """Evaluate the expression now. Raises ActuatorError if it is invalid."""
+        found = self._get("query", {"query": expr})["result"]
+        if isinstance(found, list):
+            return [one for one in found if isinstance(one, dict)]
+        return []
+
+    def rules(self) -> list[dict[str, Any]]:
+        """Return each rule with its health, and the state of alerts."""
+        groups = self._get("rules", {})["groups"]
+        return [rule for group in groups for rule in group["rules"]]
+
+    def _get(self, what: str, fields: dict[str, str]) -> Any:
+        answer = self._http.request("GET", f"{self.url}/api/v1/{what}", fields=fields, timeout=10.0)
+        body = json.loads(answer.data)
+        if body["status"] != "success":
+            raise ActuatorError(f"Prometheus refuses {fields}: {body.get('error')}")
+        return body["data"]
+
+
+@contextmanager
+def prometheus(program: Path, folder: Path, port: int, target: str) -> Iterator[Prometheus]:
+    """Run Prometheus while the context is open. Raises ActuatorError if it is not ready."""
+    (folder / "rules.json").write_text(json.dumps(rule_file(GROUPS, "docs/runbooks")))
+    config = {
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "rule_files": ["rules.json"],
+        "scrape_configs": [
+            {"job_name": "extension", "static_configs": [{"targets": [target]}]},
+        ],
+    }
+    written = folder / "prometheus.json"
+    written.write_text(json.dumps(config))
+    address = f"127.0.0.1:{port}"
+    command = [
+        *(str(program), f"--config.file={written}", f"--storage.tsdb.path={folder / 'data'}"),
+        *(f"--web.listen-address={address}", "--log.level=warn"),
+    ]
+    with running(command, folder / "prometheus.log", address, "/-/ready"):
+        yield Prometheus(f"http://{address}")
+
 
 _BUDGET = 5.0
 _SCRAPES = 12.0

@@ -7,8 +7,7 @@ import click
 
 from actuator.v1alpha1 import KINDS, Cluster
 from generic.controller import logs
-from generic.manager.arguments import PREFIX, ManagerCommand
-from generic.manager.flags import FLAGS, from_values
+from generic.manager.flags import FLAGS, PREFIX, ManagerCommand, from_values
 from generic.manager.manager import Manager
 from generic.reconciler.orphans import Orphan
 from generic.tools.cli.load import populate, with_flags

@@ -14,6 +14,7 @@ from harness import BINDINGS, ROLES
 from extensions.externaldatabase import server_for
 from extensions.externaldatabase.actuator import DatabaseActuator
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
+from extensions.externaldatabase.rehearsal import Ground
 from extensions.externaldatabase.server import Claim, Server, Traffic
 from generic.controller.predicates import has_namespace
 from generic.manager.manager import Manager
