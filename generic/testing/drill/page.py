@@ -87,9 +87,6 @@ def _cells(resource: ExternalResource) -> tuple[str, str, str]:
 
 def _facts(evidence: Evidence) -> dict[str, str]:
     return {
-        "Drill": evidence.drill,
-        "Started": evidence.started,
-        "Took": f"{evidence.seconds:.1f} s",
         "Outcomes": _pairs({**evidence.counted, "bypassed": evidence.bypassed}),
         "The manager's requests": _pairs(evidence.requests),
     }

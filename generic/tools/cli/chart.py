@@ -20,7 +20,7 @@ from generic.tools.cli.load import populate
 from generic.tools.packaging.chart import OPTIONS, Chart, chart_files, packed, yaml_text
 from generic.tools.packaging.registration import (
     Deployment,
-    Lifecycle,
+    Operation,
     Policy,
     Traits,
     controller_registration,
@@ -31,7 +31,6 @@ from generic.tools.packaging.registration import (
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _LATE = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer"])
 _LATEST = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer", "AfterWorker"])
-_OPERATIONS = ("reconcile", "delete", "migrate")
 _CLUSTERS = ("shoot", "seed", "garden")
 
 
@@ -133,7 +132,7 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
         click.echo(
             f"--image is not set: the chart uses {image}; set image in values.yaml", err=True
         )
-    lifecycle = Lifecycle(**{one: given[f"lifecycle_{one}"] for one in _OPERATIONS})
+    lifecycle = {one: when for one in get_args(Operation) if (when := given[f"lifecycle_{one}"])}
     traits = Traits(lifecycle=lifecycle, **_those_of(Traits, given))
     description = Chart(
         name=chosen,

@@ -8,7 +8,7 @@ itself (`chart`).
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
 import attrs
@@ -19,6 +19,7 @@ from generic.library.manifests import manifest
 from generic.manager.manager import Manager
 
 Policy = Literal["OnDemand", "Always", "AlwaysExceptNoShoots"]
+Operation = Literal["reconcile", "delete", "migrate"]
 Moment = Literal["BeforeKubeAPIServer", "AfterKubeAPIServer", "AfterWorker"]
 _RESOURCES = (list, "a list of name and resourceRef to a Secret or ConfigMap")
 _SETTINGS: Mapping[str, tuple[type, str]] = {
@@ -34,18 +35,6 @@ _REFERENCE = re.compile(r"\.resources\.([A-Za-z0-9]+)\.data\.[A-Za-z0-9]+")
 
 
 @attrs.frozen(kw_only=True)
-class Lifecycle:
-    """When gardenlet waits for an Extension in the shoot's operations; None: Gardener's default.
-
-    Force deletion ignores it.
-    """
-
-    reconcile: Moment | None = None
-    delete: Literal["BeforeKubeAPIServer", "AfterKubeAPIServer"] | None = None
-    migrate: Literal["BeforeKubeAPIServer", "AfterKubeAPIServer"] | None = None
-
-
-@attrs.frozen(kw_only=True)
 class Traits:
     """Fields of a registration for a kind and type, in addition to their names.
 
@@ -57,7 +46,8 @@ class Traits:
     secondary: Collection[tuple[str, str]] = ()
     reconcile_timeout: float | None = None
     """Seconds that gardenlet waits for an Extension."""
-    lifecycle: Lifecycle = Lifecycle()
+    lifecycle: Mapping[Operation, Moment] = attrs.field(factory=dict)
+    """When gardenlet waits for an Extension; force deletion ignores it. Default: Gardener's."""
     workerless_supported: bool = False
     auto_enable: tuple[Literal["shoot", "seed"], ...] = ()
     cluster_compatibility: tuple[Literal["shoot", "seed", "garden"], ...] = ()
@@ -217,15 +207,13 @@ def _resource(pair: tuple[str, str], primary: bool, traits: Traits) -> Raw:
     return resource
 
 
-def _extension_fields(traits: Traits) -> Iterator[tuple[str, object]]:
-    if traits.reconcile_timeout is not None:
-        yield "reconcileTimeout", f"{traits.reconcile_timeout:g}s"
-    lifecycle = attrs.asdict(traits.lifecycle, filter=lambda _field, value: value is not None)
-    if lifecycle:
-        yield "lifecycle", lifecycle
-    if traits.workerless_supported:
-        yield "workerlessSupported", True
-    if traits.auto_enable:
-        yield "autoEnable", list(traits.auto_enable)
-    if traits.cluster_compatibility:
-        yield "clusterCompatibility", list(traits.cluster_compatibility)
+def _extension_fields(traits: Traits) -> Raw:
+    seconds = traits.reconcile_timeout
+    fields = {
+        "reconcileTimeout": None if seconds is None else f"{seconds:g}s",
+        "lifecycle": dict(traits.lifecycle),
+        "workerlessSupported": traits.workerless_supported,
+        "autoEnable": list(traits.auto_enable),
+        "clusterCompatibility": list(traits.cluster_compatibility),
+    }
+    return {name: value for name, value in fields.items() if value}

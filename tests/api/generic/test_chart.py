@@ -34,7 +34,6 @@ from generic.tools.cli.chart import chart
 from generic.tools.packaging.chart import MALLOC
 from generic.tools.packaging.registration import (
     Deployment,
-    Lifecycle,
     Traits,
     controller_registration,
     controller_resources,
@@ -805,7 +804,7 @@ def test_what_gardener_asks_about_extensions_is_said_of_those_alone():
     manager.add(Nothing(Infrastructure), type=["one", "two"])
     traits = Traits(
         reconcile_timeout=90,
-        lifecycle=Lifecycle(reconcile="AfterWorker", delete="AfterKubeAPIServer"),
+        lifecycle={"reconcile": "AfterWorker", "delete": "AfterKubeAPIServer"},
         workerless_supported=True,
         auto_enable=("shoot",),
         cluster_compatibility=("shoot", "seed"),

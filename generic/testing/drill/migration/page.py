@@ -22,12 +22,7 @@ def page(evidence: MigrationEvidence, findings: Sequence[Finding]) -> str:
         kills=[(seconds(kill.at), kill.seed, kill.phase) for kill in evidence.kills],
         calls=[(*call, count) for call, count in sorted(calls.items())],
         outside=_outside(evidence),
-        facts={
-            "Drill": evidence.drill,
-            "Started": evidence.started,
-            "Took": f"{evidence.seconds:.1f} s",
-            "Random seed (--random-seed replays the kills)": str(evidence.dice),
-        },
+        facts={"Random seed (--random-seed replays the kills)": evidence.dice},
     )
 
 
