@@ -3,13 +3,11 @@
 It polls several times a second and never writes.
 """
 
-import threading
 import time
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager
 
 from actuator.codec import decode
-from actuator.errors import ApiError
 from actuator.interface import Client, Resource, resource_of
 from actuator.meta import Kind, Raw
 from generic.controller.metrics import Outcome
@@ -20,13 +18,14 @@ from generic.reconciler.reporter import event_reason
 from generic.testing.drill.bystanders import DISTURBANCE
 from generic.testing.drill.evidence import Life, Record, Strip
 from generic.testing.garden import SHOOT, error_of, not_ready_because
+from generic.testing.polling import polling
 
 _EVENTS = Resource("v1", "events")
 _EVERY = 0.2
 
 
 class Observer:
-    """Updates the lives of a drill's objects, in its own thread."""
+    """Updates the lives of a drill's objects."""
 
     def __init__(self, client: Client, kinds: Iterable[Kind], selector: str, path: str) -> None:
         self._everything = bool(path)  # with a path, objects are not announced by `follow`
@@ -35,18 +34,11 @@ class Observer:
         self._kinds = list(kinds)
         self._selector = selector
         self._start = time.monotonic()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
 
-    def start(self) -> None:
-        """Start polling; times count from now."""
+    def watching(self) -> AbstractContextManager[None]:
+        """Poll until the context is left; times count from now."""
         self._start = time.monotonic()
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop polling."""
-        self._stop.set()
-        self._thread.join(10)
+        return polling(self.look, "observer", every=_EVERY)
 
     def now(self) -> float:
         """Return the seconds since the drill began."""
@@ -67,11 +59,6 @@ class Observer:
         )
         self.lives[life.uid] = life
         return life
-
-    def _run(self) -> None:
-        while not self._stop.wait(_EVERY):
-            with suppress(ApiError):  # the next poll reads again
-                self.look()
 
     def look(self) -> None:
         """Read all objects of the drill once. Raises ApiError."""

@@ -1,8 +1,8 @@
 """The drill from start to end: set up, get stuck, force, collect evidence."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 
 from actuator.interface import resource_of
 from actuator.meta import Kind, Raw, format_time
@@ -21,7 +21,7 @@ from generic.testing.drill.settings import Settings, Watcher
 from generic.testing.drill.world import World, embedded_world
 from generic.testing.garden import Garden, Shoot
 from generic.testing.garden.order import AFTERWARDS, DELETION, FORCED, in_stages
-from generic.testing.polling import parallel
+from generic.testing.polling import parallel, wait_while
 from generic.testing.rehearsal import CombinedRehearsal
 
 _DELETIONS = "actuator_deletions_total"
@@ -82,14 +82,9 @@ class Run:
             finalizers={kind.name: kind.finalizer for kind in world.kinds},
         )
 
-    @contextmanager
-    def watching(self) -> Iterator[None]:
+    def watching(self) -> AbstractContextManager[None]:
         """Run the observer while the context is open."""
-        self._observer.start()
-        try:
-            yield
-        finally:
-            self._observer.stop()
+        return self._observer.watching()
 
     @property
     def cause(self) -> str:
@@ -208,9 +203,7 @@ class Run:
     def _wait_for_outcomes(self) -> None:
         """Wait for outcomes: an object may be deleted before the manager reports its outcome."""
         released = {life.uid for life in self._lives() if life.released is not None}
-        deadline = time.monotonic() + _LAST_WORD
-        while not released <= self._claimed().keys() and time.monotonic() < deadline:
-            time.sleep(0.1)
+        wait_while(lambda: list(released - self._claimed().keys()), _LAST_WORD, every=0.1)
 
     def _claimed(self) -> dict[str, list[str]]:
         """Return the final outcomes that the manager reported, by uid."""

@@ -7,6 +7,7 @@ clusters only. The objects must still be deleted, and the same invariants hold.
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -121,15 +122,16 @@ class Troublemaker:
         self._actuators = actuators
         self._forced = threading.Event()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._play, name="trouble", daemon=True)
-        self._failure: Exception | None = None
+        self._pool = ThreadPoolExecutor(1, "trouble")
+        self._playing: Future[None] | None = None
         self._injected: list[Any] = []
 
     def begin(self) -> None:
         """Start the faults."""
         if self._trouble.calls is not None:
             self._injected = [one.inject(self._trouble.calls) for one in self._actuators]
-        self._thread.start()
+        stage = attrs.evolve(self._stage, conditions={_FORCED: self._forced.is_set})
+        self._playing = self._pool.submit(play, self._trouble.script, stage, self._stop)
 
     def forced(self) -> None:
         """Note that deletion is forced from now on."""
@@ -140,18 +142,9 @@ class Troublemaker:
         self._stop.set()
         for injection in self._injected:
             injection.remove()
-        if self._thread.is_alive():
-            self._thread.join()
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
-
-    def _play(self) -> None:
-        stage = attrs.evolve(self._stage, conditions={_FORCED: self._forced.is_set})
-        try:
-            play(self._trouble.script, stage, self._stop)
-        except Exception as error:  # raised by `end`
-            self._failure = error
+        playing, self._playing = self._playing, None
+        if playing is not None:
+            playing.result()
 
 
 def faulty(trouble: Trouble, actuators: Sequence[Actuator[Any]]) -> list[Actuator[Any]]:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from enum import IntEnum
 from pathlib import Path
@@ -181,26 +182,20 @@ class Victim:
         """Kill and restart it a few times while the context is open; at the end it works."""
         done = threading.Event()
         moments = [dice.uniform(_SOONEST, _LATEST) for _ in range(_KILLS)]
-        failed: list[Exception] = []
 
         def kill_again_and_again() -> None:
-            try:
-                for number, moment in enumerate(moments):
-                    if done.wait(moment) and number > 0:
-                        return
-                    self._kill(phase)
-            except Exception as error:
-                failed.append(error)
+            for number, moment in enumerate(moments):
+                if done.wait(moment) and number > 0:
+                    return
+                self._kill(phase)
 
-        thread = threading.Thread(target=kill_again_and_again, name="killer", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            done.set()
-            thread.join()
-        if failed:
-            raise failed[0]
+        with ThreadPoolExecutor(1, "killer") as pool:
+            killing = pool.submit(kill_again_and_again)
+            try:
+                yield
+            finally:
+                done.set()
+        killing.result()
 
     def _kill(self, phase: str) -> None:
         os.kill(self._pid, signal.SIGKILL)
