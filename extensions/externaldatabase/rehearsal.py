@@ -111,7 +111,7 @@ class DatabaseRehearsal(Rehearsal):
     never_migrates = True
 
     def __init__(self) -> None:
-        self._ground: Ground | None = None
+        self._ground = Ground(silent)
         self._shared: Mapping[str, str] = {}
         self._traffic: Callable[[], Traffic] = partial(Traffic, _REQUESTS_PER_SECOND)
         self._breaks: dict[str, tuple[str, Callable[[Ground], None]]] = {
@@ -132,15 +132,13 @@ class DatabaseRehearsal(Rehearsal):
 
     def start(self, directory: Path) -> None:
         """Start both servers, empty, in their own directories. Raises ServerError."""
-        self._ground = ground = Ground(silent)
-        ground.start()
-        urls = {engine.value: ground.endpoint(engine).url("server") for engine in Engine}
+        self._ground.start()
+        urls = {engine.value: self._ground.endpoint(engine).url("server") for engine in Engine}
         self._shared = {**urls, _CA: CA}
 
     def stop(self) -> None:
         """Stop both; safe to call twice, and without start."""
-        if self._ground is not None:
-            self._ground.stop()
+        self._ground.stop()
 
     def share(self) -> Mapping[str, str]:
         """Return the servers' endpoints; their passwords are valid as long as the servers run."""
@@ -177,26 +175,20 @@ class DatabaseRehearsal(Rehearsal):
     def break_outside(self, scenario: str) -> None:
         """Start the scenario. Raises KeyError for a name not in `scenarios`."""
         _, bring_about = self._breaks[scenario]
-        bring_about(self._started)
+        bring_about(self._ground)
 
     def mend_outside(self) -> None:
         """Restore the extension's accounts; no database was lost."""
-        self._started.give_back()
+        self._ground.give_back()
 
     def left_outside(self) -> Sequence[ExternalResource]:
         """Return all resources with the extension's mark on both servers."""
         found = []
         for engine in Engine:
-            url = self._started.administrator(engine).url("server")
+            url = self._ground.administrator(engine).url("server")
             there = server_for(engine, url, Traffic(_REQUESTS_PER_SECOND), CA)
             found += [external(engine, there, holding) for holding in there.holdings()]
         return found
-
-    @property
-    def _started(self) -> Ground:
-        if self._ground is None:
-            raise RuntimeError("The rehearsal is not started")
-        return self._ground
 
 
 class _ObservedTraffic(Traffic):

@@ -16,7 +16,7 @@ import yaml
 from actuator.errors import ConfigurationError
 from generic.kube.printable import echo
 from generic.manager.manager import Manager
-from generic.tools.cli.load import populate
+from generic.tools.cli.load import populate, types_option
 from generic.tools.packaging.chart import OPTIONS, Chart, chart_files, packed, yaml_text
 from generic.tools.packaging.registration import (
     Deployment,
@@ -81,7 +81,7 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
     help="Folder to write into; existing files are replaced.",
 )
 @click.option("--name", default="", help="Name of the extension; default: from the module.")
-@click.option("--type", "types", multiple=True, help="Type, if EXTENSION is an Actuator.")
+@types_option
 @click.option("--version", default="0.1.0", show_default=True, help="Version of chart and image.")
 @click.option("--image", default="", help="Image: REPOSITORY[:TAG] or REPOSITORY@DIGEST.")
 @click.option(

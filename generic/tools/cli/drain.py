@@ -16,7 +16,7 @@ from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.tools.cli.load import populate, with_flags
+from generic.tools.cli.load import output_option, populate, types_option, with_flags
 from generic.tools.drain import Survey, check_nobody_leads, release, survey, wait
 from generic.tools.drain.release import Row, State, rows_of_held, rows_of_released
 
@@ -29,7 +29,7 @@ _WIDTH = 180
 
 @click.command()
 @click.argument("extension", default="extensions.aws:extension")
-@click.option("--type", "types", multiple=True, help="Type, if EXTENSION is an Actuator.")
+@types_option
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0),
@@ -41,9 +41,7 @@ _WIDTH = 180
 @click.option(
     "--lease", default="", help=f"NAMESPACE/NAME of the leader election Lease, or {_NO_LEASE}."
 )
-@click.option(
-    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@output_option
 @with_flags("kubeconfig", "context", "master", "extension_classes")
 def drain(
     extension: str,

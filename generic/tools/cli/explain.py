@@ -15,7 +15,7 @@ from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.manager.manager import Manager
 from generic.manager.registry import Registration
-from generic.tools.cli.load import load_kind, populate
+from generic.tools.cli.load import load_kind, output_option, populate
 from generic.tools.explain import Explanation, Overview, overview
 from generic.tools.explain import explain as explain_object
 
@@ -30,9 +30,7 @@ _VERSION = 1
 @click.option("--kind", "own", multiple=True, metavar="MODULE:CLASS", help="Additional kind.")
 @click.option("--extension", metavar="MODULE:OBJECT", help="Show what it would strip.")
 @click.option("--type", "types", multiple=True, help="Type, if --extension is an Actuator.")
-@click.option(
-    "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@output_option
 def explain(
     target: str,
     own: tuple[str, ...],

@@ -16,7 +16,7 @@ from generic.testing.drill.settings import Watcher
 from generic.testing.explorer.judge import Failure, Tally
 from generic.testing.explorer.run import Wanted
 from generic.testing.explorer.run import explore as explore_each
-from generic.tools.cli.load import load_rehearsals
+from generic.tools.cli.load import load_rehearsals, output_option
 
 _OPERATIONS = [operation.value for operation in Operation if operation.calls]
 
@@ -32,7 +32,7 @@ _OPERATIONS = [operation.value for operation in Operation if operation.calls]
     show_default=True,
     help="Maximum seconds of an operation, and of its repetition after a restart.",
 )
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table")
+@output_option
 def explore(
     rehearsals: tuple[str, ...],
     kinds: tuple[str, ...],

@@ -11,7 +11,7 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import manifests
 from generic.reconciler.orphans import Orphan
-from generic.tools.cli.load import load_kind, populate
+from generic.tools.cli.load import load_kind, populate, types_option
 
 
 def _print(*manifests: object) -> None:
@@ -22,7 +22,7 @@ def _print(*manifests: object) -> None:
 
 @click.command()
 @click.argument("extension", default="extensions.aws:extension")
-@click.option("--type", "types", multiple=True, help="Type, if EXTENSION is an Actuator.")
+@types_option
 @click.option("--name", default="gardener-extension", show_default=True, help="Name of the role.")
 @click.option("--service-account", default="", help="NAMESPACE/NAME of a service account to bind.")
 @click.option("--leader-election/--no-leader-election", default=True, show_default=True)

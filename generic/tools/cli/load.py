@@ -6,6 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
+import click
+
 from actuator.errors import ConfigurationError
 from actuator.interface import Actuator
 from actuator.meta import Object
@@ -15,6 +17,12 @@ from generic.manager.manager import Manager
 from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
 
 F = TypeVar("F", bound=Callable[..., None])
+types_option = click.option(
+    "--type", "types", multiple=True, help="Type, if EXTENSION is an Actuator."
+)
+output_option = click.option(
+    "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
 _REHEARSALS = ("extensions.aws.rehearsal:AwsRehearsal",)
 
 

@@ -24,7 +24,7 @@ from generic.reconciler.orphans.ledger import (
     short_names,
 )
 from generic.reconciler.orphans.verification import Finding, verify
-from generic.tools.cli.load import populate, with_flags
+from generic.tools.cli.load import output_option, populate, with_flags
 
 _SHARED = ("kubeconfig", "context", "master")
 _VERSION = 1
@@ -55,17 +55,12 @@ def _on_a_seed(function: _Command) -> _Command:
     return with_client
 
 
-_output = click.option(
-    "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
-
-
 @orphans.command("list")
 @click.option("--shoot", default="", metavar="NAMESPACE", help="Select one shoot.")
 @click.option("--kind", default="", help="Select one kind, for example Infrastructure.")
 @click.option("--type", "type_", default="", help="Select one resource type.")
 @click.option("--all", "closed_too", is_flag=True, help="Include those in state Closed or Gone.")
-@_output
+@output_option
 @_on_a_seed
 def _list(client: Client, shoot: str, kind: str, type_: str, closed_too: bool, output: str) -> None:
     """List open Orphans (existing, or not verified), oldest first."""
@@ -95,7 +90,7 @@ def _list(client: Client, shoot: str, kind: str, type_: str, closed_too: bool, o
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--type", "types", multiple=True, help="Type, if MODULE:OBJECT is an Actuator.")
 @click.option("--shoot", default="", metavar="NAMESPACE", help="Select one shoot.")
-@_output
+@output_option
 @_on_a_seed
 def _verify(
     client: Client,

@@ -10,17 +10,12 @@ from generic.controller import logs
 from generic.manager.flags import FLAGS, PREFIX, ManagerCommand, from_values
 from generic.manager.manager import Manager
 from generic.reconciler.orphans import Orphan
-from generic.tools.cli.load import populate, with_flags
+from generic.tools.cli.load import populate, types_option, with_flags
 
 
 @click.command(cls=ManagerCommand, context_settings={"auto_envvar_prefix": PREFIX})
 @click.argument("extension", default="extensions.aws:extension")
-@click.option(
-    "--type",
-    "types",
-    multiple=True,
-    help="Type to serve, if EXTENSION is an Actuator.",
-)
+@types_option
 @click.option("--embedded", is_flag=True, help="Start an embedded cluster and use it.")
 @with_flags(*(flag.name for flag in FLAGS))
 def run(extension: str, types: tuple[str, ...], embedded: bool, **values: Any) -> None:
