@@ -30,6 +30,13 @@ class Revoked:
     resource: str = ANY
     verbs: list[str] = attrs.field(factory=list)
 
+    def hits(self, rule: Raw, verb: str) -> bool:
+        """Return whether the verb of a rule for one group and one resource is removed."""
+        if not rule.get("resources") or (self.verbs and verb not in self.verbs):
+            return False
+        [group], [resource] = rule["apiGroups"], rule["resources"]
+        return fits(group, self.group) and fits(resource, self.resource)
+
 
 class Revocation:
     """Removes permissions from the ClusterRole `role`, and restores them.
@@ -79,15 +86,11 @@ def _split(rules: list[Raw], revoked: Revoked) -> tuple[list[Raw], list[Raw]]:
     """Return the rules to keep and those to remove; rules about URLs are kept."""
     kept: list[Raw] = []
     lost: list[Raw] = []
-    for rule in rules:
-        for one in _single(rule):
-            if not _is_about(one, revoked):
-                kept.append(one)
-                continue
-            gone = [verb for verb in one["verbs"] if not revoked.verbs or verb in revoked.verbs]
-            stays = [verb for verb in one["verbs"] if verb not in gone]
-            kept += [one | {"verbs": stays}] if stays else []
-            lost += [one | {"verbs": gone}] if gone else []
+    for one in (single for rule in rules for single in _single(rule)):
+        gone = [verb for verb in one["verbs"] if revoked.hits(one, verb)]
+        stays = [verb for verb in one["verbs"] if verb not in gone]
+        kept += [one | {"verbs": stays}] if stays else []
+        lost += [one | {"verbs": gone}] if gone else []
     return kept, lost
 
 
@@ -99,15 +102,6 @@ def _single(rule: Raw) -> Iterator[Raw]:
     for group in rule["apiGroups"]:
         for resource in rule["resources"]:
             yield rule | {"apiGroups": [group], "resources": [resource]}
-
-
-def _is_about(rule: Raw, revoked: Revoked) -> bool:
-    """Return whether a rule for one group and one resource matches the patterns."""
-    if not rule.get("resources"):
-        return False
-    return fits(rule["apiGroups"][0], revoked.group) and fits(
-        rule["resources"][0], revoked.resource
-    )
 
 
 def _new(rules: list[Raw], known: list[Raw]) -> list[Raw]:
