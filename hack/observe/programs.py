@@ -14,18 +14,14 @@ Name = Literal["prometheus", "promtool"]
 
 
 def find_program(name: Name, progress: Progress) -> Path:
-    """Return its path. Raises EnvtestError if it is missing and cannot be built."""
+    """Return its path. Raises EnvtestError if it is missing and cannot be built.
+
+    It is built at the version in go.mod, without service discovery of any cloud. Each program is
+    built alone: tests of rules need promtool and must not wait for the other.
+    """
     on_path = shutil.which(name)
     if on_path is not None:
         return Path(on_path).absolute()
-    return cached_programs(module_of(name), progress) / name
-
-
-def module_of(name: Name) -> GoModule:
-    """Return its Go module at the version in go.mod, without service discovery of any cloud.
-
-    Each program is built alone: tests of rules need promtool and must not wait for the other.
-    """
-    version = required_version(_ASSETS, _MODULE)
-    programs: dict[str, str] = {name: f"{_MODULE}/cmd/{name}"}
-    return GoModule(f"{name}-{version}", _ASSETS, programs, tags=("remove_all_sd",))
+    version, programs = required_version(_ASSETS, _MODULE), {str(name): f"{_MODULE}/cmd/{name}"}
+    module = GoModule(f"{name}-{version}", _ASSETS, programs, tags=("remove_all_sd",))
+    return cached_programs(module, progress) / name
