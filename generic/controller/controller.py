@@ -5,8 +5,6 @@ never sees the queue. Events for an object that a worker is processing are evalu
 returns it: only then are the versions of our own writes known.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

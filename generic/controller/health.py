@@ -5,8 +5,6 @@ checks it was given; every other path is 404. It bounds the resources of a clien
 time, and header sizes. Not here: the checks themselves.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import socket
@@ -136,7 +134,7 @@ def _run(checks: Mapping[str, Check], remarks: Remarks = list, *, verbose: bool)
 class _Handler(BaseHTTPRequestHandler):
     """Handles one request per connection (HTTP/1.0)."""
 
-    server: _Server
+    server: "_Server"
     timeout = SECONDS
     server_version, sys_version = "actuator", ""
 

@@ -9,8 +9,6 @@ escaped, and an object whose text cannot be read is shown as its type.
 `configure` changes only the root logger, and the contents of records.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -5,8 +5,6 @@ objects that do not exist: the controller looks each request up. The watched res
 in `watch`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 import attrs

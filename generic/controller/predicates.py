@@ -4,8 +4,6 @@ They read headers only and never call the API. An Event of our own write passes 
 `news_in_answer`; events of other clients pass through the predicates of the controller.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 

@@ -11,8 +11,6 @@ after any restart: objects that succeeded and wait for gardenlet's annotation ar
 is set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import attrs

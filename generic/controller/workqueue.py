@@ -13,8 +13,6 @@ Caveats: the order of keys that are not urgent is first in, first out.
 Errors: `get` raises ShutDown after `shut_down`; nothing else raises.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
 import threading

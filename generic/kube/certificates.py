@@ -1,7 +1,5 @@
 """Keys and certificates: EC P-256, on `cryptography`. Not here: Kubernetes objects and rotation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

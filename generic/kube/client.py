@@ -8,8 +8,6 @@ Not here: connections (`transport`), addresses, TLS and credentials (`kubeconfig
 (`informer`).
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import ssl
@@ -65,7 +63,7 @@ def connect(
     server: str = "",
     connections: int = 32,
     observe: Callable[[str, str, str], None] | None = None,
-) -> HttpClient:
+) -> "HttpClient":
     """Return a client for the API server of the configuration.
 
     Uses the given kubeconfig, else KUBECONFIG, else the pod's service account, else ~/.kube/config;
@@ -111,19 +109,19 @@ class HttpClient:
         self._limit = _TIMEOUT
         self._accept, self._accept_stream = JSON, JSON
 
-    def within(self, seconds: float) -> HttpClient:
+    def within(self, seconds: float) -> "HttpClient":
         """Return a client on the same connections with another read timeout."""
         twin = copy(self)
         twin._limit = seconds  # noqa: SLF001 - its own kind
         return twin
 
-    def gated(self, gate: Callable[[], None]) -> HttpClient:
+    def gated(self, gate: Callable[[], None]) -> "HttpClient":
         """Return a client on the same connections that calls `gate` before every write."""
         twin = copy(self)
         twin._gate = gate  # noqa: SLF001 - its own kind
         return twin
 
-    def metadata_only(self) -> HttpClient:
+    def metadata_only(self) -> "HttpClient":
         """Return a client on the same connections that lists and watches metadata only."""
         twin = copy(self)
         twin._accept, twin._accept_stream = METADATA_LIST, METADATA  # noqa: SLF001 - its own kind

@@ -1,7 +1,5 @@
 """The real clock. Tests of time-dependent decisions pass another one of the same shape."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 

@@ -6,8 +6,6 @@ the last extension objects). The 10,000 most recently queried forced namespaces 
 under deletion queries at every attempt, so only deleted ones are evicted.
 """
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict
 from contextlib import suppress

@@ -5,8 +5,6 @@ Types come from the annotations; descriptions, bounds and immutability come from
 (Kubernetes documentation, "Extend the Kubernetes API with CustomResourceDefinitions").
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints

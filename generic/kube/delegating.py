@@ -1,7 +1,5 @@
 """DelegatingClient: wraps another Client, with one method to override for all requests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 

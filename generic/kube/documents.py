@@ -7,8 +7,6 @@ lone surrogates): such an object is decoded completely. Both ways return the sam
 Not here: the definition of a header (`headers`), and complete decoding (`actuator.codec`).
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from typing import Any, TypedDict
@@ -136,7 +134,7 @@ class Document:
         self.uid, self.version = uid_of(self.meta), version_of(self.meta)
 
     @classmethod
-    def of(cls, obj: Raw | Document) -> Document:
+    def of(cls, obj: "Raw | Document") -> "Document":
         """Return the document of an object; the text of an Answer is reused, not encoded again."""
         if isinstance(obj, Document):
             return obj

@@ -3,8 +3,6 @@
 Not here: conversion between objects and JSON values (`actuator.codec`).
 """
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -6,8 +6,6 @@ properties), so it belongs inside the guarded call, under the time limit of that
 Not here: the consequences for the object (`reconciler`, `reporter`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -8,8 +8,6 @@ namespace of its object and is deleted with it. The API server rejects events fo
 namespace: those are written into `default`, with the Namespace as their object.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import secrets

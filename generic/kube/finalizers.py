@@ -15,8 +15,6 @@ and start over); ApiError; ValueError for a finalizer that is not qualified. An 
 already deleted is not an error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 

@@ -5,8 +5,6 @@ controllers share. Headers are small, since there are tens of thousands: repeate
 interned, and empty mappings are shared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from sys import intern

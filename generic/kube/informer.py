@@ -20,8 +20,6 @@ store keeps the last known objects until the next list, because a missing CRD do
 they were deleted.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import random

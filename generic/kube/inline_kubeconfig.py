@@ -6,8 +6,6 @@ and one inline credential, and no other code reads the original bytes. Source of
 Kubernetes documentation, "kubeconfig (v1)". Not here: the operator's kubeconfig (`kubeconfig`).
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -129,7 +127,7 @@ def _tree(content: bytes) -> Any:
     )
 
 
-def _add(event: yaml.Event, stack: list[list[Any]]) -> None:
+def _add(event: "yaml.Event", stack: list[list[Any]]) -> None:
     """Put one event into the innermost open collection."""
     import yaml
 

@@ -14,8 +14,6 @@ credentials or its certificate is refused. Not here: requests (`client`), kubeco
 (`inline_kubeconfig`).
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import ssl
@@ -167,7 +165,7 @@ def find_access(
                 found = read_kubeconfig(Path(path).expanduser().read_bytes(), context)
                 return _direct(f"kubeconfig {path}", found, server, connections, files)
 
-        def read(configuration: Configuration, folder: str) -> None:
+        def read(configuration: "Configuration", folder: str) -> None:
             _load_kubeconfig(configuration, path, context, folder)
 
         return _by_package(f"kubeconfig {path}", read, server, connections, files)
@@ -185,7 +183,7 @@ def _inline(
     if not getproxies():
         return _direct(source, kubeconfig, server, connections, files)
 
-    def write(configuration: Configuration, folder: str) -> None:
+    def write(configuration: "Configuration", folder: str) -> None:
         _load_inline(configuration, kubeconfig, Path(folder))
 
     return _by_package(source, write, server, connections, files)
@@ -224,7 +222,7 @@ def _direct(
 
 def _by_package(
     source: str,
-    read: Callable[[Configuration, str], None],
+    read: "Callable[[Configuration, str], None]",
     server: str,
     connections: int,
     files: Sequence[str] = (),
@@ -311,7 +309,9 @@ def _use(source: str, load: Callable[[], None]) -> None:
         raise ConfigurationError(f"{source}: no credentials: {complaints[0]}")
 
 
-def _load_inline(configuration: Configuration, kubeconfig: InlineKubeconfig, folder: Path) -> None:
+def _load_inline(
+    configuration: "Configuration", kubeconfig: InlineKubeconfig, folder: Path
+) -> None:
     configuration.host = kubeconfig.server
     configuration.tls_server_name = kubeconfig.tls_server_name or None
     files = _write_credentials(kubeconfig, folder)
@@ -339,7 +339,7 @@ def _write_credentials(
 
 
 def _load_kubeconfig(
-    configuration: Configuration, path: str, context: str | None, inline: str
+    configuration: "Configuration", path: str, context: str | None, inline: str
 ) -> None:
     """Load with the package, which writes inline data into files in the folder `inline`."""
     from kubernetes import config as kube_config
@@ -376,7 +376,7 @@ def _check_context(path: str, context: str | None) -> None:
         raise ValueError(f"{which}; set --context to one of: {', '.join(names)}")
 
 
-def _refuse_unverified(source: str, configuration: Configuration) -> None:
+def _refuse_unverified(source: str, configuration: "Configuration") -> None:
     if not configuration.verify_ssl:
         raise ConfigurationError(
             f"{source}: insecure-skip-tls-verify is not supported, because it exposes credentials; "

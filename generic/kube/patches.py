@@ -5,8 +5,6 @@ and every other value it relies on. A test of `null` holds for a missing value (
 server implements it).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

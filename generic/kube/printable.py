@@ -1,7 +1,5 @@
 """Text for people, without the control characters of tenants."""
 
-from __future__ import annotations
-
 import json
 
 

@@ -3,8 +3,6 @@
 Only a configuration with a proxy imports this module, and with it urllib3.
 """
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

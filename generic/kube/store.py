@@ -9,8 +9,6 @@ Not here: the content of a header (`headers`), filling the store from the API (`
 consequences of an Event (`predicates`).
 """
 
-from __future__ import annotations
-
 import threading
 import time
 import zlib

@@ -3,8 +3,6 @@
 Not for the work itself: an action must be short, or have a short timeout of its own.
 """
 
-from __future__ import annotations
-
 import heapq
 import logging
 import threading

@@ -8,8 +8,6 @@ ConnectionError for everything else about the connection, including an answer th
 Not here: proxies (`proxied`), credentials (`kubeconfig`), the meaning of answers (`client`).
 """
 
-from __future__ import annotations
-
 import select
 import socket
 import ssl
@@ -110,14 +108,14 @@ class HttpTransport:
             raise
         return _HttpResponse(connection, self)
 
-    def keep(self, connection: _Connection) -> None:
+    def keep(self, connection: "_Connection") -> None:
         """Keep a connection for the next request, unless enough are idle."""
         if len(self._idle) < self._most_idle:
             self._idle.append(connection)
         else:
             connection.close()
 
-    def _kept(self) -> _Connection | None:
+    def _kept(self) -> "_Connection | None":
         """Return an idle connection that the server has not closed."""
         while True:
             try:
@@ -128,7 +126,7 @@ class HttpTransport:
                 return connection
             connection.close()
 
-    def _connect(self) -> _Connection:
+    def _connect(self) -> "_Connection":
         try:
             connected = socket.create_connection(self._address, CONNECT_SECONDS)
             try:

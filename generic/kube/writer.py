@@ -4,8 +4,6 @@ This way the watch events of our own writes trigger no reconcile, and every chan
 processed. Not here: the content of the patches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import attrs

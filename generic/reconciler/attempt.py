@@ -10,8 +10,6 @@ be distinguished from the old one; then Processing is published and the annotati
 the call.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Callable

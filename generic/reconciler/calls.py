@@ -6,8 +6,6 @@ fenced for good, its worker replaced, its result dropped. The number of abandone
 a call that must not wait for a place reserves it before it begins.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Iterable
@@ -43,10 +41,10 @@ class Services(Protocol):
     def save(self) -> None:
         """Write what the actuator changed in the status of the object."""
 
-    def secret(self, call: Call, secret: Request) -> Raw:
+    def secret(self, call: "Call", secret: Request) -> Raw:
         """Read a Secret for the object."""
 
-    def delete_seed_objects(self, call: Call, groups: Iterable[SeedObjects]) -> None:
+    def delete_seed_objects(self, call: "Call", groups: Iterable[SeedObjects]) -> None:
         """Delete seed objects of the shoot, and strip declared finalizers."""
 
 

@@ -5,8 +5,6 @@ its place) and does not return is abandoned: its worker is replaced. Not here: t
 operation, and the use of the result.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager

@@ -5,8 +5,6 @@
 calling the actuator and writing its results (`reconciler`).
 """
 
-from __future__ import annotations
-
 from enum import Enum, StrEnum
 
 import attrs

@@ -12,8 +12,6 @@ Invariants that this module must keep:
 5. An error is visible: lastError with codes, an event, a metric.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial

@@ -5,8 +5,6 @@ drops a track: `settle`. A restart of the process loses all of it. Not here: dec
 (`deletion` and `reconciler`).
 """
 
-from __future__ import annotations
-
 import math
 import threading
 

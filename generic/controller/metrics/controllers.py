@@ -1,7 +1,5 @@
 """The metrics of controllers: those of controller-runtime, and ours of operations and deletions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import attrs

@@ -1,7 +1,5 @@
 """Robust exposition: bounded label values; gauges and collectors that may raise."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Iterable

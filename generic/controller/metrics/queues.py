@@ -1,7 +1,5 @@
 """The metrics of work queues, labelled with the controller's name twice, as in Go."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import attrs

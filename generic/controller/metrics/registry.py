@@ -1,7 +1,5 @@
 """Metrics: all metrics of one manager, and their exposition."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Callable, Iterable
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Only these metrics show blocked deletions: counters do not change for them. A se
 last object that it counts.
 """
 
-from __future__ import annotations
-
 import heapq
 from bisect import bisect_left
 from collections import Counter

@@ -1,7 +1,5 @@
 """Label values that are enumerations, and bounds of histograms. Not here: metrics."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 # controller-runtime's bounds of controller_runtime_reconcile_time_seconds.

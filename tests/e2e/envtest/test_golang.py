@@ -163,5 +163,5 @@ def test_the_error_without_a_fitting_go_says_what_was_seen(
     scripted_go: Callable[[str, float], Path],
 ) -> None:
     scripted_go("1.21.5", 0)
-    with pytest.raises(GoNotFound, match=r"Go 99\.0 or later not found: 1\.21\.5 on PATH, \S+ in the whe"):
+    with pytest.raises(GoNotFound, match=r"Go 99\.0 or later not found: 1\.21\.5 on PATH, "):
         find_go((99, 0))
