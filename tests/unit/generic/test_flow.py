@@ -1,0 +1,211 @@
+"""A flow creates and deletes a graph of resources once, wherever the process is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actuator import ActuatorError
+from actuator.errors import ErrorCode
+from generic.library.flow import Flow, Ids, ResourceRecord, Resources, Task
+
+
+class Killed(BaseException):
+    pass
+
+
+class Cloud:
+    """Resources by id; each request may be the last one, before or after it takes effect."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+        self.log: list[str] = []
+        self.saved: list[tuple[str, str, str]] = []
+        self.points = 0
+        self.kill_at = -1
+
+    def point(self) -> None:
+        self.points += 1
+        if self.points == self.kill_at:
+            raise Killed
+
+    def task(self, name: str, needs: tuple[str, ...] = ()) -> Task:
+        def create(ids: Ids) -> str:
+            missing = [need for need in needs if self.names.get(ids.get(need, "")) != need]
+            assert not missing, f"{name} is created before {missing}"
+            self.point()
+            id = f"id-{len(self.log)}"
+            self.names[id] = name
+            self.log.append(f"create {name}")
+            self.point()
+            return id
+
+        def delete(id: str) -> None:
+            self.point()
+            self.names.pop(id, None)
+            self.log.append(f"delete {name}")
+            self.point()
+
+        return Task(
+            name=name,
+            type=f"type of {name}",
+            find=lambda: [id for id, there in self.names.items() if there == name],
+            create=create,
+            delete=delete,
+            needs=needs,
+        )
+
+    def save(self, resources: Resources) -> Callable[[], None]:
+        def write() -> None:
+            self.point()
+            self.saved = [(one.name, one.type, one.id) for one in resources.records]
+            self.point()
+
+        return write
+
+    def loaded(self) -> Resources:
+        return Resources([ResourceRecord(name=n, type=t, id=i) for n, t, i in self.saved])
+
+    def run(self, graph: dict[str, tuple[str, ...]], *, delete: bool = False) -> bool:
+        """Run the flow from the saved status; return False if the process was killed."""
+        resources = self.loaded()
+        save = self.save(resources)
+        flow = Flow(self.task(name, needs) for name, needs in graph.items())
+        try:
+            (flow.delete if delete else flow.create)(resources, save)
+            save()  # the framework writes the status at the end of the call
+        except Killed:
+            return False
+        return True
+
+    def differences(self) -> list[str]:
+        """Compare what the status records with what exists, as an Orphan would."""
+        recorded = list(self.loaded().external(lambda name: {"Name": name}))
+        by_id = {one.id for one in recorded if one.id}
+        by_tag = {one.tags["Name"] for one in recorded if not one.id}
+        unrecorded = [
+            f"not recorded: {name}"
+            for id, name in self.names.items()
+            if id not in by_id and name not in by_tag
+        ]
+        gone = [one for one in recorded if one.id and one.id not in self.names]
+        return unrecorded + [f"recorded, but gone: {one}" for one in gone[1:]]
+
+
+GRAPH = {"vpc": (), "subnet": ("vpc",), "group": ("vpc",), "host": ("subnet", "group")}
+
+
+def test_resources_are_created_in_order_and_deleted_in_reverse():
+    cloud = Cloud()
+    assert cloud.run(dict(reversed(GRAPH.items())))
+    created = [line.removeprefix("create ") for line in cloud.log]
+    assert created[0] == "vpc"
+    assert created[-1] == "host"
+    assert cloud.run(GRAPH, delete=True)
+    deleted = [line.removeprefix("delete ") for line in cloud.log[len(created) :]]
+    assert (deleted[0], deleted[-1]) == ("host", "vpc")
+    assert cloud.saved == []
+
+
+def test_a_second_run_requests_nothing():
+    cloud = Cloud()
+    cloud.run(GRAPH)
+    before = list(cloud.log)
+    cloud.run(GRAPH)
+    assert cloud.log == before
+
+
+def test_a_resource_that_somebody_deleted_is_created_again():
+    cloud = Cloud()
+    cloud.run(GRAPH)
+    old = next(id for id, name in cloud.names.items() if name == "subnet")
+    del cloud.names[old]
+    cloud.run(GRAPH)
+    new = next(id for id, name in cloud.names.items() if name == "subnet")
+    assert ("subnet", "type of subnet", new) in cloud.saved
+    assert new != old
+
+
+def test_a_resource_that_only_its_tags_identify_is_deleted():
+    cloud = Cloud()
+    cloud.run(GRAPH)
+    cloud.saved = []
+    cloud.run(GRAPH, delete=True)
+    assert cloud.names == {}
+
+
+def test_two_resources_of_one_task_are_an_error_for_creation_and_both_are_deleted():
+    cloud = Cloud()
+    cloud.names = {"id-a": "vpc", "id-b": "vpc"}
+    with pytest.raises(ActuatorError, match="more than one type of vpc: id-a, id-b") as error:
+        cloud.run(GRAPH)
+    assert error.value.codes == (ErrorCode.ERR_INFRA_DEPENDENCIES,)
+    cloud.run(GRAPH, delete=True)
+    assert cloud.names == {}
+
+
+def test_a_recorded_resource_without_a_task_stops_the_deletion_before_it_begins():
+    cloud = Cloud()
+    cloud.run({**GRAPH, "gateway": ("vpc",)})
+    before = dict(cloud.names)
+    with pytest.raises(ActuatorError, match="'gateway'"):
+        cloud.run(GRAPH, delete=True)
+    assert cloud.names == before
+
+
+def test_a_resource_of_an_earlier_specification_stays_recorded():
+    cloud = Cloud()
+    cloud.run({**GRAPH, "old": ("vpc",)})
+    cloud.run(GRAPH)
+    assert "old" in [name for name, _, _ in cloud.saved]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([("a", ()), ("a", ())], "two tasks have the name 'a'"),
+        ([("a", ("b",))], "task 'a' needs 'b', which is no task"),
+        ([("a", ("b",)), ("b", ("a",))], "tasks need each other: "),
+    ],
+)
+def test_a_wrong_graph_is_refused(names, message):
+    cloud = Cloud()
+    with pytest.raises(ValueError, match=message):
+        Flow(cloud.task(name, needs) for name, needs in names)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> dict[str, tuple[str, ...]]:
+    names = [f"r{number}" for number in range(draw(st.integers(1, 6)))]
+    graph = {
+        name: tuple(draw(st.lists(st.sampled_from(names[:at]), unique=True))) if at else ()
+        for at, name in enumerate(names)
+    }
+    return {name: graph[name] for name in draw(st.permutations(names))}
+
+
+@given(graph=graphs(), delete=st.booleans(), kills=st.lists(st.integers(1, 12), max_size=4))
+def test_kills_at_any_point_leak_nothing_and_create_nothing_twice(graph, delete, kills):
+    cloud = Cloud()
+    if delete:
+        assert cloud.run(graph)
+    for kill in kills:
+        cloud.points, cloud.kill_at = 0, kill
+        cloud.run(graph, delete=delete)
+        assert cloud.differences() == []
+    cloud.kill_at = -1
+    assert cloud.run(graph, delete=delete)
+    assert cloud.differences() == []
+    assert sorted(cloud.names.values()) == ([] if delete else sorted(graph))
+    assert len({id for _, _, id in cloud.saved}) == len(cloud.names)
+
+
+def test_the_comparison_finds_what_no_status_records_and_what_is_gone():
+    cloud = Cloud()
+    cloud.names = {"id-a": "vpc"}
+    assert cloud.differences() == ["not recorded: vpc"]
+    cloud.names, cloud.saved = {}, [("vpc", "VPC", "id-a"), ("subnet", "Subnet", "id-b")]
+    assert len(cloud.differences()) == 1
