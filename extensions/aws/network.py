@@ -1,4 +1,4 @@
-"""The network of one shoot in the cloud: find it by its tag, create it, delete it.
+"""The network of one shoot in the cloud, as the tasks of a flow; and its address.
 
 All resources are found by tag, so any step may be repeated after any crash. AWS's responses lag
 behind its writes (Amazon EC2 API reference, "Eventual consistency"): a repetition within that time
@@ -8,7 +8,7 @@ Security group rules are only added, because the shoot's cloud-controller-manage
 group. Kubernetes does not belong here; see `infrastructure` and `controlplane`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
 
 import attrs
 
@@ -16,8 +16,9 @@ from actuator import ActuatorError, ConfigurationError, ErrorCode
 from actuator.meta import Raw
 from extensions.aws import tags
 from extensions.aws.cloud import Cloud
-from extensions.aws.config import Zone
-from extensions.aws.status import ControlPlaneStatus, SecurityGroup, Subnet, Vpc
+from extensions.aws.config import Networks
+from extensions.aws.status import ControlPlaneStatus
+from generic.library.flow import Task
 
 VPC = "AWS::EC2::VPC"
 SUBNET = "AWS::EC2::Subnet"
@@ -25,11 +26,37 @@ SECURITY_GROUP = "AWS::EC2::SecurityGroup"
 ELASTIC_IP = "AWS::EC2::EIP"
 """Resource types as AWS CloudFormation names them."""
 
-NODES = "nodes"
-"""The purpose of the only security group."""
+NETWORK, NODES = "vpc", "nodes"
+"""The names of the tasks for the VPC and for the only security group."""
 
 _NODE_PORTS: Raw = {"FromPort": 30000, "ToPort": 32767, "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
 """Kubernetes documentation, "Service", type NodePort."""
+
+
+@attrs.frozen
+class Range:
+    """The range of a VPC or subnet; empty in a deletion, which needs none."""
+
+    cidr: str = ""
+    zone: str = ""
+    field: str = ""
+    """The field of the providerConfig that requests it."""
+
+
+def task_tags(technical_id: str, name: str) -> dict[str, str]:
+    """Return the tags of the resource of a task."""
+    suffix = "" if name == NETWORK else f"-{name}"
+    return {**tags.mark(technical_id), tags.NAME: f"{technical_id}{suffix}"}
+
+
+def ranges(networks: Networks) -> dict[str, Range]:
+    """Return the ranges of the VPC and its subnets, by the names of their tasks."""
+    subnets = {
+        f"{purpose}-{zone.name}": Range(cidr, zone.name, f"zones[{index}].{purpose}")
+        for index, zone in enumerate(networks.zones)
+        for purpose, cidr in zone.ranges().items()
+    }
+    return {NETWORK: Range(networks.vpc.cidr, field="vpc.cidr"), **subnets}
 
 
 @attrs.frozen
@@ -39,77 +66,37 @@ class Network:
     cloud: Cloud
     technical_id: str
 
-    def find_vpc(self, cidr: str, known_id: str) -> str | None:
-        """Return the id of the shoot's VPC, or None.
+    def tasks(self, wanted: Mapping[str, Range], known_vpc: str = "") -> Iterator[Task]:
+        """Yield the tasks for the wanted ranges, for all existing subnets and the security group.
 
-        Raises ActuatorError if there are two, or if the VPC with the known id lost its tag;
-        ConfigurationError if the VPC has another range.
+        Raises ActuatorError if the VPC with the known id lost its tag.
         """
-        vpc = tags.only(self._mark, "VPC", "VpcId", self._marked("describe_vpcs", "Vpcs"))
-        if vpc is None:
-            self._refuse_unmarked(known_id)
-            return None
-        if vpc["CidrBlock"] != cidr:
-            raise _cannot_change("networks.vpc.cidr", vpc["VpcId"], vpc["CidrBlock"], cidr)
-        return str(vpc["VpcId"])
-
-    def create_vpc(self, cidr: str) -> str:
-        """Create a VPC and return its id."""
-        answer = self.cloud.request(
-            "create_vpc",
-            CidrBlock=cidr,
-            TagSpecifications=tags.specification("vpc", self._mark, self.technical_id),
+        vpcs = self._marked("describe_vpcs", "Vpcs")
+        if not vpcs:
+            self._refuse_unmarked(known_vpc)
+        yield Task(
+            name=NETWORK,
+            type=VPC,
+            find=lambda: _ids(vpcs, "VpcId"),
+            create=lambda _: self._create_vpc(wanted[NETWORK].cidr),
+            update=lambda known, _: _check(vpcs, "VpcId", known, wanted[NETWORK]),
+            delete=lambda known: self.cloud.remove("delete_vpc", VpcId=known),
         )
-        return str(answer["Vpc"]["VpcId"])
-
-    def ensure_subnets(self, vpc: Vpc, zones: Iterable[Zone]) -> None:
-        """Ensure that each zone has its three subnets; list all existing ones in `vpc`.
-
-        Subnets of a removed zone are kept: Gardener does not allow the removal of zones.
-        """
-        found = self._by_name("subnet", "SubnetId", self._marked("describe_subnets", "Subnets"))
-        vpc.subnets = [self._subnet(name, subnet) for name, subnet in found.items()]
-        for index, zone in enumerate(zones):
-            for purpose, cidr in zone.ranges().items():
-                name = self._name(purpose, zone.name)
-                if name not in found:
-                    subnet = self._create_subnet(vpc.id, zone.name, cidr, name)
-                    vpc.subnets.append(self._subnet(name, subnet))
-                elif (there := found[name]["CidrBlock"]) != cidr:
-                    field = f"networks.zones[{index}].{purpose}"
-                    raise _cannot_change(field, found[name]["SubnetId"], there, cidr)
-
-    def ensure_security_group(self, vpc: Vpc) -> None:
-        """Ensure that the nodes' security group exists with its rules; add it to `vpc`."""
-        marked = self._marked("describe_security_groups", "SecurityGroups")
-        name = self._name(NODES)
-        group = self._by_name("security group", "GroupId", marked).get(name)
-        if group is None:
-            group = self._create_security_group(vpc.id, name)
-        id = str(group["GroupId"])
-        vpc.security_groups = [SecurityGroup(id=id, purpose=NODES)]
-        missing = _missing_rules(group)
-        if missing:
-            self.cloud.request(
-                "authorize_security_group_ingress", GroupId=id, IpPermissions=missing
-            )
-
-    def delete(self, vpc: Vpc) -> None:
-        """Delete all resources in `vpc`, and all with the tag.
-
-        Each deleted resource is removed from `vpc`, so after an error it lists the remaining ones.
-        """
-        marked = self._marked("describe_security_groups", "SecurityGroups")
-        for id in _ids([group.id for group in vpc.security_groups], marked, "GroupId"):
-            self.cloud.remove("delete_security_group", GroupId=id)
-            vpc.security_groups = [group for group in vpc.security_groups if group.id != id]
-        marked = self._marked("describe_subnets", "Subnets")
-        for id in _ids([subnet.id for subnet in vpc.subnets], marked, "SubnetId"):
-            self.cloud.remove("delete_subnet", SubnetId=id)
-            vpc.subnets = [subnet for subnet in vpc.subnets if subnet.id != id]
-        for id in _ids([vpc.id], self._marked("describe_vpcs", "Vpcs"), "VpcId"):
-            self.cloud.remove("delete_vpc", VpcId=id)
-        vpc.id = ""
+        subnets = self._marked("describe_subnets", "Subnets")
+        for name in dict.fromkeys([*wanted, *map(self._name_of, subnets)]):
+            if name not in (NETWORK, NODES):
+                same = [subnet for subnet in subnets if self._name_of(subnet) == name]
+                yield self._subnet(name, same, wanted.get(name, Range()))
+        groups = self._marked("describe_security_groups", "SecurityGroups")
+        yield Task(
+            name=NODES,
+            type=SECURITY_GROUP,
+            find=lambda: _ids(groups, "GroupId"),
+            create=lambda ids: self._create_security_group(ids[NETWORK]),
+            update=lambda known, _: self._add_rules(groups, known),
+            delete=lambda known: self.cloud.remove("delete_security_group", GroupId=known),
+            needs=[NETWORK],
+        )
 
     def find_address(self) -> ControlPlaneStatus | None:
         """Return the Elastic IP address, or None. Raises ActuatorError if there are two."""
@@ -127,8 +114,9 @@ class Network:
     def release_address(self, known_id: str) -> None:
         """Release the address with that id, and every address with the tag."""
         marked = self._marked("describe_addresses", "Addresses")
-        for id in _ids([known_id], marked, "AllocationId"):
-            self.cloud.remove("release_address", AllocationId=id)
+        for id in dict.fromkeys([known_id, *_ids(marked, "AllocationId")]):
+            if id:
+                self.cloud.remove("release_address", AllocationId=id)
 
     @property
     def _mark(self) -> tags.Mark:
@@ -137,15 +125,14 @@ class Network:
     def _marked(self, operation: str, answer_key: str) -> list[Raw]:
         return self.cloud.describe(operation, answer_key, tags.filters(self._mark))
 
-    def _by_name(self, what: str, id_key: str, found: list[Raw]) -> dict[str, Raw]:
-        """Map resources by their Name tag. Raises ActuatorError if a name occurs twice."""
-        by_name: dict[str, Raw] = {}
-        for thing in found:
-            name = tags.as_dict(thing).get(tags.NAME, "")
-            twin = [by_name[name]] if name in by_name else []
-            tags.only(self._mark, f"{what} {name}", id_key, [thing, *twin])
-            by_name[name] = thing
-        return by_name
+    def _name_of(self, described: Raw) -> str:
+        """Return the name of the task of a described subnet."""
+        return tags.as_dict(described).get(tags.NAME, "").removeprefix(f"{self.technical_id}-")
+
+    def _specification(self, resource_type: str, name: str) -> list[Raw]:
+        """Return TagSpecifications for the create request of a task's resource."""
+        named = task_tags(self.technical_id, name)
+        return [{"ResourceType": resource_type, "Tags": tags.as_list(named)}]
 
     def _refuse_unmarked(self, vpc_id: str) -> None:
         """Stop if the extension's VPC lost its tag: it would never be found again."""
@@ -158,33 +145,50 @@ class Network:
                 codes=[ErrorCode.ERR_INFRA_DEPENDENCIES],
             )
 
-    def _name(self, *parts: str) -> str:
-        return "-".join([self.technical_id, *parts])
+    def _create_vpc(self, cidr: str) -> str:
+        specification = self._specification("vpc", NETWORK)
+        answer = self.cloud.request("create_vpc", CidrBlock=cidr, TagSpecifications=specification)
+        return str(answer["Vpc"]["VpcId"])
 
-    def _subnet(self, name: str, described: Raw) -> Subnet:
-        zone = str(described["AvailabilityZone"])
-        purpose = name.removeprefix(f"{self.technical_id}-").removesuffix(f"-{zone}")
-        return Subnet(id=str(described["SubnetId"]), purpose=purpose, zone=zone)
+    def _subnet(self, name: str, same: list[Raw], wanted: Range) -> Task:
+        """Return the task for a subnet; `same` are the existing ones of this name."""
+        return Task(
+            name=name,
+            type=SUBNET,
+            find=lambda: _ids(same, "SubnetId"),
+            create=lambda ids: self._create_subnet(ids[NETWORK], name, wanted),
+            update=lambda known, _: _check(same, "SubnetId", known, wanted),
+            delete=lambda known: self.cloud.remove("delete_subnet", SubnetId=known),
+            needs=[NETWORK],
+        )
 
-    def _create_subnet(self, vpc_id: str, zone: str, cidr: str, name: str) -> Raw:
+    def _create_subnet(self, vpc_id: str, name: str, wanted: Range) -> str:
         answer = self.cloud.request(
             "create_subnet",
             VpcId=vpc_id,
-            CidrBlock=cidr,
-            AvailabilityZone=zone,
-            TagSpecifications=tags.specification("subnet", self._mark, name),
+            CidrBlock=wanted.cidr,
+            AvailabilityZone=wanted.zone,
+            TagSpecifications=self._specification("subnet", name),
         )
-        subnet: Raw = answer["Subnet"]
-        return subnet
+        return str(answer["Subnet"]["SubnetId"])
 
-    def _create_security_group(self, vpc_id: str, name: str) -> Raw:
-        return self.cloud.request(
+    def _create_security_group(self, vpc_id: str) -> str:
+        answer = self.cloud.request(
             "create_security_group",
             VpcId=vpc_id,
-            GroupName=name,
+            GroupName=f"{self.technical_id}-{NODES}",
             Description="Security group for nodes",
-            TagSpecifications=tags.specification("security-group", self._mark, name),
+            TagSpecifications=self._specification("security-group", NODES),
         )
+        return str(answer["GroupId"])
+
+    def _add_rules(self, groups: list[Raw], id: str) -> None:
+        described = next((group for group in groups if group["GroupId"] == id), {"GroupId": id})
+        missing = _missing_rules(described)
+        if missing:
+            self.cloud.request(
+                "authorize_security_group_ingress", GroupId=id, IpPermissions=missing
+            )
 
 
 def _address(described: Raw) -> ControlPlaneStatus:
@@ -194,17 +198,19 @@ def _address(described: Raw) -> ControlPlaneStatus:
     )
 
 
-def _ids(known: list[str], marked: list[Raw], id_key: str) -> list[str]:
-    """Return the known ids, then further ids found by the tag."""
-    ids = [*known, *(str(thing[id_key]) for thing in marked)]
-    return [id for id in dict.fromkeys(ids) if id]
+def _ids(described: list[Raw], id_key: str) -> list[str]:
+    return [str(thing[id_key]) for thing in described]
 
 
-def _cannot_change(field: str, id: str, there: str, wanted: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"spec.providerConfig.{field}: {wanted} differs from {there} of {id}; AWS cannot change "
-        f"it, so set {there} again"
-    )
+def _check(described: list[Raw], id_key: str, id: str, wanted: Range) -> None:
+    """Refuse another range for an existing resource. Raises ConfigurationError."""
+    for thing in described:
+        there = thing["CidrBlock"]
+        if wanted.cidr and thing[id_key] == id and there != wanted.cidr:
+            raise ConfigurationError(
+                f"spec.providerConfig.networks.{wanted.field}: {wanted.cidr} differs from {there} "
+                f"of {id}; AWS cannot change it, so set {there} again"
+            )
 
 
 def _missing_rules(group: Raw) -> list[Raw]:

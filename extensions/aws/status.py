@@ -13,6 +13,7 @@ import attrs
 
 from actuator.meta import KeepsUnknownFields
 from extensions.aws.config import API_VERSION
+from generic.library.flow import FlowStatus
 
 
 @attrs.frozen(kw_only=True)
@@ -50,9 +51,10 @@ class Remembered(KeepsUnknownFields):
 
 
 @attrs.define(kw_only=True)
-class InfrastructureStatus(Remembered):
-    """providerStatus of an Infrastructure."""
+class InfrastructureStatus(FlowStatus):
+    """providerStatus of an Infrastructure; `vpc` is complete after each successful reconcile."""
 
+    api_version: str = API_VERSION
     kind: str = "InfrastructureStatus"
     vpc: Vpc = attrs.field(factory=Vpc)
 

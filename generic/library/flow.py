@@ -2,12 +2,12 @@
 
 An infrastructure actuator describes each resource as a `Task`: its type, how to find, create and
 delete it, and the tasks that it needs. `Flow.create` and `Flow.delete` run the tasks in order, and
-`Resources` is what they keep in the status: the names and ids of all resources that may exist.
+`FlowStatus` is what they keep in the providerStatus: all resources that may exist.
 
 Guarantees, also for a process that is killed at any point:
 - A resource is in the saved status before it is requested, and its id before the next request.
 - Every task looks for its resource first, so that none is created twice.
-- `Resources.external` returns what exists, and at most one resource more: the one that is being
+- `external_resources` returns what exists, and at most one resource more: the one that is being
   created, identified by its tags, or deleted.
 
 Not here: parallel tasks; a provider's requests.
@@ -21,7 +21,9 @@ from graphlib import CycleError, TopologicalSorter
 import attrs
 
 from actuator.errors import ActuatorError, ErrorCode
-from actuator.interface import ExternalResource
+from actuator.interface import Context, ExternalResource
+from actuator.meta import DefaultStatus, KeepsUnknownFields, Object
+from actuator.provider_status import write_status
 
 Ids = Mapping[str, str]
 """The ids of the resources that exist, by the names of their tasks."""
@@ -36,40 +38,23 @@ class ResourceRecord:
     id: str = ""
 
 
-@attrs.define
-class Resources:
-    """The resources of one object, in the order of their creation, as the status keeps them."""
+@attrs.define(kw_only=True)
+class FlowStatus(KeepsUnknownFields):
+    """The part of a providerStatus that a flow keeps: all resources that may exist."""
 
-    records: list[ResourceRecord] = attrs.field(factory=list)
+    resources: list[ResourceRecord] = attrs.field(factory=list)
 
     @property
     def ids(self) -> Ids:
         """The known ids."""
-        return {record.name: record.id for record in self.records if record.id}
+        return {record.name: record.id for record in self.resources if record.id}
 
-    def __contains__(self, name: str) -> bool:
-        return any(record.name == name for record in self.records)
-
-    def put(self, name: str, type: str, id: str = "") -> None:
-        """Add a resource, or set its id."""
-        for record in self.records:
-            if record.name == name:
-                record.id = id
-                return
-        self.records.append(ResourceRecord(name=name, type=type, id=id))
-
-    def remove(self, name: str) -> None:
-        """Forget a deleted resource."""
-        self.records[:] = [record for record in self.records if record.name != name]
-
-    def external(
+    def external_resources(
         self, tags: Callable[[str], dict[str, str]], region: str = ""
     ) -> Iterator[ExternalResource]:
-        """Yield all resources that may exist; `tags` returns the tags of a resource by its name."""
-        for record in self.records:
-            yield ExternalResource(
-                type=record.type, id=record.id, tags=tags(record.name), region=region
-            )
+        """Yield all resources that may exist; `tags` returns the tags of a task's resource."""
+        for one in self.resources:
+            yield ExternalResource(type=one.type, id=one.id, tags=tags(one.name), region=region)
 
 
 def _nothing(_id: str, _ids: Ids) -> None:
@@ -115,42 +100,70 @@ class Flow:
         except CycleError as error:
             raise ValueError(f"tasks need each other: {' -> '.join(error.args[1])}") from error
 
-    def create(self, resources: Resources, save: Callable[[], None]) -> None:
-        """Create what is missing and update the rest; `save` writes the status with `resources`.
+    def create(self, ctx: Context, obj: Object, status: FlowStatus) -> None:
+        """Create what is missing, update the rest, and write `status` to the status of `obj`.
 
-        Raises ActuatorError if a task has more than one resource. After an error `resources` still
-        has everything that may exist.
+        Raises ActuatorError if a task has more than one resource. After an error the status has
+        everything that may exist, too.
         """
-        for task in self._tasks:
-            id = _only(task, task.find())
-            if not id:
-                resources.put(task.name, task.type)
-                save()
-                id = task.create(resources.ids)
-            resources.put(task.name, task.type, id)
-            task.update(id, resources.ids)
+        try:
+            for task in self._tasks:
+                id = _only(task, task.find())
+                if not id:
+                    _record(status, task)
+                    _save(ctx, obj, status)
+                    id = task.create(status.ids)
+                _record(status, task, id)
+                task.update(id, status.ids)
+        finally:
+            write_status(_status_of(obj), status)
 
-    def delete(self, resources: Resources, save: Callable[[], None]) -> None:
+    def delete(self, ctx: Context, obj: Object, status: FlowStatus) -> None:
         """Delete all resources, dependents first: known ids, and others that the tasks find.
 
-        Each deleted resource is removed from `resources`, and `save` is called. Raises
+        Each deleted resource is removed from `status`, and at last `status` from `obj`. Raises
         ActuatorError for a resource without a task, before anything is deleted.
         """
         names = {task.name for task in self._tasks}
-        for record in resources.records:
+        for record in status.resources:
             if record.name not in names:
                 raise ActuatorError(
                     f"the status has a resource {record.name!r} ({record.type} {record.id}) that "
                     "this version of the extension does not know; use the version that created it"
                 )
         for task in reversed(self._tasks):
-            known = resources.ids.get(task.name, "")
+            known = status.ids.get(task.name, "")
             for id in dict.fromkeys((known, *task.find())):
                 if id:
                     task.delete(id)
-            if task.name in resources:
-                resources.remove(task.name)
-                save()
+            status.resources = [one for one in status.resources if one.name != task.name]
+            write_status(_status_of(obj), status)
+            if known:
+                ctx.save(obj)
+        kept = _status_of(obj)
+        kept.provider_status = kept.state = None
+
+
+def _status_of(obj: Object) -> DefaultStatus:
+    """Return the status of `obj`. Raises TypeError for a kind without providerStatus."""
+    status: object = getattr(obj, "status", None)
+    if not isinstance(status, DefaultStatus):
+        raise TypeError(f"{type(obj).__name__} has no providerStatus, so a flow cannot be used")
+    return status
+
+
+def _record(status: FlowStatus, task: Task, id: str = "") -> None:
+    """Record that the resource of the task may exist, or its id."""
+    for record in status.resources:
+        if record.name == task.name:
+            record.id = id
+            return
+    status.resources.append(ResourceRecord(name=task.name, type=task.type, id=id))
+
+
+def _save(ctx: Context, obj: Object, status: FlowStatus) -> None:
+    write_status(_status_of(obj), status)
+    ctx.save(obj)
 
 
 def _only(task: Task, found: Sequence[str]) -> str:

@@ -105,21 +105,24 @@ def test_an_infrastructure_reports_its_network(network, call, infra, cluster, ec
     assert all(one.id and one.region == REGION for one in network.external_resources(infra))
 
 
-def test_what_may_exist_is_saved_before_and_after_the_vpc_is_created(
+def test_each_resource_is_saved_before_it_is_requested_and_its_id_before_the_next(
     network, call, infra, cluster, ec2, namespace
 ):
     seen = []
-    call.on_save = lambda status: seen.append(
-        (status["providerStatus"].get("vpc", {}).get("id"), vpcs(ec2, namespace))
-    )
+
+    def look(status):
+        resources = status["state"]["resources"]
+        seen.append([bool(one.get("id")) for one in resources])
+        assert len(recorded(network, infra)) == len(resources)
+
+    call.on_save = look
     network.reconcile(call, infra, cluster)
-    (id,) = vpcs(ec2, namespace)
-    assert seen == [(None, []), (id, [id])]
+    assert seen == [[True] * known + [False] for known in range(5)]
     network.reconcile(call, infra, cluster)
-    assert len(seen) == 2, "nothing new is saved ahead"
+    assert len(seen) == 5, "nothing new is saved ahead"
 
 
-@pytest.mark.parametrize("crash_at", [1, 2])
+@pytest.mark.parametrize("crash_at", [1, 2, 5])
 def test_a_crash_at_a_save_creates_nothing_twice(
     network, call, infra, cluster, ec2, namespace, crash_at
 ):
@@ -140,22 +143,21 @@ def test_a_crash_at_a_save_creates_nothing_twice(
 
 
 def test_what_was_created_before_an_error_is_in_the_status(
-    network, call, infra, cluster, account, namespace
+    network, call, infra, cluster, account, ec2, namespace
 ):
     def revoke(status):
-        if status["providerStatus"].get("vpc"):
+        if len(call.saved) == 2:
             account.delete_policy(namespace)
 
     call.on_save = revoke
     with pytest.raises(ActuatorError) as error:
         network.reconcile(call, infra, cluster)
     assert error.value.codes == (ErrorCode.ERR_INFRA_UNAUTHORIZED,)
-    by_id, *by_tag = network.external_resources(infra)
-    assert by_id.id == infra.status.provider_status["vpc"]["id"]
-    assert [(one.type, one.id, one.tags) for one in by_tag] == [
-        ("AWS::EC2::Subnet", "", tags.mark(namespace)),
-        ("AWS::EC2::SecurityGroup", "", tags.mark(namespace)),
-    ]
+    vpc, subnet = network.external_resources(infra)
+    assert (vpc.type, vpc.id) == ("AWS::EC2::VPC", vpcs(ec2, namespace)[0])
+    name = f"{namespace}-workers-eu-west-1a"
+    assert (subnet.type, subnet.id) == ("AWS::EC2::Subnet", "")
+    assert subnet.tags == {**tags.mark(namespace), "Name": name}
 
 
 def test_a_deleted_infrastructure_leaves_nothing(network, call, infra, cluster, ec2, namespace):

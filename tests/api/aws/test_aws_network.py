@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from aws_objects import NETWORKS
+from aws_objects import NETWORKS, infrastructure
 
 from actuator import ActuatorError, ConfigurationError, ErrorCode
 from extensions.aws import tags
-from extensions.aws.config import Zone
-from extensions.aws.network import Network
-from extensions.aws.status import Vpc
+from extensions.aws.config import Networks, Zone
+from extensions.aws.config import Vpc as VpcConfig
+from extensions.aws.network import NETWORK, NODES, Network, Range, ranges
+from generic.library.flow import Flow, FlowStatus
 
 CIDR = NETWORKS["vpc"]["cidr"]
 ZONES = [Zone(**zone) for zone in NETWORKS["zones"]]
@@ -38,20 +39,40 @@ def counts(ec2, shoot) -> dict[str, int]:
     return {name: len(found) for name, found in marked(ec2, shoot).items() if found}
 
 
-def build(network: Network) -> Vpc:
-    vpc = Vpc(id=network.find_vpc(CIDR, "") or network.create_vpc(CIDR))
-    network.ensure_subnets(vpc, ZONES)
-    network.ensure_security_group(vpc)
-    return vpc
+def wanted(*zones: Zone, cidr: str = CIDR) -> dict[str, Range]:
+    return ranges(Networks(vpc=VpcConfig(cidr=cidr), zones=list(zones or ZONES)))
 
 
-def test_a_network_is_built_once_however_often_it_is_asked_for(network, ec2, shoot):
+@pytest.fixture
+def build(call, namespace):
+    """Creates a network as its actuator does; returns the status."""
+
+    def run(network: Network, wanted_ranges=None, status: FlowStatus | None = None) -> FlowStatus:
+        status = status or FlowStatus()
+        known = status.ids.get(NETWORK, "")
+        tasks = network.tasks(wanted() if wanted_ranges is None else wanted_ranges, known)
+        Flow(tasks).create(call, infrastructure(namespace), status)
+        return status
+
+    return run
+
+
+@pytest.fixture
+def delete(call, namespace):
+    def run(network: Network, status: FlowStatus) -> None:
+        recorded = dict.fromkeys((one.name for one in status.resources), Range())
+        Flow(network.tasks(recorded)).delete(call, infrastructure(namespace), status)
+
+    return run
+
+
+def test_a_network_is_built_once_however_often_it_is_asked_for(network, build, ec2, shoot):
     first, second = build(network), build(network)
     assert first == second
     assert counts(ec2, shoot) == {"vpcs": 1, "subnets": 3, "groups": 1}
 
 
-def test_everything_is_tagged_with_the_shoot_and_a_name(network, ec2, shoot):
+def test_everything_is_tagged_with_the_shoot_and_a_name(network, build, ec2, shoot):
     build(network)
     names = {
         tags.as_dict(thing)["Name"] for things in marked(ec2, shoot).values() for thing in things
@@ -65,16 +86,7 @@ def test_everything_is_tagged_with_the_shoot_and_a_name(network, ec2, shoot):
     }
 
 
-def test_the_status_names_zone_and_purpose_of_each_subnet(network):
-    vpc = build(network)
-    assert [(one.zone, one.purpose) for one in vpc.subnets] == [
-        ("eu-west-1a", "workers"),
-        ("eu-west-1a", "public"),
-        ("eu-west-1a", "internal"),
-    ]
-
-
-def test_a_new_zone_is_added_beside_the_old_ones(network, ec2, shoot):
+def test_a_new_zone_is_added_beside_the_old_ones(network, build, ec2, shoot):
     build(network)
     new = Zone(
         name="eu-west-1b",
@@ -82,21 +94,20 @@ def test_a_new_zone_is_added_beside_the_old_ones(network, ec2, shoot):
         public="10.250.96.0/20",
         internal="10.250.112.0/20",
     )
-    vpc = Vpc(id=network.find_vpc(CIDR, "") or "")
-    network.ensure_subnets(vpc, [*ZONES, new])
-    assert len(vpc.subnets) == counts(ec2, shoot)["subnets"] == 6
+    status = build(network, wanted(*ZONES, new))
+    assert len(status.ids) == 8
+    assert counts(ec2, shoot)["subnets"] == 6
 
 
-def test_subnets_of_a_zone_that_is_no_longer_wanted_are_still_known(network):
-    vpc = build(network)
-    known = list(vpc.subnets)
-    network.ensure_subnets(vpc, [])
-    assert vpc.subnets == known
+def test_subnets_of_a_zone_that_is_no_longer_wanted_are_still_known(network, build):
+    status = build(network)
+    only_vpc = {NETWORK: wanted()[NETWORK]}
+    assert build(network, only_vpc, status).ids == status.ids
+    assert build(network, only_vpc).ids == status.ids, "found by tag, without a status"
 
 
-def test_missing_rules_are_added_and_those_of_others_stay(network, ec2):
-    vpc = build(network)
-    group_id = vpc.security_groups[0].id
+def test_missing_rules_are_added_and_those_of_others_stay(network, build, ec2):
+    group_id = build(network).ids[NODES]
     foreign = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22}
     ssh = foreign | {"IpRanges": [{"CidrIp": "10.0.0.0/8"}]}
     node_ports = {"IpProtocol": "tcp", "FromPort": 30000, "ToPort": 32767}
@@ -106,84 +117,93 @@ def test_missing_rules_are_added_and_those_of_others_stay(network, ec2):
         GroupId=group_id,
         IpPermissions=[node_ports | {"IpRanges": [{"CidrIp": "0.0.0.0/0"}]}],
     )
-    network.ensure_security_group(vpc)
+    build(network)
     (group,) = ec2.request("describe_security_groups", GroupIds=[group_id])["SecurityGroups"]
     rules = {(rule["IpProtocol"], rule.get("FromPort")) for rule in group["IpPermissions"]}
     assert rules == {("-1", None), ("tcp", 22), ("tcp", 30000), ("udp", 30000)}
 
 
-def test_a_second_vpc_with_the_same_mark_is_an_error_that_names_both(network, shoot):
-    ids = sorted([network.create_vpc(CIDR), network.create_vpc(CIDR)])
-    with pytest.raises(ActuatorError) as error:
-        network.find_vpc(CIDR, "")
-    assert f"More than one VPC is tagged kubernetes.io/cluster/{shoot}=1" in error.value.message
+def test_a_second_vpc_with_the_same_mark_is_an_error_that_names_both(network, build):
+    ids = sorted([network._create_vpc(CIDR), network._create_vpc(CIDR)])
+    with pytest.raises(ActuatorError, match="more than one AWS::EC2::VPC") as error:
+        build(network)
     assert f"{ids[0]}, {ids[1]}" in error.value.message
     assert error.value.codes == (ErrorCode.ERR_INFRA_DEPENDENCIES,)
 
 
-def test_a_second_subnet_of_the_same_name_is_an_error(network, shoot):
-    vpc = build(network)
-    name = f"{shoot}-workers-eu-west-1a"
-    network._create_subnet(vpc.id, "eu-west-1a", "10.250.128.0/20", name)
-    with pytest.raises(ActuatorError, match=f"More than one subnet {name}"):
-        network.ensure_subnets(vpc, ZONES)
+def test_a_second_subnet_of_the_same_name_is_an_error(network, build):
+    status, name = build(network), "workers-eu-west-1a"
+    other = attrs.evolve(wanted()[name], cidr="10.250.128.0/20")
+    network._create_subnet(status.ids[NETWORK], name, other)
+    with pytest.raises(ActuatorError, match=f"{name}: there is more than one AWS::EC2::Subnet"):
+        build(network)
 
 
-def test_what_lacks_the_mark_is_not_adopted(network, ec2):
-    foreign = ec2.request("create_vpc", CidrBlock=CIDR)["Vpc"]["VpcId"]
-    assert network.find_vpc(CIDR, "") is None
-    with pytest.raises(ActuatorError, match=f"VPC {foreign} has lost its tag"):
-        network.find_vpc(CIDR, foreign)
+def test_a_vpc_that_lost_its_tag_stops_the_creation(network, build, ec2):
+    status = build(network)
+    (key,) = tags.mark(network.technical_id)
+    ec2.request("delete_tags", Resources=[status.ids[NETWORK]], Tags=[{"Key": key}])
+    before = attrs.evolve(status)
+    with pytest.raises(ActuatorError, match=f"VPC {status.ids[NETWORK]} has lost its tag"):
+        build(network, status=status)
+    assert status == before
 
 
-def test_a_vpc_that_somebody_deleted_is_wanted_anew(network):
-    assert network.find_vpc(CIDR, "vpc-00000000000000000") is None
+def test_what_somebody_deleted_is_created_again(network, build, ec2):
+    status = build(network)
+    name = "workers-eu-west-1a"
+    old = status.ids[name]
+    ec2.remove("delete_subnet", SubnetId=old)
+    assert build(network, status=status).ids[name] != old
 
 
-def test_another_range_for_what_exists_is_a_configuration_problem(network):
-    vpc = build(network)
+def test_another_range_for_what_exists_is_a_configuration_problem(network, build):
+    build(network)
     with pytest.raises(ConfigurationError, match=r"networks.vpc.cidr: 10.0.0.0/16 differs from"):
-        network.find_vpc("10.0.0.0/16", vpc.id)
+        build(network, wanted(cidr="10.0.0.0/16"))
     other = attrs.evolve(ZONES[0], public="10.250.128.0/20")
     with pytest.raises(ConfigurationError, match=r"zones\[0\].public: 10.250.128.0/20 differs"):
-        network.ensure_subnets(vpc, [other])
+        build(network, wanted(other))
 
 
-def test_deletion_goes_in_the_order_of_dependence_and_leaves_nothing(network, ec2, shoot):
-    vpc = build(network)
-    network.delete(vpc)
-    assert vpc == Vpc()
+def test_deletion_goes_in_the_order_of_dependence_and_leaves_nothing(
+    network, build, delete, ec2, shoot
+):
+    status = build(network)
+    delete(network, status)
+    assert status == FlowStatus()
     assert counts(ec2, shoot) == {}
 
 
-def test_deletion_finds_by_tag_what_no_status_knows(network, ec2, shoot):
+def test_deletion_finds_by_tag_what_no_status_knows(network, build, delete, ec2, shoot):
     build(network)
-    network.delete(Vpc())
+    delete(network, FlowStatus())
     assert counts(ec2, shoot) == {}
 
 
-def test_deleting_what_is_gone_is_success(network):
-    vpc = build(network)
-    network.delete(attrs.evolve(vpc))
-    network.delete(vpc)
-    assert vpc == Vpc()
+def test_deleting_what_is_gone_is_success(network, build, delete):
+    status = build(network)
+    delete(network, attrs.evolve(status))
+    delete(network, status)
+    assert status == FlowStatus()
 
 
-def test_deletion_takes_nothing_of_another_shoot(network, cloud, ec2, shoot):
-    other = Network(cloud, f"{shoot}-2")
-    build(other)
-    network.delete(build(network))
+def test_deletion_takes_nothing_of_another_shoot(network, build, delete, cloud, ec2, shoot):
+    build(Network(cloud, f"{shoot}-2"))
+    delete(network, build(network))
     assert counts(ec2, f"{shoot}-2") == {"vpcs": 1, "subnets": 3, "groups": 1}
 
 
-def test_what_somebody_put_into_the_vpc_blocks_and_the_rest_is_forgotten(network, ec2, shoot):
-    vpc = build(network)
-    id = vpc.id
+def test_what_somebody_put_into_the_vpc_blocks_and_the_rest_is_forgotten(
+    network, build, delete, ec2, shoot
+):
+    status = build(network)
+    id = status.ids[NETWORK]
     ec2.request("create_route_table", VpcId=id)
     with pytest.raises(ActuatorError, match="DependencyViolation") as error:
-        network.delete(vpc)
+        delete(network, status)
     assert error.value.codes == (ErrorCode.ERR_INFRA_DEPENDENCIES,)
-    assert vpc == Vpc(id=id)
+    assert status.ids == {NETWORK: id}
     assert counts(ec2, shoot) == {"vpcs": 1}
 
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from actuator import ActuatorError
+from actuator.codec import decode, encode
 from actuator.errors import ErrorCode
-from generic.library.flow import Flow, Ids, ResourceRecord, Resources, Task
+from actuator.meta import Raw
+from actuator.provider_status import read_status
+from actuator.v1alpha1 import Infrastructure
+from generic.library.flow import Flow, FlowStatus, Ids, ResourceRecord, Task
 
 
 class Killed(BaseException):
     pass
+
+
+def infrastructure(state: Raw | None) -> Infrastructure:
+    spec = {"type": "flow", "region": "here", "secretRef": {"name": "account"}}
+    meta = {"name": "infra", "namespace": "shoot--flow"}
+    return decode(Infrastructure, {"metadata": meta, "spec": spec, "status": {"state": state}})
 
 
 class Cloud:
@@ -23,7 +31,7 @@ class Cloud:
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
         self.log: list[str] = []
-        self.saved: list[tuple[str, str, str]] = []
+        self.state: Raw | None = None
         self.points = 0
         self.kill_at = -1
 
@@ -58,32 +66,31 @@ class Cloud:
             needs=needs,
         )
 
-    def save(self, resources: Resources) -> Callable[[], None]:
-        def write() -> None:
-            self.point()
-            self.saved = [(one.name, one.type, one.id) for one in resources.records]
-            self.point()
+    def save(self, obj: Infrastructure) -> None:
+        """Write the status, as Context.save does."""
+        self.point()
+        self.state = obj.status.state
+        self.point()
 
-        return write
-
-    def loaded(self) -> Resources:
-        return Resources([ResourceRecord(name=n, type=t, id=i) for n, t, i in self.saved])
+    @property
+    def saved(self) -> FlowStatus:
+        obj = infrastructure(self.state)
+        return read_status(FlowStatus, obj.status) or FlowStatus()
 
     def run(self, graph: dict[str, tuple[str, ...]], *, delete: bool = False) -> bool:
         """Run the flow from the saved status; return False if the process was killed."""
-        resources = self.loaded()
-        save = self.save(resources)
+        obj, status = infrastructure(self.state), self.saved
         flow = Flow(self.task(name, needs) for name, needs in graph.items())
         try:
-            (flow.delete if delete else flow.create)(resources, save)
-            save()  # the framework writes the status at the end of the call
+            (flow.delete if delete else flow.create)(self, obj, status)
+            self.save(obj)  # the framework writes the status at the end of the call
         except Killed:
             return False
         return True
 
     def differences(self) -> list[str]:
         """Compare what the status records with what exists, as an Orphan would."""
-        recorded = list(self.loaded().external(lambda name: {"Name": name}))
+        recorded = list(self.saved.external_resources(lambda name: {"Name": name}))
         by_id = {one.id for one in recorded if one.id}
         by_tag = {one.tags["Name"] for one in recorded if not one.id}
         unrecorded = [
@@ -107,7 +114,7 @@ def test_resources_are_created_in_order_and_deleted_in_reverse():
     assert cloud.run(GRAPH, delete=True)
     deleted = [line.removeprefix("delete ") for line in cloud.log[len(created) :]]
     assert (deleted[0], deleted[-1]) == ("host", "vpc")
-    assert cloud.saved == []
+    assert cloud.state is None
 
 
 def test_a_second_run_requests_nothing():
@@ -125,14 +132,14 @@ def test_a_resource_that_somebody_deleted_is_created_again():
     del cloud.names[old]
     cloud.run(GRAPH)
     new = next(id for id, name in cloud.names.items() if name == "subnet")
-    assert ("subnet", "type of subnet", new) in cloud.saved
+    assert cloud.saved.ids["subnet"] == new
     assert new != old
 
 
 def test_a_resource_that_only_its_tags_identify_is_deleted():
     cloud = Cloud()
     cloud.run(GRAPH)
-    cloud.saved = []
+    cloud.state = encode(FlowStatus())
     cloud.run(GRAPH, delete=True)
     assert cloud.names == {}
 
@@ -160,7 +167,7 @@ def test_a_resource_of_an_earlier_specification_stays_recorded():
     cloud = Cloud()
     cloud.run({**GRAPH, "old": ("vpc",)})
     cloud.run(GRAPH)
-    assert "old" in [name for name, _, _ in cloud.saved]
+    assert "old" in cloud.saved.ids
 
 
 @pytest.mark.parametrize(
@@ -200,12 +207,13 @@ def test_kills_at_any_point_leak_nothing_and_create_nothing_twice(graph, delete,
     assert cloud.run(graph, delete=delete)
     assert cloud.differences() == []
     assert sorted(cloud.names.values()) == ([] if delete else sorted(graph))
-    assert len({id for _, _, id in cloud.saved}) == len(cloud.names)
+    assert set(cloud.saved.ids.values()) == set(cloud.names)
 
 
 def test_the_comparison_finds_what_no_status_records_and_what_is_gone():
     cloud = Cloud()
     cloud.names = {"id-a": "vpc"}
     assert cloud.differences() == ["not recorded: vpc"]
-    cloud.names, cloud.saved = {}, [("vpc", "VPC", "id-a"), ("subnet", "Subnet", "id-b")]
+    recorded = [ResourceRecord(name=name, type=name, id=name) for name in ("vpc", "subnet")]
+    cloud.names, cloud.state = {}, encode(FlowStatus(resources=recorded))
     assert len(cloud.differences()) == 1
