@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -217,3 +221,36 @@ def test_the_comparison_finds_what_no_status_records_and_what_is_gone():
     recorded = [ResourceRecord(name=name, type=name, id=name) for name in ("vpc", "subnet")]
     cloud.names, cloud.state = {}, encode(FlowStatus(resources=recorded))
     assert len(cloud.differences()) == 1
+
+
+class MyCloud:
+    """What the example in the documentation uses."""
+
+    def __init__(self) -> None:
+        self.there: dict[str, tuple[str, str]] = {}
+
+    def find(self, type: str, owner: str) -> list[str]:
+        return [id for id, found in self.there.items() if found == (type, owner)]
+
+    def create(self, type: str, owner: str, network: str = "") -> str:
+        assert type == "network" or network in self.there
+        id = f"{type}-{len(self.there)}"
+        self.there[id] = (type, owner)
+        return id
+
+    def delete(self, id: str) -> None:
+        self.there.pop(id, None)
+
+
+def test_the_example_in_the_documentation_runs():
+    text = (Path(__file__).parents[3] / "docs/extensions.md").read_text()
+    code = text.partition("## External resources as a flow")[2].split("```")[1]
+    names: dict[str, Any] = {"MyCloud": MyCloud}
+    exec(code.removeprefix("python"), names)
+    cloud, obj = MyCloud(), infrastructure(None)
+    actuator = names["MyInfrastructure"](cloud)
+    ctx = SimpleNamespace(save=lambda obj: None)
+    actuator.reconcile(ctx, obj, None)
+    assert [one.id for one in actuator.external_resources(obj)] == list(cloud.there)
+    actuator.delete(ctx, obj, None)
+    assert cloud.there == {}
