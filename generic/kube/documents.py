@@ -152,6 +152,8 @@ class Document:
         if b'"managedFields"' not in text:
             return text
         parts = _PARTS.decode(text)
+        if "metadata" not in parts:  # the name occurs elsewhere
+            return text
         metadata = _PARTS.decode(parts["metadata"])
         metadata.pop("managedFields", None)
         buffer = bytearray(len(text))

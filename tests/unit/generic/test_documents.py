@@ -131,6 +131,7 @@ def outcome(read: Any, line: bytes, make_header: Any) -> Any:
 @example(line=line_of('{"metadata":{},"spec":{"a":"?"}}').replace(b"?", b"\xff"))
 @example(line=line_of(f'{{"metadata":{{}},"spec":{{"a":"{CUT}"}}}}'))
 @example(line=line_of('{"spec":{"credentialsRef":{"kind":"Secret","name":"a"}}}'))
+@example(line=line_of('{"metadatb":{"managedFields":[]}}'))
 def test_both_ways_lead_to_the_same_header(make_header, line):
     assert outcome(read_event, line, make_header) == outcome(completely, line, make_header)
 
