@@ -90,7 +90,7 @@ def _controlled(event: Event[Header], known: Known) -> Iterator[Request]:
     """Map a HelmChartProxy to its releases."""
     chart = event.new or event.old
     for request, header in known.store.headers():
-        if chart is not None and header.owner and header.owner.uid == chart.uid:
+        if chart is not None and any(owner.uid == chart.uid for owner in header.owners):
             yield request
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "Target",
     "by_controller_owner",
     "by_label",
+    "by_owner",
     "by_secret_reference",
     "in_clusters_namespace",
     "of_shoot_namespace",
@@ -62,18 +63,28 @@ def of_shoot_namespace(event: Event[Header], _target: Target) -> Iterable[Reques
 
 
 def by_controller_owner(event: Event[Header], target: Target) -> Iterable[Request]:
-    """Map a child to the object of the target's kind that is its controller.
+    """Map a child to the object of the target's kind that is its controller."""
+    return _owners(event, target, lambda owner: owner.is_controller)
 
-    The owner is in the child's namespace, or cluster-scoped (Kubernetes documentation, "Owners and
-    Dependents").
+
+def by_owner(event: Event[Header], target: Target) -> Iterable[Request]:
+    """Map a child to all objects of the target's kind that own it, as controller or not."""
+    return _owners(event, target, lambda _: True)
+
+
+def _owners(
+    event: Event[Header], target: Target, is_wanted: Callable[[Owner], bool]
+) -> Iterator[Request]:
+    """Yield owners in the child's namespace, or cluster-scoped ones.
+
+    Kubernetes allows no other (Kubernetes documentation, "Owners and Dependents").
     """
-    for state in _states(event):
-        owner = state.owner
-        if owner is None or (owner.group, owner.kind) != (target.kind.group, target.kind.name):
-            continue
-        request = Request(event.request.namespace if target.kind.namespaced else "", owner.name)
-        if _is_there(owner, request, target):
-            yield request
+    kind = target.kind
+    for owner in (owner for state in _states(event) for owner in state.owners if is_wanted(owner)):
+        if (owner.group, owner.kind) == (kind.group, kind.name):
+            request = Request(event.request.namespace if kind.namespaced else "", owner.name)
+            if _is_there(owner, request, target):
+                yield request
 
 
 def by_label(label: str) -> Mapper:

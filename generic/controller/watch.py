@@ -22,6 +22,7 @@ from generic.controller.mappers import (
     Target,
     by_controller_owner,
     by_label,
+    by_owner,
     by_secret_reference,
     in_clusters_namespace,
     of_shoot_namespace,
@@ -77,9 +78,15 @@ def watches(
     return Watch(resource, mapper, predicates, only_with_ignore_operation_annotation)
 
 
-def owns(resource: Resource, *, predicates: Sequence[Predicate] = ()) -> Watch:
-    """Trigger an object by events about a child that it controls."""
-    return Watch(resource, by_controller_owner, predicates)
+def owns(
+    resource: Resource, *, predicates: Sequence[Predicate] = (), controller_only: bool = True
+) -> Watch:
+    """Trigger an object by events about a child that it controls.
+
+    With `controller_only=False`, all owners of the child are triggered: an object has at most one
+    controller, but any number of owners (Kubernetes documentation, "Owners and Dependents").
+    """
+    return Watch(resource, by_controller_owner if controller_only else by_owner, predicates)
 
 
 _CLUSTER = Watch(CLUSTERS, in_clusters_namespace, (), True)

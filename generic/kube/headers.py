@@ -5,7 +5,7 @@ controllers share. Headers are small, since there are tens of thousands: repeate
 interned, and empty mappings are shared.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from sys import intern
 from types import MappingProxyType
@@ -38,12 +38,13 @@ class Request(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """The controlling owner of an object."""
+    """An owner of an object."""
 
     group: str
     kind: str
     name: str
     uid: str
+    is_controller: bool
 
 
 @attrs.frozen
@@ -65,7 +66,7 @@ class Header:
     labels: Mapping[str, str] = _NONE
     secret: Request | None = None
     """The Secret with the credentials: spec.secretRef, or spec.credentialsRef."""
-    owner: Owner | None = None
+    owners: tuple[Owner, ...] = ()
     conditions: tuple[tuple[str, str], ...] = ()
     """The type and status of each condition."""
     unreadable: bool = False
@@ -157,7 +158,7 @@ def _fields(obj: Raw) -> dict[str, Any]:
         "has_error": status.get("lastError") is not None,
         "labels": _texts(meta.get("labels")),
         "secret": _secret(spec, _text(meta.get("namespace"))),
-        "owner": _owner(meta.get("ownerReferences")),
+        "owners": tuple(_owners(meta.get("ownerReferences"))),
         "conditions": _conditions(status.get("conditions")),
     }
 
@@ -181,13 +182,13 @@ def _secret(spec: dict[str, Any], namespace: str) -> Request | None:
     return Request(intern(_text(found.get("namespace")) or namespace), intern(name))
 
 
-def _owner(references: object) -> Owner | None:
+def _owners(references: object) -> Iterator[Owner]:
     for reference in references if isinstance(references, list) else ():
-        if isinstance(reference, dict) and reference.get("controller") is True:
+        if isinstance(reference, dict):
             group = str(reference.get("apiVersion") or "").rpartition("/")[0]
             kind, name, uid = (str(reference.get(field)) for field in ("kind", "name", "uid"))
-            return Owner(intern(group), intern(kind), name, uid)
-    return None
+            is_controller = reference.get("controller") is True
+            yield Owner(intern(group), intern(kind), intern(name), intern(uid), is_controller)
 
 
 def _conditions(found: object) -> tuple[tuple[str, str], ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from actuator.interface import Client, Permission, Resource, SeedObjects
 from actuator.meta import ClusterNeed, Kind, Raw
 from actuator.ownership import owner_permission
-from generic.controller.mappers import by_controller_owner
+from generic.controller.mappers import by_controller_owner, by_owner
 from generic.manager.manager import Manager
 from generic.manager.registry import Registration
 from generic.reconciler.orphans import ORPHANS
@@ -94,7 +94,7 @@ def _of(registration: Registration, *, watch_all: bool) -> Iterator[Permission]:
     for watch in registration.watches:
         if watch_all or not watch.only_with_ignore_operation_annotation:
             yield watch.permission
-        if watch.mapper is by_controller_owner:  # so its objects control children
+        if watch.mapper in (by_controller_owner, by_owner):  # so its objects own children
             yield owner_permission(registration.kind)
     yield from (_strips(group) for group in registration.actuator.seed_objects)
     yield from registration.actuator.permissions

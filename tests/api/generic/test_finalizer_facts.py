@@ -71,6 +71,17 @@ def test_a_deletion_that_nothing_holds_is_done_at_once(server):
     assert server.get("free").status == 404
 
 
+def test_a_forced_deletion_of_kubectl_waits_for_finalizers_too(server):
+    """`kubectl delete --force` asks for a grace period of 0 seconds, and for nothing else."""
+    server.create("forced", finalizers=[HELD])
+    answer = server.delete("forced", gracePeriodSeconds=0)
+    assert (answer.status, answer.finalizers) == (200, [HELD])
+    assert answer.deleted_at
+    assert server.get("forced").finalizers == [HELD]
+    server.let_go("forced")
+    assert server.get("forced").status == 404
+
+
 def test_the_object_goes_with_its_last_finalizer(server, held):
     assert server.patch("held", [{"op": "remove", "path": f"{FINALIZERS}/0"}]).finalizers == [OTHER]
     assert server.get("held").status == 200

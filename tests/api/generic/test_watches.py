@@ -119,6 +119,20 @@ def test_a_childs_life_reaches_its_owner(managed, seed, script, quiet, admin):
         settles_at(script, before + 3)
 
 
+def test_a_childs_life_reaches_an_owner_that_does_not_control_it(
+    managed, seed, script, quiet, admin
+):
+    watch = owns(CONFIG_MAPS, controller_only=False)
+    with managed(lambda m: m.add(script, type=seed.namespace, watches=[watch])):
+        before = quiet(script)
+        [reference] = owned_by(seed.get())["ownerReferences"]
+        shared = {"ownerReferences": [reference | {"controller": False}]}
+        admin.create(CONFIG_MAPS, config_map(seed.namespace, **shared))
+        settles_at(script, before + 1)
+        admin.delete(CONFIG_MAPS, "child", seed.namespace)
+        settles_at(script, before + 2)
+
+
 def test_a_mapped_event_reaches_only_objects_that_are_served(managed, seed, script, quiet, admin):
     other, others = Script(), f"{seed.namespace}-other"
     watch = watches(CONFIG_MAPS, by_label("about"))

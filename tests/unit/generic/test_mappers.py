@@ -130,6 +130,18 @@ def test_a_child_that_goes_or_leaves_its_owner_is_still_news_for_it():
         assert names(by_controller_owner(seen, target(manifest()))) == ["n/o"]
 
 
+def test_a_child_is_about_all_owners_of_our_kind_where_the_watch_says_so():
+    references = [
+        owned(controller=controller, uid=f"uid-{name}")["ownerReferences"][0] | {"name": name}
+        for name, controller in (("a", True), ("b", False), ("gone", False))
+    ]
+    child = manifest("child", metadata={"ownerReferences": [*references, "nonsense"]})
+    owners = target(*(manifest(name, metadata={"uid": f"uid-{name}"}) for name in ("a", "b")))
+    seen = event(new=child)
+    assert names(owns(SECRETS, controller_only=False).requests(seen, owners)) == ["n/a", "n/b"]
+    assert names(owns(SECRETS).requests(seen, owners)) == ["n/a"]
+
+
 def test_an_owner_without_a_namespace_may_control_children_in_any():
     child = manifest("child", metadata=owned(kind="Tenant", group="x.y"))
     objects = target(manifest("o", ""), kind=CLUSTERED)
