@@ -1,4 +1,7 @@
-"""Keys and certificates: EC P-256, on `cryptography`. Not here: Kubernetes objects and rotation."""
+"""Certificates with EC keys (P-256), and RSA keys, on `cryptography`.
+
+Not here: Kubernetes objects and rotation.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -11,7 +14,7 @@ from actuator.errors import ConfigurationError
 try:
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 except ImportError as error:
     raise ConfigurationError(
@@ -25,6 +28,7 @@ __all__ = [
     "issue",
     "new_authority",
     "new_private_key",
+    "new_rsa_key",
     "save_private",
     "x509",
 ]
@@ -93,6 +97,15 @@ def new_private_key() -> bytes:
     return _private_pem(ec.generate_private_key(ec.SECP256R1()))
 
 
+def new_rsa_key(bits: int) -> tuple[bytes, bytes]:
+    """Return a new RSA key as PEM (PKCS #1), and its public key as a line of OpenSSH."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=bits)
+    public = key.public_key().public_bytes(
+        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    )
+    return _private_pem(key), public
+
+
 def save_private(path: Path, content: bytes) -> None:
     """Write a new file that only its owner can read, from the first byte on."""
     path.touch(mode=0o600, exist_ok=False)
@@ -142,7 +155,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def _private_pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> bytes:
     """Return the key unencrypted, in the format that the API server reads."""
     return key.private_bytes(
         serialization.Encoding.PEM,

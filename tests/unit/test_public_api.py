@@ -85,8 +85,8 @@ LIBRARY = {
     "ManagedResourceSpec ManagedResourceStatus SecretName check_deleted check_healthy delete "
     "deploy_for_seed deploy_for_shoot is_deployed is_healthy set_keep_objects",
     "manifests": "manifest manifest_of",
-    "secrets": "Authority Certificate Config Issued Rotation RotationPhase SecretsManager "
-    "ShootAccess Usage generic_kubeconfig_name rotation_of",
+    "secrets": "Authority BasicAuth Certificate Config Issued Rotation RotationPhase RsaKey "
+    "SecretsManager ShootAccess StaticTokens TokenUser Usage generic_kubeconfig_name rotation_of",
     "seedobjects": "check_deleted delete ensure permission",
     "worker": "GenericWorker MachineGroup hash_of in_zone pool_field pool_hash share_of_zone "
     "technical_id_of",

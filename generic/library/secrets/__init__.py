@@ -1,9 +1,10 @@
-"""Certificates and access to the shoot, as Secrets in the seed; for control planes of any provider.
+"""Generated credentials and access to the shoot, as Secrets; for extensions of any provider.
 
-`SecretsManager` creates certificate authorities and certificates, renews them in time, and rotates
-authorities in the two phases of a shoot's credentials rotation. `ShootAccess` requests a token for
-a component in the seed that uses the shoot's API server. (Gardener documentation, "Secrets
-Management for Seed and Shoot Cluster" and "gardener-resource-manager", "TokenRequestor".)
+`SecretsManager` creates certificate authorities and certificates, basic auth, RSA keys and static
+tokens, renews them in time, and rotates them in the two phases of a credentials rotation; in the
+seed or in the garden. `ShootAccess` requests a token for a component in the seed that uses the
+shoot's API server. (Gardener documentation, "Secrets Management for Seed and Shoot Cluster" and
+"gardener-resource-manager", "TokenRequestor".)
 
 Read in this order: `config` (declarations), `certificates` (keys and signatures), `kept` (content
 of a Secret, and the author's view of it), `manager` (the whole flow), `access`.
@@ -17,10 +18,14 @@ Guarantees:
 from generic.library.secrets.access import ShootAccess, generic_kubeconfig_name
 from generic.library.secrets.config import (
     Authority,
+    BasicAuth,
     Certificate,
     Config,
     Rotation,
     RotationPhase,
+    RsaKey,
+    StaticTokens,
+    TokenUser,
     Usage,
     rotation_of,
 )
@@ -29,13 +34,17 @@ from generic.library.secrets.manager import SecretsManager
 
 __all__ = [
     "Authority",
+    "BasicAuth",
     "Certificate",
     "Config",
     "Issued",
     "Rotation",
     "RotationPhase",
+    "RsaKey",
     "SecretsManager",
     "ShootAccess",
+    "StaticTokens",
+    "TokenUser",
     "Usage",
     "generic_kubeconfig_name",
     "rotation_of",

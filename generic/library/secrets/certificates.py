@@ -1,4 +1,4 @@
-"""Creates certificates from an author's configuration: see `Authority` and `Certificate`."""
+"""Creates certificates from an author's configuration: see `Certificate`."""
 
 import ipaddress
 from datetime import datetime
@@ -6,18 +6,13 @@ from datetime import datetime
 from actuator.errors import ConfigurationError
 from generic.kube import certificates
 from generic.kube.certificates import CLIENT_AUTH, SERVER_AUTH, KeyPair, x509
-from generic.library.secrets.config import Authority, Certificate, Usage
+from generic.library.secrets.config import Certificate, Usage
 
 _USAGES = {
     Usage.SERVER: [SERVER_AUTH],
     Usage.CLIENT: [CLIENT_AUTH],
     Usage.BOTH: [SERVER_AUTH, CLIENT_AUTH],
 }
-
-
-def new_authority(config: Authority, name: str, now: datetime) -> KeyPair:
-    """Return a self-signed authority; `name` is its default common name."""
-    return certificates.new_authority(config.common_name or name, now, config.validity)
 
 
 def sign(config: Certificate, authority: KeyPair, now: datetime) -> KeyPair:

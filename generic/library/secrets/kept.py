@@ -1,9 +1,9 @@
 """Kept: a Secret of the manager with its labels and data decoded; to JSON and back.
 
-Issued: a key pair for an author, with the name of its Secret and its trusted authorities.
+Issued: a credential for an author, with the name of its Secret and what is trusted beside it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 import attrs
@@ -26,21 +26,21 @@ _PERSIST = ("persist", "true")
 """Label of Secrets that a shoot keeps when it moves to another seed (Gardener documentation,
 "Secrets Management", "Migrate Secrets")."""
 
-BUNDLE = "bundle.crt"
-_AUTHORITY_KEYS, _CERTIFICATE_KEYS = ("ca.crt", "ca.key"), ("tls.crt", "tls.key")
+_AUTHORITY, _CERTIFICATE, _RSA = ("ca.crt", "ca.key"), ("tls.crt", "tls.key"), "id_rsa"
+_COMPLETE = (_AUTHORITY, _CERTIFICATE, ("username", "password"), (_RSA,), ("static_tokens.csv",))
+"""The data keys by which a Secret is recognized. Bundles of Gardener's library have others."""
 
 
 @attrs.frozen(kw_only=True)
 class Kept:
-    """One key pair in a Secret. `rotated` is the rotation it was created for, "" for none."""
+    """One credential in a Secret. `rotated` is the rotation it was created for, "" for none."""
 
     name: str
     checksum: str
     rotated: str
     issued: datetime
-    valid_until: datetime
-    pair: KeyPair
-    is_authority: bool
+    valid_until: datetime | None
+    data: Mapping[str, bytes] = attrs.field(repr=False)
     secret_name: str
     uid: str = ""
 
@@ -50,13 +50,22 @@ class Kept:
         return self.checksum.isdecimal() and len(self.checksum) > CHECKSUM_DIGITS
 
     @property
-    def content(self) -> dict[str, bytes]:
-        """The Secret's data."""
-        crt, key = _AUTHORITY_KEYS if self.is_authority else _CERTIFICATE_KEYS
-        return {crt: self.pair.certificate, key: self.pair.key}
+    def pair(self) -> KeyPair:
+        """The certificate and its key. Raises KeyError for another credential."""
+        certificate, key = _CERTIFICATE if self._is_certificate else _AUTHORITY
+        return KeyPair(self.data[certificate], self.data[key])
 
-    def manifest(self, namespace: str, identity: str) -> Raw:
-        """The Secret."""
+    @property
+    def bundled(self) -> Mapping[str, bytes]:
+        """What a bundle has of it: an authority's certificate, a key that is not for SSH."""
+        if _AUTHORITY[0] in self.data:
+            return {"bundle.crt": self.data[_AUTHORITY[0]]}
+        if _RSA in self.data and f"{_RSA}.pub" not in self.data:
+            return {"bundle.key": self.data[_RSA]}
+        return {}
+
+    def manifest(self, namespace: str, identity: str, *, persist: bool) -> Raw:
+        """The Secret; certificates never persist, since their authorities do."""
         labels = {
             _NAME: self.name,
             MANAGED_BY[0]: MANAGED_BY[1],
@@ -64,33 +73,44 @@ class Kept:
             _CHECKSUM: self.checksum,
             _ROTATED: self.rotated,
             _ISSUED: _stamp(self.issued),
-            _VALID: _stamp(self.valid_until),
         }
-        if self.is_authority:
+        if self.valid_until is not None:
+            labels[_VALID] = _stamp(self.valid_until)
+        if persist and not self._is_certificate:
             labels |= dict([_PERSIST])
-        data = {name: Base64.encode_bytes(value) for name, value in self.content.items()}
-        type = "Opaque" if self.is_authority else "kubernetes.io/tls"
+        data = {name: Base64.encode_bytes(value) for name, value in self.data.items()}
+        type = "kubernetes.io/tls" if self._is_certificate else "Opaque"
         where = self.secret_name, namespace, labels
         return manifest("v1", "Secret", *where, type=type, immutable=True, data=data)
+
+    @property
+    def _is_certificate(self) -> bool:
+        return _CERTIFICATE[0] in self.data
 
 
 @attrs.frozen(kw_only=True, eq=False)
 class Issued(Mapping[str, bytes]):
-    """The current key pair.
+    """The current credential.
 
-    As a mapping it is the Secret's data with `bundle.crt` added: its checksum changes with the key
-    pair, and with the trusted authorities.
+    As a mapping it is the Secret's data, with `bundle.crt` or `bundle.key` added where there is a
+    bundle: its checksum changes with the credential, and with what is trusted.
     """
 
     kept: Kept
-    bundle: bytes = attrs.field(repr=False)
-    """The certificates of all trusted authorities, PEM: its own for an authority, those of its
-    authority for a certificate."""
+    trusted: Sequence[Kept]
+    """Whose parts are in the bundle: its own and the old one's, for a certificate those of its
+    authority."""
 
     @property
     def secret_name(self) -> str:
         """The name of the Secret to mount in a pod."""
         return self.kept.secret_name
+
+    @property
+    def old(self) -> Kept | None:
+        """The former credential, while a rotation or a renewal keeps it; None for a certificate."""
+        current, *old = self.trusted
+        return old[0] if old and current is self.kept else None
 
     @property
     def certificate(self) -> bytes:
@@ -99,8 +119,13 @@ class Issued(Mapping[str, bytes]):
 
     @property
     def key(self) -> bytes:
-        """The private key, PEM."""
+        """The private key of the certificate, PEM."""
         return self.kept.pair.key
+
+    @property
+    def bundle(self) -> bytes:
+        """The certificates of all trusted authorities, or all RSA keys; PEM, b"" for others."""
+        return b"".join(part for one in self.trusted for part in one.bundled.values())
 
     def __getitem__(self, name: str) -> bytes:
         return self._data[name]
@@ -113,19 +138,20 @@ class Issued(Mapping[str, bytes]):
 
     @property
     def _data(self) -> dict[str, bytes]:
-        return {**self.kept.content, BUNDLE: self.bundle}
+        return {**self.kept.data, **dict.fromkeys(self.trusted[0].bundled, self.bundle)}
 
 
 def read(secret: Raw) -> Kept | None:
-    """Decode a Secret; None if it is not a key pair of the manager, or is being deleted."""
+    """Decode a Secret; None if it is no credential of the manager, or is being deleted."""
     meta = decode(ObjectMeta, secret["metadata"])
     data: Mapping[str, str] = secret.get("data") or {}
-    keys = next((k for k in (_AUTHORITY_KEYS, _CERTIFICATE_KEYS) if data.keys() >= set(k)), None)
-    if keys is None or meta.deletion_timestamp is not None:
+    is_complete = any(data.keys() >= set(keys) for keys in _COMPLETE)
+    if not is_complete or meta.deletion_timestamp is not None:
         return None
     labels = meta.labels
     try:
-        issued, until = _moment(labels[_ISSUED]), _moment(labels[_VALID])
+        issued = _moment(labels[_ISSUED])
+        until = _moment(labels[_VALID]) if _VALID in labels else None
     except (KeyError, ValueError):
         return None
     return Kept(
@@ -134,8 +160,7 @@ def read(secret: Raw) -> Kept | None:
         rotated=labels.get(_ROTATED, ""),
         issued=issued,
         valid_until=until,
-        pair=KeyPair(*(Base64(data[key]).decode_bytes() for key in keys)),
-        is_authority=keys == _AUTHORITY_KEYS,
+        data={key: Base64(value).decode_bytes() for key, value in data.items()},
         secret_name=meta.name,
         uid=meta.uid,
     )

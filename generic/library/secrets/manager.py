@@ -1,31 +1,36 @@
-"""SecretsManager: creates the required key pairs, renews them, and deletes unused ones.
+"""SecretsManager: creates the required credentials, renews them, and deletes unused ones.
 
-`ensure` is the whole flow: authorities first, then the certificates that they sign. A key pair is
-replaced when its configuration changes, when 80 % of its validity have passed or less than 10 days
-are left, when the authority for signing has changed, and, for an authority, when a rotation was
-requested. A Secret whose creation was not acknowledged is found again by its labels. Of two that
-were created concurrently the newer one is used, and `cleanup` deletes the other.
+`ensure` is the whole flow: first the credentials that stand for themselves, then the certificates
+that their authorities sign. A credential is replaced when its configuration changes, when 80 % of
+its validity have passed or less than 10 days are left, when the authority for signing has changed,
+and when a rotation was requested. A Secret whose creation was not acknowledged is found again by
+its labels. Of two that were created concurrently the newer one is used, and `cleanup` deletes the
+other.
 
-Rotation of authorities (Gardener documentation, "Credentials Rotation", "Certificate
-Authorities"): until the rotation is completing, the old authority signs for servers, clients get
-their certificate from the new one, and the bundle has both. Completing removes the old one.
+Rotation (Gardener documentation, "Credentials Rotation"): until the rotation is completing, the old
+credential is kept beside the new one. The old authority signs for servers, clients get their
+certificate from the new one, and the bundle has both. Completing removes the old one. A credential
+that was renewed because of its age is kept for another 24 hours.
 
-Take-over: an authority that Gardener's own secrets manager created for the same identity is used
-until the next rotation, so that no client loses trust. It issues new certificates.
+Take-over: a credential that Gardener's own secrets manager created for the same identity is used
+until the next rotation, so that no client loses trust. Certificates are issued anew.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
 from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
 from actuator.interface import Client, Clock, Resource
-from generic.kube.certificates import KeyPair
-from generic.library.secrets.certificates import new_authority, sign, validity
+from generic.library.secrets.certificates import sign, validity
 from generic.library.secrets.config import (
     Authority,
+    BasicAuth,
     Certificate,
     Config,
+    Rotated,
+    Rotation,
+    RsaKey,
     Usage,
     checksum_of,
 )
@@ -33,50 +38,57 @@ from generic.library.secrets.kept import IDENTITY, MANAGED_BY, Issued, Kept, rea
 
 _SECRETS = Resource("v1", "secrets")
 _LEFT = timedelta(days=10)
+_OVERLAP = timedelta(hours=24)
 _OVER = 0.8
 _CHANGED = 1.0
+_LENGTH, _BITS = 16, 2048
 
 PERMISSIONS = (_SECRETS.permission("get", "list", "create", "delete"),)
 """The permissions of a SecretsManager."""
 
 
 class SecretsManager:
-    """Key pairs of one owner in one namespace; for `GenericControlPlane.secrets_manager`.
+    """Credentials of one owner in one namespace; for `GenericControlPlane.secrets_manager`.
 
-    `identity` distinguishes its Secrets from those of other managers in the namespace: the
-    extension's name. Raises ApiError from every method.
+    `client` selects the cluster: the seed's, or the garden's for Secrets there. `identity`
+    distinguishes its Secrets from those of other managers in the namespace: the extension's name.
+    `persist` is for a shoot's namespace: Gardener takes all but certificates along to another seed.
+    Raises ApiError from every method.
     """
 
-    def __init__(self, client: Client, namespace: str, identity: str, clock: Clock) -> None:
+    def __init__(
+        self, client: Client, namespace: str, identity: str, clock: Clock, *, persist: bool = True
+    ) -> None:
         self._client = client
         self._namespace = namespace
         self._identity = identity
         self._clock = clock
+        self._persist = persist
         self._wanted: set[str] = set()
 
     def ensure(self, configs: Iterable[Config], /) -> dict[str, Issued]:
-        """Create missing key pairs; return the current ones, by their config's name.
+        """Create missing credentials; return the current ones, by their config's name.
 
-        Raises ConfigurationError for a certificate without its authority in `configs`, and for
-        duplicate names; RequeueAfter if another process created the same Secret meanwhile.
+        Raises ConfigurationError for a config that cannot work, such as a certificate without its
+        authority in `configs`; RequeueAfter if another process created the same Secret meanwhile.
         """
         wanted = list(configs)
         _check(wanted)
         kept = self._kept()
-        authorities = {
-            config.name: self._authorities(config, kept)
+        rotated = {
+            config.name: self._rotated(config, kept)
             for config in wanted
-            if isinstance(config, Authority)
+            if not isinstance(config, Certificate)
         }
         issued: dict[str, Issued] = {}
         for config in wanted:
-            if isinstance(config, Authority):
-                trusted = authorities[config.name]
-                current = trusted[0]
-            else:
-                trusted = authorities[config.authority]
+            if isinstance(config, Certificate):
+                trusted = rotated[config.authority]
                 current = self._certificate(config, _signer(config, trusted), kept)
-            issued[config.name] = _issued(current, trusted)
+            else:
+                trusted = rotated[config.name]
+                current = trusted[0]
+            issued[config.name] = Issued(kept=current, trusted=trusted)
         return issued
 
     def cleanup(self) -> None:
@@ -94,13 +106,12 @@ class SecretsManager:
         found = self._client.list(_SECRETS, self._namespace, label_selector=selector)
         return [kept for secret in found if (kept := read(secret)) is not None]
 
-    def _authorities(self, config: Authority, kept: Sequence[Kept]) -> list[Kept]:
-        """Return the current authority, followed by the former one while it is trusted."""
-        rotation = config.rotation
+    def _rotated(self, config: Rotated, kept: Sequence[Kept]) -> list[Kept]:
+        """Return the current credential, followed by the former one while it is accepted."""
+        rotation, checksum = config.rotation, checksum_of(config)
         mine = sorted(
             (k for k in kept if k.name == config.name), key=lambda k: k.issued, reverse=True
         )
-        checksum = checksum_of(config)
         good = [
             k
             for k in mine
@@ -108,16 +119,24 @@ class SecretsManager:
             and (k.checksum == checksum or k.made_by_gardener)
             and not self._is_old(k)
         ]
-        current = good[0] if good else self._new_authority(config, checksum)
-        former = [k for k in mine if k.rotated != rotation.stamp][:1] if rotation.keeps_old else []
+        if good:
+            current = good[0]
+        else:
+            name = self._new_name(config, rotation.stamp)
+            current = self._create(config, name, checksum, config.generate(name, self._clock.now()))
+        former = [k for k in mine if self._is_accepted(k, current, rotation)][:1]
         trusted = [current, *former]
         self._wanted |= {one.secret_name for one in trusted}
         return trusted
 
-    def _new_authority(self, config: Authority, checksum: str) -> Kept:
-        name = self._new_name(config, config.rotation.stamp)
-        pair = new_authority(config, name, self._clock.now())
-        return self._create(config, name, checksum, pair)
+    def _is_accepted(self, former: Kept, current: Kept, rotation: Rotation) -> bool:
+        """Whether a former credential is kept for now: by a rotation, or after a renewal."""
+        now = self._clock.now()
+        if former.valid_until is not None and former.valid_until <= now:
+            return False
+        if former.rotated != current.rotated:
+            return rotation.keeps_old
+        return self._is_old(former) and now < current.issued + _OVERLAP
 
     def _certificate(self, config: Certificate, authority: Kept, kept: Sequence[Kept]) -> Kept:
         checksum = checksum_of(config, authority.secret_name)
@@ -131,7 +150,8 @@ class SecretsManager:
         else:
             name = self._new_name(config, authority.secret_name)
             pair = sign(config, authority.pair, self._clock.now())
-            current = self._create(config, name, checksum, pair)
+            data = {"tls.crt": pair.certificate, "tls.key": pair.key}
+            current = self._create(config, name, checksum, data)
         self._wanted.add(current.secret_name)
         return current
 
@@ -140,19 +160,23 @@ class SecretsManager:
         moment = str(int(self._clock.now().timestamp()))
         return f"{config.name}-{checksum_of(config, self._identity, made_for, moment)}"
 
-    def _create(self, config: Config, secret_name: str, checksum: str, pair: KeyPair) -> Kept:
+    def _create(
+        self, config: Config, secret_name: str, checksum: str, data: Mapping[str, bytes]
+    ) -> Kept:
+        now, certificate = self._clock.now(), data.get("ca.crt") or data.get("tls.crt")
+        end = now + config.validity if config.validity else None
         made = Kept(
             name=config.name,
             checksum=checksum,
-            rotated=config.rotation.stamp if isinstance(config, Authority) else "",
-            issued=self._clock.now(),
-            valid_until=validity(pair.certificate)[1],
-            pair=pair,
-            is_authority=isinstance(config, Authority),
+            rotated="" if isinstance(config, Certificate) else config.rotation.stamp,
+            issued=now,
+            valid_until=validity(certificate)[1] if certificate else end,
+            data=data,
             secret_name=secret_name,
         )
         try:
-            self._client.create(_SECRETS, made.manifest(self._namespace, self._identity))
+            manifest = made.manifest(self._namespace, self._identity, persist=self._persist)
+            self._client.create(_SECRETS, manifest)
         except AlreadyExists as error:
             raise RequeueAfter(
                 _CHANGED, f"Secret {self._namespace}/{secret_name} was created concurrently"
@@ -160,24 +184,17 @@ class SecretsManager:
         return made
 
     def _is_old(self, kept: Kept) -> bool:
-        now = self._clock.now()
-        renewal = kept.issued + _OVER * (kept.valid_until - kept.issued)
-        return now >= min(renewal, kept.valid_until - _LEFT) if _is_long(kept) else now >= renewal
-
-
-def _is_long(kept: Kept) -> bool:
-    """Whether the last days before the end count: a short certificate would always be old."""
-    return kept.valid_until - kept.issued > 2 * _LEFT
+        if kept.valid_until is None:
+            return False
+        now, lifetime = self._clock.now(), kept.valid_until - kept.issued
+        renewal = kept.issued + _OVER * lifetime
+        # of a short credential the last days do not count: it would always be old
+        return now >= (min(renewal, kept.valid_until - _LEFT) if lifetime > 2 * _LEFT else renewal)
 
 
 def _signer(config: Certificate, trusted: Sequence[Kept]) -> Kept:
     """Return the former authority for servers, if any: their clients may not know the new one."""
     return trusted[-1] if config.usage is not Usage.CLIENT else trusted[0]
-
-
-def _issued(current: Kept, trusted: Sequence[Kept]) -> Issued:
-    bundle = b"".join(one.pair.certificate for one in trusted)
-    return Issued(kept=current, bundle=bundle)
 
 
 def _check(configs: Sequence[Config]) -> None:
@@ -192,3 +209,10 @@ def _check(configs: Sequence[Config]) -> None:
                 f"certificate {config.name}: authority {config.authority!r} not found; "
                 "pass its Authority in the same list"
             )
+        if isinstance(config, BasicAuth) and (":" in config.username or config.length < _LENGTH):
+            raise ConfigurationError(
+                f"basic auth {config.name}: use a username without ':', "
+                f"and a length of at least {_LENGTH}"
+            )
+        if isinstance(config, RsaKey) and config.bits < _BITS:
+            raise ConfigurationError(f"RSA key {config.name}: use at least {_BITS} bits")

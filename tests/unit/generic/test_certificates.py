@@ -10,6 +10,7 @@ from cryptography.x509 import verification
 from actuator.codec import decode
 from actuator.errors import ConfigurationError
 from actuator.v1alpha1 import Cluster
+from generic.kube.certificates import KeyPair
 from generic.library.secrets import (
     Authority,
     Certificate,
@@ -18,7 +19,7 @@ from generic.library.secrets import (
     Usage,
     rotation_of,
 )
-from generic.library.secrets.certificates import new_authority, sign, validity
+from generic.library.secrets.certificates import sign, validity
 from generic.library.secrets.config import checksum_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -31,6 +32,10 @@ SERVER = Certificate(
     dns_names=["webhook", "webhook.shoot"],
     addresses=["10.0.0.1"],
 )
+
+
+def new_authority(config, secret_name, now):
+    return KeyPair(*config.generate(secret_name, now).values())
 
 
 def shoot(**told):
