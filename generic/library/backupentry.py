@@ -20,6 +20,7 @@ from actuator.meta import Base64, Raw
 from actuator.v1alpha1 import BackupEntry
 from generic.kube.finalizers import Stale, patch_tested
 from generic.kube.patches import add, test
+from generic.kube.workload_identity import CONFIG, PREFIX, PURPOSE, TOKEN, is_workload_identity
 from generic.library.lookup import find
 
 __all__ = ["CREATED_BY", "GenericBackupEntry", "technical_id_and_uid"]
@@ -31,13 +32,10 @@ _SOURCE = "source-"
 _SECRET = "etcd-backup"  # noqa: S105 - a name
 _BUCKET = "bucketName"
 
-_IDENTITY = "workloadidentity.security.gardener.cloud"
-_PURPOSE = ("security.gardener.cloud/purpose", "workload-identity-token-requestor")
-_IDENTITY_LABELS = (_PURPOSE[0], f"{_IDENTITY}/provider")
+_IDENTITY_LABELS = (PURPOSE[0], f"{PREFIX}/provider")
 _IDENTITY_ANNOTATIONS = tuple(
-    f"{_IDENTITY}/{part}" for part in ("name", "namespace", "context-object")
+    f"{PREFIX}/{part}" for part in ("name", "namespace", "context-object")
 )
-_CONFIG, _TOKEN = "config", "token"
 _LOOK_AGAIN = 1.0
 
 SecretData = Mapping[str, bytes]
@@ -123,14 +121,14 @@ def _manifest(entry: BackupEntry, namespace: str, given: Raw, wanted: dict[str, 
     """Return the wanted Secret; for a workload identity, the token requestor must find it again."""
     labels: dict[str, str] = given["metadata"].get("labels") or {}
     annotations: dict[str, str] = given["metadata"].get("annotations") or {}
-    identity = labels.get(_PURPOSE[0]) == _PURPOSE[1]
+    identity = is_workload_identity(given)
     kept_labels = {key: labels[key] for key in _IDENTITY_LABELS if key in labels}
     kept = {key: annotations[key] for key in _IDENTITY_ANNOTATIONS if key in annotations}
     data = {key: Base64.encode_bytes(value) for key, value in wanted.items()}
-    if identity and _CONFIG in _data(given):
-        data[_CONFIG] = Base64(_data(given)[_CONFIG])
+    if identity and CONFIG in _data(given):
+        data[CONFIG] = Base64(_data(given)[CONFIG])
     if identity:
-        data.pop(_TOKEN, None)  # the requestor writes a token for this Secret
+        data.pop(TOKEN, None)  # the requestor writes a token for this Secret
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -169,8 +167,8 @@ def _write(ctx: Context, entry: BackupEntry, wanted: Raw) -> None:
 def _changes(existing: Raw, wanted: Raw) -> list[Raw]:
     """Return the patch from one Secret to the other; a requested token stays."""
     was, data = _data(existing), dict(wanted["data"])
-    if wanted["metadata"]["labels"].get(_PURPOSE[0]) == _PURPOSE[1] and _TOKEN in was:
-        data[_TOKEN] = was[_TOKEN]
+    if is_workload_identity(wanted) and TOKEN in was:
+        data[TOKEN] = was[TOKEN]
     changes = [add("/data", data)] if was != data else []
     before, after = existing["metadata"], wanted["metadata"]
     return changes + [

@@ -41,7 +41,6 @@ from generic.controller.controller import WorkerReplaced
 from generic.kube.errorinfo import ErrorInfo, read_error
 from generic.kube.headers import Request
 from generic.reconciler.calls import Call
-from generic.reconciler.known_secrets import SharedSecrets
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, recordable
 from generic.reconciler.reporter import Reporter
@@ -87,7 +86,6 @@ class Invoker:
     tracks: Tracks
     timed: Callable[[str, float], None]
     """Receives the name of each operation and the seconds of its call, when it returns."""
-    secrets: SharedSecrets = attrs.field(init=False, factory=SharedSecrets)
 
     def new_call(
         self,
@@ -235,15 +233,16 @@ class _Services:
         try:
             found = call.client.get(_SECRETS, secret.name, secret.namespace)
         except NotFound:
-            known = (track.secrets or {}).get(secret) if call.operation.deletes else None
-            if known is None:
+            kept = (track.secrets or {}).get(secret) if call.operation.deletes else None
+            known = kept and kept.read(call.clock.now())
+            if not known:
                 raise
             text = f"Secret {secret} not found; the deletion continues with its last known content"
             self._report.once("SecretGone", text)
-            return known.read()
+            return known
         call.check()  # results after the end of a call are dropped
         meta = found["metadata"]
-        shared = self._invoker.secrets.share(found)
+        shared = self._invoker.tracks.secrets.share(found)
         track.secrets = {**(track.secrets or {}), Request(meta["namespace"], meta["name"]): shared}
         return found
 

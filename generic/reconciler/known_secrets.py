@@ -1,7 +1,8 @@
 """Secrets as last read, for deletions whose Secret is deleted before the object.
 
 Guarantees: a Secret is kept in memory only, never in a log, a repr or the API; equal content of
-several objects is kept once, and freed with the last object it was read for.
+several objects is kept once, and freed with the last object it was read for. The token of a
+workload identity is dropped when it expires.
 Not here: the Secrets known for an object (`track`), and the decision to use the last known one
 (`invoker`).
 """
@@ -9,26 +10,33 @@ Not here: the Secrets known for an object (`track`), and the decision to use the
 import hashlib
 import json
 import threading
+from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
 import attrs
 
 from actuator.meta import Raw
+from generic.kube.workload_identity import is_workload_identity, token_expiry
 
 _BULK = "managedFields"
 """Not needed by any user of a Secret."""
+_NEVER, _PAST = datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)
 
 
-@attrs.frozen(repr=False, eq=False)
+@attrs.define(repr=False, eq=False)
 class SharedSecret:
-    """A Secret as JSON."""
+    """A Secret as JSON, until it expires."""
 
     _raw: bytes
+    expires: datetime
 
-    def read(self) -> Raw:
-        """Return the Secret."""
-        found: Raw = json.loads(self._raw)
-        return found
+    def read(self, now: datetime) -> Raw | None:
+        """Return the Secret; None if it has expired."""
+        return json.loads(self._raw) if now < self.expires and self._raw else None
+
+    def drop(self) -> None:
+        """Forget the content."""
+        self._raw = b""
 
 
 class SharedSecrets:
@@ -37,10 +45,25 @@ class SharedSecrets:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._contents: WeakValueDictionary[bytes, SharedSecret] = WeakValueDictionary()
+        self._due = _NEVER
 
     def share(self, secret: Raw) -> SharedSecret:
         """Return the kept copy of this content."""
         meta = {name: value for name, value in secret["metadata"].items() if name != _BULK}
         raw = json.dumps({**secret, "metadata": meta}, separators=(",", ":")).encode()
+        expires = (token_expiry(secret) or _PAST) if is_workload_identity(secret) else _NEVER
         with self._lock:
-            return self._contents.setdefault(hashlib.sha256(raw).digest(), SharedSecret(raw))
+            self._due = min(self._due, expires)
+            shared = SharedSecret(raw, expires)
+            return self._contents.setdefault(hashlib.sha256(raw).digest(), shared)
+
+    def drop_expired(self, now: datetime) -> None:
+        """Forget the contents that have expired; the watchdog calls this regularly."""
+        if now < self._due:
+            return
+        with self._lock:
+            kept = list(self._contents.values())
+            self._due = min((one.expires for one in kept if one.expires > now), default=_NEVER)
+        for one in kept:
+            if one.expires <= now:
+                one.drop()

@@ -14,7 +14,7 @@ from actuator.interface import Clock
 from generic.controller.metrics import Outcome
 from generic.kube.headers import Request
 from generic.reconciler.calls import AbandonedCalls, Call
-from generic.reconciler.known_secrets import SharedSecret
+from generic.reconciler.known_secrets import SharedSecret, SharedSecrets
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import Orphan
 
@@ -100,6 +100,7 @@ class Tracks:
         self._abandoned = abandoned
         self._clock = clock
         self._seconds = math.inf if budget is None else budget
+        self.secrets = SharedSecrets()
         self._lock = threading.Lock()
         self._tracks: dict[Request, tuple[Track, ...]] = {}  # rarely more than one per name
 

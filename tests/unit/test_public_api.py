@@ -90,6 +90,7 @@ LIBRARY = {
     "seedobjects": "check_deleted delete ensure permission",
     "worker": "GenericWorker MachineGroup hash_of in_zone pool_field pool_hash share_of_zone "
     "technical_id_of",
+    "workload_identity": "WorkloadIdentity workload_identity",
 }
 
 

@@ -88,10 +88,11 @@ class DeletionWatchdog:
         return is_new
 
     def tick(self) -> tuple[list[Request], list[Request]]:
-        """End budgets and abandon overdue calls.
+        """End budgets, abandon overdue calls, and drop the expired Secrets that are remembered.
 
         Return the objects whose budget is exceeded, and those whose worker must be replaced.
         """
+        self.tracks.secrets.drop_expired(self.clock.now())
         now, tracks = self.clock.monotonic(), self.tracks.all()
         over = [track.request for track in tracks if _ends(track, now)]
         return over, [track.request for track in tracks if self._abandons(track)]

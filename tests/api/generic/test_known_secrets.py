@@ -2,13 +2,16 @@
 
 import gc
 import logging
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from builders import cluster, infrastructure
 from harness import FINALIZER, Script, eventually
+from identities import identity_secret, token
 
 from actuator import ActuatorError, Permission, Resource
 from actuator.errors import NotFound
+from generic.kube.clock import SystemClock
 from generic.kube.headers import DELETION_BLOCKED
 from generic.reconciler.known_secrets import SharedSecrets
 from generic.reconciler.orphans import ORPHANS
@@ -225,6 +228,52 @@ def test_what_is_known_is_nowhere_to_be_read(seed, start, reader, caplog):
         assert "planted-value" not in text
 
 
+class Later(SystemClock):
+    """The time of day, moved forward by a test."""
+
+    ahead = timedelta()
+
+    def now(self):
+        return super().now() + self.ahead
+
+
+@pytest.fixture
+def identity(seed, namespace):
+    """Its Secret has the token of a workload identity, valid for an hour."""
+    text = token(datetime.now(UTC) + timedelta(hours=1))
+    seed.client.create(SECRETS, identity_secret(namespace, text, key="value"))
+    return Reader()
+
+
+def test_the_token_of_a_workload_identity_serves_a_deletion_until_it_expires(seed, start, identity):
+    clock = Later()
+    manager = start(identity, clock=clock)
+    create(seed)
+    drop_secret(seed)
+    clock.ahead = timedelta(minutes=50)
+    seed.delete()
+    eventually(seed.is_gone)
+    assert identity.found[-1] == ("delete", "dmFsdWU=")
+    eventually(lambda: len(known(manager)) == 0)
+
+
+def test_an_expired_token_is_neither_kept_in_memory_nor_used(seed, start, identity):
+    clock = Later()
+    manager = start(identity, clock=clock)
+    create(seed)
+    [secrets] = known(manager)
+    [kept] = secrets.values()
+    clock.ahead = timedelta(minutes=61)
+    eventually(lambda: not kept._raw)  # the object lives, and nothing is called for it
+    drop_secret(seed)
+    seed.delete()
+    condition = eventually(lambda: blocked(seed))
+    assert condition["reason"] == "SecretMissing"
+    assert identity.found[-1] == ("delete", None)
+    seed.client.create(SECRETS, planted(seed.namespace))
+    eventually(seed.is_gone)
+
+
 def test_content_that_objects_share_is_kept_once():
     shared = SharedSecrets()
     kept = [shared.share(planted("n")) for _ in range(100)]
@@ -234,5 +283,5 @@ def test_content_that_objects_share_is_kept_once():
     del kept[1:]
     gc.collect()
     assert len(shared._contents) == 1
-    assert kept[0].read()["data"] == {"key": NEWER}
+    assert kept[0].read(datetime.now(UTC))["data"] == {"key": NEWER}
     assert "planted" not in repr(kept)

@@ -1,0 +1,147 @@
+"""The Secret of a workload identity: what is read of it, and each error in one sentence."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+from documented import run_examples
+from identities import ROLE, identity_secret, token
+
+from actuator.errors import ActuatorError, ConfigurationError, ErrorCode, RequeueAfter
+from actuator.meta import Base64
+from generic.kube.workload_identity import token_expiry
+from generic.library.workload_identity import workload_identity
+from generic.reconciler.known_secrets import SharedSecrets
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+SOON = NOW + timedelta(hours=6)
+CALL = SimpleNamespace(clock=SimpleNamespace(now=lambda: NOW))
+WHERE = "Infrastructure a/b: spec.secretRef: Secret a/cloudprovider"
+
+
+def test_type_configuration_and_token_are_read():
+    text = token(SOON)
+    found = workload_identity(CALL, identity_secret("a", text), WHERE)
+    assert (found.provider, found.token, found.expires) == ("aws", text, SOON)
+    assert found.setting("roleARN") == f"{ROLE}a"
+    assert text not in repr(found)
+
+
+def test_refreshing_reads_the_secret_again():
+    read = [identity_secret("a", token(SOON)), identity_secret("a", "x"), {"metadata": {}}]
+    call = SimpleNamespace(clock=CALL.clock, secret=lambda name, namespace: read.pop(0))
+    found = workload_identity(call, identity_secret("a", token(SOON)), WHERE)
+    newer = found.refresh()
+    assert newer.token != found.token
+    with pytest.raises(ActuatorError, match="no JSON Web Token"):
+        newer.refresh()
+    with pytest.raises(RequeueAfter, match="has other credentials now"):
+        newer.refresh()
+
+
+def test_other_credentials_are_none():
+    secret = identity_secret("a", token(SOON))
+    for labels in (None, {}, {"security.gardener.cloud/purpose": "other"}):
+        meta = {**secret["metadata"], "labels": labels}
+        assert workload_identity(CALL, {**secret, "metadata": meta}, WHERE) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "no token yet"),
+        ("planted-secret", "no JSON Web Token"),
+        (token(NOW), "it expired at 2026-03-01T00:00:00Z"),
+    ],
+)
+def test_a_token_that_cannot_be_used_is_an_error_that_permits_a_force_deletion(text, problem):
+    with pytest.raises(ActuatorError) as caught:
+        workload_identity(CALL, identity_secret("a", text), WHERE)
+    assert caught.value.codes == (ErrorCode.ERR_INFRA_UNAUTHENTICATED,)
+    assert caught.value.message == (
+        f"{WHERE}, data key token: {problem}; "
+        "gardenlet writes it, so check its log and the WorkloadIdentity"
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        ([], "no JSON object"),
+        ("planted-secret", "no JSON object"),
+        ({}, "roleARN is no text"),
+        ({"roleARN": 1}, "roleARN is no text"),
+        ({"roleARN": ""}, "roleARN is no text"),
+    ],
+)
+def test_a_wrong_configuration_names_the_field_of_the_workload_identity(config, problem):
+    with pytest.raises(ConfigurationError) as caught:
+        workload_identity(CALL, identity_secret("a", token(SOON), config), WHERE).setting("roleARN")
+    assert f"{WHERE}, data key config: {problem}" in caught.value.message
+    assert "spec.targetSystem.providerConfig of the WorkloadIdentity" in caught.value.message
+    assert "planted" not in caught.value.message
+
+
+@pytest.mark.parametrize("config", [None, b"{", b"[" * 5000, b"\xff"])
+def test_a_configuration_that_is_no_json_is_the_same_error(config):
+    secret = identity_secret("a", token(SOON))
+    secret["data"].pop("config")
+    if config is not None:
+        secret["data"]["config"] = Base64.encode_bytes(config)
+    with pytest.raises(ConfigurationError, match="data key config: no JSON object"):
+        workload_identity(CALL, secret, WHERE)
+
+
+def payload(text):
+    return f"a.{base64.urlsafe_b64encode(text).decode()}.c"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "a", "a.b", "a.%%%.c", "...", payload(b"{}"), payload(b"[1]"), payload(b'"exp"')),
+        payload(b'{"exp": null}'),
+        payload(b'{"exp": "2026"}'),
+        payload(b'{"exp": 1e400}'),
+        payload(b'{"exp": -1e300}'),
+        payload(b'{"exp": NaN}'),
+        payload(b'{"exp": 99999999999999999999999999}'),
+        payload(b'{"exp": {"a": 1}}'),
+        payload(b"[" * 100_000),
+        payload(b"\xff\xfe"),
+    ],
+)
+def test_no_text_of_a_token_is_more_than_an_unknown_expiry(text):
+    assert token_expiry(identity_secret("a", text)) is None
+
+
+def test_the_remembered_token_of_a_secret_is_dropped_when_it_expires():
+    secrets = SharedSecrets()
+    text, forever = token(SOON), {"metadata": {"name": "b"}, "data": {"a": "b"}}
+    known = secrets.share(identity_secret("a", text))
+    kept, broken = secrets.share(forever), secrets.share(identity_secret("a", "x"))
+    secrets.drop_expired(NOW)
+    assert known.read(NOW) is not None
+    assert known.read(SOON) is None, "also before the next tick of the watchdog"
+    assert broken.read(NOW) is None, "a token whose expiry is unknown is not kept"
+    later = secrets.share(identity_secret("a", token(SOON + timedelta(hours=1))))
+    secrets.drop_expired(SOON)
+    assert known.read(NOW) is None, "the content is gone"
+    assert later.read(SOON) is not None
+    secrets.drop_expired(SOON + timedelta(days=1))
+    assert later.read(NOW) is None
+    assert kept.read(SOON + timedelta(days=10_000)) == forever
+
+
+def test_the_example_of_the_documentation_runs():
+    class Provider:
+        def exchange(self, role, text):
+            return role, text
+
+    text = token(SOON)
+    call = SimpleNamespace(clock=CALL.clock, secret=lambda _, name: identity_secret(name, text))
+    open_cloud = run_examples("## Workload identity")["open_cloud"]
+    assert open_cloud(call, "a", Provider()) == (f"{ROLE}a", text)
