@@ -13,22 +13,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from datetime import datetime, timedelta
+from functools import cache, lru_cache, partial
 from importlib.util import find_spec
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
+import attrs
+
 from actuator import ActuatorError, ConfigurationError, ErrorCode
 from actuator.meta import Raw
 from extensions.aws.credentials import Credentials
 from extensions.aws.errors import CloudError
+from generic.library.workload_identity import WorkloadIdentity
 
 if TYPE_CHECKING:  # botocore takes 0.2 s to import: only processes that make requests do
     from botocore.exceptions import BotoCoreError
     from botocore.loaders import Loader
 
-Service = Literal["ec2", "s3", "route53", "iam"]
+Service = Literal["ec2", "s3", "route53", "iam", "sts"]
 """An AWS service, as botocore names it; iam is for rehearsals."""
 
 GLOBAL = "us-east-1"
@@ -39,6 +43,9 @@ READ_TIMEOUT = 20.0
 """Seconds."""
 
 _KEPT_CLIENTS = 64
+_EARLY = timedelta(minutes=10)
+_UNSIGNED = Credentials("unused", "unused")
+"""For a request that AWS authenticates by its token."""
 
 
 class _Checks(threading.local):
@@ -55,8 +62,10 @@ class _Checks(threading.local):
 class Cloud:
     """One service in one region with one object's credentials, for one actuator call."""
 
-    def __init__(self, client: Any, checks: _Checks, check: Callable[[], None]) -> None:
-        self._client = client
+    def __init__(
+        self, current: Callable[[], Any], checks: _Checks, check: Callable[[], None]
+    ) -> None:
+        self._current = current
         self._checks = checks
         self._check = check
 
@@ -64,9 +73,10 @@ class Cloud:
         """Return AWS's response. Raises CloudError, ActuatorError, or the error of `check`."""
         from botocore.exceptions import BotoCoreError, ClientError
 
+        client = self._client  # may send a request of its own
         self._checks.before_sending = self._check
         try:
-            answer: Raw = getattr(self._client, operation)(**parameters)
+            answer: Raw = getattr(client, operation)(**parameters)
         except ClientError as error:
             said = error.response.get("Error", {})
             code, message = str(said.get("Code", "Unknown")), str(said.get("Message", ""))
@@ -89,12 +99,43 @@ class Cloud:
             if not error.is_not_found:
                 raise
 
+    @property
+    def _client(self) -> Any:
+        return self._current()
+
     def _pages(self, operation: str, filters: list[Raw]) -> Iterator[Raw]:
         page = self.request(operation, Filters=filters)
         yield page
         while page.get("NextToken"):
             page = self.request(operation, Filters=filters, NextToken=page["NextToken"])
             yield page
+
+
+@attrs.define
+class _RoleClient:
+    """Returns a client with temporary credentials of a role; new ones before they expire.
+
+    Each call of an actuator has its own: a token authorizes one object, so nothing is shared.
+    """
+
+    _make: Callable[[Credentials], Any]
+    _sts: Cloud
+    _identity: WorkloadIdentity
+    _client: Any = None
+    _renewal: datetime | None = None
+
+    def __call__(self) -> Any:
+        identity = self._identity
+        if self._renewal is None or identity.ctx.clock.now() >= self._renewal:
+            if self._renewal is not None:
+                identity = self._identity = identity.refresh()
+            role = {"RoleArn": identity.setting("roleARN"), "RoleSessionName": "gardener-extension"}
+            role["WebIdentityToken"] = identity.token
+            found = self._sts.request("assume_role_with_web_identity", **role)["Credentials"]
+            self._renewal = found["Expiration"] - _EARLY
+            keys = found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"]
+            self._client = self._make(Credentials(*keys))
+        return self._client
 
 
 class Clouds:
@@ -118,7 +159,7 @@ class Clouds:
 
     def open(
         self,
-        credentials: Credentials | None,
+        credentials: Credentials | WorkloadIdentity | None,
         region: str,
         check: Callable[[], None],
         service: Service = "ec2",
@@ -131,15 +172,23 @@ class Clouds:
         """
         from botocore.exceptions import BotoCoreError
 
+        if isinstance(credentials, WorkloadIdentity):
+            sts = self.open(_UNSIGNED, region, check, "sts")
+            make = partial(self._make_uncached, region=region, service=service)
+            return Cloud(_RoleClient(make, sts, credentials), self._checks, check)
         try:
             with self._lock:  # concurrent calls create one client
                 client = self._client(credentials, region, service)
-            return Cloud(client, self._checks, check)
+            return Cloud(lambda: client, self._checks, check)
         except BotoCoreError as error:
             raise ActuatorError(
                 f"A client for AWS in region {region!r} cannot be made: {error}",
                 codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
             ) from error
+
+    def _make_uncached(self, credentials: Credentials, region: str, service: Service) -> Any:
+        with self._lock:
+            return self._make_client(credentials, region, service)
 
     def _make_client(self, credentials: Credentials | None, region: str, service: Service) -> Any:
         from botocore.config import Config
@@ -155,6 +204,7 @@ class Clouds:
             endpoint_url=self._endpoint_url,
             aws_access_key_id=credentials and credentials.access_key_id,
             aws_secret_access_key=credentials and credentials.secret_access_key,
+            aws_session_token=credentials and credentials.session_token,
             config=Config(  # type: ignore[no-untyped-call]
                 connect_timeout=CONNECT_TIMEOUT,
                 read_timeout=READ_TIMEOUT,

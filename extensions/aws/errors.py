@@ -1,8 +1,9 @@
 """Gardener's error codes for AWS's error codes; selected by code, never by message.
 
 Sources: Amazon EC2 API reference, "Error codes for the Amazon EC2 API"; AWS IAM reference, "Common
-errors"; Amazon S3 API reference, "Error responses"; Amazon Route 53 API reference, "Actions";
-Gardener documentation, "Shoot Status", error codes.
+errors"; AWS STS API reference, "AssumeRoleWithWebIdentity"; Amazon S3 API reference, "Error
+responses"; Amazon Route 53 API reference, "Actions"; Gardener documentation, "Shoot Status", error
+codes.
 """
 
 import re
@@ -15,9 +16,11 @@ _CODES: Mapping[ErrorCode, tuple[str, ...]] = {
         "AuthFailure",
         "ExpiredToken",
         "ExpiredTokenException",
+        "IDPRejectedClaim",
         "IncompleteSignature",
         "InvalidAccessKeyId",
         "InvalidClientTokenId",
+        "InvalidIdentityToken",
         "InvalidSecurityToken",
         "InvalidToken",
         "MissingAuthenticationToken",
@@ -83,6 +86,7 @@ _CODES: Mapping[ErrorCode, tuple[str, ...]] = {
         "ValidationError",
     ),
     ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES: (
+        "IDPCommunicationError",
         "IncorrectState",
         "InternalError",
         "InternalFailure",
