@@ -125,6 +125,11 @@ class Cluster(Object):
         return _object_at(self.spec.cloud_profile)
 
     @property
+    def provider_profile(self) -> Raw:
+        """The providerConfig of the CloudProfile, of the provider's own type; or empty."""
+        return _object_at(self.cloud_profile, "spec", "providerConfig")
+
+    @property
     def force_value(self) -> str | None:
         """The force-deletion annotation of the shoot as written, or None."""
         value = _at(self.shoot, "metadata", "annotations", FORCE_DELETION)

@@ -23,7 +23,7 @@ import msgspec
 from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from actuator.errors import DecodeError
+from actuator.errors import ConfigurationError, DecodeError
 from actuator.meta import Base64, Raw, schema_of, wire_name
 
 MAX_DEPTH = 200
@@ -51,6 +51,14 @@ def decode(cls: type[T], data: object) -> T:
 def decode_strictly(cls: type[T], data: object) -> T:
     """Like `decode`, but a field that `cls` does not have is an error. Raises DecodeError."""
     return _decode(_STRICT, cls, data)
+
+
+def decode_at(cls: type[T], data: object, where: str) -> T:
+    """Like `decode`, but raises ConfigurationError; `where` names the object and the field."""
+    try:
+        return decode(cls, data)
+    except DecodeError as error:
+        raise ConfigurationError(f"{where}: {error}; correct it") from error
 
 
 def decode_json(cls: type[T], text: bytes) -> T:

@@ -10,15 +10,15 @@ import re
 import attrs
 
 from actuator import Cluster, ConfigurationError
-from actuator.codec import decode, encode
-from actuator.errors import DecodeError
+from actuator.codec import decode_at, encode
 from actuator.meta import Raw
 from actuator.v1alpha1 import DataVolume, Volume, Worker, WorkerPool
 from extensions.aws import tags
-from extensions.aws.config import WorkerConfig, optional_config
+from extensions.aws.config import API_VERSION, WorkerConfig, optional_config
 from extensions.aws.network import NODES
-from extensions.aws.profile import ami
+from extensions.aws.profile import AwsImage
 from extensions.aws.status import InfrastructureStatus, Vpc
+from generic.library.worker import AMD64, use_images
 
 _ROOT = "/root"
 """The machine-controller-manager's name of the boot device."""
@@ -27,7 +27,6 @@ _DEVICES = "fghijklmnop"
 """Amazon EC2 user guide, "Device names for volumes"."""
 
 _GIBIBYTES = re.compile(r"([0-9]+)Gi")
-_AMD64 = "amd64"
 
 
 @attrs.frozen
@@ -42,10 +41,8 @@ class Placement:
 def network_of(worker: Worker) -> Vpc:
     """Return the shoot's network that its Infrastructure reported. Raises ConfigurationError."""
     where = f"Worker {worker.key}: spec.infrastructureProviderStatus"
-    try:
-        vpc = decode(InfrastructureStatus, worker.spec.infrastructure_provider_status or {}).vpc
-    except DecodeError as error:
-        raise ConfigurationError(f"{where} is no InfrastructureStatus of AWS: {error}") from error
+    given = worker.spec.infrastructure_provider_status or {}
+    vpc = decode_at(InfrastructureStatus, given, f"{where} is no InfrastructureStatus of AWS").vpc
     if not vpc.id:
         raise ConfigurationError(f"{where} names no VPC; the Infrastructure has to be ready first")
     return vpc
@@ -63,23 +60,12 @@ def placement(worker: Worker, index: int, zone: str, vpc: Vpc) -> Placement:
     return Placement(zone, subnets[0], groups[0])
 
 
-def image(worker: Worker, index: int, cluster: Cluster) -> str:
-    """Return the AMI of a pool's machines. Raises ConfigurationError."""
-    pool = worker.spec.pools[index]
-    config = _config(worker, index)
-    if config.ami:
-        return config.ami
-    field = f"Worker {worker.key}: spec.pools[{index}].machineImage"
-    wanted = pool.machine_image
-    if wanted is None:
-        raise ConfigurationError(
-            f"{field}: expected a machine image, got none; set it in the Shoot"
-        )
-    where = (worker.spec.region, wanted.name, wanted.version, pool.architecture or _AMD64)
-    try:
-        return ami(cluster, *where)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{field}: {error.message}") from error
+def amis(worker: Worker, cluster: Cluster) -> list[str]:
+    """Return the AMI of each pool: its own, or its image's. Raises ConfigurationError."""
+    own = [_config(worker, index).ami for index in range(len(worker.spec.pools))]
+    others = [pool for ami, pool in zip(own, worker.spec.pools, strict=True) if not ami]
+    found = iter(use_images(AwsImage, worker, others, cluster, API_VERSION))
+    return [ami or next(found).ami for ami in own]
 
 
 def provider_spec(
@@ -165,5 +151,5 @@ def node_template(worker: Worker, pool: WorkerPool, zone: str) -> Raw | None:
         "instanceType": pool.machine_type,
         "region": worker.spec.region,
         "zone": zone,
-        "architecture": pool.architecture or _AMD64,
+        "architecture": pool.architecture or AMD64,
     }

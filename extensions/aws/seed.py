@@ -5,9 +5,8 @@ from typing import ClassVar
 
 import attrs
 
-from actuator import ActuatorError, DefaultStatus, ErrorCode, Kind, Object, Resource, SeedObjects
-from actuator.codec import decode
-from actuator.errors import DecodeError
+from actuator import DefaultStatus, Kind, Object, Resource, SeedObjects
+from actuator.codec import decode_at
 from actuator.interface import resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
@@ -55,12 +54,14 @@ PROGRAMS, CONFIGURATIONS, BINDING = GROUPS = (
 
 
 def config_map(control_plane: ControlPlane, config: ControlPlaneConfig) -> Raw:
-    """Return the cloud provider's configuration. Raises ActuatorError (infrastructure status)."""
+    """Return the cloud provider's configuration. Raises ConfigurationError."""
     namespace = control_plane.metadata.namespace
     lines = ["[Global]", f"KubernetesClusterTag={namespace}", f"KubernetesClusterID={namespace}"]
-    vpc_id = _vpc_id(control_plane)
-    if vpc_id:
-        lines.append(f"VPC={vpc_id}")
+    where = f"ControlPlane {control_plane.key}: spec.infrastructureProviderStatus"
+    given = control_plane.spec.infrastructure_provider_status or {}
+    vpc = decode_at(InfrastructureStatus, given, f"{where} is no InfrastructureStatus of AWS").vpc
+    if vpc.id:
+        lines.append(f"VPC={vpc.id}")
     gates = config.cloud_controller_manager.feature_gates
     data = {
         "cloudprovider.conf": "\n".join([*lines, ""]),
@@ -92,15 +93,3 @@ def binding(control_plane: ControlPlane) -> Raw:
         "serviceRef": {"name": "kube-apiserver", "port": 443},
     }
     return manifest_of(TargetGroupBinding, "kube-apiserver", namespace, spec=spec)
-
-
-def _vpc_id(control_plane: ControlPlane) -> str:
-    """Return the VPC that the Infrastructure reported; "" if it has not reported one yet."""
-    reported = control_plane.spec.infrastructure_provider_status
-    try:
-        return decode(InfrastructureStatus, reported or {}).vpc.id
-    except DecodeError as error:
-        raise ActuatorError(
-            f"spec.infrastructureProviderStatus is no InfrastructureStatus of AWS: {error}",
-            codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
-        ) from error

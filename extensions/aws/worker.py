@@ -8,18 +8,22 @@ objects from the seed, and remaining machines carry the shoot's tag.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from actuator import Cluster, ConfigurationError, Context, ErrorCode, ExternalResource, Resource
-from actuator.meta import Base64
+from actuator import Cluster, ConfigurationError, Context, ErrorCode, ExternalResource
 from actuator.v1alpha1 import Worker
 from extensions.aws import machineclass, tags
 from extensions.aws.account import OnAws
 from extensions.aws.errors import codes_in
 from extensions.aws.host import INSTANCE
 from extensions.aws.status import Vpc
-from generic.library.lookup import find
-from generic.library.worker import GenericWorker, MachineGroup, in_zone, pool_hash, technical_id_of
+from generic.library.worker import (
+    GenericWorker,
+    MachineGroup,
+    in_zone,
+    pool_hash,
+    technical_id_of,
+    user_data,
+)
 
-_SECRETS = Resource("v1", "secrets")
 _ZONE_LABEL = "topology.ebs.csi.aws.com/zone"
 """The label that tells the CSI driver the zone of a node's disks."""
 
@@ -40,8 +44,8 @@ class AwsWorker(OnAws, GenericWorker):
             worker.status.provider_status = {**known, _TECHNICAL_ID: technical_id}
         return [
             group
-            for index in range(len(worker.spec.pools))
-            for group in _groups(ctx, worker, cluster, index, vpc)
+            for index, ami in enumerate(machineclass.amis(worker, cluster))
+            for group in _groups(ctx, worker, cluster, index, vpc, ami)
         ]
 
     def error_codes(self, text: str) -> Iterable[ErrorCode]:
@@ -57,13 +61,12 @@ class AwsWorker(OnAws, GenericWorker):
 
 
 def _groups(
-    ctx: Context, worker: Worker, cluster: Cluster, index: int, vpc: Vpc
+    ctx: Context, worker: Worker, cluster: Cluster, index: int, vpc: Vpc, ami: str
 ) -> Iterator[MachineGroup]:
     pool, technical_id = worker.spec.pools[index], technical_id_of(cluster)
-    image_id = machineclass.image(worker, index, cluster)
     items, in_place = machineclass.hash_items(pool), machineclass.hash_items_in_place(pool)
     hash = pool_hash(worker, pool, cluster, additional=items, additional_in_place=in_place)
-    user_data = _user_data(ctx, worker, index)
+    data = {"userData": user_data(ctx.client, worker, pool)}
     if not pool.zones:
         raise ConfigurationError(
             f"Worker {worker.key}: spec.pools[{index}].zones: expected at least one zone, got "
@@ -78,23 +81,9 @@ def _groups(
             number,
             hash=hash,
             provider="AWS",
-            provider_spec=machineclass.provider_spec(worker, index, place, image_id, technical_id),
-            secret_data={"userData": user_data},
+            provider_spec=machineclass.provider_spec(worker, index, place, ami, technical_id),
+            secret_data=data,
             credentials=worker.spec.secret_ref,
             labels={_ZONE_LABEL: zone},
             node_template=machineclass.node_template(worker, pool, zone),
         )
-
-
-def _user_data(ctx: Context, worker: Worker, index: int) -> bytes:
-    """Return the user data of a pool's new machines. Raises ConfigurationError if it is missing."""
-    reference, namespace = worker.spec.pools[index].user_data_secret_ref, worker.metadata.namespace
-    secret = find(ctx.client, _SECRETS, reference.name, namespace) or {}
-    data = secret.get("data") or {}
-    if not data.get(reference.key):
-        raise ConfigurationError(
-            f"Worker {worker.key}: spec.pools[{index}].userDataSecretRef: there is no Secret "
-            f"{namespace}/{reference.name} with the data key {reference.key}; gardenlet creates "
-            "it, so reconcile the Shoot"
-        )
-    return Base64(data[reference.key]).decode_bytes()

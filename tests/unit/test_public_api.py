@@ -88,8 +88,9 @@ LIBRARY = {
     "secrets": "Authority BasicAuth Certificate Config Issued Rotation RotationPhase RsaKey "
     "SecretsManager ShootAccess StaticTokens TokenUser Usage generic_kubeconfig_name rotation_of",
     "seedobjects": "check_deleted delete ensure permission",
-    "worker": "GenericWorker MachineGroup hash_of in_zone pool_field pool_hash share_of_zone "
-    "technical_id_of",
+    "worker": "AMD64 GenericWorker MachineGroup ProviderImage autoscaler_annotations hash_of "
+    "in_zone machine_images pool_field pool_hash share_of_zone technical_id_of use_images "
+    "user_data",
     "workload_identity": "WorkloadIdentity workload_identity",
 }
 

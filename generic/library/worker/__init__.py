@@ -7,7 +7,7 @@ machines themselves (Gardener documentation, "Worker"; extension library,
 
 Read in this order: `group` (the author's input), `actuator` (the whole flow), `rollout` (applied
 objects), `availability` (conditions of completion), `inplace` (updates without new machines),
-`state` (control plane migration), `removal`.
+`state` (control plane migration), `removal`. For authors: `pools`, `autoscaler`, `poolhash`.
 
 Guarantees:
 - All machine objects in a shoot's namespace belong to its Worker, by Gardener's contract. A Secret
@@ -19,6 +19,7 @@ Guarantees:
 """
 
 from generic.library.worker.actuator import GenericWorker
+from generic.library.worker.autoscaler import autoscaler_annotations
 from generic.library.worker.group import (
     MachineGroup,
     in_zone,
@@ -26,14 +27,27 @@ from generic.library.worker.group import (
     technical_id_of,
 )
 from generic.library.worker.poolhash import hash_of, pool_field, pool_hash
+from generic.library.worker.pools import (
+    AMD64,
+    ProviderImage,
+    machine_images,
+    use_images,
+    user_data,
+)
 
 __all__ = [
+    "AMD64",
     "GenericWorker",
     "MachineGroup",
+    "ProviderImage",
+    "autoscaler_annotations",
     "hash_of",
     "in_zone",
+    "machine_images",
     "pool_field",
     "pool_hash",
     "share_of_zone",
     "technical_id_of",
+    "use_images",
+    "user_data",
 ]

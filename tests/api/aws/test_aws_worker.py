@@ -12,7 +12,7 @@ from actuator.v1alpha1 import Worker
 from extensions.aws import tags
 from extensions.aws.config import API_VERSION
 from extensions.aws.credentials import Credentials
-from extensions.aws.machineclass import image, network_of, placement, provider_spec
+from extensions.aws.machineclass import amis, network_of, placement, provider_spec
 from extensions.aws.worker import AwsWorker
 from generic.kube.crds import crd
 from generic.library.machines import (
@@ -76,7 +76,7 @@ def made(namespace: str, *pools: dict, **spec: object) -> Worker:
 def spec_of(obj: Worker, zone: str = "eu-west-1a", cluster=None) -> dict:
     cluster = cluster or shoot_cluster(obj.metadata.namespace, IMAGES)
     place = placement(obj, 0, zone, network_of(obj))
-    return provider_spec(obj, 0, place, image(obj, 0, cluster), cluster.technical_id)
+    return provider_spec(obj, 0, place, amis(obj, cluster)[0], cluster.technical_id)
 
 
 def test_machines_stand_in_their_zone_and_carry_the_shoots_mark():
@@ -146,11 +146,11 @@ FAULTS = {
     ),
     "odd image": (
         made("s", pool(machineImage={"name": "other", "version": "1"})),
-        r"spec.pools\[0\].machineImage: The CloudProfile has no AMI of .* other 1 .*; add it to",
+        rf"spec.pools\[0\].machineImage: other 1 amd64 in {REGION} is neither .*; add it to",
     ),
     "no image": (
         made("s", pool(machineImage=None)),
-        r"spec.pools\[0\].machineImage: expected a machine image, got none; set it in the Shoot",
+        r"spec.pools\[0\].machineImage: expected an image, got none; set it in the Shoot",
     ),
 }
 
@@ -166,6 +166,21 @@ def test_a_fault_is_named_with_its_field(fault):
 def test_a_zone_without_a_subnet_is_a_fault():
     with pytest.raises(ConfigurationError, match=r"pools\[0\].zones: .* no subnet for workers in"):
         spec_of(made("s", pool()), "eu-west-1c")
+
+
+def test_a_worker_keeps_the_images_that_it_uses_and_survives_their_removal_from_the_cloud_profile():
+    obj = made("s", pool(), pool("arm", architecture="arm64"), pool("own", providerConfig=CONFIG))
+    assert amis(obj, shoot_cluster("s", IMAGES)) == [AMI, ARM, "ami-own"]
+    status = obj.status.provider_status
+    assert (status["apiVersion"], status["kind"]) == (API_VERSION, "WorkerStatus")
+    image = {"name": "gardenlinux", "version": "1.0.0"}
+    arm = {**image, "ami": ARM, "architecture": "arm64"}
+    assert status["machineImages"] == [{**image, "ami": AMI}, arm]
+    assert amis(obj, shoot_cluster("s")) == [AMI, ARM, "ami-own"]
+    only = made("s", pool("arm", architecture="arm64"))
+    only.status.provider_status = status
+    assert amis(only, shoot_cluster("s")) == [ARM]
+    assert only.status.provider_status["machineImages"] == [arm]
 
 
 USER_DATA = {"name": "user-data", "key": "cloud_config"}
@@ -203,7 +218,7 @@ def test_each_zone_has_its_class_and_its_share_of_the_pool(workers, seed_call, n
         one["metadata"]["name"]: one["spec"] for one in client.list(MACHINE_DEPLOYMENTS, namespace)
     }
     assert set(deployments) == {f"{namespace}-pool-z1", f"{namespace}-pool-z2"}
-    assert obj.status.provider_status is None, "the namespace is the technical ID"
+    assert "technicalID" not in obj.status.provider_status, "the namespace is the technical ID"
     shares = {one.name: (one.minimum, one.maximum) for one in obj.status.machine_deployments}
     assert shares == {f"{namespace}-pool-z1": (1, 3), f"{namespace}-pool-z2": (0, 2)}
     classes = {one["metadata"]["name"]: one for one in client.list(MACHINE_CLASSES, namespace)}
@@ -274,7 +289,8 @@ def test_names_and_tags_carry_the_technical_id_where_the_namespace_differs(
         assert mark.items() <= one["providerSpec"]["tags"].items()
     (left,) = workers.external_resources(obj)
     assert left.tags == mark
-    assert obj.status.provider_status == {"kept": 1, "technicalID": "shoot--self--hosted"}
+    kept = {"kept": 1, "technicalID": "shoot--self--hosted"}
+    assert kept.items() <= obj.status.provider_status.items()
 
 
 def test_missing_user_data_is_a_configuration_problem(workers, seed_call, namespace):

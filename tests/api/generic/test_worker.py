@@ -4,6 +4,8 @@ import base64
 import gzip
 import json
 from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
 
 import attrs
 import pytest
@@ -13,6 +15,7 @@ from harness import eventually
 from actuator.codec import decode
 from actuator.errors import (
     CallAbandoned,
+    ConfigurationError,
     DeadlineExceeded,
     ErrorCode,
     LeaseLost,
@@ -904,3 +907,53 @@ def test_the_controller_holds_what_the_real_one_holds(workers, admin, start, con
         assert all(finalizer in obj["metadata"]["finalizers"] for obj in found)
     with pytest.raises(NotFound):
         admin.get(MACHINES, "none", namespace)
+
+
+def example():
+    text = (Path(__file__).parents[3] / "docs/extensions.md").read_text()
+    names = {}
+    exec(text.partition("## Workers")[2].split("```")[1].removeprefix("python"), names)
+    return names["Machines"]()
+
+
+def write_user_data(admin, namespace, data):
+    meta = {"name": "user-data", "namespace": namespace}
+    admin.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data})
+
+
+def cluster_with_image(namespace):
+    raw = cluster_manifest(namespace)
+    entry = {"version": "1.0", "regions": [{"name": "eu-1", "id": "image-1"}]}
+    images = [{"name": "linux", "versions": [entry]}]
+    raw["spec"]["cloudProfile"] = {"spec": {"providerConfig": {"machineImages": images}}}
+    return decode(Cluster, raw)
+
+
+def test_the_example_in_the_documentation_makes_machine_classes(admin, namespace):
+    data = {"cloud_config": base64.b64encode(b"#!/bin/sh").decode()}
+    meta = {"name": "user-data", "namespace": namespace}
+    admin.create(SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data})
+    ctx, obj = (
+        SimpleNamespace(client=admin),
+        decode(Worker, manifest(namespace, pool(zones=["a", "b"]))),
+    )
+    groups = example().machine_deployments(ctx, obj, cluster_with_image(namespace))
+    specs = [(group.provider_spec["zone"], group.provider_spec["image"]) for group in groups]
+    assert specs == [("a", "image-1"), ("b", "image-1")]
+    assert [group.secret_data for group in groups] == [{"userData": b"#!/bin/sh"}] * 2
+    (kept,) = obj.status.provider_status["machineImages"]
+    assert kept == {"name": "linux", "version": "1.0", "id": "image-1"}
+
+
+@pytest.mark.parametrize("data", [None, {}, {"cloud_config": ""}, {"other": "IyE="}])
+def test_missing_user_data_is_the_workers_error(admin, namespace, data):
+    if data is not None:
+        meta = {"name": "user-data", "namespace": namespace}
+        admin.create(
+            SECRETS, {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
+        )
+    ctx, obj = SimpleNamespace(client=admin), decode(Worker, manifest(namespace, pool()))
+    words = rf"Worker {namespace}/worker: spec.pools\[0\].userDataSecretRef: there is no Secret "
+    words += f"{namespace}/user-data with the data key cloud_config; gardenlet creates it, so"
+    with pytest.raises(ConfigurationError, match=words):
+        example().machine_deployments(ctx, obj, cluster_with_image(namespace))
