@@ -7,8 +7,7 @@ credentials, so those of the shoot are used.
 Flow of delete: terminate the instance and wait for it → delete the security group.
 """
 
-from collections.abc import Iterable, Iterator
-from ipaddress import ip_network
+from collections.abc import Iterable
 
 from actuator import (
     Actuator,
@@ -31,6 +30,7 @@ from extensions.aws.host import INSTANCE, Host
 from extensions.aws.network import SECURITY_GROUP
 from extensions.aws.profile import BastionMachine, bastion_machine
 from extensions.aws.status import BastionStatus
+from generic.library.bastion import ingress_problems, ingress_ranges
 
 _LOOK_AGAIN = 5.0
 """Seconds until the next check of a running AWS operation."""
@@ -41,19 +41,9 @@ class AwsBastion(OnAws, Actuator[Bastion]):
 
     permissions = (READ_SECRETS,)
 
-    def validate(self, ctx: Context, obj: Bastion, cluster: Cluster) -> Iterator[FieldProblem]:
+    def validate(self, ctx: Context, obj: Bastion, cluster: Cluster) -> Iterable[FieldProblem]:
         """Require ranges that a security group can allow."""
-        for index, one in enumerate(obj.spec.ingress):
-            field = f"spec.ingress[{index}].ipBlock"
-            try:
-                ip_network(one.ip_block.cidr)
-            except ValueError as error:
-                yield FieldProblem(field=f"{field}.cidr", detail=str(error))
-            if one.ip_block.except_:
-                yield FieldProblem(
-                    field=f"{field}.except",
-                    detail="a security group of AWS cannot leave a range out; name the others",
-                )
+        return ingress_problems(obj)
 
     def reconcile(self, ctx: Context, obj: Bastion, cluster: Cluster) -> None:
         """Ensure that the bastion runs; write its address to the status."""
@@ -67,8 +57,7 @@ class AwsBastion(OnAws, Actuator[Bastion]):
             write_status(obj.status, remembered)
             ctx.save(obj)
         try:
-            ranges = [one.ip_block.cidr for one in obj.spec.ingress]
-            remembered.security_group_id = host.ensure_group(site.vpc_id, ranges)
+            remembered.security_group_id = host.ensure_group(site.vpc_id, ingress_ranges(obj))
             instance = host.ensure_instance(
                 machine, site, remembered.security_group_id, obj.spec.user_data.decode_bytes()
             )

@@ -7,7 +7,8 @@ bastion's tag.
 Kubernetes does not belong here; see `bastion`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from ipaddress import ip_network
 
 import attrs
 
@@ -17,11 +18,13 @@ from extensions.aws import tags
 from extensions.aws.cloud import Cloud
 from extensions.aws.network import NODES
 from extensions.aws.profile import BastionMachine
+from generic.library.bastion import Range
 
 INSTANCE = "AWS::EC2::Instance"
 """Resource type as AWS CloudFormation names it."""
 
 _SSH = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22}
+_KEYS = {4: ("IpRanges", "CidrIp"), 6: ("Ipv6Ranges", "CidrIpv6")}
 _STATES = ["pending", "running", "shutting-down", "stopping", "stopped"]
 ALIVE: Raw = {"Name": "instance-state-name", "Values": _STATES}
 """A filter, because AWS still describes an instance for about an hour after its termination."""
@@ -59,7 +62,7 @@ class Host:
             )
         return Site(public[0]["VpcId"], public[0]["SubnetId"], nodes[0]["GroupId"])
 
-    def ensure_group(self, vpc_id: str, ranges: Iterable[str]) -> str:
+    def ensure_group(self, vpc_id: str, ranges: Iterable[Range]) -> str:
         """Ensure that the group allows SSH from `ranges` only; return its id."""
         group = tags.only(self._mark, "security group", "GroupId", self._groups())
         if group is None:
@@ -133,14 +136,14 @@ class Host:
         found = self.cloud.describe("describe_instances", "Reservations", alive)
         return [one for reservation in found for one in reservation["Instances"]]
 
-    def _set_ranges(self, group: Raw, wanted: set[str]) -> None:
+    def _set_ranges(self, group: Raw, wanted: set[Range]) -> None:
         there = set(_ranges(group))
         for operation, ranges in (
             ("authorize_security_group_ingress", wanted - there),
             ("revoke_security_group_ingress", there - wanted),
         ):
             if ranges:
-                permissions = [_permission(one) for one in sorted(ranges)]
+                permissions = [_permission(one) for one in sorted(ranges, key=str)]
                 self.cloud.request(operation, GroupId=group["GroupId"], IpPermissions=permissions)
 
 
@@ -150,13 +153,12 @@ def _named(found: list[Raw], prefix: str) -> list[Raw]:
     return [by_name[name] for name in sorted(by_name) if name.startswith(prefix)]
 
 
-def _ranges(group: Raw) -> Iterable[str]:
+def _ranges(group: Raw) -> Iterator[Range]:
     for permission in group.get("IpPermissions") or ():
-        yield from (one["CidrIp"] for one in permission.get("IpRanges") or ())
-        yield from (one["CidrIpv6"] for one in permission.get("Ipv6Ranges") or ())
+        for field, key in _KEYS.values():
+            yield from (ip_network(one[key]) for one in permission.get(field) or ())
 
 
-def _permission(cidr: str) -> Raw:
-    if ":" in cidr:
-        return {**_SSH, "Ipv6Ranges": [{"CidrIpv6": cidr}]}
-    return {**_SSH, "IpRanges": [{"CidrIp": cidr}]}
+def _permission(one: Range) -> Raw:
+    field, key = _KEYS[one.version]
+    return {**_SSH, field: [{key: str(one)}]}

@@ -74,6 +74,7 @@ COMPOSED = [
 ]
 LIBRARY = {
     "backupentry": "CREATED_BY GenericBackupEntry technical_id_and_uid",
+    "bastion": "Range ingress_problems ingress_ranges",
     "charts": "Chart HelmNotFound find_helm helm_environment render said_of_chart",
     "controlplane": "GenericControlPlane Manifests Part Secrets Situation checksum_of",
     "healthchecks": "SHOOT_ACCESS Check HealthChecks HealthContext HealthReconciler HealthResult "

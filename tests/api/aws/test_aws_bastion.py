@@ -11,6 +11,7 @@ from aws_objects import REGION, Call, bastion, infrastructure, provider_config, 
 from actuator import ActuatorError, ConfigurationError, ErrorCode, RequeueAfter
 from extensions.aws import AwsInfrastructure
 from extensions.aws.bastion import AwsBastion
+from extensions.aws.cloud import Cloud
 from extensions.aws.config import API_VERSION
 from extensions.aws.host import Host
 from extensions.aws.tags import as_dict, bastion_mark, filters
@@ -154,6 +155,22 @@ def test_ranges_that_nobody_asks_for_any_more_are_taken_out(
     assert ranges(ec2, namespace) == {("192.0.2.0/24", 22), ("203.0.113.7/32", 22)}
 
 
+def test_ranges_are_let_in_once_and_as_ec2_writes_them(
+    bastions, call, network, cluster, ec2, namespace, monkeypatch
+):
+    given = ("192.0.2.7/24", "192.0.2.0/24", "2001:DB8:0::1/64", "2001:db8::/64")
+    obj = bastion(namespace, *given)
+    reconcile(bastions, call, obj, cluster)
+    assert ranges(ec2, namespace) == {("192.0.2.0/24", 22), ("2001:db8::/64", 22)}
+    requests = []
+    request = Cloud.request
+    monkeypatch.setattr(
+        Cloud, "request", lambda *a, **k: (requests.append(a[1]), request(*a, **k))[1]
+    )
+    reconcile(bastions, call, obj, cluster)
+    assert not [name for name in requests if "ingress" in name], "the same ranges are no change"
+
+
 def test_without_a_network_it_says_what_has_to_come_first(bastions, call, cluster, namespace, ec2):
     obj = bastion(namespace)
     with pytest.raises(ActuatorError, match="its Infrastructure has to be ready first") as error:
@@ -245,11 +262,13 @@ def test_a_forced_deletion_needs_no_cloud_and_forgets_nothing(
 @pytest.mark.parametrize(
     ("block", "said"),
     [
-        ({"cidr": "10.0.0.1/8"}, "spec.ingress[0].ipBlock.cidr: 10.0.0.1/8 has host bits set"),
-        ({"cidr": "anywhere"}, "spec.ingress[0].ipBlock.cidr: 'anywhere' does not appear to be"),
+        (
+            {"cidr": "anywhere"},
+            "spec.ingress[0].ipBlock.cidr: expected a range such as 203.0.113.0/24 or ",
+        ),
         (
             {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]},
-            "spec.ingress[0].ipBlock.except: a security group of AWS cannot leave a range out",
+            "spec.ingress[0].ipBlock.except: ranges cannot be excluded; list the ranges to allow",
         ),
     ],
 )
