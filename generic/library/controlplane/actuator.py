@@ -101,11 +101,14 @@ class GenericControlPlane(Actuator[ControlPlane]):
         for name in self.access_secrets:
             ctx.check()
             ShootAccess(name=name).ensure(ctx.client, at.namespace)
+        awaited = []
         for part, hook in self._parts():
-            at = self._deploy(at, part, hook(at))
+            manifests = hook(at)
+            at = self._deploy(at, part, manifests)
+            awaited += [part.name] if part is parts.WEBHOOKS and manifests is not None else []
         if not cluster.hibernation_enabled and not leaving:  # else the manager may be stopped
-            managedresources.check_healthy(
-                ctx.client, at.namespace, parts.WEBHOOKS.name, origin=self.origin
+            managedresources.wait_until_healthy(
+                ctx.client, ctx.clock, at.namespace, *awaited, origin=self.origin
             )
         if secrets:
             secrets.cleanup()

@@ -9,15 +9,15 @@ Guarantees:
   garbage collector deletes the old one, because of its label.
 - Objects without our label `origin` are never adopted, changed or deleted, except those deployed by
   Gardener's Go library (`GO_LIBRARY`).
-- No call waits: an unfinished deletion raises RequeueAfter.
+- No call waits: an unfinished deletion, or deployment, raises RequeueAfter.
 """
 
 from generic.library.managedresources.deletion import (
     check_deleted,
-    check_healthy,
     delete,
     is_deployed,
     set_keep_objects,
+    wait_until_healthy,
 )
 from generic.library.managedresources.deployment import deploy_for_seed, deploy_for_shoot
 from generic.library.managedresources.kind import (
@@ -55,11 +55,11 @@ __all__ = [
     "ManagedResourceStatus",
     "SecretName",
     "check_deleted",
-    "check_healthy",
     "delete",
     "deploy_for_seed",
     "deploy_for_shoot",
     "is_deployed",
     "is_healthy",
     "set_keep_objects",
+    "wait_until_healthy",
 ]

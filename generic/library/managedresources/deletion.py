@@ -1,4 +1,4 @@
-"""Deletes or keeps a ManagedResource, and waits until it is deleted, or healthy."""
+"""Deletes or keeps a ManagedResource, and waits until some are deleted, or healthy."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -8,10 +8,10 @@ from actuator.errors import ActuatorError, ErrorCode, NotFound, RequeueAfter
 from actuator.interface import Client, Clock
 from actuator.meta import ObjectMeta, parse_time
 from generic.kube.patches import add
-from generic.library.managedresources import ours
+from generic.library.managedresources import kind, ours
 from generic.library.managedresources.kind import MANAGED_RESOURCES, ManagedResource, is_healthy
 
-_DELETION = timedelta(minutes=2)
+_LIMIT = timedelta(minutes=2)
 
 
 def delete(
@@ -79,16 +79,43 @@ def check_deleted(
         )
 
 
-def check_healthy(client: Client, namespace: str, name: str, *, origin: str) -> None:
-    """Return if it is healthy, absent, or being deleted.
+def wait_until_healthy(
+    client: Client,
+    clock: Clock,
+    namespace: str,
+    *names: str,
+    origin: str = ours.DEFAULT_ORIGIN,
+    patience: timedelta = _LIMIT,
+) -> None:
+    """Return if all of these are applied in their current state, and healthy; call it after deploy.
 
-    Raises RequeueAfter, with the resource manager's message, while it waits; and ApiError.
+    Raises RequeueAfter, with the resource manager's messages, while it waits; ActuatorError with
+    message and codes of a condition that is False for longer than `patience`; and ApiError.
     """
-    managed = ours.find_ours(client, namespace, name, origin)
-    if managed is None or managed.metadata.deletion_timestamp is not None or is_healthy(managed):
-        return
-    why = next((f": {c.message}" for c in managed.status.conditions if c.status == "False"), "")
-    raise RequeueAfter(ours.LOOK_AGAIN, f"Waiting for ManagedResource {name} to be healthy{why}")
+    waiting: dict[str, list[str]] = {}
+    for name in names:
+        managed = ours.find_ours(client, namespace, name, origin)
+        if managed is None or not is_healthy(managed):
+            waiting[name] = _failures(managed, clock, patience) if managed is not None else []
+    if waiting:
+        why = "; ".join(text for texts in waiting.values() for text in texts)
+        text = f"Waiting for ManagedResource {', '.join(waiting)} to be healthy"
+        raise RequeueAfter(ours.LOOK_AGAIN, f"{text}: {why}" if why else text)
+
+
+def _failures(managed: ManagedResource, clock: Clock, patience: timedelta) -> list[str]:
+    """Return the messages of failed conditions. Raises ActuatorError if one failed long ago."""
+    failed = [c for c in managed.status.conditions if c.type in kind.HEALTH and c.status == "False"]
+    current = managed.status.observed_generation == managed.metadata.generation
+    for one in failed:
+        since = one.last_transition_time
+        if current and since and clock.now() - parse_time(since) > patience:
+            raise ActuatorError(
+                f"ManagedResource {managed.key}: {one.type} is False for more than "
+                f"{patience.total_seconds():.0f} s: {one.message}",
+                codes=[ErrorCode(code) for code in one.codes if code in set(ErrorCode)],
+            )
+    return [one.message for one in failed]
 
 
 def _delete_secret(client: Client, managed: ManagedResource, name: str, origin: str) -> None:
@@ -103,7 +130,7 @@ def _refuse_stuck(managed: ManagedResource, clock: Clock) -> None:
     applied = next((c for c in managed.status.conditions if c.type == "ResourcesApplied"), None)
     failed = applied is not None and applied.reason == "DeletionFailed"
     since = managed.metadata.deletion_timestamp
-    late = since is not None and clock.now() - parse_time(since) > _DELETION
+    late = since is not None and clock.now() - parse_time(since) > _LIMIT
     if not failed and not late:
         return
     said = applied.message if applied else "gardener-resource-manager reported no reason"

@@ -96,11 +96,13 @@ class ManagedResource(Object):
 
 
 MANAGED_RESOURCES = resource_of(ManagedResource.KIND)
+HEALTH = ("ResourcesApplied", "ResourcesHealthy")
+"""The conditions that a healthy ManagedResource has."""
 
 
 def is_healthy(managed: ManagedResource) -> bool:
     """Whether everything is applied in its current state, and is healthy."""
     said = {condition.type: condition.status for condition in managed.status.conditions}
     return managed.status.observed_generation == managed.metadata.generation and all(
-        said.get(type) == "True" for type in ("ResourcesApplied", "ResourcesHealthy")
+        said.get(type) == "True" for type in HEALTH
     )

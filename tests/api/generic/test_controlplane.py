@@ -4,6 +4,7 @@ import base64
 import json
 import time
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 import builders
@@ -13,6 +14,7 @@ from harness import Seed, eventually
 from actuator import Resource
 from actuator.errors import NotFound
 from actuator.interface import Permission
+from actuator.meta import format_time
 from actuator.tolerance import decode_tolerantly
 from actuator.v1alpha1 import ControlPlane
 from generic.library.charts import Chart
@@ -126,10 +128,10 @@ def is_created(cp):
     return cp.last_operation() == ("Create", "Succeeded")
 
 
-def report(cp, name, status="True", message="All is well"):
+def report(cp, name, status="True", message="All is well", *, ago=0):
     """As the resource manager does."""
     generation = managed(cp)[name]["metadata"]["generation"]
-    now = "2026-01-01T00:00:00Z"
+    now = format_time(datetime.now(UTC) - timedelta(seconds=ago))
     said = {"status": status, "reason": "Tested", "message": message}
     times = {"lastTransitionTime": now, "lastUpdateTime": now}
     conditions = [
@@ -405,6 +407,9 @@ def test_it_is_ready_only_once_the_webhooks_are_healthy(cp, start):
     eventually(lambda: "the shoot refuses it" in cp.status()["lastOperation"]["description"])
     assert cp.last_operation() == ("Create", "Processing")
     assert managed(cp).keys() >= ALWAYS, "nothing else waits for them"
+    report(cp, WEBHOOKS, "False", "the shoot refuses it", ago=180)
+    eventually(lambda: cp.last_operation() == ("Create", "Error"))
+    assert "is False for more than 120 s: the shoot refuses it" in str(cp.status()["lastError"])
     report(cp, WEBHOOKS)
     eventually(cp.is_ready)
 

@@ -4,6 +4,8 @@ import base64
 import json
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from pathlib import Path
+from types import SimpleNamespace
 
 import attrs
 import pytest
@@ -217,6 +219,63 @@ def test_it_is_healthy_once_applied_as_it_is_now_and_healthy(client, namespace):
     assert not healthy()
     say(client, namespace, conditions=good[:1], observedGeneration=2)
     assert not healthy()
+
+
+def test_several_are_awaited_until_each_is_healthy_and_what_fails_for_long_is_an_error(
+    client, namespace
+):
+    def wait(*names, minutes=1):
+        managedresources.wait_until_healthy(client, clock_at(minutes), namespace, *names)
+
+    wait()
+    with pytest.raises(RequeueAfter, match=r"^Waiting for ManagedResource absent to be healthy$"):
+        wait("absent")
+    managedresources.deploy_for_seed(client, namespace, NAME, [config_map()])
+    with pytest.raises(RequeueAfter, match=f"^Waiting for ManagedResource {NAME}, absent to be"):
+        wait(NAME, "absent")
+    progressing = condition("ResourcesProgressing", "False", message="rolled out")
+    failed = {**condition("ResourcesHealthy", "False", message="no pod"), "codes": CODES}
+    bad = [condition("ResourcesApplied"), failed, progressing]
+    say(client, namespace, conditions=bad, observedGeneration=1)
+    with pytest.raises(
+        RequeueAfter, match=f"^Waiting for ManagedResource {NAME} to be healthy: no"
+    ):
+        wait(NAME)
+    with pytest.raises(
+        ActuatorError, match=r"ResourcesHealthy is False for more than 120 s: no pod$"
+    ) as no:
+        wait(NAME, minutes=3)
+    assert no.value.codes == ("ERR_CONFIGURATION_PROBLEM",)
+    managedresources.deploy_for_seed(client, namespace, NAME, [config_map(a="1")])
+    with pytest.raises(RequeueAfter, match="no pod"):
+        wait(NAME, minutes=3)  # the condition is about the former content
+    good = [condition("ResourcesApplied"), condition("ResourcesHealthy")]
+    say(client, namespace, conditions=good, observedGeneration=2)
+    wait(NAME)
+
+
+def test_the_example_in_the_documentation_runs(client, namespace):
+    text = (Path(__file__).parents[3] / "docs/extensions.md").read_text()
+    names = {}
+    code = text.partition("## Manifests for seed and shoot")[2].split("```")[1]
+    exec(code.removeprefix("python"), names)
+    ctx = SimpleNamespace(client=client, clock=SystemClock())
+    with pytest.raises(RequeueAfter, match="Waiting for ManagedResource extension-agent"):
+        names["deploy"](ctx, namespace)
+    good = [condition("ResourcesApplied"), condition("ResourcesHealthy")]
+    patch = {"status": {"conditions": good, "observedGeneration": 1}}
+    where = MANAGED_RESOURCES, "extension-agent", namespace
+    client.patch(*where, patch, subresource="status")
+    names["deploy"](ctx, namespace)
+
+
+CODES = ["ERR_CONFIGURATION_PROBLEM", "ERR_OF_A_NEWER_GARDENER"]
+
+
+def clock_at(minutes):
+    """A clock at that time after the transition of `condition`."""
+    then = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minutes)
+    return Clock(then - datetime.now(UTC))
 
 
 def test_a_secret_that_was_replaced_under_its_name_is_refused(client, namespace):
