@@ -44,9 +44,9 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
         self._ensure_address(ctx, obj)
         configuration = seed.config_map(obj, config)
         seedobjects.ensure(ctx.client, seed.CONFIGURATIONS, configuration)
+        name = seed.CLOUD_CONTROLLER_MANAGER
         secret = ctx.secret(obj.spec.secret_ref.name, obj.spec.secret_ref.namespace)
-        versions = cluster.kubernetes_version, cluster.seed_kubernetes_version
-        image = self._images.find(seed.CLOUD_CONTROLLER_MANAGER, *versions).reference
+        image = self._images.references(cluster, name)[name]
         program = seed.cloud_controller_manager(cluster.replicas(1), image, configuration, secret)
         seedobjects.ensure(ctx.client, seed.PROGRAMS, program)
         seedobjects.ensure(ctx.client, seed.BINDING, seed.binding(obj))

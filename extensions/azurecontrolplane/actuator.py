@@ -85,8 +85,7 @@ class AzureControlPlane(GenericControlPlane):
         names = [_CLOUD_CONTROLLER]
         if _wants_remedies(at.control_plane):
             names.append(parts.REMEDY)
-        versions = at.cluster.kubernetes_version, at.cluster.seed_kubernetes_version
-        images = {name: self._images.find(name, *versions).reference for name in names}
+        images = self._images.references(at.cluster, *names)
         rolled_by = {
             "checksum/secret-cloudprovider": at.checksum("cloudprovider"),
             "checksum/configmap-cloud-provider-config": at.checksum(parts.CLOUD_CONFIG),
@@ -96,8 +95,8 @@ class AzureControlPlane(GenericControlPlane):
 
     def shoot(self, at: Situation) -> list[Raw]:
         """Return the disk driver."""
-        image = self._images.find(parts.NODE_DRIVER, at.cluster.kubernetes_version)
-        return [parts.node_driver(image.reference)]
+        images = self._images.references(at.cluster, parts.NODE_DRIVER, in_shoot=True)
+        return [parts.node_driver(images[parts.NODE_DRIVER])]
 
     def storage_classes(self, at: Situation) -> list[Raw]:
         """Return the default storage class."""

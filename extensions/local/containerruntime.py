@@ -20,6 +20,7 @@ from generic.library.imagevector import load_images
 from generic.library.managedresources import PERMISSIONS
 
 _HANDLER = "local"
+_IMAGE = "local-runtime"
 
 
 class LocalContainerRuntime(Actuator[ContainerRuntime]):
@@ -39,8 +40,8 @@ class LocalContainerRuntime(Actuator[ContainerRuntime]):
 
     def reconcile(self, ctx: Context, obj: ContainerRuntime, cluster: Cluster) -> None:
         """Deploy the runtime to the pool's nodes, without waiting for it."""
-        image = self._images.find("local-runtime", cluster.kubernetes_version).reference
-        shoot.deploy(ctx, obj, _managed_name(obj), _manifests(obj, image))
+        images = self._images.references(cluster, _IMAGE, in_shoot=True)
+        shoot.deploy(ctx, obj, _managed_name(obj), _manifests(obj, images[_IMAGE]))
 
     def delete(self, ctx: Context, obj: ContainerRuntime, cluster: Cluster) -> None:
         """Remove the runtime from this pool."""

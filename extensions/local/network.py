@@ -45,8 +45,8 @@ class LocalNetwork(Actuator[Network]):
         spec = obj.spec
         ranges = {"podCIDR": spec.pod_cidr, "serviceCIDR": spec.service_cidr}
         hold(ctx, self._outside, obj, cluster, type=RESERVATION, properties=ranges)
-        image = self._images.find(_NAME, cluster.kubernetes_version).reference
-        manifests = _manifests(read_config(NetworkConfig, spec), ranges, image)
+        images = self._images.references(cluster, _NAME, in_shoot=True)
+        manifests = _manifests(read_config(NetworkConfig, spec), ranges, images[_NAME])
         shoot.deploy(ctx, obj, _MANAGED_NAME, manifests)
         obj.status.ip_families = _families(spec)
 

@@ -39,8 +39,8 @@ class NetworkFilter(Actuator[Extension]):
 
     def reconcile(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Deploy the filter to the shoot, without waiting for it."""
-        image = self._images.find(_NAME, cluster.kubernetes_version)
-        wanted = _manifests(read_config(FilterConfig, obj.spec).blocked, image.reference)
+        images = self._images.references(cluster, _NAME, in_shoot=True)
+        wanted = _manifests(read_config(FilterConfig, obj.spec).blocked, images[_NAME])
         namespace = obj.metadata.namespace
         managedresources.deploy_for_shoot(
             ctx.client, namespace, MANAGED_NAME, wanted, origin=ORIGIN

@@ -14,6 +14,7 @@ from pathlib import Path
 import attrs
 import yaml
 
+from actuator.cluster import Cluster
 from actuator.codec import decode
 from actuator.errors import ActuatorError, ConfigurationError, DecodeError, ErrorCode
 
@@ -91,6 +92,18 @@ class ImageVector:
             raise ActuatorError(text, codes=[ErrorCode.ERR_RETRYABLE_CONFIGURATION_PROBLEM])
         tag = best.tag or (f"v{target.lstrip('v')}" if target and not best.ref else None)
         return attrs.evolve(best, tag=tag, version=best.version or tag)
+
+    def references(
+        self, cluster: Cluster, *names: str, in_shoot: bool = False, arch: str = "amd64"
+    ) -> dict[str, str]:
+        """Return the references of these images by name: `images` of a chart, text for manifests.
+
+        The images act on the shoot, and run in the seed or, with `in_shoot`, in the shoot. Raises
+        like `find`.
+        """
+        target = cluster.kubernetes_version
+        runtime = target if in_shoot else cluster.seed_kubernetes_version
+        return {name: self.find(name, target, runtime, arch).reference for name in names}
 
 
 def load_images(module: str) -> ImageVector:

@@ -10,7 +10,7 @@ import logging
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Mapping
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ import yaml
 from actuator.errors import ActuatorError
 from actuator.meta import Raw
 from generic.library.charts.helm import HelmNotFound, find_helm, helm_environment
-from generic.library.imagevector import ImageSource
 
 logger = logging.getLogger(__name__)
 
@@ -52,8 +51,8 @@ class Chart:
     namespace: str
     values: Raw = attrs.field(factory=dict, repr=False)
     name: str = "extension"
-    images: Iterable[ImageSource] = ()
-    """Templates see their references by name in .Values.images."""
+    images: Mapping[str, str] = attrs.field(factory=dict)
+    """References by name (`ImageVector.references`); templates see them in .Values.images."""
 
 
 def render(chart: Chart, kubernetes_version: str) -> list[Raw]:
@@ -78,14 +77,13 @@ def render(chart: Chart, kubernetes_version: str) -> list[Raw]:
 
 def _template(chart: Chart, path: Path, kubernetes_version: str, folder: Path) -> str:
     command: list[str | Path] = [_helm(chart), "template", chart.name, path]
-    images = {image.name: image.reference for image in chart.images}
     command += ["--namespace", chart.namespace, "--values", "-", "--include-crds", "--no-hooks"]
     if kubernetes_version:
         command += ["--kube-version", kubernetes_version]
     try:
         done = subprocess.run(
             command,
-            input=json.dumps({"images": images, **chart.values}),
+            input=json.dumps({"images": dict(chart.images), **chart.values}),
             capture_output=True,
             check=False,
             env=helm_environment(folder),

@@ -6,11 +6,14 @@ The cases follow Gardener's documentation, "Image Vector", and the behaviour of 
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
 import extensions
+from actuator import Cluster
+from actuator.codec import decode
 from actuator.errors import ActuatorError, ConfigurationError, ErrorCode
 from generic.library.charts import Chart, find_helm, render
 from generic.library.imagevector import ImageSource, ImageVector, is_in_range, load_images
@@ -332,7 +335,8 @@ def test_a_chart_sees_the_references_as_gardeners_charts_do(tmp_path, monkeypatc
     (tmp_path / "Chart.yaml").write_text("apiVersion: v2\nname: mine\nversion: 0.1.0\n")
     (tmp_path / "values.yaml").write_text("images: {default: kept}\n")
     (tmp_path / "templates" / "one.yaml").write_text("{{ toJson .Values }}")
-    images = [image("1"), ImageSource(name="b-c", ref="r:2")]
+    vector = ImageVector([image("1"), ImageSource(name="b-c", ref="r:2")])
+    images = vector.references(Cluster(), "a", "b-c")
 
     def values(**arguments):
         chart = Chart(path=tmp_path, namespace="ns", images=images, **arguments)
@@ -341,6 +345,57 @@ def test_a_chart_sees_the_references_as_gardeners_charts_do(tmp_path, monkeypatc
     assert values() == {"images": {"a": "r:1", "b-c": "r:2", "default": "kept"}}
     assert values(values={"x": 1})["x"] == 1
     assert values(values={"images": {"a": "mine"}})["images"] == {"a": "mine", "default": "kept"}
+
+
+SHOOT_32 = {"targetVersion": "1.32.x"}
+
+
+def versions_of(shoot, seed):
+    spec = {
+        "shoot": {"spec": {"kubernetes": {"version": shoot}}},
+        "seed": {"status": {"kubernetesVersion": seed}},
+    }
+    return decode(Cluster, {"spec": spec})
+
+
+def test_references_follow_the_versions_of_the_shoot_and_of_the_cluster_that_runs_the_images(
+    vector,
+):
+    entries = [
+        {"name": "a", "repository": "r", "tag": "old-seed", "runtimeVersion": "< 1.32"},
+        {"name": "a", "repository": "r", "tag": "new-seed", "runtimeVersion": ">= 1.32"},
+        {"name": "b", "repository": "r", "tag": "shoot-31", "targetVersion": "1.31.x"},
+        {"name": "b", "repository": "r", "tag": "shoot-32", "targetVersion": "1.32.x"},
+        {"name": "c", "repository": "r", "architectures": ["arm64"], "tag": DIGEST},
+    ]
+    images = vector({"images": entries}, {"images": [{"name": "b", "ref": "x", **SHOOT_32}]})
+    cluster = versions_of("1.32.4", "1.31.9")
+    assert images.references(cluster, "a", "b") == {"a": "r:old-seed", "b": "x"}
+    assert images.references(cluster, "a", in_shoot=True) == {"a": "r:new-seed"}
+    assert images.references(versions_of("1.31.0", "1.32.0"), "b", "a") == {
+        "b": "r:shoot-31",
+        "a": "r:new-seed",
+    }
+    assert images.references(cluster, "c", arch="arm64") == {"c": f"r@{DIGEST}"}
+    with pytest.raises(ActuatorError, match="no image 'c' for target and runtime version"):
+        images.references(cluster, "a", "c")
+
+
+def test_the_example_in_the_documentation_runs(tmp_path):
+    text = (Path(__file__).parents[3] / "docs/extensions.md").read_text()
+    blocks = text.partition("## Container images that you deploy")[2].split("```")
+    (tmp_path / "images.yaml").write_text(blocks[1].removeprefix("yaml"))
+    driver = SimpleNamespace  # the author's manifest
+    names = {"__file__": str(tmp_path / "mine.py"), "CHARTS": tmp_path, "driver": driver}
+    exec(blocks[3].removeprefix("python"), names)
+    cluster = versions_of("1.31.4", "1.30.0")
+    at = SimpleNamespace(cluster=cluster, namespace="shoot--a--b")
+    control_plane = names["MyControlPlane"]()
+    assert control_plane.seed(at).images == {
+        "cloud-controller-manager": "registry.example.org/cloud-controller-manager:v1.31.2"
+    }
+    (shown,) = control_plane.shoot(at)
+    assert shown.image.startswith("registry.example.org/csi-driver@sha256:")
 
 
 SAMPLES = Path(extensions.__file__).parent
