@@ -40,7 +40,7 @@ class Teams(Actuator[Team]):
         # `actuator.ownership.owner_permission`.
         _CONFIG_MAPS.permission("get", "create", "patch", "delete"),
     )
-    watches = (owns(_CONFIG_MAPS, controller_only=False),)
+    watches = (owns(_CONFIG_MAPS),)
 
     def validate(self, ctx: Context, obj: Team, cluster: Cluster) -> Iterable[FieldProblem]:
         """Return the problems of providerConfig."""
