@@ -89,6 +89,11 @@ class Cluster:
     def delete(self, resource: Resource, name: str) -> None:
         self.admin.delete(resource, name, self.namespace)
 
+    def vanish(self, name: str = "t") -> None:
+        """Deletes a Target whatever guards it."""
+        self.patch(TARGETS, name, {"metadata": {"finalizers": None}})
+        self.delete(TARGETS, name)
+
     def force(self, resource: Resource, name: str) -> None:
         self.patch(resource, name, {"metadata": {"annotations": {FORCE_DELETION: "true"}}})
 

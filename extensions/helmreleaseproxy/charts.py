@@ -1,4 +1,4 @@
-"""Charts: the operator's folder of charts, and the checks of a spec against it.
+"""Charts: the operator's folder of charts, and the checks of a spec.
 
 Users name a chart, never a path and never an option of helm; every name is checked before helm
 receives it. Running helm does not belong here.
@@ -11,8 +11,13 @@ from pathlib import Path
 import attrs
 
 from actuator import FieldProblem
-from extensions.helmreleaseproxy.kinds import HelmChartProxySpec, HelmReleaseProxySpec
+from extensions.helmreleaseproxy.kinds import ChartSpec, HelmChartProxySpec, HelmReleaseProxySpec
 
+_URL = re.compile(
+    r"(?=.{,500}$)(https|oci)://([\w.-]+|\[[\da-fA-F:]+\])(:\d{1,5})?(/[\w.~-]+)*/?", re.ASCII
+)
+_REMOTE_NAME = re.compile(r"[A-Za-z0-9][\w.-]{,99}", re.ASCII)
+_VERSION = re.compile(r"(?=.{,100}$)v?\d+\.\d+\.\d+([+-][A-Za-z0-9.+-]+)?", re.ASCII)
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_RELEASE = 53
 """Helm documentation, "helm install"; a namespace may have 63 characters."""
@@ -33,8 +38,13 @@ class Charts:
         self, spec: HelmChartProxySpec | HelmReleaseProxySpec, name: str
     ) -> Iterator[FieldProblem]:
         """Yield the problems; `name` is the object's, and the default name of its release."""
-        if not _fits(spec.chart, _LONGEST_NAMESPACE):
-            yield FieldProblem(field="spec.chart", detail=f"{spec.chart!r} is no name of a chart")
+        if spec.repo_url:
+            yield from _remote_problems(spec)
+        elif not _fits(spec.chart, _LONGEST_NAMESPACE):
+            yield FieldProblem(
+                field="spec.chart",
+                detail=f"{spec.chart!r} is no name of a chart; set it, or repoURL and chartName",
+            )
         elif not (self.path(spec.chart) / "Chart.yaml").is_file():
             there = ", ".join(
                 sorted(one.parent.name for one in self.directory.glob("*/Chart.yaml"))
@@ -52,6 +62,26 @@ class Charts:
             yield FieldProblem(field="spec.releaseName", detail=detail)
         if name in spec.depends_on:
             yield FieldProblem(field="spec.dependsOn", detail="it cannot depend on itself")
+
+
+def _remote_problems(spec: ChartSpec) -> Iterator[FieldProblem]:
+    given, is_registry = spec.credentials, spec.repo_url.startswith("oci:")
+    checks = {
+        "repoURL": (
+            _URL.fullmatch(spec.repo_url),
+            "it takes oci:// or https://, a host, and a path without user or query",
+        ),
+        "chart": (not spec.chart, "a chart is in the folder or at repoURL; remove one of them"),
+        "chartName": (_REMOTE_NAME.fullmatch(spec.chart_name), "set the chart at repoURL"),
+        "version": (_VERSION.fullmatch(spec.version), "set an exact version, such as 1.2.3"),
+        "credentials": (
+            given is None or (is_registry and not given.secret.namespace),
+            "only for oci://, and in a Secret of the object's namespace",
+        ),
+    }
+    for field, (is_valid, detail) in checks.items():
+        if not is_valid:
+            yield FieldProblem(field=f"spec.{field}", detail=detail)
 
 
 def _fits(name: str, longest: int) -> bool:

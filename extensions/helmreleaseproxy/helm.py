@@ -1,22 +1,23 @@
-"""Helm as a program: run against one Target, with a time limit, ended with its actuator call.
+"""Helm as a program: run with limits of time and memory, ended with its actuator call.
 
-Arguments are a list, values go through a pipe, the kubeconfig is a private file that is deleted
-afterwards. Helm's output is kept out of logs and errors, because it may quote values; only phrases
-about the connection to the Target are repeated (`unreachable_because`). Deciding which releases
-should exist does not belong here.
+Arguments are a list, values go through a pipe, the kubeconfig and credentials are private files
+that are deleted afterwards. Helm's output is kept out of logs and errors, because it may quote
+values; only phrases about the connection to the Target are repeated (`unreachable_because`).
+Deciding which releases should exist does not belong here.
 """
 
 import re
+import resource
 import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import attrs
 
 from actuator import ActuatorError, Context, ErrorCode
 from actuator.errors import Cancelled
-from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.library.charts import helm_environment
 
 SECONDS = 60.0
@@ -24,6 +25,10 @@ SECONDS = 60.0
 _LOOK = 0.2
 _MOST_BYTES = 16 << 20
 """Helm is ended if it prints more: a Target controls its output."""
+_LIMITS = {resource.RLIMIT_DATA: 1 << 30, resource.RLIMIT_FSIZE: 64 << 20}
+"""Bytes of memory and of a file; helm fails beyond. Targets and repositories send any size."""
+_NO_PLAIN_HTTP = {"HTTP_PROXY": "http://plain-http.invalid"}
+"""Go's HTTP client sends plain requests to this proxy, except those to loopback addresses."""
 _GRACE = 5.0
 """Seconds for a terminated helm to mark its release as unfinished."""
 
@@ -39,7 +44,7 @@ class Answer:
 
 @attrs.frozen
 class Unreachable:
-    """Why a Target does not respond or refuses; `reason` is one CamelCase word."""
+    """Why a Target or registry does not respond or refuses; `reason` is one CamelCase word."""
 
     reason: str
     text: str
@@ -54,20 +59,26 @@ class Helm:
 
     path: Path
 
+    trust: Mapping[str, str] = attrs.field(factory=dict)
+    """Variables with the CAs of repositories: SSL_CERT_FILE, SSL_CERT_DIR (Go, crypto/x509)."""
+
     def run(
-        self, ctx: Context, target: InlineKubeconfig, arguments: Sequence[str], values: str = ""
+        self, ctx: Context, private: Mapping[str, bytes], arguments: Sequence[str], values: str = ""
     ) -> Answer:
         """Run it once, for at most SECONDS or until the call has to end.
 
-        Raises Cancelled, and ActuatorError if helm cannot be run. A timeout is a failed Answer.
+        `private` maps environment variables to the contents of the files that they name. Raises
+        Cancelled, and ActuatorError if helm cannot be run. A timeout is a failed Answer.
         """
         ctx.check()
         seconds = min(SECONDS, ctx.remaining())
         with tempfile.TemporaryDirectory(prefix="actuator-helm-") as folder:
-            private = Path(folder, "kubeconfig")
-            private.touch(mode=0o600, exist_ok=False)
-            private.write_bytes(target.encoded())
-            environment = {**helm_environment(Path(folder)), "KUBECONFIG": str(private)}
+            environment = {**helm_environment(Path(folder)), **self.trust, **_NO_PLAIN_HTTP}
+            for variable, content in private.items():
+                file = Path(folder, f"private-{variable}")
+                file.touch(mode=0o600, exist_ok=False)
+                file.write_bytes(content)
+                environment[variable] = str(file)
             try:
                 process = _start([str(self.path), *arguments], environment)
             except OSError as error:
@@ -77,7 +88,7 @@ class Helm:
 
 
 def _start(command: Sequence[str], environment: dict[str, str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+    process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -85,6 +96,10 @@ def _start(command: Sequence[str], environment: dict[str, str]) -> subprocess.Po
         env=environment,
         text=True,
     )
+    if sys.platform == "linux":
+        for limit, most in _LIMITS.items():
+            resource.prlimit(process.pid, limit, (most, most))  # not waited for, so it exists
+    return process
 
 
 def _wait(ctx: Context, process: subprocess.Popen[str], values: str, deadline: float) -> Answer:

@@ -1,13 +1,10 @@
 """HelmCharts: the actuator of HelmChartProxies; creates a HelmReleaseProxy per selected Target.
 
-It talks to this cluster only. Before it creates the first HelmReleaseProxy of a Target, it adds a
-guard, its own finalizer, to the Target; it removes the guard after the last one is deleted. A
-Target that is deleted therefore exists until its releases are uninstalled. This is the hook without
-which a Target that is deleted first would leave no time to uninstall.
+It talks to this cluster only. A Target that is being deleted is no longer selected: its release is
+deleted, and keeps the Target until it is uninstalled (see `helmreleaseproxy`).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 
 from actuator import (
     Actuator,
@@ -21,23 +18,24 @@ from actuator import (
 )
 from actuator.codec import decode, encode
 from actuator.conditions import find_condition
-from actuator.errors import AlreadyExists, NotFound
+from actuator.errors import AlreadyExists
 from actuator.meta import Raw
 from actuator.ownership import is_owned_by, with_owner
 from extensions.helmreleaseproxy import kinds
 from extensions.helmreleaseproxy.charts import Charts
-from extensions.helmreleaseproxy.order import IS_GONE, force, is_ready
-from extensions.helmreleaseproxy.targets import guard_of, let_go, put_guard
+from extensions.helmreleaseproxy.order import IS_GONE, delete, force, is_ready
+from extensions.helmreleaseproxy.targets import TARGETS_ONLY, Places, place_of
 from generic import owns, watches
 from generic.controller.mappers import Target as Known
 from generic.controller.predicates import any_of, conditions_changed, generation_changed
 from generic.kube.headers import Event, Header, Request
-from generic.kube.patches import add, test
+from generic.kube.patches import replace, test
 from generic.library.manifests import manifest_of
 from generic.reconciler.status import READY
 
 _LOOK_AGAIN = 5.0
 _LONGEST_NAME = 53
+_OF_CHART = ("chart", "repo_url", "chart_name", "version", "credentials", "values")
 _AT_WORK = frozenset({"Reconciling", "Deleting"})
 
 
@@ -47,15 +45,11 @@ def _in_namespace(event: Event[Header], known: Known) -> Iterable[Request]:
 
 
 def _is_news(event: Event[Header]) -> bool:
-    """Whether a Target is new or deleted, or changed labels, finalizers or deletionTimestamp."""
+    """Whether a Target is new or deleted, or changed labels or deletionTimestamp."""
     old, new = event.old, event.new
     if old is None or new is None:
         return True
-    return (old.labels, old.deletion_timestamp, old.finalizers) != (
-        new.labels,
-        new.deletion_timestamp,
-        new.finalizers,
-    )
+    return (old.labels, old.deletion_timestamp) != (new.labels, new.deletion_timestamp)
 
 
 _CHILD_NEWS = any_of(conditions_changed(READY), generation_changed, IS_GONE)
@@ -64,17 +58,18 @@ _CHILD_NEWS = any_of(conditions_changed(READY), generation_changed, IS_GONE)
 class HelmCharts(Actuator[kinds.HelmChartProxy]):
     """Installs a chart in several Targets."""
 
-    permissions = (
-        kinds.TARGETS.permission("get", "list", "patch"),
-        kinds.RELEASES.permission("get", "list", "create", "patch", "delete"),
-    )
-    watches = (
-        owns(kinds.RELEASES, predicates=[_CHILD_NEWS]),
-        watches(kinds.TARGETS, _in_namespace, predicates=[_is_news]),
-    )
-
-    def __init__(self, charts: Charts) -> None:
+    def __init__(self, charts: Charts, places: Places = TARGETS_ONLY) -> None:
         self._charts = charts
+        self._places = places
+        resources = [place.resource for place in places.values()]
+        self.permissions = (
+            *(one.permission("list") for one in resources),
+            kinds.RELEASES.permission("get", "list", "create", "patch", "delete"),
+        )
+        self.watches = (
+            owns(kinds.RELEASES, predicates=[_CHILD_NEWS]),
+            *(watches(one, _in_namespace, predicates=[_is_news]) for one in resources),
+        )
 
     def validate(
         self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster
@@ -87,37 +82,32 @@ class HelmCharts(Actuator[kinds.HelmChartProxy]):
 
     def reconcile(self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster) -> None:
         """Ensure that every selected Target has its release, and no other Target has one."""
-        targets = ctx.client.list(kinds.TARGETS, obj.metadata.namespace)
-        meant = {one["metadata"]["name"]: one for one in targets if _means(obj, one)}
+        place = place_of(self._places, obj.spec)
+        targets = ctx.client.list(place.resource, obj.metadata.namespace)
+        meant = {one["metadata"]["name"] for one in targets if _means(obj, one)}
         children = {child.spec.target: child for child in _children(ctx, obj)}
-        for name, target in meant.items():
-            put_guard(ctx, target, guard_of(obj.metadata.name))
+        for name in meant:
             children[name] = _ensured(ctx, obj, name, children.get(name))
-        for name in children.keys() - meant.keys():
-            _delete(ctx, children[name])
-        _let_go_of_others(ctx, obj, targets, children)
+        for name in children.keys() - meant:
+            delete(ctx, children[name])
         missing = [child for child in children.values() if not is_ready(child)]
         obj.status.targets = len(meant)
         obj.status.ready = len(children) - len(missing)
         _wait_for(missing)
 
     def delete(self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster) -> None:
-        """Uninstall all releases, and remove the guards from all Targets."""
+        """Uninstall all releases."""
         children = list(_children(ctx, obj))
         for child in children:
-            _delete(ctx, child)
-        targets = ctx.client.list(kinds.TARGETS, obj.metadata.namespace)
-        _let_go_of_others(ctx, obj, targets, {child.spec.target for child in children})
+            delete(ctx, child)
         _wait_for(children)
 
     def force_delete(self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster) -> None:
-        """Force-delete the releases, which record their remains, and remove all guards."""
+        """Force-delete the releases, which record their remains."""
         children = list(_children(ctx, obj))
         for child in children:
             force(ctx, child)
-            _delete(ctx, child)
-        targets = ctx.client.list(kinds.TARGETS, obj.metadata.namespace)
-        _let_go_of_others(ctx, obj, targets, ())
+            delete(ctx, child)
         if children:
             raise RequeueAfter(1, f"Waiting for {_listed(children)}, force-deleted too")
 
@@ -146,11 +136,10 @@ def _ensured(
     wanted = _wanted(obj, target)
     if there is None:
         return decode(kinds.HelmReleaseProxy, _created(ctx, obj, wanted))
-    same = (there.spec.chart, there.spec.values) == (obj.spec.chart, obj.spec.values)
+    same = all(getattr(there.spec, field) == getattr(obj.spec, field) for field in _OF_CHART)
     if same or there.metadata.deletion_timestamp is not None:
         return there
-    patch = [test("/metadata/uid", there.metadata.uid)]
-    patch += [add(f"/spec/{field}", wanted["spec"][field]) for field in ("chart", "values")]
+    patch = [test("/metadata/uid", there.metadata.uid), replace("/spec", wanted["spec"])]
     where = (there.metadata.name, there.metadata.namespace)
     return decode(kinds.HelmReleaseProxy, ctx.client.patch(kinds.RELEASES, *where, patch))
 
@@ -168,37 +157,21 @@ def _created(ctx: Context, obj: kinds.HelmChartProxy, wanted: Raw) -> Raw:
 def _wanted(obj: kinds.HelmChartProxy, target: str) -> Raw:
     meta, spec = obj.metadata, obj.spec
     release = kinds.HelmReleaseProxySpec(
+        **{field: getattr(spec, field) for field in _OF_CHART},
         target=target,
-        chart=spec.chart,
+        target_kind=spec.target_kind,
         namespace=spec.namespace,
         release_name=spec.release_name or meta.name,
         depends_on=[_name(other, target) for other in spec.depends_on],
     )
     labels = {**meta.labels, kinds.CHART_LABEL: meta.name, kinds.TARGET_LABEL: target}
-    wanted = {**encode(release), "values": spec.values}
-    name = _name(meta.name, target)
-    child = manifest_of(kinds.HelmReleaseProxy, name, meta.namespace, labels, spec=wanted)
+    where = _name(meta.name, target), meta.namespace
+    child = manifest_of(kinds.HelmReleaseProxy, *where, labels, spec=encode(release))
     return with_owner(child, obj)
 
 
 def _name(chart_proxy: str, target: str) -> str:
     return f"{chart_proxy}-{target}"
-
-
-def _delete(ctx: Context, child: kinds.HelmReleaseProxy) -> None:
-    meta = child.metadata
-    if meta.deletion_timestamp is None:
-        with suppress(NotFound):
-            ctx.client.delete(kinds.RELEASES, meta.name, meta.namespace, uid=meta.uid)
-
-
-def _let_go_of_others(
-    ctx: Context, obj: kinds.HelmChartProxy, targets: Sequence[Raw], needed: Collection[str]
-) -> None:
-    """Remove the guard from all Targets except those that have, or will get, a release."""
-    for target in targets:
-        if target["metadata"]["name"] not in needed:
-            let_go(ctx, target, guard_of(obj.metadata.name))
 
 
 def _wait_for(children: Sequence[kinds.HelmReleaseProxy]) -> None:

@@ -1,10 +1,13 @@
 """HelmReleases: the actuator of HelmReleaseProxies, one release in one Target each.
 
-The steps: save the Target's uid, which means that a release may exist; install with helm; upgrade
-for each later change of the spec; uninstall. If the Target is deleted, there is nothing to clean
-up. If the Target exists and is unreachable, the object remains until the Target can be reached, or
-until the deletion is forced: then no request is sent to the Target, and the release is recorded as
-orphaned.
+The steps: save the Target's uid, which means that a release may exist; add a guard, a finalizer,
+to the Target; install with helm; upgrade for each later change of the spec; uninstall; remove the
+guard. A Target that is deleted takes its releases with it, and exists until they are uninstalled:
+without the guard no time would be left for that.
+
+If the Target is gone, there is nothing to clean up. If the Target exists and is unreachable, the
+object remains until the Target can be reached, or until the deletion is forced: then no request is
+sent to the Target, and the release is recorded as orphaned.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,22 +20,16 @@ from actuator import (
     Context,
     ExternalResource,
     FieldProblem,
-    RequeueAfter,
     Resource,
 )
 from actuator.conditions import set_condition
-from extensions.helmreleaseproxy import kinds
+from extensions.helmreleaseproxy import kinds, order, targets
 from extensions.helmreleaseproxy.charts import Charts
 from extensions.helmreleaseproxy.helm import Helm
-from extensions.helmreleaseproxy.order import (
-    CONTROLLERS,
-    NEIGHBOURS,
-    follow_controller,
-    wait_for_dependants,
-    wait_for_dependencies,
-)
 from extensions.helmreleaseproxy.releases import Release, Releases
-from extensions.helmreleaseproxy.targets import TargetId, TargetUnknown, kubeconfig, uid_of
+from extensions.helmreleaseproxy.repositories import chart_of
+from extensions.helmreleaseproxy.targets import TargetId, TargetUnknown
+from generic import watches
 
 RELEASE = "Helm::Release"
 """The type of a release in records of orphaned resources."""
@@ -46,16 +43,23 @@ _LOOK_AGAIN = 5.0
 class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
     """Installs charts with `helm`."""
 
-    permissions = (
-        kinds.TARGETS.permission("get"),
-        kinds.CHARTS.permission("get"),
-        Resource("v1", "secrets").permission("get"),
-    )
-    watches = (NEIGHBOURS, CONTROLLERS)
-
-    def __init__(self, helm: Helm, charts: Charts) -> None:
+    def __init__(
+        self, helm: Helm, charts: Charts, places: targets.Places = targets.TARGETS_ONLY
+    ) -> None:
         self._helm = helm
         self._charts = charts
+        self._places = places
+        resources = [place.resource for place in places.values()]
+        self.permissions = (
+            *(one.permission("get", "patch") for one in resources),
+            kinds.CHARTS.permission("get"),
+            kinds.RELEASES.permission("delete"),
+            Resource("v1", "secrets").permission("get"),
+        )
+        of_targets = (
+            watches(one, order.guarded, predicates=[order.IS_LEAVING]) for one in resources
+        )
+        self.watches = (order.NEIGHBOURS, order.CONTROLLERS, *of_targets)
 
     def validate(
         self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster
@@ -65,67 +69,92 @@ class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
 
     def reconcile(self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster) -> None:
         """Install or upgrade the release in the Target as `spec` requests."""
-        target, status = _target(obj), obj.status
-        uid = uid_of(ctx, target)
-        if uid is None:
-            raise RequeueAfter(_LOOK_AGAIN, f"Waiting for Target {target}: there is none")
-        wait_for_dependencies(ctx, obj)
+        target, status = self._target(obj), obj.status
+        found = targets.require(ctx, target, _LOOK_AGAIN)
+        order.leave(ctx, obj, target, found)
+        order.wait_for_dependencies(ctx, obj)
+        uid, generation = found["metadata"]["uid"], obj.metadata.generation
         if status.target_uid != uid:  # never installed, or in another Target of that name
             status.target_uid, status.applied_generation = uid, 0
             ctx.save(obj)
-        wanted, generation = self._release(obj), obj.metadata.generation
+        targets.set_guard(ctx, target, found, targets.guard_of(obj.metadata.uid), wanted=True)
+        wanted = self._release(obj)
         with self._releases(ctx, obj) as releases:
             there = releases.find(wanted)
             known = ("deployed", status.revision, status.applied_generation)
             if there is None or (there.status, there.revision, generation) != known:
-                status.revision = releases.install(wanted, there)
+                with chart_of(self._helm, self._charts, ctx, obj) as chart:
+                    status.revision = releases.install(wanted, chart, there)
                 status.applied_generation = generation
 
     def delete(self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster) -> None:
-        """Uninstall the release, unless its Target is deleted."""
-        if not obj.status.target_uid:
+        """Uninstall the release, unless its Target is deleted, and remove the guard."""
+        status = obj.status
+        if not status.target_uid and obj.spec.target_kind not in self._places:
             return  # helm never ran
-        follow_controller(ctx, obj)
-        target = _target(obj)
-        if uid_of(ctx, target) != obj.status.target_uid:
-            ctx.event("TargetGone", f"Target {target} is gone: nothing to clean")
-            ctx.log.info("target is gone, nothing to clean")
-            return
-        wait_for_dependants(ctx, obj)
+        if status.target_uid:
+            order.follow_controller(ctx, obj)
+        target = self._target(obj)
+        found = targets.look_up(ctx, target)
+        if status.target_uid:
+            if found is None or found["metadata"]["uid"] != status.target_uid:
+                ctx.event("TargetGone", f"{target.text} is gone: nothing to clean")
+                ctx.log.info("target is gone, nothing to clean")
+                return
+            order.follow_target(ctx, obj, target, found)
+            order.wait_for_dependants(ctx, obj)
+            self._uninstall(ctx, obj)
+        if found is not None:
+            targets.set_guard(ctx, target, found, targets.guard_of(obj.metadata.uid), wanted=False)
+
+    def _uninstall(self, ctx: Context, obj: kinds.HelmReleaseProxy) -> None:
+        """Uninstall the release, and save that there is none before the guard is removed."""
         with self._releases(ctx, obj) as releases:
             ours = self._release(obj)
             if releases.find(ours) is not None:
                 releases.uninstall(ours)
+        obj.status.target_uid = ""
+        ctx.save(obj)
 
     def force_delete(self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster) -> None:
         """Send no request to a Target: the release remains, unless its Target is deleted."""
-        if obj.status.target_uid and uid_of(ctx, _target(obj)) != obj.status.target_uid:
+        if not obj.status.target_uid or obj.spec.target_kind not in self._places:
+            return
+        target = self._target(obj)
+        found = targets.look_up(ctx, target)
+        if found is None or found["metadata"]["uid"] != obj.status.target_uid:
             obj.status.target_uid = ""
             ctx.save(obj)
+        else:
+            targets.set_guard(ctx, target, found, targets.guard_of(obj.metadata.uid), wanted=False)
 
     def external_resources(self, obj: kinds.HelmReleaseProxy) -> Iterable[ExternalResource]:
         """Return the release, if helm may have run."""
         if obj.status.target_uid:
             where = f"{obj.spec.namespace}/{obj.spec.release_name}"
-            yield left_behind(where, _target(obj), obj.metadata.uid)
+            target = TargetId(obj.metadata.namespace, obj.spec.target)
+            yield left_behind(where, target, obj.metadata.uid)
 
     @contextmanager
     def _releases(self, ctx: Context, obj: kinds.HelmReleaseProxy) -> Iterator[Releases]:
         """Return the Target's releases; a condition reports the Target's response."""
-        target = _target(obj)
+        target = self._target(obj)
         try:
-            yield Releases(self._helm, ctx, target, kubeconfig(ctx, target))
-            _say(ctx, obj, "True", "Answers", f"Target {target} answers")
+            yield Releases(self._helm, ctx, target, targets.kubeconfig(ctx, target))
+            _say(ctx, obj, "True", "Answers", f"{target.text} answers")
         except TargetUnknown as unknown:
             _say(ctx, obj, "Unknown", unknown.reason, unknown.message)
             raise
+
+    def _target(self, obj: kinds.HelmReleaseProxy) -> TargetId:
+        place = targets.place_of(self._places, obj.spec)
+        return TargetId(obj.metadata.namespace, obj.spec.target, place)
 
     def _release(self, obj: kinds.HelmReleaseProxy) -> Release:
         meta, spec = obj.metadata, obj.spec
         return Release(
             namespace=spec.namespace,
             name=spec.release_name,
-            chart=self._charts.path(spec.chart),
             mark=(kinds.RELEASE_LABEL, meta.uid),
             marks={
                 kinds.RELEASE_LABEL: meta.uid,
@@ -140,10 +169,6 @@ def left_behind(release: str, target: TargetId, uid: str) -> ExternalResource:
     """Return the record of an orphaned release; `release` is NAMESPACE/NAME in the Target."""
     tags = {"target": str(target), "object": uid}
     return ExternalResource(type=RELEASE, id=f"{release}@{target}", tags=tags)
-
-
-def _target(obj: kinds.HelmReleaseProxy) -> TargetId:
-    return TargetId(obj.metadata.namespace, obj.spec.target)
 
 
 def _say(ctx: Context, obj: kinds.HelmReleaseProxy, status: str, reason: str, message: str) -> None:

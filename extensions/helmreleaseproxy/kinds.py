@@ -1,17 +1,25 @@
 """The kinds of the sample: HelmChartProxy, HelmReleaseProxy, and Target.
 
-Target stands in for Cluster API's Cluster: an object of another controller that names a cluster.
-The cluster's kubeconfig is in the Secret `<name>-kubeconfig` in the same namespace, under the key
-`value` (Cluster API documentation, "Kubeconfig Secret"). The actuators contain the behaviour.
+A Target is an object of another controller that names a cluster, in the manner of Cluster API's
+Cluster, which can take its place (`spec.targetKind`). The actuators contain the behaviour.
 """
 
+from enum import StrEnum
 from typing import Annotated, ClassVar
 
 import attrs
 
 from actuator import ConditionedStatus, Kind, Object, ReadyReasons, Resource
 from actuator.interface import resource_of
-from actuator.meta import ClusterNeed, Column, ForceSource, KeepsUnknownFields, Raw, Schema
+from actuator.meta import (
+    ClusterNeed,
+    Column,
+    ForceSource,
+    KeepsUnknownFields,
+    Raw,
+    Schema,
+    SecretReference,
+)
 
 GROUP = "addons.actuator.extensions.gardener.cloud"
 
@@ -64,8 +72,40 @@ class Target(Object):
 TARGETS: Resource = resource_of(Target.KIND)
 
 
+class TargetKind(StrEnum):
+    """The kinds of objects that name a cluster."""
+
+    TARGET = "Target"
+    CLUSTER = "Cluster"
+    """Of Cluster API."""
+
+
 @attrs.frozen(kw_only=True)
-class HelmChartProxySpec(KeepsUnknownFields):
+class Credentials(KeepsUnknownFields):
+    """A Secret of the same namespace; `key` holds Docker's config.json."""
+
+    secret: Annotated[SecretReference, Schema(required=True)] = attrs.field(factory=SecretReference)
+    key: Annotated[str, Schema(default="config.json")] = "config.json"
+
+
+@attrs.frozen(kw_only=True)
+class ChartSpec(KeepsUnknownFields):
+    """A chart: `chart` from the operator's folder, or `chart_name` at `repo_url`.
+
+    The latter, `version` and `credentials` are fields of Cluster API's Helm addon provider.
+    """
+
+    target_kind: Annotated[TargetKind, Schema(default="Target", immutable=True)] = TargetKind.TARGET
+    chart: str = ""
+    repo_url: str = attrs.field(default="", metadata={"wire": "repoURL"})
+    chart_name: str = ""
+    version: str = ""
+    credentials: Credentials | None = None
+    values: Raw = attrs.field(factory=dict, repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class HelmChartProxySpec(ChartSpec):
     """The chart to install, and the Targets of this namespace to install it in.
 
     `target_selector` are labels; without any, it selects all Targets. `depends_on` are names of
@@ -73,8 +113,6 @@ class HelmChartProxySpec(KeepsUnknownFields):
     """
 
     target_selector: dict[str, str] = attrs.field(factory=dict)
-    chart: Annotated[str, Schema(required=True, min_length=1)] = ""
-    values: Raw = attrs.field(factory=dict, repr=False)
     namespace: Annotated[str, Schema(required=True, min_length=1, immutable=True)] = "default"
     release_name: Annotated[str, Schema(immutable=True)] = ""
     depends_on: Annotated[list[str], Schema(immutable=True)] = attrs.field(factory=list)
@@ -113,12 +151,10 @@ CHARTS: Resource = resource_of(HelmChartProxy.KIND)
 
 
 @attrs.frozen(kw_only=True)
-class HelmReleaseProxySpec(KeepsUnknownFields):
+class HelmReleaseProxySpec(ChartSpec):
     """One release in one Target; `depends_on` are HelmReleaseProxies of the same Target."""
 
     target: Annotated[str, Schema(required=True, min_length=1, immutable=True)] = ""
-    chart: Annotated[str, Schema(required=True, min_length=1)] = ""
-    values: Raw = attrs.field(factory=dict, repr=False)
     namespace: Annotated[str, Schema(required=True, min_length=1, immutable=True)] = "default"
     release_name: Annotated[str, Schema(required=True, min_length=1, immutable=True)] = ""
     depends_on: Annotated[list[str], Schema(required=True, immutable=True)] = attrs.field(
@@ -130,7 +166,8 @@ class HelmReleaseProxySpec(KeepsUnknownFields):
 class HelmReleaseProxyStatus(ConditionedStatus):
     """The installed release, as last recorded.
 
-    `target_uid` is saved before helm first runs: without it no release exists in any cluster.
+    `target_uid` is saved before helm first runs, and cleared after the release is uninstalled:
+    without it no release exists in any cluster.
     `applied_generation` is the generation of the spec that was installed last.
     """
 

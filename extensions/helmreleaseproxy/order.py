@@ -4,10 +4,13 @@ Dependencies cannot be changed, so installed releases cannot form a cycle; relea
 in a cycle wait, and report for which release. A force deletion ignores the order: a release whose
 HelmChartProxy is force-deleted is force-deleted too. The HelmChartProxy normally starts this at
 once. `follow_controller` covers the case in which it cannot, because its call does not return or
-the API server refuses, until its budget ends and it is deleted before its releases.
+the API server refuses, until its budget ends and it is deleted before its releases. A Target that
+is deleted takes its releases with it: they are uninstalled before, or force-deleted as it is.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import NoReturn
 
 from actuator import Context, RequeueAfter
 from actuator.cluster import FORCE_DELETION, parse_bool
@@ -16,13 +19,17 @@ from actuator.conditions import find_condition
 from actuator.errors import NotFound
 from actuator.meta import Raw
 from extensions.helmreleaseproxy.kinds import CHARTS, RELEASES, TARGET_LABEL, HelmReleaseProxy
+from extensions.helmreleaseproxy.targets import TargetId, guard_of
 from generic import watches
 from generic.controller.mappers import Target as Known
 from generic.controller.predicates import (
+    all_of,
     any_of,
     conditions_changed,
     for_event_types,
     force_annotation_changed,
+    generation_changed,
+    is_deleting,
 )
 from generic.kube.headers import Event, EventType, Header, Request
 from generic.library.lookup import find
@@ -33,6 +40,7 @@ _AGAIN = 1.0
 
 
 IS_GONE = for_event_types(EventType.DELETED)
+IS_LEAVING = all_of(is_deleting, any_of(generation_changed, force_annotation_changed))
 
 
 def of_same_target(event: Event[Header], known: Known) -> Iterator[Request]:
@@ -102,6 +110,14 @@ CONTROLLERS = watches(
 """The triggers of releases by their HelmChartProxy."""
 
 
+def guarded(event: Event[Header], known: Known) -> Iterator[Request]:
+    """Map a Target to the releases whose guards it has."""
+    guards = event.new.finalizers if event.new else ()
+    for request, header in known.store.headers():
+        if guard_of(header.uid) in guards:
+            yield request
+
+
 def force(ctx: Context, obj: HelmReleaseProxy) -> None:
     """Force the release's deletion, once it is being deleted. Raises ApiError."""
     meta = obj.metadata
@@ -110,6 +126,14 @@ def force(ctx: Context, obj: HelmReleaseProxy) -> None:
         ctx.client.patch(RELEASES, meta.name, meta.namespace, patch)
     except NotFound:
         ctx.log.debug("gone already")
+
+
+def delete(ctx: Context, obj: HelmReleaseProxy) -> None:
+    """Request the release's deletion, unless it is being deleted. Raises ApiError."""
+    meta = obj.metadata
+    if meta.deletion_timestamp is None:
+        with suppress(NotFound):
+            ctx.client.delete(RELEASES, meta.name, meta.namespace, uid=meta.uid)
 
 
 def follow_controller(ctx: Context, obj: HelmReleaseProxy) -> None:
@@ -122,9 +146,30 @@ def follow_controller(ctx: Context, obj: HelmReleaseProxy) -> None:
     if owner is None:
         return
     chart = find(ctx.client, CHARTS, owner.name, obj.metadata.namespace)
-    meta = chart["metadata"] if chart else {}
+    if chart is None or chart["metadata"]["uid"] != owner.uid or _is_forced(chart):
+        _follow(ctx, obj, f"HelmChartProxy {owner.name}")
+
+
+def follow_target(ctx: Context, obj: HelmReleaseProxy, target: TargetId, found: Raw) -> None:
+    """Return if the Target is not being deleted by force. Raises RequeueAfter, and ApiError."""
+    if _is_forced(found):
+        _follow(ctx, obj, target.text)
+
+
+def leave(ctx: Context, obj: HelmReleaseProxy, target: TargetId, found: Raw) -> None:
+    """Delete the release if its Target is being deleted. Raises RequeueAfter then; and ApiError."""
+    if found["metadata"].get("deletionTimestamp") is not None:
+        if obj.status.target_uid == found["metadata"]["uid"]:
+            delete(ctx, obj)
+        raise RequeueAfter(_LOOK_AGAIN, f"{target.text} is being deleted, so are its releases")
+
+
+def _is_forced(found: Raw) -> bool:
+    meta = found["metadata"]
     value = (meta.get("annotations") or {}).get(FORCE_DELETION, "false")
-    forced = meta.get("deletionTimestamp") is not None and parse_bool(value) is True
-    if forced or meta.get("uid") != owner.uid:
-        force(ctx, obj)
-        raise RequeueAfter(_AGAIN, f"HelmChartProxy {owner.name} is force-deleted, so is this")
+    return meta.get("deletionTimestamp") is not None and parse_bool(value) is True
+
+
+def _follow(ctx: Context, obj: HelmReleaseProxy, owner: str) -> NoReturn:
+    force(ctx, obj)
+    raise RequeueAfter(_AGAIN, f"{owner} is force-deleted, so is this")

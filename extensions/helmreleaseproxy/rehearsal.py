@@ -3,9 +3,6 @@
 The outside is an embedded cluster with its own API server, which all shoots of a drill share as
 their Target; each installs into its own namespace. A proxy that can be closed is in between
 (`far`).
-
-Unlike a real one, the cluster outlives its Targets. A release without a guard therefore counts as
-deleted with its Target; one with a guard has to be uninstalled before.
 """
 
 import logging
@@ -28,9 +25,7 @@ from extensions.helmreleaseproxy.helmchartproxy import HelmCharts
 from extensions.helmreleaseproxy.helmreleaseproxy import HelmReleases, left_behind
 from extensions.helmreleaseproxy.targets import TargetId
 from generic.kube.crds import crd
-from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.library.charts import find_helm
-from generic.library.lookup import find
 from generic.library.manifests import manifest, manifest_of
 from generic.testing.drill.names import LABEL
 from generic.testing.rehearsal import Around, Rehearsal, RehearsedShoot
@@ -78,7 +73,7 @@ class HelmReleaseProxyRehearsal(Rehearsal):
 
     def observe(self, around: Around) -> None:
         """Enter `around` for each run of helm."""
-        self._helm = lambda path: _ObservedHelm(path, around)
+        self._helm = lambda path: _ObservedHelm(path, around=around)
 
     def other_controllers(self, seed: Client) -> Sequence[Callable[[], None]]:
         """Return none; keep the client, which a scenario needs to delete Targets."""
@@ -130,8 +125,8 @@ class HelmReleaseProxyRehearsal(Rehearsal):
         self._far.mend()
 
     def left_outside(self) -> Sequence[ExternalResource]:
-        """Return helm's releases in the second cluster, except those deleted with their Target."""
-        there = [_left(one) for one in self._far.releases() if self._is_left(one)]
+        """Return helm's releases in the second cluster."""
+        there = [_left(one) for one in self._far.releases()]
         return list({resource.id: resource for resource in there}.values())
 
     @property
@@ -155,14 +150,6 @@ class HelmReleaseProxyRehearsal(Rehearsal):
                     kinds.TARGETS, target["metadata"]["name"], target["metadata"]["namespace"]
                 )
 
-    def _is_left(self, release: Raw) -> bool:
-        """Whether the release still exists; without a guard, only if its Target does."""
-        labels = release["labels"]
-        if self._seed is None or labels["name"] != _ALONE:
-            return True
-        target = labels[kinds.TARGET_LABEL], labels[kinds.TARGET_NAMESPACE_LABEL]
-        return find(self._seed, kinds.TARGETS, *target) is not None
-
 
 def _left(release: Raw) -> ExternalResource:
     labels = release["labels"]
@@ -176,10 +163,10 @@ def _left(release: Raw) -> ExternalResource:
 class _ObservedHelm(Helm):
     """Runs helm in the context of `around`."""
 
-    around: Around
+    around: Around = attrs.field(kw_only=True)
 
     def run(
-        self, ctx: Context, target: InlineKubeconfig, arguments: Sequence[str], values: str = ""
+        self, ctx: Context, private: Mapping[str, bytes], arguments: Sequence[str], values: str = ""
     ) -> Answer:
         with self.around(f"helm: {arguments[0]}"):
-            return super().run(ctx, target, arguments, values)
+            return super().run(ctx, private, arguments, values)

@@ -21,6 +21,7 @@ from generic.kube.inline_kubeconfig import InlineKubeconfig
 from generic.library.charts import said_of_chart
 
 _LOOK_AGAIN = 5.0
+_NO_CHART = Path("chart")
 _READY_SECONDS = 45.0
 """Time for a chart's resources to become ready; helm has to report it within its time limit."""
 _NOT_READY = re.compile(
@@ -38,7 +39,6 @@ class Release:
 
     namespace: str
     name: str
-    chart: Path
     mark: tuple[str, str]
     marks: Mapping[str, str]
     values: Raw = attrs.field(repr=False)
@@ -69,7 +69,7 @@ class Releases:
         found: list[Raw] = json.loads(self._checked(answer, release).output)
         return _found(found[0]) if found else None
 
-    def install(self, release: Release, there: Found | None) -> int:
+    def install(self, release: Release, chart: Path, there: Found | None) -> int:
         """Install or upgrade the release; return its revision. `there` is the result of `find`.
 
         Raises RequeueAfter while another helm works on it, ConfigurationError if the name is taken,
@@ -78,13 +78,13 @@ class Releases:
         if there is not None and there.status in _PENDING:
             self._wait_for_the_other(there, release)
         if there is None:
-            return self._install(release)
+            return self._install(release, chart)
         if there.status in _HALF_INSTALLED:
             self.uninstall(release)
-            return self._install(release)
+            return self._install(release, chart)
         if there.status in _HALF_CHANGED:
             self._checked(self._helm("rollback", release.name, of=release), release)
-        return self._put(release, "upgrade")
+        return self._put(release, chart, "upgrade")
 
     def uninstall(self, release: Release) -> None:
         """Uninstall the release; an already uninstalled one is success."""
@@ -92,34 +92,35 @@ class Releases:
         answer = self._helm("uninstall", release.name, *options, of=release)
         self._checked(answer, release)
 
-    def _install(self, release: Release) -> int:
+    def _install(self, release: Release, chart: Path) -> int:
         marks = ",".join(f"{key}={value}" for key, value in release.marks.items())
-        return self._put(release, "install", "--create-namespace", "--labels", marks)
+        return self._put(release, chart, "install", "--create-namespace", "--labels", marks)
 
-    def _put(self, release: Release, verb: str, *options: str) -> int:
+    def _put(self, release: Release, chart: Path, verb: str, *options: str) -> int:
         seconds = f"{min(_READY_SECONDS, self.ctx.remaining()):.0f}s"
         bounds = ("--wait", "--timeout", seconds, "--output", "json", "--values", "-")
-        arguments = (verb, release.name, str(release.chart), *options, *bounds)
+        arguments = (verb, release.name, str(chart), *options, *bounds)
         answer = self._helm(*arguments, of=release, values=json.dumps(release.values))
-        return int(json.loads(self._checked(answer, release).output)["version"])
+        return int(json.loads(self._checked(answer, release, chart).output)["version"])
 
     def _helm(self, *arguments: str, of: Release, values: str = "") -> Answer:
         everywhere = ("--namespace", of.namespace)
-        return self.helm.run(self.ctx, self.kubeconfig, [*arguments, *everywhere], values)
+        private = {"KUBECONFIG": self.kubeconfig.encoded()}
+        return self.helm.run(self.ctx, private, [*arguments, *everywhere], values)
 
-    def _checked(self, answer: Answer, release: Release) -> Answer:
+    def _checked(self, answer: Answer, release: Release, chart: Path = _NO_CHART) -> Answer:
         """Return the answer if it is a success. Raises an error otherwise."""
         if answer.ok:
             return answer
         if "cannot re-use a name" in answer.errors:
             raise ConfigurationError(
-                f"Target {self.target} has a release {release.namespace}/{release.name} of "
+                f"{self.target.text} has a release {release.namespace}/{release.name} of "
                 "somebody else; choose another releaseName, or remove it"
             )
         if _NOT_READY.search(answer.errors):
             raise ActuatorError(
-                f"release {release.namespace}/{release.name} is installed in Target "
-                f"{self.target}, and what it brings does not become ready",
+                f"release {release.namespace}/{release.name} is installed in "
+                f"{self.target.text}, and what it brings does not become ready",
                 reason="NotReady",
             )
         unreachable = unreachable_because(answer.errors)
@@ -128,9 +129,9 @@ class Releases:
             self.ctx.log.debug("helm cannot use the target", extra={"fields": fields})
             codes = [unreachable.code]
             raise TargetUnknown(self.target, unreachable.text, unreachable.reason, codes)
-        said = said_of_chart(answer.errors, release.chart)
+        said = said_of_chart(answer.errors, chart)
         raise ActuatorError(
-            f"helm refuses release {release.namespace}/{release.name} in Target {self.target}: "
+            f"helm refuses release {release.namespace}/{release.name} in {self.target.text}: "
             f"{said or 'helm itself, run by hand, says why'}"
         )
 

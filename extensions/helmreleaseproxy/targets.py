@@ -1,25 +1,64 @@
-"""Targets: whether they exist, their kubeconfigs, and their guards.
+"""Targets: whether they exist, their kubeconfigs, and the guards of releases.
 
-A Target has one of three states. It exists; it is deleted (404: Cluster API's hook, the guard, was
-removed); or it is unknown: every other error, an unreachable API server, a missing kubeconfig. An
-unknown Target is never treated as deleted.
+A Target has one of three states. It exists; it is deleted (404: all guards were removed); or it is
+unknown: every other error, an unreachable API server, a missing kubeconfig. An unknown Target is
+never treated as deleted.
+
+`Place` has all that differs between the sample's own Targets and the Clusters of Cluster API. Both
+have their kubeconfig in the Secret `<name>-kubeconfig` of their namespace, under the key `value`
+(Cluster API documentation, "Cluster Controller", Kubeconfig Secrets).
 """
 
 import binascii
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import attrs
 
-from actuator import ActuatorError, ConfigurationError, Context, ErrorCode, RequeueAfter
+from actuator import ActuatorError, ConfigurationError, Context, ErrorCode, RequeueAfter, Resource
 from actuator.errors import NotFound
 from actuator.meta import Base64, Raw
-from extensions.helmreleaseproxy.kinds import GROUP, TARGETS
+from extensions.helmreleaseproxy.kinds import GROUP, TARGETS, ChartSpec, TargetKind
 from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
 from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
 from generic.library.lookup import find
 
 _KEY = "value"
 _AGAIN = 1.0
+_TRIES = 5
+
+
+@attrs.frozen
+class Place:
+    """A resource whose objects name clusters."""
+
+    kind: TargetKind
+    resource: Resource
+    reports_endpoint: bool = False
+    """Whether `spec.controlPlaneEndpoint` is set once the cluster has an API server."""
+
+
+Places = Mapping[TargetKind, Place]
+
+OWN = Place(TargetKind.TARGET, TARGETS)
+TARGETS_ONLY: Places = MappingProxyType({OWN.kind: OWN})
+
+
+def with_cluster_api(version: str) -> Places:
+    """Return the places with Cluster API's Clusters in that version, v1beta1 or v1beta2."""
+    clusters = Resource(f"cluster.x-k8s.io/{version}", "clusters")
+    return {**TARGETS_ONLY, TargetKind.CLUSTER: Place(TargetKind.CLUSTER, clusters, True)}
+
+
+def place_of(places: Places, spec: ChartSpec) -> Place:
+    """Return the place of a spec's Targets. Raises ConfigurationError if it is not served."""
+    try:
+        return places[spec.target_kind]
+    except KeyError:
+        raise ConfigurationError(
+            f"spec.targetKind: this manager does not serve {spec.target_kind.value} objects; its "
+            "operator has to set CLUSTER_API_VERSION, or create the object with another targetKind"
+        ) from None
 
 
 @attrs.frozen
@@ -28,9 +67,15 @@ class TargetId:
 
     namespace: str
     name: str
+    place: Place = OWN
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def text(self) -> str:
+        """Its kind and name, for messages."""
+        return f"{self.place.kind.value} {self}"
 
 
 class TargetUnknown(ActuatorError):
@@ -40,16 +85,26 @@ class TargetUnknown(ActuatorError):
         self, target: TargetId, why: str, reason: str, codes: Iterable[ErrorCode] = ()
     ) -> None:
         super().__init__(
-            f"Target {target} is there, but helm cannot work in it: {why}",
-            codes=codes,
-            reason=reason,
+            f"{target.text} is there, but helm cannot work in it: {why}", codes=codes, reason=reason
         )
 
 
-def uid_of(ctx: Context, target: TargetId) -> str | None:
-    """Return the Target's uid, or None if it is deleted. Raises ApiError if it is unknown."""
-    found = find(ctx.client, TARGETS, target.name, target.namespace)
-    return None if found is None else str(found["metadata"]["uid"])
+def look_up(ctx: Context, target: TargetId) -> Raw | None:
+    """Return the Target, or None if it is deleted. Raises ApiError if it is unknown."""
+    return find(ctx.client, target.place.resource, target.name, target.namespace)
+
+
+def require(ctx: Context, target: TargetId, seconds: float) -> Raw:
+    """Return a Target in which helm can work. Raises RequeueAfter(`seconds`), and ApiError."""
+    found = look_up(ctx, target)
+    if found is None:
+        text = f"{target.text}: there is none; create it, or correct spec.target and targetKind"
+        codes = [ErrorCode.ERR_CONFIGURATION_PROBLEM]
+        raise RequeueAfter(seconds, cause=ActuatorError(text, codes=codes, reason="TargetNotFound"))
+    endpoint = (found.get("spec") or {}).get("controlPlaneEndpoint") or {}
+    if target.place.reports_endpoint and not endpoint.get("host"):
+        raise RequeueAfter(seconds, f"Waiting for {target.text}: no spec.controlPlaneEndpoint yet")
+    return found
 
 
 def kubeconfig(ctx: Context, target: TargetId) -> InlineKubeconfig:
@@ -72,35 +127,31 @@ def kubeconfig(ctx: Context, target: TargetId) -> InlineKubeconfig:
         raise _unusable(target, f"Secret {name}: {error}") from None
 
 
-def guard_of(chart_proxy: str) -> str:
-    """Return the finalizer with which a HelmChartProxy keeps its Targets."""
-    return f"{GROUP}/chart-{chart_proxy}"
+def guard_of(release_uid: str) -> str:
+    """Return the finalizer with which a HelmReleaseProxy keeps its Target."""
+    return f"{GROUP}/release-{release_uid}"
 
 
-def put_guard(ctx: Context, target: Raw, guard: str) -> None:
-    """Add the guard; return once it is acknowledged. Raises RequeueAfter on a conflict."""
-    meta = target["metadata"]
-    finalizers = meta.get("finalizers") or []
-    if guard not in finalizers:
-        _patch(ctx, target, put_on(guard, meta["uid"], finalizers))
+def set_guard(ctx: Context, target: TargetId, found: Raw, guard: str, *, wanted: bool) -> None:
+    """Add or remove a guard; return once it is acknowledged. A deleted Target has none.
 
-
-def let_go(ctx: Context, target: Raw, guard: str) -> None:
-    """Remove the guard; a deleted Target is success. Raises RequeueAfter on a conflict."""
-    meta = target["metadata"]
-    finalizers = meta.get("finalizers") or []
-    if guard in finalizers:
-        _patch(ctx, target, take_off([guard], meta["uid"], finalizers))
-
-
-def _patch(ctx: Context, target: Raw, patch: list[Raw]) -> None:
-    meta = target["metadata"]
-    try:
-        patch_tested(ctx.client, TARGETS, meta["name"], meta["namespace"], patch)
-    except NotFound:
-        ctx.log.info("target is gone", extra={"fields": {"target": meta["name"]}})
-    except Stale as stale:
-        raise RequeueAfter(_AGAIN, str(stale)) from None
+    Raises RequeueAfter if the Target is deleted before the guard is added, or changes repeatedly.
+    """
+    where = target.place.resource, target.name, target.namespace
+    for _ in range(_TRIES):  # the releases of a Target change its list at the same time
+        uid, finalizers = found["metadata"]["uid"], found["metadata"].get("finalizers") or []
+        if (guard in finalizers) is wanted:
+            return
+        patch = put_on(guard, uid, finalizers) if wanted else take_off([guard], uid, finalizers)
+        try:
+            found = patch_tested(ctx.client, *where, patch)
+        except NotFound:
+            if not wanted:
+                return
+            break
+        except Stale as stale:
+            found = stale.fresh
+    raise RequeueAfter(_AGAIN, f"Waiting for {target.text}: it is being changed or deleted")
 
 
 def _unusable(target: TargetId, why: str) -> TargetUnknown:

@@ -21,6 +21,7 @@ from extensions.helmreleaseproxy import (
     HelmReleases,
 )
 from extensions.helmreleaseproxy.kinds import HelmChartProxy, HelmReleaseProxy, Target
+from extensions.helmreleaseproxy.targets import TARGETS_ONLY, Places
 from generic.controller.predicates import has_namespace
 from generic.kube.client import connect
 from generic.library.charts import find_helm
@@ -65,13 +66,17 @@ def serve(environment, admin, namespace, helm, near) -> Iterator[Callable[..., M
     with ExitStack() as stack:
 
         def start(
-            *, program: Helm | None = None, of_charts: type[HelmCharts] = HelmCharts, **more: Any
+            *,
+            program: Helm | None = None,
+            of_charts: type[HelmCharts] = HelmCharts,
+            places: Places = TARGETS_ONLY,
+            **more: Any,
         ) -> Manager:
             options = Options(metrics_bind_address="0", health_bind_address="0")
             manager = Manager(options, **more)
             charts = Charts(CHARTS)
-            releases = HelmReleases(program or Helm(helm), charts)
-            for actuator in (of_charts(charts), releases):
+            releases = HelmReleases(program or Helm(helm), charts, places)
+            for actuator in (of_charts(charts, places), releases):
                 manager.add(actuator, predicates=[has_namespace(namespace)])
             name = f"{namespace}-{id(manager):x}"
             grant(admin, manager, name)

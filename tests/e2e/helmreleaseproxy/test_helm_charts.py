@@ -1,4 +1,4 @@
-"""HelmChartProxy: one release for each Target it means, and a guard that keeps Targets for it."""
+"""HelmChartProxy: one release for each Target it means; Targets wait for their releases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from extensions.helmreleaseproxy.kinds import HelmReleaseProxy
 from extensions.helmreleaseproxy.order import force
 from extensions.helmreleaseproxy.targets import guard_of
 
-GUARD = guard_of("note")
+
+def guard(near, release="note-t"):
+    """The guard of a release."""
+    return guard_of(near.get(RELEASES, release)["metadata"]["uid"])
 
 
 def test_a_chart_goes_to_the_targets_that_the_selector_means_and_leaves_with_their_labels(
@@ -33,7 +36,7 @@ def test_a_chart_goes_to_the_targets_that_the_selector_means_and_leaves_with_the
     assert near.get(CHARTS, "note")["status"]["targets"] == 1
     [owner] = near.get(RELEASES, "note-one")["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["controller"]) == ("HelmChartProxy", "note", True)
-    assert GUARD in near.finalizers(TARGETS, "one")
+    assert near.finalizers(TARGETS, "one") == [guard(near, "note-one")]
     assert near.is_gone(RELEASES, "note-two")
     assert near.finalizers(TARGETS, "two") == []
 
@@ -44,7 +47,7 @@ def test_a_chart_goes_to_the_targets_that_the_selector_means_and_leaves_with_the
 
     near.patch(TARGETS, "two", {"metadata": {"labels": {"env": "prod"}}})
     eventually(lambda: way.text(namespace, "note") == "first")
-    assert GUARD in near.finalizers(TARGETS, "two")
+    assert near.finalizers(TARGETS, "two") == [guard(near, "note-two")]
 
 
 def test_a_change_of_the_values_is_an_upgrade_of_each_release(near, way, serve, namespace):
@@ -70,10 +73,10 @@ def test_a_target_that_is_deleted_first_lives_until_its_releases_are_uninstalled
     near.delete(TARGETS, "t")
     eventually(lambda: near.says(RELEASES, "note-t", "NoAnswer"))
     eventually(lambda: near.says(CHARTS, "note", "NoAnswer", "note-t"))
-    assert GUARD in near.finalizers(TARGETS, "t")
+    assert near.finalizers(TARGETS, "t") == [guard(near)]
     way.proxy.come_back()
     eventually(lambda: near.is_gone(TARGETS, "t"))
-    assert near.is_gone(RELEASES, "note-t")
+    eventually(lambda: near.is_gone(RELEASES, "note-t"))
     assert way.revisions(namespace, "note") == []
     eventually(lambda: near.is_ready(CHARTS, "note"))
     assert near.orphans() == []

@@ -18,6 +18,7 @@ from actuator.meta import Base64
 from extensions.helmreleaseproxy import CHARTS, Charts, Helm, HelmReleases
 from extensions.helmreleaseproxy.helm import unreachable_because
 from extensions.helmreleaseproxy.kinds import RELEASE_LABEL, HelmReleaseProxy
+from extensions.helmreleaseproxy.targets import guard_of
 from generic.kube.clock import SystemClock
 from generic.testing.envtest.certificates import Authority
 from generic.testing.faults.permission import Revocation, Revoked
@@ -83,7 +84,7 @@ def test_a_target_that_is_gone_leaves_nothing_to_clean(near, way, serve, namespa
     near.release()
     eventually(lambda: near.is_ready(RELEASES, "alone"))
     way.proxy.go_down()
-    near.delete(TARGETS, "t")
+    near.vanish()
     near.delete(RELEASES, "alone")
     eventually(lambda: near.is_gone(RELEASES, "alone"))
     assert len(near.events("TargetGone")) == 1
@@ -91,12 +92,52 @@ def test_a_target_that_is_gone_leaves_nothing_to_clean(near, way, serve, namespa
     assert near.orphans() == []
 
 
+@pytest.mark.parametrize("forced", [False, True], ids=["", "forced"])
+def test_a_release_that_was_created_by_hand_keeps_its_target_until_it_is_uninstalled(
+    near, way, serve, namespace, forced
+):
+    serve()
+    near.target()
+    uid = near.release()["metadata"]["uid"]
+    eventually(lambda: near.is_ready(RELEASES, "alone"))
+    assert near.finalizers(TARGETS, "t") == [guard_of(uid)]
+    assert FINALIZER in near.finalizers(RELEASES, "alone")
+    way.proxy.go_down()
+    near.delete(TARGETS, "t")
+    eventually(lambda: near.says(RELEASES, "alone", "NoAnswer"))
+    assert near.finalizers(TARGETS, "t") == [guard_of(uid)]
+    if forced:
+        near.force(TARGETS, "t")
+    else:
+        way.proxy.come_back()
+    eventually(lambda: near.is_gone(TARGETS, "t"), seconds=120)
+    eventually(lambda: near.is_gone(RELEASES, "alone"))
+    left = [("Helm::Release", f"{namespace}/alone@{namespace}/t")]
+    assert near.orphans() == (left if forced else [])
+    assert way.revisions(namespace, "alone") == (["deployed"] if forced else [])
+
+
+def test_the_releases_of_a_target_remove_their_guards_at_the_same_time(near, serve, admin):
+    serve()
+    near.target()
+    names = [f"r{number}" for number in range(4)]
+    for name in names:
+        near.release(name)
+    for name in names:
+        eventually(lambda name=name: near.is_ready(RELEASES, name))
+    assert len(near.finalizers(TARGETS, "t")) == len(names)
+    near.delete(TARGETS, "t")
+    eventually(lambda: near.is_gone(TARGETS, "t"), seconds=120)
+    for name in names:
+        eventually(lambda name=name: near.is_gone(RELEASES, name))
+
+
 def test_a_target_of_the_same_name_is_another_one(near, way, serve, namespace):
     serve()
     near.target()
     near.release()
     eventually(lambda: near.is_ready(RELEASES, "alone"))
-    near.delete(TARGETS, "t")
+    near.vanish()
     near.target(secret=False)
     near.delete(RELEASES, "alone")
     eventually(lambda: near.is_gone(RELEASES, "alone"))
@@ -123,7 +164,7 @@ def test_whoever_may_not_look_for_the_target_does_not_take_it_for_gone(near, ser
 def test_a_release_that_was_never_installed_goes_without_a_target(near, serve):
     serve()
     near.release(target="nowhere")
-    eventually(lambda: "there is none" in near.condition(RELEASES, "alone")[2])
+    eventually(lambda: near.says(RELEASES, "alone", "TargetNotFound", "there is none; create it"))
     near.delete(RELEASES, "alone")
     eventually(lambda: near.is_gone(RELEASES, "alone"))
 
@@ -236,13 +277,14 @@ def test_a_forced_deletion_asks_no_target_and_records_what_its_target_still_has(
     near.release()
     eventually(lambda: near.is_ready(RELEASES, "alone"))
     before = noted.read_text()
-    near.force(RELEASES, "alone")
     if gone:
-        near.delete(TARGETS, "t")
+        near.vanish()  # before the annotation, which would have the guard put back
+    near.force(RELEASES, "alone")
     near.delete(RELEASES, "alone")
     eventually(lambda: near.is_gone(RELEASES, "alone"))
     left = [("Helm::Release", f"{namespace}/alone@{namespace}/t")]
     assert near.orphans() == ([] if gone else left)
+    assert gone or near.finalizers(TARGETS, "t") == []
     assert set(noted.read_text().removeprefix(before).split()) <= {"list"}
 
 
