@@ -16,7 +16,9 @@ from contextlib import contextmanager
 from copy import copy
 from functools import lru_cache
 from itertools import count
+from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -107,12 +109,22 @@ class HttpClient:
         self._observe = observe or (lambda _method, _host, _code: None)
         self._gate: Callable[[], None] = _open
         self._limit = _TIMEOUT
+        self._seconds = _unlimited
         self._accept, self._accept_stream = JSON, JSON
 
     def within(self, seconds: float) -> "HttpClient":
         """Return a client on the same connections with another read timeout."""
         twin = copy(self)
         twin._limit = seconds  # noqa: SLF001 - its own kind
+        return twin
+
+    def limited(self, seconds: Callable[[], float]) -> "HttpClient":
+        """Return a client on the same connections whose read timeout is at most `seconds()`.
+
+        It calls this before each request, so `seconds` may also raise.
+        """
+        twin = copy(self)
+        twin._seconds = seconds  # noqa: SLF001 - its own kind
         return twin
 
     def gated(self, gate: Callable[[], None]) -> "HttpClient":
@@ -217,9 +229,9 @@ class HttpClient:
         timeout: float | None = None,
     ) -> bytes:
         """Return the body of the answer; `timeout` in seconds, 30 if None. Raises ApiError."""
-        limit = self._limit if timeout is None else timeout
+        limit = min(self._limit if timeout is None else timeout, self._seconds())
         response = self._request(method, path, query, body, content_type, limit, stream=False)
-        data = self._body(response, method, path)
+        data = self._body(response, method, path, limit)
         if response.status >= 300:
             raise _error(method, path, response.status, data, response.headers)
         return data
@@ -236,7 +248,7 @@ class HttpClient:
         response = self._request("GET", path, query, None, JSON, read_timeout, stream=True)
         try:
             if response.status >= 300:
-                data = self._body(response, "GET", path)
+                data = self._body(response, "GET", path, read_timeout)
                 raise _error("GET", path, response.status, data, response.headers)
             yield _lines(response, path)
         finally:
@@ -294,15 +306,15 @@ class HttpClient:
             self._access.refused(authorization)
         return response
 
-    def _body(self, response: Response, method: str, path: str) -> bytes:
-        """Return the body; a tenant's server can send any amount."""
-        pieces, size = [], 0
+    def _body(self, response: Response, method: str, path: str, limit: float) -> bytes:
+        """Return the body; a tenant's server can send any amount, as slowly as it wants."""
+        pieces, size, end = [], 0, monotonic() + limit
         try:
             for piece in response.chunks():
                 pieces.append(piece)
                 size += len(piece)
-                if size > _MOST_BYTES and not self._is_trusted:
-                    reason = f"the answer has more than {_MOST_BYTES} bytes"
+                if not self._is_trusted and (size > _MOST_BYTES or monotonic() > end):
+                    reason = f"the answer has more than {_MOST_BYTES} bytes, or takes {limit:.2g} s"
                     raise Unavailable(0, f"{method} {path}: {reason}")
         except OSError as error:
             raise _broken(method, path, error) from error
@@ -319,6 +331,11 @@ def _quoted(name: str) -> str:
 @lru_cache(maxsize=64)
 def _query(parameters: tuple[tuple[str, str], ...]) -> str:
     return urlencode([(name, value) for name, value in parameters if value])
+
+
+def _unlimited() -> float:
+    """Return the limit of a client without one."""
+    return inf
 
 
 def _open() -> None:

@@ -33,13 +33,14 @@ class ProxiedTransport:
         timeout: float | None,
     ) -> Response:
         """See Transport."""
+        connect = CONNECT_SECONDS if timeout is None else min(CONNECT_SECONDS, timeout)
         with _as_os_errors():
             response = self._pools.urlopen(
                 method,
                 f"{self._origin}{target}",
                 body=body,
                 headers=headers,
-                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=timeout),
+                timeout=urllib3.Timeout(connect=connect, read=timeout),
                 retries=False,
                 redirect=False,
                 preload_content=False,

@@ -14,6 +14,8 @@ import ssl
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
+from math import inf
+from time import monotonic
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -61,7 +63,8 @@ class Transport(Protocol):
     ) -> Response:
         """Return the answer of any status, once its headers are read. Raises OSError.
 
-        `timeout` is the maximum of seconds between two pieces of data; None for no limit.
+        `timeout` is the maximum of seconds to connect, for the headers, and between two pieces of
+        data; None for no limit.
         """
 
 
@@ -100,7 +103,7 @@ class HttpTransport:
         if " " in target or not all(line.isascii() and line.isprintable() for line in head):
             raise ConnectionError("the request has a character that HTTP does not allow")
         request = "\r\n".join([*head, "\r\n"]).encode("ascii") + (body or b"")
-        connection = self._kept() or self._connect()
+        connection = self._kept() or self._connect(timeout)
         try:
             connection.send(request, timeout)
         except BaseException:
@@ -126,16 +129,17 @@ class HttpTransport:
                 return connection
             connection.close()
 
-    def _connect(self) -> "_Connection":
+    def _connect(self, timeout: float | None) -> "_Connection":
+        seconds = CONNECT_SECONDS if timeout is None else min(CONNECT_SECONDS, timeout)
         try:
-            connected = socket.create_connection(self._address, CONNECT_SECONDS)
+            connected = socket.create_connection(self._address, seconds)
             try:
-                return _Connection(self._secured(connected))
+                return _Connection(self._secured(connected), seconds)
             except BaseException:
                 connected.close()
                 raise
         except TimeoutError as error:
-            raise ConnectionError(f"no connection within {CONNECT_SECONDS:.0f} s") from error
+            raise ConnectionError(f"no connection within {seconds:.2g} s") from error
         except OSError:
             raise
         except ValueError as error:  # for instance a label of the name that is too long
@@ -165,9 +169,9 @@ class _Connection:
         "status",
     )
 
-    def __init__(self, connected: socket.socket) -> None:
+    def __init__(self, connected: socket.socket, timeout: float) -> None:
         self._socket = connected
-        self._timeout: float | None = CONNECT_SECONDS
+        self._timeout: float | None = timeout
         self._parser = HttpResponseParser(self)
         self._idle = select.poll()
         self._idle.register(connected, select.POLLIN)
@@ -184,7 +188,10 @@ class _Connection:
             self._socket.settimeout(timeout)
             self._timeout = timeout
         self._socket.sendall(request)
+        end = inf if timeout is None else monotonic() + timeout
         while self.status < 200:
+            if monotonic() > end:
+                raise TimeoutError("timed out")
             self.receive()
 
     def receive(self) -> None:

@@ -384,6 +384,36 @@ def test_a_server_that_stops_sending_is_silent(start, secured, client, sent):
     assert "object at 0x" not in str(caught.value)
 
 
+@pytest.mark.parametrize("sent", [b"HTTP/1.1 200 OK\r\nX: ", CHUNKED])
+def test_a_server_that_sends_forever_ends_with_the_timeout(start, secured, client, sent, tmp_path):
+    """Its headers for every client, its body for the client of a tenant's server."""
+    piece = b"1\r\n \r\n" if sent is CHUNKED else b"x"
+
+    def script(server, connection):
+        server.read(connection)
+        connection.sendall(sent)
+        for _ in range(600):
+            connection.sendall(piece)
+            time.sleep(0.05)
+
+    client(start(script, secured()))
+    asked = connect(read_kubeconfig((tmp_path / "config").read_bytes()))
+    began = time.monotonic()
+    with pytest.raises(Unavailable):
+        asked.within(0.3).get(NAMESPACES, "a")
+    assert time.monotonic() - began < 10
+
+
+def test_a_connection_takes_no_longer_than_the_timeout(start, client):
+    release = threading.Event()
+    server = start(lambda _server, _connection: release.wait(30))
+    began = time.monotonic()
+    with pytest.raises(Unavailable, match=r"no connection within 0\.3 s"):
+        client(server).within(0.3).get(NAMESPACES, "a")
+    release.set()
+    assert time.monotonic() - began < 4
+
+
 def test_a_server_that_never_finishes_the_handshake_is_unavailable_but_not_silent(
     start, secured, client, monkeypatch
 ):
