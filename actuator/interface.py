@@ -112,6 +112,14 @@ class Permission:
     verbs: Sequence[str] = attrs.field(converter=_texts)
     namespace: str = ""
     """Limits the access to one namespace, by a rule of a Role there. "" means all namespaces."""
+    names: Sequence[str] = attrs.field(default=(), converter=_texts)
+    """Limits the access to objects with these names; empty means all."""
+
+
+SHOOT_ACCESS = Permission(
+    api_version="v1", resource="secrets", verbs=["get"], names=["gardener-internal", "gardener"]
+)
+"""The permission for `Context.shoot`: kubeconfigs of shoots are in these Secrets of the seed."""
 
 
 @attrs.frozen(kw_only=True)

@@ -105,15 +105,16 @@ def _strips(group: SeedObjects) -> Permission:
 
 
 def _rules(permissions: Iterable[Permission]) -> list[Raw]:
-    """Return one rule per API group and set of verbs, in a stable order."""
-    verbs: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    """Return one rule per API group, set of verbs and names, in a stable order."""
+    verbs: defaultdict[tuple[str, str, tuple[str, ...]], set[str]] = defaultdict(set)
     for permission in permissions:
         group = permission.api_version.rpartition("/")[0]
-        verbs[group, permission.resource].update(permission.verbs)
-    rules: defaultdict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
-    for (group, resource), allowed in sorted(verbs.items()):
-        rules[group, tuple(sorted(allowed))].append(resource)
+        verbs[group, permission.resource, tuple(permission.names)].update(permission.verbs)
+    rules: defaultdict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = defaultdict(list)
+    for (group, resource, names), allowed in sorted(verbs.items()):
+        rules[group, tuple(sorted(allowed)), names].append(resource)
     return [
         {"apiGroups": [group], "resources": resources, "verbs": list(allowed)}
-        for (group, allowed), resources in rules.items()
+        | ({"resourceNames": list(names)} if names else {})
+        for (group, allowed, names), resources in rules.items()
     ]

@@ -4,6 +4,7 @@ An author declares `HealthChecks`; the manager runs a `HealthReconciler` for it,
 reconciler of the actuator. Not here: probes of the process itself (`generic.controller.health`).
 """
 
+from actuator.interface import SHOOT_ACCESS
 from generic.library.healthchecks.builtin import (
     daemon_set,
     deployment,
@@ -12,7 +13,6 @@ from generic.library.healthchecks.builtin import (
     stateful_set,
 )
 from generic.library.healthchecks.model import (
-    SHOOT_ACCESS,
     Check,
     HealthChecks,
     HealthContext,

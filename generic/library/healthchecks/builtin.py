@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import attrs
 
 from actuator.errors import ErrorCode
-from actuator.interface import Permission, Resource
+from actuator.interface import SHOOT_ACCESS, Permission, Resource
 from actuator.meta import Raw
-from generic.library.healthchecks.model import SHOOT_ACCESS, HealthContext, HealthResult
+from generic.library.healthchecks.model import HealthContext, HealthResult
 from generic.library.lookup import find
 from generic.library.managedresources import MANAGED_RESOURCES
 

@@ -16,9 +16,6 @@ from actuator.errors import ErrorCode
 from actuator.interface import Client, Permission
 from actuator.meta import Object
 
-SHOOT_ACCESS = Permission(api_version="v1", resource="secrets", verbs=["get"])
-"""The permission for checks in the shoot: its kubeconfig is in a Secret of the seed."""
-
 
 def _each_once(codes: Iterable[ErrorCode]) -> tuple[ErrorCode, ...]:
     return tuple(dict.fromkeys(codes))

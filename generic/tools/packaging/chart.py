@@ -18,6 +18,7 @@ import json
 import re
 import tarfile
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,9 @@ import yaml
 
 from actuator import Actuator
 from actuator.errors import ConfigurationError
-from actuator.interface import innermost
+from actuator.interface import SHOOT_ACCESS, innermost
 from actuator.meta import GROUP, ClusterNeed, Object, Raw
 from generic.kube.crds import crd
-from generic.library.healthchecks import SHOOT_ACCESS
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import manifests
@@ -152,11 +152,14 @@ def _networks(manager: Manager) -> dict[str, str]:
     """Return labels that allow the pods' traffic, except to DNS and their API server.
 
     Networks outside the cluster, if an actuator declares external resources; the API servers of
-    shoots, if a health check declares SHOOT_ACCESS.
+    shoots, if an actuator or a health check declares SHOOT_ACCESS.
     """
     classes = [type(innermost(one.actuator)) for one in manager.registrations]
     outside = any(cls.external_resources is not Actuator.external_resources for cls in classes)
-    shoots = any(SHOOT_ACCESS in one.checks.permissions for one in manager.health_checks)
+    shoots = SHOOT_ACCESS in chain(
+        *(one.actuator.permissions for one in manager.registrations),
+        *(one.checks.permissions for one in manager.health_checks),
+    )
     needs = {
         f"{_TO}public-networks": outside,
         f"{_TO}private-networks": outside,

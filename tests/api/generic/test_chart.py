@@ -351,6 +351,10 @@ SHOOTS = "networking.resources.gardener.cloud/to-all-shoots-kube-apiserver-tcp-4
 BASE = {f"{TO}runtime-apiserver", f"{TO}dns"}
 CLOUDS = {f"{TO}public-networks", f"{TO}private-networks"}
 CHECK = "lambda ctx: HealthResult.healthy())"
+ACCESS = (
+    "    from actuator.interface import SHOOT_ACCESS\n    permissions = (SHOOT_ACCESS,)\n\n"
+    "def extension"
+)
 EXTERNAL = "    def external_resources(self, obj): return ()\n\ndef extension"
 
 
@@ -366,8 +370,9 @@ def network_labels(obj):
         ("def extension", EXTERNAL, BASE | CLOUDS),
         (CHECK, "deployment('x'))", BASE),
         (CHECK, "deployment('x', shoot_namespace='y'))", BASE | {SHOOTS}),
+        ("def extension", ACCESS, BASE | {SHOOTS}),
     ],
-    ids=["plain", "cloud", "seed-check", "shoot-check"],
+    ids=["plain", "cloud", "seed-check", "shoot-check", "shoot-actuator"],
 )
 def test_pods_have_only_the_network_labels_that_the_extension_needs(
     author, write, render, tmp_path, was, becomes, labels

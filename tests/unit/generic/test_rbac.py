@@ -4,6 +4,7 @@ import pytest
 from harness import Script, cluster_rules
 
 from actuator import Permission, Resource
+from actuator.interface import SHOOT_ACCESS
 from actuator.v1alpha1 import Infrastructure
 from generic.controller.watch import owns
 from generic.library.healthchecks import Check, HealthChecks, HealthResult
@@ -64,6 +65,17 @@ def test_a_permission_for_one_namespace_becomes_a_role_there(manager):
     assert (role["kind"], binding["kind"]) == ("Role", "RoleBinding")
     assert (cluster["kind"], cluster_binding["kind"]) == ("ClusterRole", "ClusterRoleBinding")
     assert binding["subjects"] == cluster_binding["subjects"]
+
+
+def test_a_permission_for_names_does_not_widen_or_narrow_another(manager):
+    wider = Permission(api_version="v1", resource="secrets", verbs=["list"])
+    for number, permissions in enumerate(([SHOOT_ACCESS], [wider])):
+        manager.add_runnable(f"r{number}", lambda client, stop: None, permissions=permissions)
+    head = {"apiGroups": [""], "resources": ["secrets"]}
+    assert [rule for rule in cluster_rules(manager) if rule["resources"] == ["secrets"]] == [
+        {**head, "verbs": ["list"]},
+        {**head, "verbs": ["get"], "resourceNames": ["gardener-internal", "gardener"]},
+    ]
 
 
 def test_leases_are_granted_in_the_namespaces_of_the_leases_alone():
