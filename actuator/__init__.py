@@ -5,7 +5,14 @@ raise), `meta` and `v1alpha1` (the objects), `cluster` (the state of a shoot), `
 """
 
 from actuator.cluster import Cluster
-from actuator.errors import ActuatorError, ApiError, ConfigurationError, ErrorCode, RequeueAfter
+from actuator.errors import (
+    ActuatorError,
+    ApiError,
+    ConfigurationError,
+    ErrorCode,
+    RequeueAfter,
+    ShootUnreachable,
+)
 from actuator.interface import (
     Actuator,
     Client,
@@ -61,6 +68,7 @@ __all__ = [
     "Resource",
     "Result",
     "SeedObjects",
+    "ShootUnreachable",
 ]
 
 share_names()

@@ -19,6 +19,7 @@
         ├── Invalid              422, also a failed test in a JSON patch
         ├── TooManyRequests      429
         └── Unavailable          no response, or 5xx
+            └── ShootUnreachable the API server of a shoot; also an ActuatorError
 
 Messages are built from the data that an error carries. I/O does not belong here.
 """
@@ -182,6 +183,13 @@ class TooManyRequests(ApiError):
 
 class Unavailable(ApiError):
     """No response in time, a broken connection, or 5xx."""
+
+
+class ShootUnreachable(Unavailable, ActuatorError):
+    """No access to the API server of a shoot; the message has the reason, without credentials."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(0, message)
 
 
 _BY_STATUS: Mapping[int, type[ApiError]] = {

@@ -234,6 +234,21 @@ class Context(Protocol):
     deadline: float
     """The deadline of this call, in seconds of `clock.monotonic()`."""
 
+    @property
+    def shoot(self) -> Client:
+        """The API server of the object's shoot; needs SHOOT_ACCESS in `permissions`.
+
+        Raises ShootUnreachable, here or at a request, while the shoot is hibernated or without a
+        control plane. A force deletion waits for the shoot once, for a few seconds.
+        """
+
+    @property
+    def garden(self) -> Client:
+        """The API server of the garden; raises ConfigurationError without access.
+
+        Needs `injectGardenKubeconfig: true` in the registration of the extension.
+        """
+
     def check(self) -> None:
         """Check that the call may continue; call this before each step with an external effect.
 

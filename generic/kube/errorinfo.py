@@ -26,6 +26,7 @@ from actuator.errors import (
     Invalid,
     NotFound,
     RequeueAfter,
+    ShootUnreachable,
     Unavailable,
     check_seconds,
 )
@@ -177,6 +178,8 @@ def _of_api_error(error: ApiError, text: str) -> str | None:
         return "Forbidden"
     if isinstance(error, Invalid):
         return "RefusedByAPIServer"
+    if isinstance(error, ShootUnreachable):
+        return "ShootUnreachable"
     return "APIServerUnavailable" if isinstance(error, Unavailable) else None
 
 

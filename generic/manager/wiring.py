@@ -7,8 +7,8 @@ the same resource share its informer and store. Not here: starting the parts, an
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 
@@ -40,6 +40,9 @@ from generic.reconciler.calls import AbandonedCalls
 from generic.reconciler.deletion.watchdog import DeletionWatchdog
 from generic.reconciler.reconciler import Dependencies, Reconciler
 from generic.reconciler.reporter import Listener, Sinks
+
+if TYPE_CHECKING:
+    from generic.kube.remote import Remote
 
 logger = logging.getLogger(__name__)
 
@@ -123,6 +126,16 @@ def _about(event: Event[Any]) -> dict[str, object]:
     return {"fields": {"object": str(event.request)}}
 
 
+def _remote(client: Client) -> Callable[[], "Remote"]:
+    @cache
+    def create() -> "Remote":
+        from generic.kube.remote import Remote
+
+        return Remote(client)
+
+    return create
+
+
 class Wiring:
     """The connected parts of a manager."""
 
@@ -135,6 +148,7 @@ class Wiring:
         self._cluster_news = Watched(shared.cluster_store, listeners=[self._on_cluster])
         self._others: dict[str, Watched] = {}
         self._events = EventRecorder(shared.client, "gardener-actuator", shared.clock)
+        self._remote = _remote(shared.client)
         added = [(one, self._add(one)) for one in registry.registrations]
         for checks in registry.health_checks:
             self._add_health_checks(checks)
@@ -185,6 +199,7 @@ class Wiring:
             abandoned=shared.abandoned,
             timers=shared.timers,
             gate=shared.gate,
+            remote=self._remote,
             processing_after=1.0 if slow else None,
             force_delete_budget=shared.options.force_delete_budget,
             escalations=registration.escalations,

@@ -6,22 +6,38 @@ fenced for good, its worker replaced, its result dropped. The number of abandone
 a call that must not wait for a place reserves it before it begins.
 """
 
+from __future__ import annotations
+
 import logging
 import threading
 from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from actuator.errors import CallAbandoned, Cancelled, DeadlineExceeded
+from actuator.errors import (
+    CallAbandoned,
+    Cancelled,
+    DeadlineExceeded,
+    ShootUnreachable,
+    Unavailable,
+)
 from actuator.interface import Client, Clock, SeedObjects
 from actuator.meta import Object, Raw
 from generic.kube.delegating import DelegatingClient
 from generic.kube.headers import Request
 from generic.reconciler.operation import Operation
 
+if TYPE_CHECKING:
+    from generic.kube.client import HttpClient
+
 T = TypeVar("T")
 
 ABANDONED_AFTER = 10.0
 """Seconds within which a cancelled or expired call must return before it is abandoned."""
+_FORCED_SECONDS = 5.0
+"""Maximum read timeout of requests to the shoot in a force deletion, which must not wait for it."""
+_LEAST_SECONDS = 0.1
 
 
 class Services(Protocol):
@@ -41,10 +57,16 @@ class Services(Protocol):
     def save(self) -> None:
         """Write what the actuator changed in the status of the object."""
 
-    def secret(self, call: "Call", secret: Request) -> Raw:
+    def secret(self, call: Call, secret: Request) -> Raw:
         """Read a Secret for the object."""
 
-    def delete_seed_objects(self, call: "Call", groups: Iterable[SeedObjects]) -> None:
+    def shoot(self, call: Call) -> Client:
+        """Return the fenced client of the object's shoot."""
+
+    def garden(self, call: Call) -> Client:
+        """Return the fenced client of the garden."""
+
+    def delete_seed_objects(self, call: Call, groups: Iterable[SeedObjects]) -> None:
         """Delete seed objects of the shoot, and strip declared finalizers."""
 
 
@@ -58,6 +80,29 @@ class FencedClient(DelegatingClient):
     def _around(self, request: Callable[[], T]) -> T:
         self._check()
         return request()
+
+
+class ShootClient(FencedClient):
+    """A FencedClient whose errors name the shoot; a force deletion waits for one answer at most."""
+
+    def __init__(self, inner: HttpClient, call: Call, shoot: str) -> None:
+        self._forced = call.operation is Operation.FORCE_DELETE
+        super().__init__(call.limited(inner, _FORCED_SECONDS if self._forced else inf), call.check)
+        self._shoot = shoot
+        self._problem = ""
+
+    def _around(self, request: Callable[[], T]) -> T:
+        if self._problem and self._forced:
+            self._check()
+            raise ShootUnreachable(self._problem)
+        try:
+            return super()._around(request)
+        except Unavailable as error:
+            if error.status:
+                raise  # an answer
+            remedy = "check that the shoot is not hibernated and that its API server runs"
+            self._problem = f"shoot {self._shoot}: {error}; {remedy}"
+            raise ShootUnreachable(self._problem) from error
 
 
 class Call:
@@ -113,6 +158,27 @@ class Call:
         """See Context."""
         self.check()
         return self._services.secret(self, Request(namespace, name))
+
+    @cached_property
+    def shoot(self) -> Client:
+        """See Context."""
+        self.check()
+        return self._services.shoot(self)
+
+    @cached_property
+    def garden(self) -> Client:
+        """See Context."""
+        self.check()
+        return self._services.garden(self)
+
+    def limited(self, client: HttpClient, seconds: float = inf) -> HttpClient:
+        """Return a client whose requests end with the call, and wait `seconds` for data at most."""
+
+        def left() -> float:
+            self.check()
+            return max(_LEAST_SECONDS, min(seconds, self.remaining()))
+
+        return client.limited(left).gated(self.check)
 
     def delete_seed_objects(self, groups: Iterable[SeedObjects]) -> None:
         """See Context."""

@@ -5,11 +5,13 @@ its place) and does not return is abandoned: its worker is replaced. Not here: t
 operation, and the use of the result.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -18,6 +20,7 @@ from actuator.errors import (
     ActuatorError,
     CallAbandoned,
     Cancelled,
+    ConfigurationError,
     DeadlineExceeded,
     ErrorCode,
     LeaseLost,
@@ -40,12 +43,15 @@ from generic.controller import logs
 from generic.controller.controller import WorkerReplaced
 from generic.kube.errorinfo import ErrorInfo, read_error
 from generic.kube.headers import Request
-from generic.reconciler.calls import Call
+from generic.reconciler.calls import Call, FencedClient, ShootClient
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, recordable
 from generic.reconciler.reporter import Reporter
 from generic.reconciler.stripping import delete_seed_objects
 from generic.reconciler.track import Track, Tracks
+
+if TYPE_CHECKING:
+    from generic.kube.remote import Remote
 
 _SECRETS = Resource("v1", "secrets")
 _MAX_PROBLEMS = 100
@@ -86,6 +92,7 @@ class Invoker:
     tracks: Tracks
     timed: Callable[[str, float], None]
     """Receives the name of each operation and the seconds of its call, when it returns."""
+    remote: Callable[[], Remote]
 
     def new_call(
         self,
@@ -245,6 +252,19 @@ class _Services:
         shared = self._invoker.tracks.secrets.share(found)
         track.secrets = {**(track.secrets or {}), Request(meta["namespace"], meta["name"]): shared}
         return found
+
+    def shoot(self, call: Call) -> Client:
+        request = self._report.request
+        if not request.namespace:
+            raise ConfigurationError(
+                f"{self._invoker.kind.name} {request} has no namespace, so it belongs to no shoot; "
+                "use ctx.shoot only for objects in the namespace of a shoot"
+            )
+        client = self._invoker.remote().shoots.client(request.namespace)
+        return ShootClient(client, call, request.namespace)
+
+    def garden(self, call: Call) -> Client:
+        return FencedClient(call.limited(self._invoker.remote().garden()), call.check)
 
     def delete_seed_objects(self, call: Call, groups: Iterable[SeedObjects]) -> None:
         namespace, stripped = self._report.request.namespace, self._report.stripped

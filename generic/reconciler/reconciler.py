@@ -12,10 +12,12 @@ Invariants that this module must keep:
 5. An error is visible: lastError with codes, an event, a metric.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -48,6 +50,9 @@ from generic.reconciler.operation import (
 from generic.reconciler.reporter import Reporter, Sinks
 from generic.reconciler.track import CleanedUp, Track, Tracks
 
+if TYPE_CHECKING:
+    from generic.kube.remote import Remote
+
 _STALE_SECONDS = 0.1
 """Seconds before the next attempt at an object that other clients change faster than we write."""
 
@@ -66,6 +71,8 @@ class Dependencies:
     """Publishes Processing."""
     gate: Callable[[], None]
     """Raise LeaseLost if this process no longer leads."""
+    remote: Callable[[], Remote]
+    """Return the clients of shoots and of the garden, which the first call creates."""
     processing_after: float | None = 1.0
     """Seconds an operation runs before Processing is published; None: always, at once."""
     force_delete_budget: float | None = 90.0
@@ -87,7 +94,7 @@ class Reconciler:
         self.watchdog = DeletionWatchdog(self._kind, self._store, self._tracks, verdict, d.clock)
         called = d.sinks.metrics.called
         self._invoker = Invoker(
-            actuator, self._kind, d.client, d.clock, d.gate, self._tracks, called
+            actuator, self._kind, d.client, d.clock, d.gate, self._tracks, called, d.remote
         )
         self._force_deletion = ForceDeletion(self._invoker, self._cls, cluster)
         self._late_cleanup = LateCleanup(self._invoker, self._cls, cluster)

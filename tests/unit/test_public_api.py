@@ -38,6 +38,7 @@ PROMISED = [
     "Resource",
     "Result",
     "SeedObjects",
+    "ShootUnreachable",
 ]
 
 
@@ -127,6 +128,6 @@ def test_importing_a_manager_loads_what_every_manager_needs_and_no_more():
     loaded = done.stdout.split()
     assert "generic.kube.informer" in loaded
     on_demand = ("generic.testing", "generic.tools", "generic.library", "actuator.v1alpha1")
-    on_demand += ("click", "kubernetes", "yaml")
+    on_demand += ("generic.kube.remote", "click", "kubernetes", "yaml")
     assert [name for name in loaded if name.startswith(on_demand)] == []
     assert len(loaded) <= 350

@@ -4,7 +4,9 @@ An author declares `HealthChecks`; the manager runs a `HealthReconciler` for it,
 reconciler of the actuator. Not here: probes of the process itself (`generic.controller.health`).
 """
 
+from actuator.errors import ShootUnreachable
 from actuator.interface import SHOOT_ACCESS
+from generic.kube.remote import ShootClients
 from generic.library.healthchecks.builtin import (
     daemon_set,
     deployment,
@@ -20,7 +22,6 @@ from generic.library.healthchecks.model import (
     HealthStatus,
 )
 from generic.library.healthchecks.reconciler import HealthReconciler, wants_check
-from generic.library.healthchecks.shoots import ShootClients, ShootUnreachable
 
 __all__ = [
     "SHOOT_ACCESS",

@@ -31,12 +31,12 @@ from generic.kube.clusters import Clusters
 from generic.kube.finalizers import Stale
 from generic.kube.headers import Event, Header, Request
 from generic.kube.patches import add, remove, replace, test, test_version
+from generic.kube.remote import ShootClients
 from generic.kube.store import Entry
 from generic.kube.writer import ObjectGone, Writer
 from generic.library.healthchecks import aggregate
 from generic.library.healthchecks.model import HealthChecks, HealthContext
 from generic.library.healthchecks.runs import Runs
-from generic.library.healthchecks.shoots import ShootClients
 
 logger = logging.getLogger(__name__)
 

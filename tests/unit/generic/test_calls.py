@@ -4,17 +4,21 @@ import logging
 import threading
 
 import pytest
+from proxy import kubeconfig
 
-from actuator.errors import CallAbandoned, DeadlineExceeded, LeaseLost
+from actuator import Resource
+from actuator.errors import CallAbandoned, DeadlineExceeded, LeaseLost, Unavailable
+from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.store import Request
 from generic.kube.timers import Timers
-from generic.reconciler.calls import AbandonedCalls, Call
+from generic.reconciler.calls import AbandonedCalls, Call, FencedClient, ShootClient
 from generic.reconciler.operation import Operation
 from generic.reconciler.track import Tracks
 
 REQUEST = Request("n", "o")
 CLOCK = SystemClock()
+NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 
 
 class Nothing:
@@ -31,6 +35,12 @@ class Nothing:
 
     def secret(self, call, secret):
         return {}
+
+    def shoot(self, call):
+        return None
+
+    def garden(self, call):
+        return None
 
     def delete_seed_objects(self, call, groups):
         pass
@@ -51,6 +61,8 @@ USES = [
     pytest.param(lambda c: c.save(None), id="save"),
     pytest.param(lambda c: c.secret("s", "n"), id="secret"),
     pytest.param(lambda c: c.delete_seed_objects([]), id="delete_seed_objects"),
+    pytest.param(lambda c: c.shoot, id="shoot"),
+    pytest.param(lambda c: c.garden, id="garden"),
     pytest.param(lambda c: c.client.get(None, "n"), id="client.get"),
     pytest.param(lambda c: c.client.list(None), id="client.list"),
     pytest.param(lambda c: c.client.create(None, {}), id="client.create"),
@@ -81,6 +93,23 @@ def test_every_use_without_the_lease_raises(use):
 
     with pytest.raises(LeaseLost):
         use(call(gate=gate))
+
+
+@pytest.mark.parametrize("method", ["get", "delete"])
+def test_clients_of_other_servers_raise_once_the_call_is_cancelled(tmp_path, method):
+    client, used = connect(kubeconfig(tmp_path / "k", "http://127.0.0.1:1")), call()
+    clients = [
+        ShootClient(client, used, "shoot--a--b"),
+        FencedClient(used.limited(client), used.check),
+        used.limited(client),
+    ]
+    for one in clients:
+        with pytest.raises(Unavailable):
+            getattr(one, method)(NAMESPACES, "a")
+    used.cancel("enough")
+    for one in clients:
+        with pytest.raises(CallAbandoned, match="enough"):
+            getattr(one, method)(NAMESPACES, "a")
 
 
 def test_a_call_ends_once_for_its_worker_or_for_everybody_else():

@@ -7,7 +7,15 @@ import weakref
 import pytest
 
 from actuator import ActuatorError, ErrorCode, RequeueAfter
-from actuator.errors import ApiError, DecodeError, Forbidden, Invalid, NotFound, Unavailable
+from actuator.errors import (
+    ApiError,
+    DecodeError,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ShootUnreachable,
+    Unavailable,
+)
 from generic.kube.errorinfo import MAX_TEXT, describe, read_error, shorten
 from generic.library.healthchecks.runs import Runs
 from generic.reconciler.attempt import is_refused
@@ -48,6 +56,7 @@ def test_an_object_that_cannot_be_read_is_a_matter_of_configuration():
         (caused(ActuatorError("x", reason="Own"), Forbidden(403, "no")), "Forbidden"),
         (NotFound(404, "GET /api/v1/namespaces/a/secrets/b: gone"), "SecretMissing"),
         (Unavailable(0, "x"), "APIServerUnavailable"),
+        (ShootUnreachable("x"), "ShootUnreachable"),
         (Forbidden(403, WEBHOOK), "WebhookDenied"),
         (Invalid(422, "refused"), "RefusedByAPIServer"),
     ],
