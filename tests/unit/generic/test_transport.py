@@ -465,7 +465,8 @@ def test_a_client_certificate_is_presented(start, secured, client, authority, tm
     tls.verify_mode = ssl.CERT_REQUIRED
     server = start(forever(OK), tls)
     pair = authority.client("somebody", [])
-    assert client(server, pair=(pair.certificate, pair.key)).get(NAMESPACES, "a") == {}
+    asked = client(server, pair=(pair.certificate, pair.key))  # it ends its connections with it
+    assert asked.get(NAMESPACES, "a") == {}
     subject = dict(field for (field,) in server.connections[0].getpeercert()["subject"])
     assert subject["commonName"] == "somebody"
     assert "Authorization" not in server.requests[0][1]
