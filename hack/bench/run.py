@@ -184,9 +184,9 @@ def _speed_gates(medians: Mapping[str, Figures]) -> list[Gate]:
     ratios = {name: left[name] / right[name] for name in _FORMATS}
     return [
         Gate("requests per object", left["requests per object"], operator.le, 3.1),
-        Gate("reconciles/s, ratio", ratios["reconciles/s"], operator.ge, 1.3),
-        Gate("force deletions/s, ratio", ratios["force deletions/s"], operator.ge, 1.8),
-        Gate("CPU seconds, ratio", ratios["CPU seconds"], operator.le, 0.7),
+        Gate("reconciles/s, ratio", ratios["reconciles/s"], operator.ge, 1.5),
+        Gate("force deletions/s, ratio", ratios["force deletions/s"], operator.ge, 2.0),
+        Gate("CPU seconds, ratio", ratios["CPU seconds"], operator.le, 0.6),
     ]
 
 
@@ -224,7 +224,7 @@ def _run_memory(bench: Bench, size: Size) -> list[Gate]:
     print(f"\n{objects} Infrastructures and Clusters of 3 KB: {resident:.0f} MiB")
     deleting = bench.measure_deleting(keys)
     return [
-        Gate(f"peak MiB with {objects} shoots", peak, operator.le, 250.0),
+        Gate(f"peak MiB with {objects} shoots", peak, operator.le, 130.0),
         Gate(f"ms a scrape with {objects} objects", scrape, operator.le, 100.0),
         Gate("ms a scrape, all of them under deletion", deleting, operator.le, 200.0),
     ]
