@@ -21,7 +21,7 @@ from extensions.externaldatabase.rehearsal import Ground
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 
 if TYPE_CHECKING:
-    from extensions.externaldatabase.ground import Ground
+    from extensions.externaldatabase.rehearsal import Ground
 
 
 @contextmanager

@@ -35,6 +35,9 @@ CONFIGMAPS, SECRETS = Resource("v1", "configmaps"), Resource("v1", "secrets")
 ETCDS = Resource("druid.gardener.cloud/v1alpha1", "etcds")
 NODES = "ContainerRuntime Network OperatingSystemConfig Worker"
 OTHERS = "ControlPlane DNSRecord Extension Infrastructure SelfHostedShootExposure"
+TYPE = f"paths-{secrets.token_hex(4)}"
+"""Of this process: other processes may run this module on the same cluster."""
+pytestmark = pytest.mark.long  # together on one worker: its fixture walks all paths
 STUCK = 4.0
 """Seconds without progress until gardenlet gives up in a step that has to get stuck."""
 QUIET = 1.0
@@ -304,7 +307,7 @@ class Walk:
     def manifests(self):
         found = manifests(self.shoot)
         return [
-            one if "spec" not in one else {**one, "spec": {**one["spec"], "type": "paths"}}
+            one if "spec" not in one else {**one, "spec": {**one["spec"], "type": TYPE}}
             for one in found
         ]
 
@@ -380,7 +383,7 @@ def manager(environment, admin, diary):
         )
     )
     for cls in KINDS:
-        made.add(Noted(diary, cls), type="paths")
+        made.add(Noted(diary, cls), type=TYPE)
     made.start()
     assert made.wait_synced(PATIENCE)
     yield made

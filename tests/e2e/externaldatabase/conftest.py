@@ -23,12 +23,12 @@ from generic.manager.rbac import grant
 from generic.testing.seed import install_kinds
 
 if TYPE_CHECKING:
-    from extensions.externaldatabase.ground import Ground
+    from extensions.externaldatabase.rehearsal import Ground
 
 
 @pytest.fixture(scope="session")
 def session_ground() -> Iterator[Ground]:
-    from extensions.externaldatabase.ground import Ground  # drivers: only for those who connect
+    from extensions.externaldatabase.rehearsal import Ground  # drivers: only for those who connect
 
     ground = Ground(print)
     ground.start()
