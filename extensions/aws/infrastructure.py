@@ -58,7 +58,8 @@ class AwsInfrastructure(OnAws, Actuator[Infrastructure]):
         status = read_status(InfrastructureStatus, obj.status)
         if status is None:
             return  # nothing was ever created: needs neither credentials nor cloud
-        recorded = dict.fromkeys((one.name for one in status.resources), Range())
+        subnets = (one.name for one in status.resources if one.type == SUBNET)
+        recorded = dict.fromkeys(subnets, Range())
         Flow(self._network(ctx, obj).tasks(recorded)).delete(ctx, obj, status)
 
     def external_resources(self, obj: Infrastructure) -> Iterable[ExternalResource]:

@@ -168,6 +168,20 @@ def test_a_deleted_infrastructure_leaves_nothing(network, call, infra, cluster, 
     network.delete(call, infra, cluster)
 
 
+def test_a_resource_of_a_newer_version_stops_the_deletion_and_is_not_forgotten(
+    network, call, infra, cluster, ec2, namespace
+):
+    network.reconcile(call, infra, cluster)
+    gateway = {"name": "gateway", "type": "AWS::EC2::InternetGateway", "id": "igw-1"}
+    for stored in (infra.status.provider_status, infra.status.state):
+        stored["resources"].append(gateway)
+    before = recorded(network, infra)
+    with pytest.raises(ActuatorError, match="'gateway'"):
+        network.delete(call, infra, cluster)
+    assert recorded(network, infra) == before
+    assert len(vpcs(ec2, namespace)) == 1
+
+
 @pytest.mark.parametrize("kind", ["network", "plane"])
 def test_what_was_never_created_is_deleted_without_secret_and_cloud(
     kind, request, admin, namespace, cluster
