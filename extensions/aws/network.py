@@ -45,8 +45,7 @@ class Range:
 
 def task_tags(technical_id: str, name: str) -> dict[str, str]:
     """Return the tags of the resource of a task."""
-    suffix = "" if name == NETWORK else f"-{name}"
-    return {**tags.mark(technical_id), tags.NAME: f"{technical_id}{suffix}"}
+    return {**tags.mark(technical_id), tags.NAME: _full_name(technical_id, name)}
 
 
 def ranges(networks: Networks) -> dict[str, Range]:
@@ -131,8 +130,7 @@ class Network:
 
     def _specification(self, resource_type: str, name: str) -> list[Raw]:
         """Return TagSpecifications for the create request of a task's resource."""
-        named = task_tags(self.technical_id, name)
-        return [{"ResourceType": resource_type, "Tags": tags.as_list(named)}]
+        return tags.specification(resource_type, self._mark, _full_name(self.technical_id, name))
 
     def _refuse_unmarked(self, vpc_id: str) -> None:
         """Stop if the extension's VPC lost its tag: it would never be found again."""
@@ -176,7 +174,7 @@ class Network:
         answer = self.cloud.request(
             "create_security_group",
             VpcId=vpc_id,
-            GroupName=f"{self.technical_id}-{NODES}",
+            GroupName=_full_name(self.technical_id, NODES),
             Description="Security group for nodes",
             TagSpecifications=self._specification("security-group", NODES),
         )
@@ -189,6 +187,11 @@ class Network:
             self.cloud.request(
                 "authorize_security_group_ingress", GroupId=id, IpPermissions=missing
             )
+
+
+def _full_name(technical_id: str, name: str) -> str:
+    """Return the Name tag of the resource of a task."""
+    return technical_id if name == NETWORK else f"{technical_id}-{name}"
 
 
 def _address(described: Raw) -> ControlPlaneStatus:
