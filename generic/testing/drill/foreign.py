@@ -94,11 +94,10 @@ def _refuse_where_others_react(world: World, rehearsal: CombinedRehearsal) -> No
     manifests = rehearsal.manifests(world.names.rehearsed(shoot))
     probe = next(manifest for manifest in manifests if manifest["kind"] in kinds)
     kind, name = kinds[probe["kind"]], probe["metadata"]["name"]
-    garden.deploy(probe)
-    where = (resource_of(kind), name, shoot.technical_id)
-    version = world.admin.get(*where)["metadata"]["resourceVersion"]
+    # The version of the creation itself: a controller may react before a read after it.
+    version = garden.deploy(probe)["metadata"]["resourceVersion"]
     time.sleep(_PROBE_SECONDS)
-    now = world.admin.get(*where)["metadata"]
+    now = world.admin.get(resource_of(kind), name, shoot.technical_id)["metadata"]
     if now["resourceVersion"] != version:
         who = ", ".join(sorted({str(m.get("manager")) for m in now.get("managedFields") or ()}))
         raise ActuatorError(

@@ -4,9 +4,7 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 import time
-from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -14,7 +12,6 @@ from browser import chromium, faults
 from harness import eventually
 
 from actuator.cluster import Cluster
-from actuator.errors import NotFound
 from actuator.interface import resource_of
 from actuator.v1alpha1 import ControlPlane, Infrastructure
 from generic.kube import client, patches
@@ -244,28 +241,21 @@ def test_an_interrupted_drill_leaves_nothing(foreign, tmp_path):
     assert admin.list(CLUSTERS, label_selector=LABEL) == []
 
 
-def test_it_refuses_where_another_controller_reacts_to_its_type(foreign, drill):
-    """Somebody whose predicate lets every type through."""
+def test_it_refuses_where_another_controller_reacts_to_its_type(foreign, drill, monkeypatch):
+    """A controller that accepts every type, and reacts before the drill can send a request."""
     _, admin = foreign
-    before, stop = everything(admin), threading.Event()
+    before, create = everything(admin), client.HttpClient.create
 
-    def meddle():
-        while not stop.wait(0.1):
-            for obj in admin.list(resource_of(Infrastructure.KIND)):
-                meta = obj["metadata"]
-                if "meddled" not in (meta.get("annotations") or {}):
-                    patch = {"metadata": {"annotations": {"meddled": "yes"}}}
-                    with suppress(NotFound):
-                        args = (resource_of(Infrastructure.KIND), meta["name"], meta["namespace"])
-                        admin.patch(*args, patch)
+    def create_and_react(self, resource, obj):
+        created = create(self, resource, obj)
+        if resource == resource_of(Infrastructure.KIND):
+            meta = created["metadata"]
+            patch = {"metadata": {"annotations": {"meddled": "yes"}}}
+            admin.patch(resource, meta["name"], meta["namespace"], patch)
+        return created
 
-    thread = threading.Thread(target=meddle, daemon=True)
-    thread.start()
-    try:
-        done, report = drill(*target(foreign))
-    finally:
-        stop.set()
-        thread.join()
+    monkeypatch.setattr(client.HttpClient, "create", create_and_react)
+    done, report = drill(*target(foreign))
     assert done.returncode == 1
     assert "another controller reacts" in done.stderr
     assert report is None
