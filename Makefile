@@ -60,7 +60,7 @@ dashboards: $(STAMP) ## write the dashboards anew, from hack/dashboards
 	@$(BIN)/python -m hack.dashboards
 
 mutants: $(STAMP) ## break each alert and recording rule in turn: do their tests notice?
-	@$(BIN)/python -m hack.observe.check
+	@$(BIN)/python -m tests.rules.promtool
 
 observe: $(STAMP) ## every panel and alert, asked of a real Prometheus that watched deletions
 	@$(BIN)/python -m hack.observe

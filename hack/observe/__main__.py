@@ -110,7 +110,7 @@ _AT_ONCE = frozenset(
         "ActuatorSeedFinalizersStripped",
     }
 )
-"""Alerts without `for`, which must fire here; promtool tests the others (`check`)."""
+"""Alerts without `for`, which must fire here; promtool tests the others (`tests/rules`)."""
 
 
 @attrs.frozen

@@ -3,9 +3,9 @@
 import pytest
 
 from generic.tools.monitoring import ALERTS, RECORDINGS
-from hack.observe.cases import ALERTED, RECORDED
-from hack.observe.check import RULES, mutants, name_of, problems
 from hack.observe.programs import find_program
+from tests.rules.promtool import RULES, mutants, name_of, problems
+from tests.rules.situations import ALERTED, RECORDED
 
 
 @pytest.fixture(scope="session")

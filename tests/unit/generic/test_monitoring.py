@@ -13,7 +13,7 @@ from promised import PROMISED
 from generic.tools.cli.main import main
 from generic.tools.monitoring import ALERTS, GROUPS, RECORDINGS, dashboard_files, rule_file
 from hack.dashboards.__main__ import HERE, read, written
-from hack.observe.check import name_of
+from tests.rules.promtool import name_of
 
 RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
 TARGET = {"job", "instance"}

@@ -1,6 +1,6 @@
 """Situations in which each alert must and must not fire, and values of recorded series.
 
-Data for `promtool test rules` (see `check`). Time starts at 0, with a sample every minute. The
+Data for `promtool test rules` (see `promtool`). Time starts at 0, with a sample every minute. The
 series of "stranger" belong to another program, which our rules must ignore.
 """
 

@@ -1,6 +1,7 @@
-"""Run `promtool check rules` and `promtool test rules` on our rules and `cases`, and on mutants.
+"""Run `promtool check rules` and `promtool test rules` on our rules, and on mutants of them.
 
-`python -m hack.observe.check` breaks each rule in turn and lists the mutants that no test notices.
+`python -m tests.rules.promtool` breaks each rule in turn and lists the mutants that no test of
+`situations` notices.
 """
 
 import json
@@ -15,8 +16,8 @@ import attrs
 
 from actuator.meta import Raw
 from generic.tools.monitoring import ALERTS, RECORDINGS, rule_file
-from hack.observe.cases import ALERTED, RECORDED, Situation
 from hack.observe.programs import find_program
+from tests.rules.situations import ALERTED, RECORDED, Situation
 
 RULES: Sequence[Raw] = (*RECORDINGS, *ALERTS)
 _GROUP = "actuator"
