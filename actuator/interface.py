@@ -40,9 +40,10 @@ class Resource:
         """The API group; "" for core."""
         return self.api_version.rpartition("/")[0]
 
-    def permission(self, *verbs: str) -> "Permission":
-        """Return the permission for these verbs, in all namespaces."""
-        return Permission(api_version=self.api_version, resource=self.plural, verbs=verbs)
+    def permission(self, *verbs: str, namespace: str = "") -> "Permission":
+        """Return the permission for these verbs, in one namespace or ("") in all."""
+        version, plural = self.api_version, self.plural
+        return Permission(api_version=version, resource=plural, verbs=verbs, namespace=namespace)
 
     def __str__(self) -> str:
         return f"{self.plural}.{self.group}" if self.group else self.plural

@@ -28,7 +28,7 @@ from generic.controller.mappers import (
     of_shoot_namespace,
 )
 from generic.controller.predicates import Predicate, all_of
-from generic.kube.clusters import CLUSTERS
+from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.kube.headers import Event, Header, Request
 
 __all__ = ["MACHINES", "Watch", "owns", "watches", "watches_for"]
@@ -54,11 +54,7 @@ class Watch:
     @property
     def permission(self) -> Permission:
         """The permission that the watch needs."""
-        return Permission(
-            api_version=self.resource.api_version,
-            resource=self.resource.plural,
-            verbs=["list", "watch"],
-        )
+        return self.resource.permission("list", "watch")
 
     def requests(self, event: Event[Header], target: Target) -> list[Request]:
         """Return the objects that the event triggers, without duplicates."""
@@ -91,7 +87,7 @@ def owns(
 
 _CLUSTER = Watch(CLUSTERS, in_clusters_namespace, (), True)
 _SECRET = Watch(Resource("v1", "secrets"), by_secret_reference, (), True)
-_NAMESPACE = Watch(Resource("v1", "namespaces", namespaced=False), of_shoot_namespace, (), True)
+_NAMESPACE = Watch(NAMESPACES, of_shoot_namespace, (), True)
 
 MACHINES = Watch(
     Resource("machine.sapcloud.io/v1alpha1", "machines"), by_label("worker.gardener.cloud/name")

@@ -20,7 +20,7 @@ from actuator.meta import ClusterNeed, Kind, ObjectMeta
 from generic.kube.store import ClusterHeader, Event, Request, Store
 
 CLUSTERS = Resource(Cluster.KIND.api_version, Cluster.KIND.plural, namespaced=False)
-_NAMESPACES = Resource("v1", "namespaces", namespaced=False)
+NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 _NOT_NEEDED = Verdict(ClusterState.NOT_NEEDED)
 REMEMBERED = 10_000
 _NO_SHOOT_SECONDS = 60.0
@@ -89,7 +89,7 @@ class Clusters:
         if self._is_known_as_no_shoot(kind, namespace):
             return
         try:
-            labels = self._client.get(_NAMESPACES, namespace)["metadata"].get("labels") or {}
+            labels = self._client.get(NAMESPACES, namespace)["metadata"].get("labels") or {}
         except NotFound:
             labels = {}
         except ApiError:

@@ -18,16 +18,17 @@ from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFoun
 from actuator.interface import Actuator, Context, Resource
 from actuator.meta import Base64, Raw
 from actuator.v1alpha1 import BackupEntry
+from generic.kube.clusters import NAMESPACES
 from generic.kube.finalizers import Stale, patch_tested
 from generic.kube.patches import add, test
 from generic.kube.workload_identity import CONFIG, PREFIX, PURPOSE, TOKEN, is_workload_identity
 from generic.library.lookup import find
+from generic.library.manifests import manifest
 
 __all__ = ["CREATED_BY", "GenericBackupEntry", "technical_id_and_uid"]
 
 CREATED_BY = "backup.gardener.cloud/created-by"
 _SECRETS = Resource("v1", "secrets")
-_NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 _SOURCE = "source-"
 _SECRET = "etcd-backup"  # noqa: S105 - a name
 _BUCKET = "bucketName"
@@ -59,7 +60,7 @@ class GenericBackupEntry(Actuator[BackupEntry]):
     """A BackupEntry of any provider: the author defines etcd's data and deletes backups."""
 
     permissions = (
-        _NAMESPACES.permission("get"),
+        NAMESPACES.permission("get"),
         _SECRETS.permission("get", "create", "patch", "delete"),
     )
 
@@ -76,7 +77,8 @@ class GenericBackupEntry(Actuator[BackupEntry]):
     def reconcile(self, ctx: Context, entry: BackupEntry, cluster: Cluster, /) -> None:
         """Write etcd's credentials, unless the shoot's namespace is missing or being deleted."""
         namespace, _ = technical_id_and_uid(entry.metadata.name)
-        if not _stays(ctx, namespace):
+        home = find(ctx.client, NAMESPACES, namespace)
+        if home is None or home["metadata"].get("deletionTimestamp") is not None:
             return
         reference = entry.spec.secret_ref
         given = find(ctx.client, _SECRETS, reference.name, reference.namespace)
@@ -93,10 +95,11 @@ class GenericBackupEntry(Actuator[BackupEntry]):
         """Delete etcd's credentials and the backups."""
         namespace, _ = technical_id_and_uid(entry.metadata.name)
         existing = find(ctx.client, _SECRETS, _name(entry), namespace)
-        if existing is not None and _creator(existing) in ("", entry.metadata.name):
+        meta = existing["metadata"] if existing is not None else {}
+        creator = (meta.get("annotations") or {}).get(CREATED_BY)
+        if meta and creator in (None, "", entry.metadata.name):
             with suppress(NotFound, Conflict):  # deleted, or replaced by another owner
-                uid = existing["metadata"]["uid"]
-                ctx.client.delete(_SECRETS, _name(entry), namespace, uid=uid)
+                ctx.client.delete(_SECRETS, _name(entry), namespace, uid=meta["uid"])
         self.delete_entry(ctx, entry)
 
 
@@ -104,17 +107,8 @@ def _name(entry: BackupEntry) -> str:
     return f"{_SOURCE if entry.metadata.name.startswith(_SOURCE) else ''}{_SECRET}"
 
 
-def _stays(ctx: Context, namespace: str) -> bool:
-    found = find(ctx.client, _NAMESPACES, namespace)
-    return found is not None and found["metadata"].get("deletionTimestamp") is None
-
-
 def _data(secret: Raw) -> dict[str, str]:
     return dict(secret.get("data") or {})
-
-
-def _creator(secret: Raw) -> str:
-    return str((secret["metadata"].get("annotations") or {}).get(CREATED_BY, ""))
 
 
 def _manifest(entry: BackupEntry, namespace: str, given: Raw, wanted: dict[str, bytes]) -> Raw:
@@ -129,18 +123,12 @@ def _manifest(entry: BackupEntry, namespace: str, given: Raw, wanted: dict[str, 
         data[CONFIG] = Base64(_data(given)[CONFIG])
     if identity:
         data.pop(TOKEN, None)  # the requestor writes a token for this Secret
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": _name(entry),
-            "namespace": namespace,
-            "labels": kept_labels if identity else {},
-            "annotations": {CREATED_BY: entry.metadata.name, **(kept if identity else {})},
-        },
-        "type": "Opaque",
-        "data": data,
+    secret = manifest("v1", "Secret", _name(entry), namespace, type="Opaque", data=data)
+    secret["metadata"] |= {
+        "labels": kept_labels if identity else {},
+        "annotations": {CREATED_BY: entry.metadata.name, **(kept if identity else {})},
     }
+    return secret
 
 
 def _write(ctx: Context, entry: BackupEntry, wanted: Raw) -> None:

@@ -15,15 +15,16 @@ from collections.abc import Callable
 import attrs
 
 from actuator.errors import LeaseLost
-from actuator.interface import Client, Clock, Permission, Resource
+from actuator.interface import Client, Clock, Permission
 from actuator.meta import Raw
 from generic.controller.workqueue import Backoff
 from generic.kube.clock import SystemClock
+from generic.library.manifests import manifest
+from generic.manager.leaderelection import LEASES, micro_time
 
 logger = logging.getLogger(__name__)
 
 LEASE_NAME = "gardener-extension-heartbeat"
-_LEASES = Resource("coordination.k8s.io/v1", "leases")
 
 
 @attrs.frozen
@@ -48,8 +49,7 @@ class Heartbeat:
     @property
     def permissions(self) -> tuple[Permission, ...]:
         """The permissions of `run`: server-side apply needs create and patch."""
-        version, verbs, where = _LEASES.api_version, ["create", "patch"], self.namespace
-        return (Permission(api_version=version, resource="leases", verbs=verbs, namespace=where),)
+        return (LEASES.permission("create", "patch", namespace=self.namespace),)
 
     def run(self, client: Client, stop: threading.Event) -> None:
         """Renew until `stop` is set, or until this process no longer leads."""
@@ -57,7 +57,7 @@ class Heartbeat:
         failures = 0
         while not stop.is_set():
             try:
-                client.apply(_LEASES, self._lease())
+                client.apply(LEASES, self._lease())
                 failures = 0
                 self.renewed(True)
             except LeaseLost:
@@ -70,13 +70,9 @@ class Heartbeat:
             stop.wait(backoff.delay(failures) if failures else self.interval_seconds)
 
     def _lease(self) -> Raw:
-        return {
-            "apiVersion": _LEASES.api_version,
-            "kind": "Lease",
-            "metadata": {"name": LEASE_NAME, "namespace": self.namespace},
-            "spec": {
-                "holderIdentity": self.name,
-                "leaseDurationSeconds": math.ceil(self.interval_seconds),
-                "renewTime": self.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-            },
+        spec = {
+            "holderIdentity": self.name,
+            "leaseDurationSeconds": math.ceil(self.interval_seconds),
+            "renewTime": micro_time(self.clock.now()),
         }
+        return manifest(LEASES.api_version, "Lease", LEASE_NAME, self.namespace, spec=spec)

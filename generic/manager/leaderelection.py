@@ -203,16 +203,9 @@ class LeaderElector:
         """Write our name into the Lease if allowed; return False if another replica holds it."""
         lease = self._lease or self._read()
         if lease is None:
-            fresh = {"metadata": {"name": self._name, "namespace": self._namespace}}
-            self._lease = self._client.create(
-                LEASES,
-                {
-                    "apiVersion": LEASES.api_version,
-                    "kind": "Lease",
-                    **fresh,
-                    "spec": self._record({}),
-                },
-            )
+            meta = {"name": self._name, "namespace": self._namespace}
+            head = {"apiVersion": LEASES.api_version, "kind": "Lease", "metadata": meta}
+            self._lease = self._client.create(LEASES, {**head, "spec": self._record({})})
             return True
         if self._is_held_by_another(lease["spec"]):
             return False
@@ -249,7 +242,7 @@ class LeaderElector:
         )
 
     def _record(self, before: Raw) -> Raw:
-        now = _micro_time(self._clock.now())
+        now = micro_time(self._clock.now())
         record: Raw = {
             "holderIdentity": self.identity,
             "leaseDurationSeconds": math.ceil(self._timing.lease_duration),
@@ -267,7 +260,7 @@ class LeaderElector:
             if current is None or current["spec"].get("holderIdentity") != self.identity:
                 return
             try:
-                now = _micro_time(self._clock.now())
+                now = micro_time(self._clock.now())
                 self._patch(current, {**nobody, "renewTime": now})
             except Conflict:
                 continue
@@ -293,5 +286,6 @@ class LeaderElector:
         return {"fields": {"lease": f"{self._namespace}/{self._name}", **more}}
 
 
-def _micro_time(time: datetime) -> str:
+def micro_time(time: datetime) -> str:
+    """Return the time as Leases have it, in microseconds; `time` is in UTC."""
     return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -9,10 +9,15 @@ of the format: Kubernetes documentation, "Using RBAC Authorization".
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from actuator.interface import Client, Permission, Resource, SeedObjects
+import attrs
+
+from actuator.interface import Client, Permission, Resource, resource_of
 from actuator.meta import ClusterNeed, Kind, Raw
 from actuator.ownership import owner_permission
 from generic.controller.mappers import by_controller_owner, by_owner
+from generic.kube.clusters import CLUSTERS, NAMESPACES
+from generic.kube.events import EVENTS
+from generic.manager.leaderelection import LEASES
 from generic.manager.manager import Manager
 from generic.manager.registry import Registration
 from generic.reconciler.orphans import ORPHANS
@@ -58,11 +63,10 @@ def grant(client: Client, manager: Manager, name: str) -> None:
 
 
 def _permissions(manager: Manager, *, watch_all: bool) -> Iterator[Permission]:
-    yield Permission(api_version="v1", resource="events", verbs=["create", "patch"])
+    yield EVENTS.permission("create", "patch")
     if manager.options.leader_election:
-        version, verbs = "coordination.k8s.io/v1", ["get", "create", "patch"]
         where = manager.options.leader_election_namespace
-        yield Permission(api_version=version, resource="leases", verbs=verbs, namespace=where)
+        yield LEASES.permission("get", "create", "patch", namespace=where)
     for registration in manager.registrations:
         yield from _of_kind(registration.kind)
         yield from _of(registration, watch_all=watch_all)
@@ -74,34 +78,28 @@ def _permissions(manager: Manager, *, watch_all: bool) -> Iterator[Permission]:
 
 
 def _of_kind(kind: Kind) -> Iterator[Permission]:
-    version = kind.api_version
-    verbs = ["get", "list", "watch", "patch"]
-    yield Permission(api_version=version, resource=kind.plural, verbs=verbs)
-    yield Permission(api_version=version, resource=f"{kind.plural}/status", verbs=["patch"])
+    resource = resource_of(kind)
+    yield resource.permission("get", "list", "watch", "patch")
+    yield _status(resource)
     if kind.cluster is not ClusterNeed.NEVER:
-        verbs = ["get", "list", "watch"]
-        yield Permission(
-            api_version="extensions.gardener.cloud/v1alpha1", resource="clusters", verbs=verbs
-        )
+        yield CLUSTERS.permission("get", "list", "watch")
     if kind.cluster is ClusterNeed.IN_SHOOT_NAMESPACE:
-        yield Permission(api_version="v1", resource="namespaces", verbs=["get"])
+        yield NAMESPACES.permission("get")
 
 
 def _of(registration: Registration, *, watch_all: bool) -> Iterator[Permission]:
-    version = ORPHANS.api_version
-    yield Permission(api_version=version, resource=ORPHANS.plural, verbs=["create"])
-    yield Permission(api_version=version, resource=f"{ORPHANS.plural}/status", verbs=["patch"])
+    yield from (ORPHANS.permission("create"), _status(ORPHANS))
     for watch in registration.watches:
         if watch_all or not watch.only_with_ignore_operation_annotation:
             yield watch.permission
         if watch.mapper in (by_controller_owner, by_owner):  # so its objects own children
             yield owner_permission(registration.kind)
-    yield from (_strips(group) for group in registration.actuator.seed_objects)
+    yield from (one.resource.permission(*_STRIP) for one in registration.actuator.seed_objects)
     yield from registration.actuator.permissions
 
 
-def _strips(group: SeedObjects) -> Permission:
-    return Permission(api_version=group.api_version, resource=group.plural, verbs=_STRIP)
+def _status(resource: Resource) -> Permission:
+    return attrs.evolve(resource, plural=f"{resource.plural}/status").permission("patch")
 
 
 def _rules(permissions: Iterable[Permission]) -> list[Raw]:

@@ -27,7 +27,6 @@ from actuator.errors import ConfigurationError, NotFound
 from actuator.interface import (
     Actuator,
     Context,
-    Permission,
     Resource,
     Result,
     WrappedActuator,
@@ -52,10 +51,7 @@ class GuardsSecret(WrappedActuator):
         self, inner: Actuator[Any], *, shared: bool = False, needed_to_delete: bool = False
     ) -> None:
         super().__init__(inner)
-        self.permissions = (
-            *inner.permissions,
-            Permission(api_version="v1", resource="secrets", verbs=["get", "patch"]),
-        )
+        self.permissions = (*inner.permissions, _SECRETS.permission("get", "patch"))
         self._needed_to_delete = needed_to_delete
         self._dependants = _Dependants() if shared else None
 

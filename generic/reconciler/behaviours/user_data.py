@@ -14,7 +14,6 @@ from actuator.errors import ActuatorError, NotFound
 from actuator.interface import (
     Actuator,
     Context,
-    Permission,
     Provisioned,
     Resource,
     Result,
@@ -42,7 +41,7 @@ class WritesUserData(WrappedActuator):
         super().__init__(inner)
         self.permissions = (
             *inner.permissions,
-            Permission(api_version="v1", resource="secrets", verbs=["get", "create", "patch"]),
+            _SECRETS.permission("get", "create", "patch"),
             owner_permission(OperatingSystemConfig.KIND),
         )
 

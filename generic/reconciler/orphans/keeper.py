@@ -60,8 +60,7 @@ class Keeper:
     @property
     def permissions(self) -> tuple[Permission, ...]:
         """The permissions of `run`."""
-        verbs = ["list", "delete"]
-        return (Permission(api_version=ORPHANS.api_version, resource=ORPHANS.plural, verbs=verbs),)
+        return (ORPHANS.permission("list", "delete"),)
 
     def run(self, client: Client, stop: threading.Event) -> None:
         """Run until `stop` is set, or until this process no longer leads."""

@@ -6,14 +6,9 @@ gardenlet's order, with its annotations and waits (Gardener documentation, "Exte
 "Control Plane Migration", "Force Deletion").
 """
 
+from generic.kube.clusters import NAMESPACES
 from generic.testing.garden.flows import Flow
-from generic.testing.garden.gardenlet import (
-    NAMESPACES,
-    SHOOT,
-    Garden,
-    Shoot,
-    resource_of_manifest,
-)
+from generic.testing.garden.gardenlet import SHOOT, Garden, Shoot, resource_of_manifest
 from generic.testing.garden.readiness import error_of, not_migrated_because, not_ready_because
 from generic.testing.garden.state import ExtensionState, ShootState
 

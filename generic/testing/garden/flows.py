@@ -9,10 +9,10 @@ from functools import partial
 
 from actuator.errors import ActuatorError
 from actuator.meta import Kind, Raw
-from generic.kube.clusters import CLUSTERS
+from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.testing.garden import order
 from generic.testing.garden.cleanup import OWN
-from generic.testing.garden.gardenlet import NAMESPACES, Garden, Shoot
+from generic.testing.garden.gardenlet import Garden, Shoot
 from generic.testing.garden.readiness import error_of, not_migrated_because, not_ready_because
 from generic.testing.garden.state import ShootState, collect, put_back, put_back_resources
 from generic.testing.polling import wait_while

@@ -15,13 +15,12 @@ from actuator.interface import Client, Resource, resource_of
 from actuator.meta import ForceSource, Kind, Raw, format_time
 from generic.controller.predicates import OPERATION, TIMESTAMP
 from generic.kube.clock import SystemClock
-from generic.kube.clusters import CLUSTERS
+from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.library.manifests import manifest, manifest_of
 from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.testing.garden.order import HANDED_ON, ON_REQUEST
 from generic.testing.garden.readiness import not_ready_because
 
-NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 SHOOT = "shoot.gardener.cloud/technical-id"
 """Our own label: the technical ID of the shoot of an object outside a shoot namespace."""
 _CORE = "core.gardener.cloud/v1beta1"

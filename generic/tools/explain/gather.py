@@ -11,6 +11,7 @@ from actuator.errors import ActuatorError, DecodeError, NotFound
 from actuator.interface import Actuator, Client, SeedObjects, innermost, resource_of
 from actuator.meta import Kind, Raw
 from actuator.v1alpha1 import BackupEntry
+from generic.kube.clusters import NAMESPACES
 from generic.kube.events import EVENTS, About
 from generic.kube.headers import as_dict, header, request_of
 from generic.kube.store import Event, EventType, Header, Request
@@ -30,7 +31,7 @@ from generic.tools.explain.facts import (
     Webhook,
 )
 from generic.tools.explain.owners import as_found
-from generic.tools.explain.reader import NAMESPACES, Reader, Surroundings
+from generic.tools.explain.reader import Reader, Surroundings
 from generic.tools.explain.standing import deleting_since, stand
 from generic.tools.explain.webhooks import Target, webhooks
 

@@ -4,11 +4,10 @@ from actuator.cluster import Cluster, Verdict
 from actuator.errors import ApiError, Forbidden, NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import ClusterNeed, Kind, Raw
-from generic.kube.clusters import CLUSTERS, Clusters
+from generic.kube.clusters import CLUSTERS, NAMESPACES, Clusters
 from generic.kube.store import ClusterHeader, Request, Store, cluster_header
 from generic.tools.explain.facts import Reference, Unread
 
-NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 _SECRETS = Resource("v1", "secrets")
 _NO_SERVER = frozenset({0, 401})
 """Statuses after which other requests would fail too: no response, no credentials."""
