@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from actuator.cluster import Verdict
 from actuator.errors import ConfigurationError
@@ -29,9 +29,6 @@ from generic.manager.registry import Registry
 from generic.manager.running import Running
 from generic.reconciler.orphans.keeper import Keeper
 from generic.reconciler.reporter import Listener
-
-if TYPE_CHECKING:
-    pass
 
 logger = logging.getLogger(__name__)
 
