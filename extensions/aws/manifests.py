@@ -10,12 +10,7 @@ from uuid import NAMESPACE_DNS, uuid5
 from actuator import v1alpha1
 from actuator.meta import Base64, Object, Raw
 from extensions.aws.config import API_VERSION
-from extensions.aws.credentials import (
-    ACCESS_KEY_ID,
-    CLOUD_PROVIDER,
-    SECRET_ACCESS_KEY,
-    Credentials,
-)
+from extensions.aws.credentials import ACCESS_KEY_ID, CLOUD_PROVIDER, SECRET_ACCESS_KEY, Credentials
 from generic.library.manifests import manifest, manifest_of
 from generic.testing.rehearsal import RehearsedShoot
 

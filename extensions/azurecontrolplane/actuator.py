@@ -23,14 +23,7 @@ from datetime import timedelta
 
 import attrs
 
-from actuator import (
-    Cluster,
-    Context,
-    FieldProblem,
-    RequeueAfter,
-    Resource,
-    Result,
-)
+from actuator import Cluster, Context, FieldProblem, RequeueAfter, Resource, Result
 from actuator.meta import Raw, parse_time
 from actuator.provider_config import config_problems, read_config
 from actuator.v1alpha1 import ControlPlane

@@ -13,15 +13,7 @@ sent to the Target, and the release is recorded as orphaned.
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from actuator import (
-    Actuator,
-    Cluster,
-    Condition,
-    Context,
-    ExternalResource,
-    FieldProblem,
-    Resource,
-)
+from actuator import Actuator, Cluster, Condition, Context, ExternalResource, FieldProblem, Resource
 from actuator.conditions import set_condition
 from extensions.helmreleaseproxy import kinds, order, targets
 from extensions.helmreleaseproxy.charts import Charts

@@ -7,22 +7,10 @@ of each control plane node. Reachable nodes are reported even if one node has no
 from collections.abc import Iterable
 from ipaddress import ip_address
 
-from actuator import (
-    Actuator,
-    ActuatorError,
-    Cluster,
-    Context,
-    ErrorCode,
-    FieldProblem,
-    Resource,
-)
+from actuator import Actuator, ActuatorError, Cluster, Context, ErrorCode, FieldProblem, Resource
 from actuator.meta import Raw
 from actuator.provider_config import refuse_config
-from actuator.v1alpha1 import (
-    ControlPlaneEndpoint,
-    LoadBalancerIngress,
-    SelfHostedShootExposure,
-)
+from actuator.v1alpha1 import ControlPlaneEndpoint, LoadBalancerIngress, SelfHostedShootExposure
 from extensions.local import seed
 from generic.library import seedobjects
 from generic.library.manifests import manifest

@@ -9,15 +9,7 @@ user data, so there is nothing to delete, to migrate, or to force-delete.
 import base64
 from collections.abc import Iterable, Iterator
 
-from actuator import (
-    Actuator,
-    ActuatorError,
-    Cluster,
-    Context,
-    FieldProblem,
-    Provisioned,
-    Resource,
-)
+from actuator import Actuator, ActuatorError, Cluster, Context, FieldProblem, Provisioned, Resource
 from actuator.meta import Base64
 from actuator.provider_config import refuse_config
 from actuator.v1alpha1 import (

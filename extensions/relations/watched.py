@@ -9,15 +9,7 @@ namespace of others.
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
-from actuator import (
-    Actuator,
-    Cluster,
-    Context,
-    FieldProblem,
-    RequeueAfter,
-    Resource,
-    SeedObjects,
-)
+from actuator import Actuator, Cluster, Context, FieldProblem, RequeueAfter, Resource, SeedObjects
 from actuator.provider_config import refuse_config
 from extensions.relations.kinds import GROUP, Mirror
 from generic.controller.mappers import Target

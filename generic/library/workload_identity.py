@@ -15,13 +15,7 @@ from actuator.codec import read_json
 from actuator.errors import ActuatorError, ConfigurationError, ErrorCode, RequeueAfter
 from actuator.interface import Context
 from actuator.meta import Base64, Raw
-from generic.kube.workload_identity import (
-    CONFIG,
-    PREFIX,
-    TOKEN,
-    is_workload_identity,
-    token_expiry,
-)
+from generic.kube.workload_identity import CONFIG, PREFIX, TOKEN, is_workload_identity, token_expiry
 
 __all__ = ["WorkloadIdentity", "workload_identity"]
 

@@ -18,11 +18,7 @@ from typing import Any
 import attrs
 
 from actuator.codec import decode_json, encode, plain_json, read_json
-from actuator.errors import (
-    ActuatorError,
-    ApiError,
-    ErrorCode,
-)
+from actuator.errors import ActuatorError, ApiError, ErrorCode
 from actuator.interface import Clock
 from actuator.meta import Kind, LastOperationState, Object, Raw, format_time
 from actuator.tolerance import decode_tolerantly

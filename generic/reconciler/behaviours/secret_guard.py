@@ -24,14 +24,7 @@ from typing import Any, TypeVar
 
 from actuator.cluster import Cluster
 from actuator.errors import ConfigurationError, NotFound
-from actuator.interface import (
-    Actuator,
-    Context,
-    Resource,
-    Result,
-    WrappedActuator,
-    resource_of,
-)
+from actuator.interface import Actuator, Context, Resource, Result, WrappedActuator, resource_of
 from actuator.meta import Object, Raw
 from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
 from generic.kube.headers import Request, header

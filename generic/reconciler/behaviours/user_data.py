@@ -11,14 +11,7 @@ import attrs
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, NotFound
-from actuator.interface import (
-    Actuator,
-    Context,
-    Provisioned,
-    Resource,
-    Result,
-    WrappedActuator,
-)
+from actuator.interface import Actuator, Context, Provisioned, Resource, Result, WrappedActuator
 from actuator.meta import Base64, Raw, SecretReference
 from actuator.ownership import is_owned_by, owner_permission, with_owner
 from actuator.v1alpha1 import CloudConfig, OperatingSystemConfig

@@ -15,14 +15,7 @@ import attrs
 
 from actuator.codec import decode, encode
 from actuator.errors import ActuatorError
-from actuator.interface import (
-    Actuator,
-    Client,
-    ExternalResource,
-    Resource,
-    Result,
-    WrappedActuator,
-)
+from actuator.interface import Actuator, Client, ExternalResource, Resource, Result, WrappedActuator
 from actuator.meta import Object, Raw
 from generic.kube.delegating import DelegatingClient
 

@@ -11,12 +11,7 @@ from generic.testing.drill import bystanders
 from generic.testing.drill.evidence import Evidence, Life
 from generic.testing.drill.foreign import foreign_world
 from generic.testing.drill.inventory import clear, leftovers, plan, spoiled
-from generic.testing.drill.observe import (
-    Observer,
-    read_outcomes,
-    read_records,
-    read_strips,
-)
+from generic.testing.drill.observe import Observer, read_outcomes, read_records, read_strips
 from generic.testing.drill.settings import Settings, Watcher
 from generic.testing.drill.world import World, embedded_world
 from generic.testing.garden import Garden, Shoot

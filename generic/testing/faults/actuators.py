@@ -12,13 +12,7 @@ import attrs
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ErrorCode
-from actuator.interface import (
-    Actuator,
-    Context,
-    ExternalResource,
-    FieldProblem,
-    WrappedActuator,
-)
+from actuator.interface import Actuator, Context, ExternalResource, FieldProblem, WrappedActuator
 from generic.testing.faults.rules import ANY, Injection, Injections, Rule, fits
 
 OPERATIONS = ("reconcile", "restore", "delete", "migrate", "force_delete")

@@ -14,14 +14,7 @@ from contextlib import contextmanager
 
 import attrs
 
-from actuator.errors import (
-    ActuatorError,
-    Forbidden,
-    Gone,
-    NotFound,
-    TooManyRequests,
-    Unavailable,
-)
+from actuator.errors import ActuatorError, Forbidden, Gone, NotFound, TooManyRequests, Unavailable
 from actuator.interface import Client, Resource, resource_of
 from actuator.meta import Raw
 from generic.controller.predicates import all_of, has_class, has_type

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from aws_objects import (
-    REGION,
-    Call,
-    control_plane,
-    infrastructure,
-    provider_config,
-    shoot_cluster,
-)
+from aws_objects import REGION, Call, control_plane, infrastructure, provider_config, shoot_cluster
 
 from actuator import Actuator, ActuatorError, ConfigurationError, ErrorCode, RequeueAfter
 from actuator.cluster import Cluster

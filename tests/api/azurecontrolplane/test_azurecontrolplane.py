@@ -13,11 +13,7 @@ from shootside import Extended, OneShoot, shoot_managers
 from actuator.errors import NotFound
 from actuator.interface import Resource, resource_of
 from actuator.v1alpha1 import ControlPlane
-from extensions.azurecontrolplane import (
-    AzureControlPlane,
-    actuator,
-    extension,
-)
+from extensions.azurecontrolplane import AzureControlPlane, actuator, extension
 from extensions.azurecontrolplane.actuator import API_VERSION
 from extensions.azurecontrolplane.parts import REMEDY
 from extensions.azurecontrolplane.remedies import PublicIPAddress, VirtualMachine

@@ -10,14 +10,7 @@ import pytest
 from builders import cluster, infrastructure
 from harness import FINALIZER, Script, eventually
 
-from actuator import (
-    ActuatorError,
-    ErrorCode,
-    ExternalResource,
-    Permission,
-    RequeueAfter,
-    Resource,
-)
+from actuator import ActuatorError, ErrorCode, ExternalResource, Permission, RequeueAfter, Resource
 from actuator.errors import ConfigurationError, NotFound
 from generic.kube.client import connect
 

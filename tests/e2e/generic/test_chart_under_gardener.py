@@ -17,15 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 from builders import infrastructure
 from harness import INFRASTRUCTURES, Script, cluster_rules, eventually, is_allowed
-from landscape import (
-    GARDENLET,
-    OPERATOR,
-    definitions,
-    install,
-    remove,
-    rendered,
-    running,
-)
+from landscape import GARDENLET, OPERATOR, definitions, install, remove, rendered, running
 
 import extensions
 from actuator import Permission, Resource

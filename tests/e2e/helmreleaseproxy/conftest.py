@@ -13,13 +13,7 @@ import pytest
 from harness import BINDINGS, PATIENCE, ROLES
 from helm_objects import Cluster, Way
 
-from extensions.helmreleaseproxy import (
-    CHARTS,
-    Charts,
-    Helm,
-    HelmCharts,
-    HelmReleases,
-)
+from extensions.helmreleaseproxy import CHARTS, Charts, Helm, HelmCharts, HelmReleases
 from extensions.helmreleaseproxy.kinds import HelmChartProxy, HelmReleaseProxy, Target
 from extensions.helmreleaseproxy.targets import TARGETS_ONLY, Places
 from generic.controller.predicates import has_namespace
