@@ -5,7 +5,6 @@ of that name, as ours has. Installed together, one overwrites the files of the o
 an unclear ImportError. Not here: an author's own folders (`actuator.shared_names`).
 """
 
-from collections.abc import Iterator
 from importlib import metadata
 
 from actuator.errors import ConfigurationError
@@ -24,16 +23,10 @@ def check_packages() -> None:
     Raises PackageConflict, which names the conflicting distributions and the remedy. Reads a few
     folders and imports nothing, so commands can call it at every start.
     """
-    if taken := list(_conflicts()):
+    if taken := [name for name in _PACKAGES if any(metadata.distributions(name=name))]:
         names = " ".join(taken)
         raise PackageConflict(
             f"another distribution with a package of the same name is installed with {_OURS}:"
             f" {', '.join(taken)}; uninstall it and reinstall ours: pip uninstall {names}"
             f" && pip install --force-reinstall {_OURS}"
         )
-
-
-def _conflicts() -> Iterator[str]:
-    for name in _PACKAGES:
-        if next(iter(metadata.distributions(name=name)), None) is not None:
-            yield name

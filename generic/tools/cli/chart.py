@@ -17,7 +17,7 @@ from actuator.errors import ConfigurationError
 from generic.kube.printable import echo
 from generic.manager.manager import Manager
 from generic.tools.cli.load import populate, types_option
-from generic.tools.packaging.chart import OPTIONS, Chart, chart_files, packed, yaml_text
+from generic.tools.packaging.chart import OPTIONS, Chart, chart_files, filled, packed, yaml_text
 from generic.tools.packaging.registration import (
     Deployment,
     Operation,
@@ -126,7 +126,8 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
     """
     manager = Manager(OPTIONS)
     populate(manager, extension, types)
-    chosen = name or _name(extension)
+    module = extension.partition(":")[0].rpartition(".")[2]  # "aws" for extensions.aws:extension
+    chosen = name or f"extension-{module}".replace("_", "-").lower()
     image = given["image"] or f"registry.example.org/{chosen}"
     if not given["image"]:
         click.echo(
@@ -173,22 +174,13 @@ def image(extension: str, output: Path, extras: tuple[str, ...], helm: bool) -> 
     values = {"EXTENSION": extension, "HELM": "yes" if helm else "no"}
     values["EXTRAS"] = f"[{','.join(extras)}]" if extras else ""
     for template in package_files("generic.tools.packaging").joinpath("image").iterdir():
-        text = template.read_text(encoding="utf-8")
-        for name, value in values.items():
-            text = text.replace(f"@{name}@", value)
-        _write(output / template.name, text)
+        _write(output / template.name, filled(template.read_text(encoding="utf-8"), values))
         echo(output / template.name)
 
 
 def _those_of(cls: type[Any], given: dict[str, Any]) -> dict[str, Any]:
     """Return the options that are fields of the class."""
     return {field.name: given[field.name] for field in attrs.fields(cls) if field.name in given}
-
-
-def _name(extension: str) -> str:
-    """Return the default name of an extension: extension-aws for extensions.aws:extension."""
-    module = extension.partition(":")[0]
-    return f"extension-{module.rpartition('.')[2]}".replace("_", "-").lower()
 
 
 def _write(path: Path, text: str) -> None:

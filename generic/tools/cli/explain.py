@@ -44,7 +44,8 @@ def explain(
     The command only reads from the API server. The target of a cluster-scoped kind is KIND/NAME.
     """
     registrations = _registrations(extension, types)
-    kinds = _kinds(own, registrations or ())
+    classes = [*KINDS, *map(load_kind, own), *(one.cls for one in registrations or ())]
+    kinds = [cls.KIND for cls in dict.fromkeys(classes)]
     namespace, kind, name = _parse(target, kinds)
     client, now = connect(**seed), SystemClock().now()
     if kind is None:
@@ -62,12 +63,6 @@ def _registrations(extension: str | None, types: tuple[str, ...]) -> Sequence[Re
     manager = Manager()
     populate(manager, extension, types)
     return manager.registrations
-
-
-def _kinds(own: Sequence[str], registrations: Sequence[Registration]) -> list[Kind]:
-    """Return Gardener's kinds and the named ones, each once. Raises ConfigurationError."""
-    classes = [*KINDS, *map(load_kind, own), *(one.cls for one in registrations)]
-    return [cls.KIND for cls in dict.fromkeys(classes)]
 
 
 def _parse(target: str, kinds: Sequence[Kind]) -> tuple[str, Kind | None, str]:

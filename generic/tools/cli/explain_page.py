@@ -9,7 +9,6 @@ from rich.text import Text
 from actuator.v1alpha1 import KINDS
 from generic.tools.cli.screen import age, new_table
 from generic.tools.explain.facts import (
-    Decision,
     Deleting,
     Explanation,
     Forcing,
@@ -26,8 +25,10 @@ _OBJECT_WIDTH = max(len(cls.KIND.name) for cls in KINDS)
 def page(explanation: Explanation) -> RenderableType:
     """Return the page for one object."""
     standing = explanation.standing
+    subject = standing.subject
+    type_ = f"type {subject.type}" if subject.type else "without type"
     parts = [
-        Text(f"{standing.subject}, {_what(standing)}", style="bold"),
+        Text(f"{subject}, {type_}, uid {subject.uid}", style="bold"),
         _listed("Blockers", standing.blockers, "nothing"),
         _standing(standing),
         _finalizers(standing),
@@ -60,14 +61,10 @@ def table(overview: Overview) -> RenderableType:
     return Group(Text(head, style="bold"), *overview.remaining, objects, *asides)
 
 
-def _what(standing: Standing) -> str:
-    subject = standing.subject
-    type_ = f"type {subject.type}" if subject.type else "without type"
-    return f"{type_}, uid {subject.uid}"
-
-
 def _standing(standing: Standing) -> RenderableType:
-    rows = [("next operation", _decision(standing.decision))]
+    decision = standing.decision
+    operation = f"{decision.operation or 'nothing'}{', blocked' if decision.blocked else ''}"
+    rows = [("next operation", f"{operation}: {decision.why}")]
     if standing.deleting is not None:
         since = standing.deleting.timestamp
         rows.append(("terminating", f"for {_age(standing.deleting)}, since {since}"))
@@ -146,11 +143,6 @@ def _asides(notes: Sequence[str], unread: Sequence[Unread]) -> Iterator[Renderab
     lines = [*notes, *map(str, unread)]
     if lines:
         yield _listed("Notes", lines, "none")
-
-
-def _decision(decision: Decision) -> str:
-    operation = decision.operation or "nothing"
-    return f"{operation}{', blocked' if decision.blocked else ''}: {decision.why}"
 
 
 def _age(deleting: Deleting | None) -> str:

@@ -4,7 +4,7 @@ import json
 import logging
 import signal
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from typing import Any
 
 import attrs
@@ -13,7 +13,7 @@ import click
 from generic.kube.printable import echo
 from generic.reconciler.operation import Operation
 from generic.testing.drill.settings import Watcher
-from generic.testing.explorer.judge import Failure, Tally
+from generic.testing.explorer.judge import Tally
 from generic.testing.explorer.run import Wanted
 from generic.testing.explorer.run import explore as explore_each
 from generic.tools.cli.load import load_rehearsals, output_option
@@ -57,30 +57,24 @@ def explore(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     quiet = output == "json"
     with ExitStack() as stack:
-        watcher = Watcher() if quiet else stack.enter_context(_terminal())
+        watcher = Watcher()
+        if not quiet:
+            from generic.tools.cli.terminal import Terminal
+
+            watcher = stack.enter_context(Terminal())
         tallies = []
         for tally in explore_each(wanted, rehearsal, watcher):
             tallies.append(tally)
             watcher.say(f"{tally}: {tally.survived} of {tally.tried} kills survived")
             for failure in tally.failures:
-                watcher.say(_say(tally, failure))
+                where = f"killed {failure.at}" if failure.at else "without a kill"
+                watcher.say(f"{tally}, {where}: {'; '.join(failure.problems)}")
     if quiet:
         echo(json.dumps([_as_json(tally) for tally in tallies], indent=2), lines=True)
     else:
         _show(tallies)
     if not tallies or not all(tally.holds for tally in tallies):
         raise SystemExit(1)
-
-
-def _say(tally: Tally, failure: Failure) -> str:
-    where = f"killed {failure.at}" if failure.at else "without a kill"
-    return f"{tally}, {where}: {'; '.join(failure.problems)}"
-
-
-def _terminal() -> AbstractContextManager[Watcher]:
-    from generic.tools.cli.terminal import Terminal
-
-    return Terminal()
 
 
 def _as_json(tally: Tally) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from actuator.interface import Actuator, Client, SeedObjects, innermost, resourc
 from actuator.meta import Kind, Raw
 from actuator.v1alpha1 import BackupEntry
 from generic.kube.clusters import NAMESPACES
-from generic.kube.events import EVENTS, About
+from generic.kube.events import EVENTS
 from generic.kube.headers import as_dict, header, request_of
 from generic.kube.store import Event, EventType, Header, Request
 from generic.manager.registry import Registration
@@ -28,7 +28,6 @@ from generic.tools.explain.facts import (
     Standing,
     Subject,
     WarningEvent,
-    Webhook,
 )
 from generic.tools.explain.owners import as_found
 from generic.tools.explain.reader import Reader, Surroundings
@@ -66,10 +65,13 @@ def explain(
     notes: list[str] = []
     if registrations is not None and by is None:
         notes.append(f"the extension serves no {kind.name} of type {head.type!r}")
+    removal = None if by is None else _removal(reader, by, obj, namespace)
+    home = around.namespace()
+    labels = None if home is None else as_dict(home["metadata"].get("labels"))
     return Explanation(
         standing=standing,
-        removal=None if by is None else _removal(reader, by, obj, namespace),
-        webhooks=tuple(_webhooks(reader, served, obj, around)),
+        removal=removal,
+        webhooks=tuple(webhooks(reader, Target(served, head.labels, labels))),
         orphans=_orphans(reader, standing, notes),
         warnings=told,
         notes=tuple(notes),
@@ -176,12 +178,6 @@ def _seed_objects(reader: Reader, group: SeedObjects, namespace: str) -> Iterato
         )
 
 
-def _webhooks(reader: Reader, kind: Kind, obj: Raw, around: Surroundings) -> Iterator[Webhook]:
-    namespace = around.namespace()
-    labels = None if namespace is None else as_dict(namespace["metadata"].get("labels"))
-    yield from webhooks(reader, Target(kind, header(obj).labels, labels))
-
-
 def _orphans(reader: Reader, standing: Standing, notes: list[str]) -> tuple[Orphaned, ...]:
     try:
         return tuple(orphans(reader, standing.subject))
@@ -254,17 +250,10 @@ def warnings(reader: Reader, subject: Subject) -> tuple[WarningEvent, ...]:
 
 
 def _from_default(reader: Reader, subject: Subject) -> Iterator[WarningEvent]:
-    about = About(
-        api_version=subject.api_version,
-        kind=subject.kind,
-        namespace=subject.namespace,
-        name=subject.name,
-        uid=subject.uid,
-    )
     for event in reader.list(EVENTS, "default"):
         involved = as_dict(event.get("involvedObject"))
         same = (involved.get("kind"), involved.get("name")) == ("Namespace", subject.namespace)
-        said = str(event.get("message") or "").startswith(f"{about}: ")
+        said = str(event.get("message") or "").startswith(f"{subject}: ")
         if event.get("type") == "Warning" and same and said:
             yield _warning(event)
 

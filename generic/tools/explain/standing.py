@@ -131,9 +131,10 @@ def _reported(standing: Standing) -> Iterator[str]:
     for condition in standing.conditions:
         if (condition.type, condition.status) in ((DELETION_BLOCKED, "True"), (READY, "False")):
             yield f"{condition.type}: {condition.message or condition.reason}"
-    last = standing.last_operation
-    if standing.last_error is not None:
-        yield _with_codes(standing.last_error)
+    last, error = standing.last_operation, standing.last_error
+    if error is not None:
+        codes = f" [{', '.join(error.codes)}]" if error.codes else ""
+        yield f"{error.description}{codes}"
     elif last is not None and last.state == LastOperationState.PROCESSING:
         yield f"{last.type} is in progress: {last.description}"
 
@@ -163,11 +164,6 @@ def _is_told_since(standing: Standing, deleting: Deleting) -> bool:
         return parse_time(last.last_update_time) >= parse_time(deleting.timestamp)
     except ValueError:
         return False
-
-
-def _with_codes(error: LastError) -> str:
-    codes = f" [{', '.join(error.codes)}]" if error.codes else ""
-    return f"{error.description}{codes}"
 
 
 _WHY = {

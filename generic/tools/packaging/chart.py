@@ -99,11 +99,11 @@ def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
     `manager` must have `OPTIONS`.
     """
     given = _placeholders(manager, chart)
-    filled = {
-        path.relative_to(_FILES).as_posix(): _fill(path.read_text(encoding="utf-8"), given)
+    files = {
+        path.relative_to(_FILES).as_posix(): filled(path.read_text(encoding="utf-8"), given)
         for path in sorted(_FILES.rglob("*.*"))
     }
-    return {**filled, **dict(_definitions(manager)), **dict(_roles(manager, chart))}
+    return {**files, **dict(_definitions(manager)), **dict(_roles(manager, chart))}
 
 
 def _placeholders(manager: Manager, chart: Chart) -> dict[str, str]:
@@ -126,7 +126,8 @@ def _placeholders(manager: Manager, chart: Chart) -> dict[str, str]:
     }
 
 
-def _fill(text: str, given: Mapping[str, str]) -> str:
+def filled(text: str, given: Mapping[str, str]) -> str:
+    """Return the template with a value in place of each placeholder such as `@NAME@`."""
     for name, value in given.items():
         text = text.replace(f"@{name}@", value)
     return text
