@@ -24,7 +24,7 @@ from actuator.meta import ClusterNeed, Object, Raw
 from actuator.v1alpha1 import Infrastructure
 from generic.kube.client import HttpClient
 from generic.kube.clusters import CLUSTERS
-from generic.kube.store import Request, cluster_header
+from generic.kube.headers import Request, cluster_header
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import grant, manifests

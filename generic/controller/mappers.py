@@ -13,18 +13,7 @@ from actuator.meta import Kind
 from generic.kube.headers import Event, Header, Owner, Request
 from generic.kube.store import Store
 
-__all__ = [
-    "Mapper",
-    "Target",
-    "by_controller_owner",
-    "by_label",
-    "by_owner",
-    "by_secret_reference",
-    "in_clusters_namespace",
-    "of_shoot_namespace",
-]
-
-SHOOT_UID = "shoot.gardener.cloud/uid"
+_SHOOT_UID = "shoot.gardener.cloud/uid"
 
 
 @attrs.frozen
@@ -56,7 +45,7 @@ def of_shoot_namespace(event: Event[Header], _target: Target) -> Iterable[Reques
     has the uid in an annotation.
     """
     for state in _states(event):
-        uid = state.annotations.get(SHOOT_UID)
+        uid = state.annotations.get(_SHOOT_UID)
         if uid:
             name = f"{event.request.name}--{uid}"
             yield from (Request("", name), Request("", f"source-{name}"))

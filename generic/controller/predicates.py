@@ -12,34 +12,6 @@ from actuator.meta import ForceSource, Kind
 from generic.kube.errorinfo import describe
 from generic.kube.headers import Event, EventType, Header
 
-__all__ = [
-    "OPERATION",
-    "TIMESTAMP",
-    "Predicate",
-    "all_of",
-    "any_of",
-    "conditions_changed",
-    "contained",
-    "default_predicate",
-    "deletion_told_late",
-    "finalizers_changed",
-    "for_event_types",
-    "force_annotation_changed",
-    "generation_changed",
-    "has_class",
-    "has_name",
-    "has_namespace",
-    "has_operation_annotation",
-    "has_type",
-    "is_deleting",
-    "last_operation_changed",
-    "negate",
-    "news_in_answer",
-    "operation_requested",
-    "shoot_not_failed",
-    "spec_or_finalizers_changed",
-]
-
 logger = logging.getLogger(__name__)
 
 OPERATION = "gardener.cloud/operation"

@@ -17,7 +17,8 @@ from actuator.codec import decode_json
 from actuator.errors import ApiError, DecodeError, NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import ClusterNeed, Kind, ObjectMeta
-from generic.kube.store import ClusterHeader, Event, Request, Store
+from generic.kube.headers import ClusterHeader, Event, Request
+from generic.kube.store import Store
 
 CLUSTERS = Resource(Cluster.KIND.api_version, Cluster.KIND.plural, namespaced=False)
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)

@@ -34,7 +34,8 @@ from actuator.interface import Clock
 from generic.kube.client import HttpClient, Silence, path_of
 from generic.kube.clock import SystemClock
 from generic.kube.documents import Document, read_event
-from generic.kube.store import Event, Request, Store
+from generic.kube.headers import Event, Request
+from generic.kube.store import Store
 
 logger = logging.getLogger(__name__)
 S = TypeVar("S", Document, Event[Any])

@@ -22,31 +22,7 @@ from actuator.codec import CUT
 from actuator.interface import Resource
 from actuator.meta import Raw
 from generic.kube.documents import Document
-from generic.kube.headers import (
-    ClusterHeader,
-    Event,
-    EventType,
-    Header,
-    Request,
-    as_dict,
-    as_unreadable,
-    cluster_header,
-    header,
-    request_of,
-)
-
-__all__ = [
-    "ClusterHeader",
-    "Entry",
-    "Event",
-    "EventType",
-    "Header",
-    "Request",
-    "Store",
-    "cluster_header",
-    "header",
-    "request_of",
-]
+from generic.kube.headers import Event, EventType, Request, as_dict, as_unreadable
 
 
 class AnyHeader(Protocol):

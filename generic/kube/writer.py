@@ -12,7 +12,8 @@ from actuator.errors import NotFound
 from actuator.interface import Client
 from actuator.meta import Raw
 from generic.kube.finalizers import Stale, patch_tested
-from generic.kube.store import Entry, Event, Header, Request, Store
+from generic.kube.headers import Event, Header, Request
+from generic.kube.store import Entry, Store
 
 
 class ObjectGone(Exception):

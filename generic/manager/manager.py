@@ -23,7 +23,8 @@ from generic.controller.metrics import Metrics
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS
-from generic.kube.store import Request, Store, cluster_header
+from generic.kube.headers import Request, cluster_header
+from generic.kube.store import Store
 from generic.manager.options import Options
 from generic.manager.registry import Registry
 from generic.manager.running import Running

@@ -13,7 +13,8 @@ from actuator.interface import Client, Clock
 from generic.controller.health import Check, HealthServer, Remarks, parse_address
 from generic.controller.metrics import Metrics, Stream
 from generic.kube.client import HttpClient
-from generic.kube.store import ClusterHeader, Store
+from generic.kube.headers import ClusterHeader
+from generic.kube.store import Store
 from generic.kube.timers import Timers
 from generic.manager.leaderelection import LeaderElector
 from generic.manager.options import Options

@@ -26,9 +26,9 @@ from generic.controller.predicates import OPERATION, TIMESTAMP
 from generic.kube import finalizers
 from generic.kube.errorinfo import describe, shorten
 from generic.kube.finalizers import Stale
-from generic.kube.headers import DELETION_BLOCKED
+from generic.kube.headers import DELETION_BLOCKED, Header
 from generic.kube.patches import escape, remove, test
-from generic.kube.store import Entry, Header
+from generic.kube.store import Entry
 from generic.kube.writer import ObjectGone, Writer
 from generic.reconciler import status
 from generic.reconciler.blocked import blocking

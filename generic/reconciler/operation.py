@@ -14,7 +14,7 @@ from actuator.codec import MAX_DEPTH
 from actuator.errors import ActuatorError, ErrorCode
 from actuator.meta import ClusterNeed, ForceSource, Kind, LastOperationType
 from generic.controller.predicates import OPERATION
-from generic.kube.store import Header
+from generic.kube.headers import Header
 
 
 class Operation(Enum):

@@ -29,7 +29,8 @@ from generic.controller.metrics import Outcome as Deletion
 from generic.kube.clusters import Clusters
 from generic.kube.errorinfo import ErrorInfo, read_error
 from generic.kube.finalizers import Stale
-from generic.kube.store import Entry, Header, Request
+from generic.kube.headers import Header, Request
+from generic.kube.store import Entry
 from generic.kube.timers import Timers
 from generic.kube.writer import ObjectGone, Writer
 from generic.reconciler.attempt import Attempt, StatusUnwritable

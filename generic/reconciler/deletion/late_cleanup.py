@@ -20,7 +20,8 @@ from actuator.meta import Object
 from actuator.tolerance import decode_tolerantly
 from generic.controller.controller import Again, Done, Failed, Result
 from generic.kube.errorinfo import describe
-from generic.kube.store import Entry, Header
+from generic.kube.headers import Header
+from generic.kube.store import Entry
 from generic.reconciler.invoker import CallFailed, Invoker
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, Orphan, OrphanReason, mark_gone, record

@@ -15,7 +15,8 @@ from actuator.cluster import Verdict
 from actuator.interface import Clock
 from actuator.meta import ClusterNeed, Kind
 from generic.controller.metrics import TerminatingState
-from generic.kube.store import Event, Header, Request, Store
+from generic.kube.headers import Event, Header, Request
+from generic.kube.store import Store
 from generic.reconciler.operation import Nothing, Operation, choose_operation, is_forced
 from generic.reconciler.track import Removal, Track, Tracks
 

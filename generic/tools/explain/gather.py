@@ -13,8 +13,7 @@ from actuator.meta import Kind, Raw
 from actuator.v1alpha1 import BackupEntry
 from generic.kube.clusters import NAMESPACES
 from generic.kube.events import EVENTS
-from generic.kube.headers import as_dict, header, request_of
-from generic.kube.store import Event, EventType, Header, Request
+from generic.kube.headers import Event, EventType, Header, Request, as_dict, header, request_of
 from generic.manager.registry import Registration
 from generic.reconciler.orphans import ORPHANS, Orphan, remaining
 from generic.reconciler.orphans.kind import SHOOT_LABEL

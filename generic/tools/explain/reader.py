@@ -5,7 +5,8 @@ from actuator.errors import ApiError, Forbidden, NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import ClusterNeed, Kind, Raw
 from generic.kube.clusters import CLUSTERS, NAMESPACES, Clusters
-from generic.kube.store import ClusterHeader, Request, Store, cluster_header
+from generic.kube.headers import ClusterHeader, Request, cluster_header
+from generic.kube.store import Store
 from generic.tools.explain.facts import Reference, Unread
 
 _SECRETS = Resource("v1", "secrets")

@@ -28,8 +28,16 @@ from actuator.meta import (
     parse_time,
 )
 from generic.controller.predicates import default_predicate
-from generic.kube.headers import DELETION_BLOCKED, Header, as_dict, header, request_of
-from generic.kube.store import Event, EventType, Request
+from generic.kube.headers import (
+    DELETION_BLOCKED,
+    Event,
+    EventType,
+    Header,
+    Request,
+    as_dict,
+    header,
+    request_of,
+)
 from generic.reconciler.operation import (
     Blocked,
     Nothing,

@@ -6,7 +6,7 @@ from harness import OPERATION, eventually
 
 from generic.controller.predicates import has_class, has_type, operation_requested
 from generic.kube.clusters import CLUSTERS
-from generic.kube.store import Event, EventType, Request, header
+from generic.kube.headers import Event, EventType, Request, header
 
 
 def seen(**more):

@@ -9,7 +9,8 @@ from actuator.meta import ClusterNeed
 from actuator.v1alpha1 import KINDS, Infrastructure
 from generic.kube import clusters
 from generic.kube.clusters import CLUSTERS, Clusters
-from generic.kube.store import Store, cluster_header
+from generic.kube.headers import cluster_header
+from generic.kube.store import Store
 
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 KIND = Infrastructure.KIND

@@ -14,8 +14,9 @@ from proxy import Answer, HttpProxy, TcpProxy, kubeconfig, status
 from actuator import Resource
 from actuator.errors import NotFound
 from generic.kube.client import connect
+from generic.kube.headers import EventType, header
 from generic.kube.informer import ABSENT, Informer
-from generic.kube.store import EventType, Store, header
+from generic.kube.store import Store
 from generic.testing.envtest import Environment
 from generic.testing.envtest.servers import Server
 from generic.testing.seed import install_crds

@@ -5,7 +5,7 @@ from builders import infrastructure
 from harness import FINALIZER, OPERATION, PATIENCE, TIMESTAMP, Script, eventually
 
 from actuator import ActuatorError, Condition, ErrorCode, RequeueAfter, Result
-from generic.kube.store import Request
+from generic.kube.headers import Request
 
 REST = {
     "status": "True",

@@ -25,8 +25,9 @@ from actuator.errors import (
 from actuator.v1alpha1 import KINDS, Cluster
 from generic.kube.client import Silence, connect, path_of
 from generic.kube.clusters import CLUSTERS
+from generic.kube.headers import EventType, header
 from generic.kube.informer import Informer
-from generic.kube.store import EventType, Store, header
+from generic.kube.store import Store
 from generic.testing import faults
 from generic.testing.envtest import Environment
 from generic.testing.faults import (

@@ -10,7 +10,7 @@ from actuator import Resource
 from actuator.errors import CallAbandoned, DeadlineExceeded, LeaseLost, Unavailable
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
-from generic.kube.store import Request
+from generic.kube.headers import Request
 from generic.kube.timers import Timers
 from generic.reconciler.calls import AbandonedCalls, Call, FencedClient, ShootClient
 from generic.reconciler.operation import Operation

@@ -10,7 +10,8 @@ from generic.controller.controller import Again, Controller, Done, Failed
 from generic.controller.metrics import Metrics
 from generic.controller.predicates import OPERATION, operation_requested
 from generic.kube.clock import SystemClock
-from generic.kube.store import Request, Store, header
+from generic.kube.headers import Request, header
+from generic.kube.store import Store
 
 RESOURCE = Resource("extensions.gardener.cloud/v1alpha1", "infrastructures")
 REQUEST = Request("n", "o")

@@ -14,7 +14,8 @@ from actuator.interface import Resource
 from actuator.meta import ObjectMeta, wire_name
 from generic.kube import documents
 from generic.kube.documents import Document, read_event
-from generic.kube.store import Store, cluster_header, header
+from generic.kube.headers import cluster_header, header
+from generic.kube.store import Store
 
 _REFUSED = (ValueError, KeyError, TypeError, AttributeError)
 """What an informer takes for a line that it cannot read."""

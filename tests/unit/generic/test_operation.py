@@ -8,7 +8,7 @@ import pytest
 from actuator.cluster import ClusterState, Verdict
 from actuator.meta import ForceSource, Kind
 from actuator.v1alpha1 import Infrastructure
-from generic.kube.store import Header
+from generic.kube.headers import Header
 from generic.reconciler.operation import (
     Blocked,
     Blocker,

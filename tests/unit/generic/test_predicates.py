@@ -29,7 +29,7 @@ from generic.controller.predicates import (
     shoot_not_failed,
     spec_or_finalizers_changed,
 )
-from generic.kube.store import Event, EventType, Header, Request
+from generic.kube.headers import Event, EventType, Header, Request
 
 QUIET = Header(
     uid="u",

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from actuator import Resource
-from generic.kube.store import Event, EventType, Request, Store, header
+from generic.kube.headers import Event, EventType, Request, header
+from generic.kube.store import Store
 
 NAMES = st.sampled_from(["a", "b", "c"])
 Versioned = dict[str, tuple[str, int]]
