@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from actuator.errors import ActuatorError
-from generic.library.programs.processes import Process, stop
+from generic.library.programs.processes import Process, stop, tail
 
 
 @contextmanager
@@ -34,8 +34,7 @@ def running(command: Sequence[str], log: Path, address: str, path: str) -> Itera
         wait("ready", ready, 120)
         yield process
     except TimeoutError as error:
-        tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
-        raise ActuatorError(f"{log.stem}: {error}; its log ends with:\n{tail}") from error
+        raise ActuatorError(f"{log.stem}: {error}; its log ends with:\n{tail(log)}") from error
     finally:
         stop(process, 30)
 

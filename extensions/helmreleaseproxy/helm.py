@@ -19,6 +19,7 @@ import attrs
 from actuator import ActuatorError, Context, ErrorCode
 from actuator.errors import Cancelled
 from generic.library.charts import helm_environment
+from generic.library.programs.processes import stop
 
 SECONDS = 60.0
 """Maximum run time of helm; after that, a helm of a dead manager has ended too."""
@@ -115,19 +116,11 @@ def _wait(ctx: Context, process: subprocess.Popen[str], values: str, deadline: f
             try:
                 ctx.check()
             except Cancelled:
-                _end(process)
+                stop(process, _GRACE)
                 raise
             if size > _MOST_BYTES or ctx.clock.monotonic() > deadline:
-                _end(process)
+                stop(process, _GRACE)
                 return Answer(ok=False, output="", errors=_LATE)
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    process.terminate()
-    try:
-        process.wait(_GRACE)
-    except subprocess.TimeoutExpired:
-        process.kill()
 
 
 _LATE = "i/o timeout"

@@ -102,7 +102,10 @@ class LocalRehearsal(Rehearsal):
             (v1alpha1.SelfHostedShootExposure, {"port": 443, "endpoints": [_ENDPOINT]}),
             (v1alpha1.Extension, {"providerConfig": _SHARE}),
         ]
-        return [_manifest(cls, shoot, spec) for cls, spec in specs]
+        return [
+            extension_object(cls, shoot, f"local-{cls.KIND.name.lower()}", spec)
+            for cls, spec in specs
+        ]
 
     def break_outside(self, scenario: str) -> None:
         """Start the scenario. Raises KeyError for a name not in `scenarios`."""
@@ -168,8 +171,3 @@ _ENDPOINT: Raw = {
     "addresses": [{"type": "InternalIP", "address": "10.1.0.1"}],
 }
 _SHARE: Raw = {"apiVersion": API_VERSION, "kind": "ShareConfig", "capacity": "10Gi"}
-
-
-def _manifest(cls: type[Object], shoot: RehearsedShoot, spec: Raw) -> Raw:
-    name = f"local-{cls.KIND.name.lower()}"
-    return extension_object(cls, shoot, name, spec)

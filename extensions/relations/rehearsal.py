@@ -12,13 +12,14 @@ from typing import Any
 import attrs
 
 from actuator import Actuator, ExternalResource
-from actuator.meta import Object, Raw
+from actuator.meta import Raw
 from extensions.relations.external import Entries
 from extensions.relations.kinds import Entry, Mirror, Team
 from extensions.relations.owned import Teams
 from extensions.relations.register import REGION, Register
 from extensions.relations.watched import Mirrors
-from generic.library.manifests import manifest, manifest_of
+from generic.library.manifests import manifest
+from generic.testing.drill.shoots import extension_object
 from generic.testing.rehearsal import Around, Rehearsal, RehearsedShoot
 
 _DATA = {"motto": "Rehearsed"}
@@ -73,12 +74,13 @@ class RelationsRehearsal(Rehearsal):
         """One object of each kind, the mirrored ConfigMap, and the namespace of the copy."""
         namespace = shoot.technical_id
         copies = f"{namespace}-copies"
+        team = {"namespace": namespace, "shared": "all-teams"}
         return [
             manifest("v1", "Namespace", copies, labels=shoot.labels),
             manifest("v1", "ConfigMap", "x", namespace, shoot.labels, data=_DATA),
-            _object(Entry, shoot, "x", text="Rehearsed"),
-            _object(Team, shoot, shoot.technical_id, namespace=namespace, shared="all-teams"),
-            _object(Mirror, shoot, "x", to=copies),
+            extension_object(Entry, shoot, "x", {"text": "Rehearsed"}),
+            extension_object(Team, shoot, namespace, team),
+            extension_object(Mirror, shoot, "x", {"to": copies}),
         ]
 
     def break_outside(self, scenario: str) -> None:
@@ -120,8 +122,3 @@ class _Observed(Register):
     def asked(self, request: str) -> Iterator[sqlite3.Connection]:
         with self.around(f"outside: {request}"), Register.asked(self, request) as database:
             yield database
-
-
-def _object(cls: type[Object], shoot: RehearsedShoot, name: str, **spec: str) -> Raw:
-    wanted = {"type": shoot.type, **spec}
-    return manifest_of(cls, name, shoot.technical_id, shoot.labels, spec=wanted)

@@ -255,7 +255,8 @@ class Controller:
             return False
         except BaseException:  # a bug of the framework: one object must not stop the others
             self._metrics.panicked()
-            logger.exception("unexpected exception in reconcile", extra=_fields(request))
+            fields = {"object": str(request)}
+            logger.exception("unexpected exception in reconcile", extra={"fields": fields})
         finally:
             self._metrics.active(-1)
         self._finish(request, outcome, time.monotonic() - started)
@@ -286,7 +287,3 @@ def _result(outcome: Result) -> ReconcileResult:
             return ReconcileResult.REQUEUE_AFTER
         case Failed():
             return ReconcileResult.ERROR
-
-
-def _fields(request: Request) -> dict[str, object]:
-    return {"fields": {"object": str(request)}}

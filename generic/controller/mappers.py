@@ -64,7 +64,7 @@ def by_owner(event: Event[Header], target: Target) -> Iterable[Request]:
 def _owners(
     event: Event[Header], target: Target, is_wanted: Callable[[Owner], bool]
 ) -> Iterator[Request]:
-    """Yield owners in the child's namespace, or cluster-scoped ones.
+    """Yield existing owners in the child's namespace, or cluster-scoped ones.
 
     Kubernetes allows no other (Kubernetes documentation, "Owners and Dependents").
     """
@@ -72,7 +72,8 @@ def _owners(
     for owner in (owner for state in _states(event) for owner in state.owners if is_wanted(owner)):
         if (owner.group, owner.kind) == (kind.group, kind.name):
             request = Request(event.request.namespace if kind.namespaced else "", owner.name)
-            if _is_there(owner, request, target):
+            entry = target.store.get(request)
+            if entry is not None and entry.header.uid == owner.uid:
                 yield request
 
 
@@ -86,12 +87,6 @@ def by_label(label: str) -> Mapper:
                 yield Request(event.request.namespace, name)
 
     return mapper
-
-
-def _is_there(owner: Owner, request: Request, target: Target) -> bool:
-    """Whether the object with this uid exists."""
-    entry = target.store.get(request)
-    return entry is not None and entry.header.uid == owner.uid
 
 
 def _states(event: Event[Header]) -> Iterator[Header]:

@@ -11,7 +11,6 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from types import FrameType
 from typing import NoReturn
 
 from actuator.cluster import Verdict
@@ -97,7 +96,7 @@ class Manager(Registry):
 
             flags.refuse(error)
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_signal)
+            signal.signal(number, lambda _number, _frame: self._stop.set())
         gc.freeze()  # modules and classes stay for good
         gc.set_threshold(_GARBAGE)
         code = 1
@@ -186,6 +185,3 @@ class Manager(Registry):
             renewed=self.metrics.heartbeat,
         )
         self.add_runnable("heartbeat", heartbeat.run, permissions=heartbeat.permissions)
-
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        self._stop.set()

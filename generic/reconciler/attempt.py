@@ -208,8 +208,9 @@ class Attempt:
             short = attrs.evolve(short, blocked=(reason, shorten(message, _SHORT)))
         bare = attrs.evolve(short, blocked=None, reason="")
         for less, changed in ((failure, self._changed), (short, {}), (bare, {})):
+            text = shorten(f"Error {self.doing}: {less.text}")
             try:
-                self._show_failure(less, changed)
+                self._show(LastOperationState.ERROR, text, changed, less)
                 return
             except ApiError as error:
                 if less is bare or not is_refused(error):
@@ -219,10 +220,6 @@ class Attempt:
         if self.unwritable is not None:
             raise self.unwritable
         return self._changed
-
-    def _show_failure(self, failure: Failure, changed: Raw) -> None:
-        text = shorten(f"Error {self.doing}: {failure.text}")
-        self._show(LastOperationState.ERROR, text, changed, failure)
 
     def settle(self) -> None:
         """Remove the operation annotation after success; a newer request stays and runs again."""

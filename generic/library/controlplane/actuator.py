@@ -162,7 +162,9 @@ class GenericControlPlane(Actuator[ControlPlane]):
         if manifests is None:  # Go's library deletes no part without a chart
             managedresources.delete(*where, origin=self.origin, adopted=False)
             return at
-        rendered = _rendered(manifests, at)
+        if isinstance(manifests, Chart):
+            manifests = render(manifests, at.cluster.kubernetes_version)
+        rendered = list(manifests)
         if part.in_seed:
             managedresources.deploy_for_seed(*where, rendered, origin=self.origin)
         else:
@@ -221,12 +223,6 @@ class GenericControlPlane(Actuator[ControlPlane]):
         if secrets := self.secrets_manager(ctx, obj):
             ctx.check()
             secrets.cleanup()
-
-
-def _rendered(manifests: parts.Manifests, at: parts.Situation) -> Sequence[Raw]:
-    if isinstance(manifests, Chart):
-        return render(manifests, at.cluster.kubernetes_version)
-    return list(manifests)
 
 
 def _credentials(ctx: Context, obj: ControlPlane) -> Sequence[Raw]:

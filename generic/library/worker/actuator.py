@@ -124,7 +124,9 @@ class GenericWorker(Actuator[Worker]):
         if cluster.hibernation_enabled:
             objects.label_for_force_deletion(ctx.client, found.machines)
         apply_deployments(ctx.client, worker, cluster, groups, found, restored or {})
-        _report(ctx, worker, groups)
+        worker.status.machine_deployments = [group.status() for group in groups]
+        worker.status.machine_deployments_last_update_time = format_time(ctx.clock.now())
+        ctx.save(worker)  # before waiting: gardenlet starts the cluster-autoscaler with it
         found = objects.look(ctx.client, namespace)
         check_available(ctx, cluster, groups, found)
         note_in_place_updates(worker, cluster, found)
@@ -161,13 +163,6 @@ def _restored(
     if not cluster.is_hibernated:
         objects.scale_manager(ctx.client, namespace, 1)
     return counts
-
-
-def _report(ctx: Context, worker: Worker, groups: Sequence[MachineGroup]) -> None:
-    """Save the status before waiting: gardenlet starts the cluster-autoscaler with it."""
-    worker.status.machine_deployments = [group.status() for group in groups]
-    worker.status.machine_deployments_last_update_time = format_time(ctx.clock.now())
-    ctx.save(worker)
 
 
 def _wait_for_unwanted(groups: Sequence[MachineGroup], found: objects.MachineObjects) -> None:

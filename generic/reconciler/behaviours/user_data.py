@@ -55,7 +55,9 @@ def _publish(ctx: Context, config: OperatingSystemConfig, result: Result | None)
     try:
         secret = ctx.client.get(_SECRETS, name, namespace)
     except NotFound:
-        ctx.client.create(_SECRETS, _manifest(config, name, data))
+        meta = {"name": name, "namespace": namespace}
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
+        ctx.client.create(_SECRETS, with_owner(secret, config))
     else:
         _update(ctx, config, secret, data)
     reference = SecretReference(name=name, namespace=namespace)
@@ -77,9 +79,3 @@ def _update(ctx: Context, config: OperatingSystemConfig, secret: Raw, data: Raw)
     if (secret.get("data") or {}) != data:
         patch = [test("/metadata/uid", meta["uid"]), add("/data", data)]
         ctx.client.patch(_SECRETS, meta["name"], meta["namespace"], patch)
-
-
-def _manifest(config: OperatingSystemConfig, name: str, data: Raw) -> Raw:
-    meta = {"name": name, "namespace": config.metadata.namespace}
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
-    return with_owner(secret, config)

@@ -21,7 +21,7 @@ from attrs import field, frozen
 
 from generic.library.programs.cache import Progress
 from generic.library.programs.errors import EnvtestError, StartFailed
-from generic.library.programs.processes import Process, ProcessGroup, kill, stop
+from generic.library.programs.processes import Process, ProcessGroup, kill, stop, tail
 from generic.testing.envtest.access import Access, RequestFailed
 from generic.testing.envtest.binaries import Binaries, find_binaries
 from generic.testing.envtest.servers import (
@@ -41,7 +41,6 @@ ETCD_SECONDS = 20.0
 APISERVER_SECONDS = 60.0
 STOP_SECONDS = 5.0
 POLL_SECONDS = 0.05
-TAIL_LINES = 15
 
 
 def silent(_line: str) -> None:
@@ -192,10 +191,8 @@ class Environment(Access):
         """Copy the logs to a folder that outlives the environment; return the error naming it."""
         kept = Path(f"{self.directory}-logs")
         shutil.copytree(self.logs, kept, dirs_exist_ok=True)
-        tail = self._log(name).read_text(errors="replace").splitlines()[-TAIL_LINES:]
-        return StartFailed(
-            "\n".join([f"{name} {what}; logs are in {kept}; the last lines:", *tail])
-        )
+        said = tail(self._log(name))
+        return StartFailed(f"{name} {what}; logs are in {kept}; the last lines:\n{said}")
 
     def _log(self, name: str) -> Path:
         return self.logs / f"{name}.log"
