@@ -65,11 +65,8 @@ class HelmReleaseProxyRehearsal(Rehearsal):
             running.close()
 
     def share(self) -> Mapping[str, str]:
-        """Return nothing: managers read the kubeconfig from Secrets in the seed."""
+        """Return nothing to attach: managers read the kubeconfig from Secrets in the seed."""
         return {}
-
-    def attach(self, shared: Mapping[str, str]) -> None:
-        """Do nothing."""
 
     def observe(self, around: Around) -> None:
         """Enter `around` for each run of helm."""

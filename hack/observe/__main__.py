@@ -222,16 +222,13 @@ def _said(found: Sequence[Raw]) -> str:
 def _alerts(server: Prometheus) -> Iterator[Row]:
     """Yield a row for each rule: it must be healthy, and an alert without `for` must fire."""
     for rule in server.rules():
+        healthy = rule["health"] == "ok"
         if rule["type"] != "alerting":
-            yield Row("recorded", rule["name"], rule["query"], rule["health"], _healthy(rule))
+            yield Row("recorded", rule["name"], rule["query"], rule["health"], healthy)
             continue
         fires = rule["state"] == "firing" or rule["name"] not in _AT_ONCE
         said = f"{rule['state']}, {rule['health']}"
-        yield Row("alert", rule["name"], rule["query"], said, fires and _healthy(rule))
-
-
-def _healthy(rule: Raw) -> bool:
-    return bool(rule["health"] == "ok")
+        yield Row("alert", rule["name"], rule["query"], said, fires and healthy)
 
 
 def _table(rows: Sequence[Row]) -> Table:

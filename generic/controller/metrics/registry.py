@@ -145,25 +145,21 @@ class Metrics:
 
 
 def _stream_families(streams: Iterable[Stream]) -> list[Metric]:
-    synced = GaugeMetricFamily(
-        "actuator_informer_synced",
-        "1 if the initial list is complete, otherwise 0.",
-        labels=("kind",),
-    )
-    absent = GaugeMetricFamily(
+    def gauge(name: str, text: str) -> GaugeMetricFamily:
+        return GaugeMetricFamily(name, text, labels=("kind",))
+
+    synced = gauge("actuator_informer_synced", "1 if the initial list is complete, otherwise 0.")
+    absent = gauge(
         "actuator_informer_kind_absent",
         "1 if the API server does not serve the kind because its CRD is not installed, else 0.",
-        labels=("kind",),
     )
-    age = GaugeMetricFamily(
+    age = gauge(
         "actuator_informer_stream_age_seconds",
         "Time since the last event or bookmark of the watch.",
-        labels=("kind",),
     )
-    unreadable = GaugeMetricFamily(
+    unreadable = gauge(
         "actuator_unreadable_objects",
         "Number of objects that are nested too deeply to be read in full.",
-        labels=("kind",),
     )
     for stream in streams:
         kind = (stream.plural,)
