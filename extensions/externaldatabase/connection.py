@@ -35,7 +35,7 @@ def ensure_connection(ctx: Context, obj: ExternalDatabase, claim: Claim, server:
     deleted object, and ApiError.
     """
     there = find(ctx.client, SECRETS, secret_name(obj), obj.metadata.namespace)
-    password = secrets.token_urlsafe(24)
+    password = f"{secrets.token_urlsafe(24)}-aA1"  # MySQL's validate_password wants every class
     if there is not None:
         _refuse_foreign(obj, there)
         password = _read(there, "password") or password

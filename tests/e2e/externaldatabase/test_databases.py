@@ -1,6 +1,7 @@
 """ExternalDatabases on real servers: made once, never lost unseen, never somebody else's."""
 
 import secrets
+import string
 
 import psycopg
 import pymysql
@@ -218,6 +219,17 @@ def test_a_secret_that_is_gone_comes_back_and_leads_to_the_same_data(databases, 
 
     assert eventually(rows) == [(0,)]
     assert databases.connection()["password"] != before
+
+
+def test_a_password_satisfies_a_policy_that_wants_characters_of_every_class(
+    databases, serve, monkeypatch
+):
+    monkeypatch.setattr(secrets, "token_urlsafe", lambda _: "a" * 32)
+    serve()
+    databases.provision(Engine.MYSQL)
+    password = databases.connection()["password"]
+    for characters in (string.ascii_lowercase, string.ascii_uppercase, string.digits, "-"):
+        assert set(password) & set(characters)
 
 
 def test_what_somebody_writes_into_the_secret_is_put_right(databases, serve):
