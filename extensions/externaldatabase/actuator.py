@@ -112,7 +112,7 @@ class DatabaseActuator(Actuator[ExternalDatabase]):
 
     def _no_server(self, engine: Engine) -> str:
         there = ", ".join(sorted(self._servers)) or "none"
-        return f"this extension was given no server for {engine}, and has: {there}"
+        return f"no server for {engine}; set DATABASES_{engine.upper()}_URL, or use one of: {there}"
 
 
 def claim_of(obj: ExternalDatabase) -> Claim:

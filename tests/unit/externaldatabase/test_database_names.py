@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 from actuator import ConfigurationError
 from actuator.codec import decode
 from actuator.errors import DecodeError
-from extensions.externaldatabase import extension
+from extensions.externaldatabase import extension, server_for
+from extensions.externaldatabase.actuator import DatabaseActuator
 from extensions.externaldatabase.endpoint import Endpoint
-from extensions.externaldatabase.kind import DeletionPolicy, ExternalDatabase
+from extensions.externaldatabase.kind import DeletionPolicy, Engine, ExternalDatabase
 from extensions.externaldatabase.names import identifier, pattern, problem_with
+from extensions.externaldatabase.server import Traffic
 from generic import Manager
 from generic.manager.options import Options
 
@@ -102,3 +104,17 @@ def test_a_policy_is_one_that_there_is():
     assert spec("Retain").deletion_policy is DeletionPolicy.RETAIN
     with pytest.raises(DecodeError, match="expected one of Delete, Retain, got 'Maybe'"):
         spec("Maybe")
+
+
+def test_an_engine_without_a_server_and_an_unknown_one_are_named_with_the_remedy():
+    server = server_for(Engine.POSTGRES, "postgresql://u:p@h", Traffic(1))
+    actuator = DatabaseActuator({Engine.POSTGRES: server})
+    obj = decode(ExternalDatabase, {"spec": {"name": "orders", "engine": "mysql"}})
+    (problem,) = actuator.validate(None, obj, None)
+    assert problem.field == "spec.engine"
+    remedy = "no server for mysql; set DATABASES_MYSQL_URL, or use one of: postgres"
+    assert problem.detail == remedy
+    with pytest.raises(ConfigurationError, match=remedy):
+        actuator.delete(None, obj, None)
+    with pytest.raises(DecodeError, match="expected one of postgres, mysql, got 'oracle'"):
+        decode(ExternalDatabase, {"spec": {"engine": "oracle"}}).spec  # noqa: B018
