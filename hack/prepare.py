@@ -1,8 +1,8 @@
 """Fetch and build the programs that tests run and no package index has, before the tests.
 
-The embedded cluster's programs, helm, promtool and the reader of kubeconfigs from their Go modules;
-PostgreSQL and MariaDB from the packages of the machine's distribution. Existing programs are
-skipped.
+The embedded cluster's programs, helm, promtool, the reader of kubeconfigs and the simulator of
+MySQL from their Go modules; PostgreSQL and MariaDB from the packages of the machine's distribution.
+Existing programs are skipped.
 """
 
 import sys
@@ -14,6 +14,7 @@ from generic.library.programs.errors import EnvtestError
 from generic.testing.envtest.binaries import find_binaries
 from hack.observe.programs import find_program
 from tests.adversary.kubeconfigs import build_reader
+from tests.mysql_simulator import build_simulator
 
 
 def main() -> None:
@@ -23,6 +24,7 @@ def main() -> None:
         find_helm(_say)
         find_program("promtool", _say)
         build_reader(_say)
+        build_simulator(_say)
         ground = Ground(_say)
         ground.start()
         ground.stop()

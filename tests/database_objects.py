@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 @contextmanager
 def connected(engine: Engine, there: Endpoint, database: str = "") -> Iterator[Any]:
     """A cursor on a server."""
-    from extensions.externaldatabase import mariadb, postgres  # drivers: only for those who connect
+    from extensions.externaldatabase import mysql, postgres  # drivers: only for those who connect
 
     if engine is Engine.POSTGRES:
         connection = postgres.connect(there, database or "postgres")
     else:
-        connection = mariadb.connect(there, database or None)
+        connection = mysql.connect(there, database or None)
     with connection as connected:
         yield connected.cursor()
 

@@ -5,8 +5,8 @@
     actuator drill extensions.externaldatabase.rehearsal:DatabaseRehearsal
 
 Read in this order: `kind` (the API for users), `actuator` (the author's side), `connection` (the
-Secret for users), `server` (the interface to a database server) with `postgres` and `mariadb`,
-`names` (names in SQL), `endpoint`. `rehearsal` and `servers` are for drills.
+Secret for users), `server` (the interface to a database server) with `postgres`, and with `mysql`
+and its `dialects`, `names` (names in SQL), `endpoint`. `rehearsal` and `servers` are for drills.
 """
 
 import os
@@ -56,9 +56,9 @@ def server_for(engine: Engine, url: str, traffic: Traffic, ca: str = "") -> Serv
         from extensions.externaldatabase import postgres
 
         return postgres.PostgresServer(Endpoint.parse(url, postgres.PORT, ca), traffic)
-    from extensions.externaldatabase import mariadb
+    from extensions.externaldatabase import mysql
 
-    return mariadb.MariaDbServer(Endpoint.parse(url, mariadb.PORT, ca), traffic)
+    return mysql.MySqlServer(Endpoint.parse(url, mysql.PORT, ca), traffic)
 
 
 def _server(engine: Engine, rate: float) -> Server:

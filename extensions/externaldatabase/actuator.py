@@ -146,8 +146,8 @@ def external(engine: Engine, server: Server | None, holding: Holding) -> Externa
 def _refuse_lost(obj: ExternalDatabase, found: Found) -> None:
     if obj.status.dbid and found.holder is None:
         raise ActuatorError(
-            f"Database {obj.status.dbid} is gone from its server; restore it with its owner and "
-            f"comment, or delete ExternalDatabase {obj.key} and create it anew",
+            f"Database {obj.status.dbid} is gone from its server; restore it with its mark, or "
+            f"delete ExternalDatabase {obj.key} and create it anew",
             codes=[ErrorCode.ERR_INFRA_DEPENDENCIES],
             reason="Lost",
         )

@@ -15,7 +15,7 @@ class Engine(StrEnum):
     """The type of the server that has the database."""
 
     POSTGRES = "postgres"
-    MYSQL = "mysql"
+    MYSQL = "mysql"  # or MariaDB: a server's version says which
 
 
 class DeletionPolicy(StrEnum):

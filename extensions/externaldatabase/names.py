@@ -10,7 +10,7 @@ from actuator import ConfigurationError
 
 _ALLOWED = re.compile(r"[a-z][a-z0-9_-]{2,62}")
 _MOST_BYTES = 63
-"""PostgreSQL truncates longer names ("Identifiers and Key Words"); MariaDB allows 64."""
+"""PostgreSQL truncates longer names ("Identifiers and Key Words"); MySQL and MariaDB allow 64."""
 _LONGEST_PATTERN = 64
 
 
@@ -33,25 +33,25 @@ def checked(name: str) -> str:
 
 
 def identifier(name: str) -> str:
-    """Return the name quoted for MariaDB's SQL. Raises ConfigurationError.
+    """Return the name quoted for MySQL and MariaDB. Raises ConfigurationError.
 
-    Source: MariaDB documentation, "Identifier Names".
+    Source: MariaDB documentation, "Identifier Names"; MySQL documentation, "Schema Object Names".
     """
     if name.endswith(" ") or any(character > "\uffff" for character in name):
-        raise ConfigurationError(f"{name!r} cannot be the name of anything on a MariaDB server")
+        raise ConfigurationError(f"{name!r} cannot be the name of anything on a MySQL server")
     return _quoted(checked(name))
 
 
 def pattern(name: str) -> str:
     """Return the name quoted for GRANT, where _ and % are wildcards.
 
-    Raises ConfigurationError. Source: MariaDB documentation, "GRANT", database privileges.
+    Raises ConfigurationError. Source: MariaDB and MySQL documentation, "GRANT".
     """
     identifier(name)
     escaped = re.sub(r"([_%\\])", r"\\\1", name)
     if len(escaped) > _LONGEST_PATTERN:
         raise ConfigurationError(
-            f"{name!r} is too long for a grant on a MariaDB server, where each _ counts twice; "
+            f"{name!r} is too long for a grant on a MySQL server, where each _ counts twice; "
             f"take at most {_LONGEST_PATTERN} characters"
         )
     return _quoted(escaped)

@@ -15,7 +15,7 @@ import attrs
 
 from actuator import Actuator, ExternalResource
 from actuator.meta import Raw
-from extensions.externaldatabase import mariadb, postgres, server_for
+from extensions.externaldatabase import mysql, postgres, server_for
 from extensions.externaldatabase.actuator import DatabaseActuator, external
 from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
@@ -94,7 +94,7 @@ class Ground:
             connection.execute(statement.encode())
 
     def _mariadb(self, statement: str) -> None:
-        with mariadb.connect(self.mariadb.administrator) as connection:
+        with mysql.connect(self.mariadb.administrator) as connection:
             connection.cursor().execute(statement)
 
 

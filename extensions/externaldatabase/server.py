@@ -1,6 +1,6 @@
 """The interface between the actuator and any database server: plain data, and errors.
 
-`postgres` and `mariadb` implement it. Kubernetes does not belong here, nor there.
+`postgres` and `mysql` implement it. Kubernetes does not belong here, nor there.
 """
 
 import re
@@ -62,11 +62,13 @@ class Claim:
 class Found:
     """The state of a claim on a server: `holder` is the login that has the database.
 
-    `holder` is None if there is no such database, and "" if it has no mark.
+    `holder` is None if there is no such database, and "" if it belongs to others. `marked` is False
+    if the database has no mark yet, and the claim's login proves that it is the claim's.
     """
 
     holder: str | None
     has_login: bool
+    marked: bool = True
 
 
 @attrs.frozen(kw_only=True)

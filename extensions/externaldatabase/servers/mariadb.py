@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pymysql
 
-from extensions.externaldatabase.mariadb import connect
+from extensions.externaldatabase.mysql import connect
 from extensions.externaldatabase.servers.daemon import HOST, Daemon, ServerError, found
 from extensions.externaldatabase.servers.debian import unpacked
 

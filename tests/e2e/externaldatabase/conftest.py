@@ -78,6 +78,12 @@ def databases(admin, namespace, ground) -> Databases:
 
 
 @pytest.fixture
+def login(databases) -> Callable[[], str]:
+    """The name of the login, once the object exists."""
+    return lambda: databases.get()["metadata"]["uid"].replace("-", "")
+
+
+@pytest.fixture
 def serve(environment, admin, namespace, servers) -> Iterator[Callable[..., Manager]]:
     """Starts a manager for the databases of this namespace, under its generated Role."""
     started = []

@@ -17,11 +17,6 @@ from extensions.externaldatabase.kind import Engine
 from generic.reconciler.deletion.escalation import Escalation, Then
 
 
-@pytest.fixture
-def login(databases):
-    return lambda: databases.get()["metadata"]["uid"].replace("-", "")
-
-
 def test_a_database_is_provisioned_and_its_secret_leads_into_it(databases, serve, engine):
     serve()
     name = databases.provision(engine)
