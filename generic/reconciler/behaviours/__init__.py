@@ -11,19 +11,20 @@ from typing import Any, get_type_hints
 
 import attrs
 
+from actuator import v1alpha1
 from actuator.interface import Actuator, object_class
 from actuator.meta import Object
-from actuator.v1alpha1 import BackupBucket, BackupEntry, DNSRecord, OperatingSystemConfig
 from generic.reconciler.behaviours.creation import RemembersCreation
 from generic.reconciler.behaviours.secret_guard import GuardsSecret
 from generic.reconciler.behaviours.user_data import WritesUserData
 
-_BEHAVIOURS: Mapping[type[Object], Callable[[Actuator[Any]], Actuator[Any]]] = {
-    BackupBucket: GuardsSecret,
-    BackupEntry: partial(GuardsSecret, needed_to_delete=True),
-    DNSRecord: RemembersCreation,
-    OperatingSystemConfig: WritesUserData,
+_BEHAVIOURS: Mapping[str, Callable[[Actuator[Any]], Actuator[Any]]] = {
+    "BackupBucket": GuardsSecret,
+    "BackupEntry": partial(GuardsSecret, needed_to_delete=True),
+    "DNSRecord": RemembersCreation,
+    "OperatingSystemConfig": WritesUserData,
 }
+"""By the name of the kind's class in `actuator.v1alpha1`, which is imported on use."""
 
 
 def with_behaviour(actuator: Actuator[Any], *, guards_secret: bool = False) -> Actuator[Any]:
@@ -34,8 +35,9 @@ def with_behaviour(actuator: Actuator[Any], *, guards_secret: bool = False) -> A
     cls = object_class(actuator)
     if guards_secret and "secret_ref" not in _fields_of_spec(cls):
         raise ValueError(f"{cls.KIND.name} has no spec.secretRef; leave guards_secret out")
-    behaviour = _BEHAVIOURS.get(cls)
-    wrapped = actuator if behaviour is None else behaviour(actuator)
+    behaviour = _BEHAVIOURS.get(cls.__name__)
+    is_ours = behaviour is not None and cls is getattr(v1alpha1, cls.__name__)
+    wrapped = behaviour(actuator) if behaviour is not None and is_ours else actuator
     if guards_secret and not isinstance(wrapped, GuardsSecret):
         return GuardsSecret(wrapped, shared=True)
     return wrapped

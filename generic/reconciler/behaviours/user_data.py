@@ -9,19 +9,19 @@ from typing import Any
 
 import attrs
 
+from actuator import v1alpha1
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, NotFound
 from actuator.interface import Actuator, Context, Provisioned, Resource, Result, WrappedActuator
 from actuator.meta import Base64, Raw, SecretReference
 from actuator.ownership import is_owned_by, owner_permission, with_owner
-from actuator.v1alpha1 import CloudConfig, OperatingSystemConfig
 from generic.kube.patches import add, test
 
 _SECRETS = Resource("v1", "secrets")
 KEY = "cloud_config"
 
 
-def secret_name(config: OperatingSystemConfig) -> str:
+def secret_name(config: "v1alpha1.OperatingSystemConfig") -> str:
     """Return the name of the result Secret: the one in the status, else Gardener's default."""
     known = config.status.cloud_config
     return known.secret_ref.name if known else f"osc-result-{config.metadata.name}"
@@ -35,7 +35,7 @@ class WritesUserData(WrappedActuator):
         self.permissions = (
             *inner.permissions,
             _SECRETS.permission("get", "create", "patch"),
-            owner_permission(OperatingSystemConfig.KIND),
+            owner_permission(v1alpha1.OperatingSystemConfig.KIND),
         )
 
     def reconcile(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Result | None:
@@ -47,7 +47,9 @@ class WritesUserData(WrappedActuator):
         return _publish(ctx, obj, self.inner.restore(ctx, obj, cluster))
 
 
-def _publish(ctx: Context, config: OperatingSystemConfig, result: Result | None) -> Result | None:
+def _publish(
+    ctx: Context, config: "v1alpha1.OperatingSystemConfig", result: Result | None
+) -> Result | None:
     if not isinstance(result, Provisioned) or result.user_data is None:
         return result
     name, namespace = secret_name(config), config.metadata.namespace
@@ -63,13 +65,13 @@ def _publish(ctx: Context, config: OperatingSystemConfig, result: Result | None)
     reference = SecretReference(name=name, namespace=namespace)
     before = config.status.cloud_config
     if before is None:
-        config.status.cloud_config = CloudConfig(secret_ref=reference)
+        config.status.cloud_config = v1alpha1.CloudConfig(secret_ref=reference)
     elif before.secret_ref != reference:
         config.status.cloud_config = attrs.evolve(before, secret_ref=reference)
     return result
 
 
-def _update(ctx: Context, config: OperatingSystemConfig, secret: Raw, data: Raw) -> None:
+def _update(ctx: Context, config: "v1alpha1.OperatingSystemConfig", secret: Raw, data: Raw) -> None:
     meta = secret["metadata"]
     if not is_owned_by(secret, config):
         raise ActuatorError(
