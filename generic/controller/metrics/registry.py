@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import NamedTuple
 
 from prometheus_client import (
@@ -14,6 +15,7 @@ from prometheus_client import (
     generate_latest,
 )
 from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from actuator.interface import Clock
 from generic.controller.metrics.controllers import ControllerFamilies, ControllerMetrics
@@ -24,6 +26,7 @@ from generic.controller.metrics.values import RelistReason
 from generic.kube.clock import SystemClock
 
 _DISTRIBUTION = "gardener-actuator"
+_BUILD = ("actuator_build_info", "Version of this process and of Python; always 1.")
 
 
 class Stream(NamedTuple):
@@ -87,12 +90,7 @@ class Metrics:
             ("collector",),
             registry=self.registry,
         )
-        Gauge(
-            "actuator_build_info",
-            "Version of this process and of Python; always 1.",
-            ("version", "python_version"),
-            registry=self.registry,
-        ).labels(_version(), platform.python_version()).set(1)
+        self.registry.register(_Build())
         self.terminating = TerminatingObjects(self._clock, oldest_terminating)
         self._collect("terminating", self.terminating.families)
 
@@ -170,6 +168,21 @@ def _stream_families(streams: Iterable[Stream]) -> list[Metric]:
     return [synced, absent, age, unreadable]
 
 
+class _Build(Collector):
+    """The version of this process, which is looked up at the first scrape."""
+
+    def describe(self) -> Iterable[Metric]:
+        """See Collector."""
+        return [GaugeMetricFamily(*_BUILD)]
+
+    def collect(self) -> Iterable[Metric]:
+        """See Collector."""
+        family = GaugeMetricFamily(*_BUILD, labels=("version", "python_version"))
+        family.add_metric((_version(), platform.python_version()), 1)
+        return [family]
+
+
+@cache
 def _version() -> str:
     from importlib.metadata import PackageNotFoundError, version
 
