@@ -12,7 +12,6 @@ The import of `actuator`, which sorts before both names, installs the finder.
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -35,7 +34,7 @@ def share_names() -> None:
             imported.__path__ = _folders(found)
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
