@@ -1,4 +1,4 @@
-"""The one converter between JSON and the contract's classes.
+"""Conversion between JSON and the contract's classes.
 
 `encode(decode(cls, json)) == json` for every JSON object that a class can hold, including unknown
 fields, explicit nulls and empty lists. No value is coerced: a string is never read as a number.
@@ -7,28 +7,23 @@ Data that does not fit raises DecodeError, which names the field. `encode` alway
 
 `decode_strictly` is for configuration that a user wrote: an unknown field is an error (Gardener
 decodes providerConfig strictly).
+
+Not here: the rules by class and field (`converter`, imported on first use, because of `cattrs`).
 """
 
 import json
+import os
 import re
-import secrets
-from collections.abc import Callable
-from enum import Enum
-from types import NoneType
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar
 
-import attrs
-import cattrs
 import msgspec
-from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
-from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from actuator.errors import ConfigurationError, DecodeError
-from actuator.meta import Base64, Raw, schema_of, wire_name
+from actuator.meta import Raw
 
 MAX_DEPTH = 200
 """Maximum depth of objects and lists that is read; the API server stores nearly 10,000 levels."""
-CUT = f"(not read: nested deeper than {MAX_DEPTH} levels, {secrets.token_hex(8)})"
+CUT = f"(not read: nested deeper than {MAX_DEPTH} levels, {os.urandom(8).hex()})"
 """Replaces a value that is nested deeper. An object that contains it counts as unreadable. It
 differs for each process, so that no user can write it into an object."""
 
@@ -39,18 +34,20 @@ _AROUND = 10
 _BRACES = bytes.maketrans(b"[]", b"{}")
 _NO_BRACKETS = bytes(set(range(256)).difference(b'"[]{}'))
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
-_PATH = re.compile(r"@ \$\S+")
-_SNAKE = re.compile(r"_([a-z])")
 
 
 def decode(cls: type[T], data: object) -> T:
     """Return an instance of `cls` from a JSON object. Raises DecodeError."""
-    return _decode(_LENIENT, cls, data)
+    from actuator.converter import LENIENT, structure
+
+    return structure(LENIENT, cls, data)
 
 
 def decode_strictly(cls: type[T], data: object) -> T:
     """Like `decode`, but a field that `cls` does not have is an error. Raises DecodeError."""
-    return _decode(_STRICT, cls, data)
+    from actuator.converter import STRICT, structure
+
+    return structure(STRICT, cls, data)
 
 
 def decode_at(cls: type[T], data: object, where: str) -> T:
@@ -153,220 +150,7 @@ def _shallow(text: bytes) -> bytes:
 
 def encode(obj: object) -> Raw:
     """Return the JSON object of an instance, without fields that have their default value."""
-    data: Raw = _LENIENT.unstructure(obj)
+    from actuator.converter import LENIENT
+
+    data: Raw = LENIENT.unstructure(obj)
     return data
-
-
-def _decode(converter: cattrs.Converter, cls: type[T], data: object) -> T:
-    if not isinstance(data, dict):
-        raise DecodeError(f"expected an object, got {type(data).__name__}")
-    try:
-        return converter.structure(data, cls)
-    except BaseValidationError as error:
-        raise DecodeError(_text(error)) from None
-    except (TypeError, ValueError, AttributeError, KeyError) as error:
-        raise DecodeError(str(error)) from None
-
-
-def _text(error: BaseValidationError) -> str:
-    """Return all problems in one line, each with the path in JSON names."""
-    problems = cattrs.transform_error(error, format_exception=_say)
-    return "; ".join(_PATH.sub(lambda path: _camel(path.group()), text) for text in problems)
-
-
-def _camel(path: str) -> str:
-    return _SNAKE.sub(lambda match: match.group(1).upper(), path)
-
-
-def _say(error: BaseException, _expected: type | None) -> str:
-    if isinstance(error, KeyError):
-        return "required field missing"
-    if isinstance(error, ForbiddenExtraKeysError):
-        return f"unknown field {', '.join(sorted(error.extra_fields))}"
-    return str(error) or type(error).__name__
-
-
-def _make_converter(*, strict: bool) -> cattrs.Converter:
-    converter = cattrs.Converter(detailed_validation=True, forbid_extra_keys=strict)
-    for scalar in (str, int, bool, float):
-        converter.register_structure_hook(scalar, _exactly(scalar))
-    converter.register_structure_hook(Base64, lambda value, _: Base64(_exactly(str)(value, str)))
-    converter.register_unstructure_hook(Base64, str)
-    converter.register_structure_hook_func(_is_raw, _raw)
-    converter.register_unstructure_hook_func(_is_raw, lambda value: value)
-    converter.register_structure_hook_func(_is_int_or_string, _int_or_string)
-    converter.register_structure_hook_func(_is_enum, _enum)
-    converter.register_structure_hook_func(_is_list, _list_of(converter))
-    converter.register_structure_hook_factory(attrs.has, _structure_factory(converter))
-    converter.register_unstructure_hook_factory(attrs.has, _unstructure_factory(converter))
-    return converter
-
-
-def _exactly(scalar: type) -> Callable[[object, object], Any]:
-    accepted = (int, float) if scalar is float else (scalar,)
-
-    def hook(value: object, cls: object) -> Any:
-        if cls is scalar and type(value) is scalar:
-            return value
-        if _is_enum(cls):  # cattrs finds the hook for str before the one for Enum
-            return _enum(value, cls)
-        if type(value) not in accepted:
-            raise TypeError(f"expected {scalar.__name__}, got {type(value).__name__}")
-        return value
-
-    return hook
-
-
-def _is_raw(cls: object) -> bool:
-    return cls == Raw or cls is Any or (_optional(cls) == Raw)
-
-
-def _raw(value: object, cls: object) -> object:
-    if cls is not Any and not isinstance(value, dict) and not (value is None and cls != Raw):
-        raise TypeError(f"expected an object, got {type(value).__name__}")
-    return value
-
-
-def _is_int_or_string(cls: object) -> bool:
-    return set(get_args(cls)) - {NoneType} == {int, str}
-
-
-def _int_or_string(value: object, cls: object) -> object:
-    if type(value) not in (int, str) and not (value is None and NoneType in get_args(cls)):
-        raise TypeError(f"expected an integer or a string, got {type(value).__name__}")
-    return value
-
-
-def _is_enum(cls: object) -> bool:
-    return isinstance(cls, type) and issubclass(cls, Enum)
-
-
-def _enum(value: object, cls: Any) -> object:
-    try:
-        return cls(value)
-    except ValueError:
-        allowed = ", ".join(str(member.value) for member in cls)
-        raise ValueError(f"expected one of {allowed}, got {value!r}") from None
-
-
-def _is_list(cls: object) -> bool:
-    return get_origin(cls) is list
-
-
-def _list_of(converter: cattrs.Converter) -> Callable[[object, Any], object]:
-    def hook(value: object, cls: Any) -> object:
-        if not isinstance(value, list):  # a string is iterable too
-            raise TypeError(f"expected a list, got {type(value).__name__}")
-        (item,) = get_args(cls)
-        structure = converter.get_structure_hook(item)
-        result = []
-        for index, element in enumerate(value):
-            try:
-                result.append(structure(element, item))
-            except (BaseValidationError, TypeError, ValueError) as error:
-                raise _in_list(error, index) from error
-        return result
-
-    return hook
-
-
-def _in_list(error: Exception, index: int) -> ValueError:
-    if isinstance(error, BaseValidationError):
-        return ValueError(f"[{index}]: {_text(error)}")
-    return ValueError(f"[{index}]: {error}")
-
-
-def _optional(cls: object) -> object:
-    """Return X for `X | None`, otherwise None."""
-    args = get_args(cls)
-    if len(args) == 2 and NoneType in args:
-        return args[0] if args[1] is NoneType else args[1]
-    return None
-
-
-def _overrides(cls: type) -> dict[str, Any]:
-    return {field.name: _override(field) for field in attrs.fields(cls)}
-
-
-def _override(field: "attrs.Attribute[Any]") -> Any:
-    if field.name == "extra":
-        return override(omit=True)
-    schema = schema_of(field.type)  # required by the CRD: written even at its default
-    required = schema is not None and schema.required
-    if field.name in ("api_version", "kind") and _default(field):
-        required = True  # readers of a status or state need both to decode it
-    return override(rename=wire_name(field), omit_if_default=False if required else None)
-
-
-def _structure_factory(converter: cattrs.Converter) -> Callable[[type], Callable[..., Any]]:
-    def factory(cls: type) -> Callable[..., Any]:
-        attrs.resolve_types(cls, include_extras=True)
-        fields: Callable[..., Any] = make_dict_structure_fn(cls, converter, **_overrides(cls))
-
-        def structure(value: Any, target: object) -> Any:
-            if not isinstance(value, dict):
-                raise TypeError(f"expected an object, got {type(value).__name__}")
-            return fields(value, target)
-
-        if not any(field.name == "extra" for field in attrs.fields(cls)):
-            return structure
-        known = {wire_name(f): f for f in attrs.fields(cls) if f.name != "extra"}
-
-        def hook(value: Any, _: object) -> Any:
-            given = value
-            if isinstance(value, dict) and None in value.values():
-                # an explicit null means "not set", whatever the field's type
-                given = {n: v for n, v in value.items() if v is not None or n not in known}
-            result = structure(given, cls)
-            kept = {
-                n: v
-                for n, v in value.items()
-                if (not v or n not in known) and _is_kept(v, known.get(n))
-            }
-            if kept:
-                object.__setattr__(result, "extra", kept)
-            return result
-
-        return hook
-
-    return factory
-
-
-def _is_kept(value: object, field: "attrs.Attribute[Any] | None") -> bool:
-    """Whether `encode` would lose `value` without `extra`: it is unknown, null, or a default."""
-    if field is None or value is None:
-        return True
-    # `encode` omits defaults; an explicitly written "", 0, {} or [] must be preserved
-    return not value and type(value) is type(_default(field))
-
-
-def _default(field: "attrs.Attribute[Any]") -> object:
-    default = field.default
-    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
-        made = default.factory()  # type: ignore[union-attr]
-        return {} if attrs.has(type(made)) else made
-    return default
-
-
-def _unstructure_factory(converter: cattrs.Converter) -> Callable[[type], Callable[[Any], Raw]]:
-    def factory(cls: type) -> Callable[[Any], Raw]:
-        attrs.resolve_types(cls, include_extras=True)
-        unstructure: Callable[[Any], Raw] = make_dict_unstructure_fn(
-            cls, converter, _cattrs_omit_if_default=True, **_overrides(cls)
-        )
-        if not any(field.name == "extra" for field in attrs.fields(cls)):
-            return unstructure
-
-        def hook(obj: Any) -> Raw:
-            if type(obj) is not cls and issubclass(type(obj), cls):
-                return encode(obj)  # a subclass may hide fields
-            extra: Raw = obj.extra
-            return {**extra, **unstructure(obj)} if extra else unstructure(obj)
-
-        return hook
-
-    return factory
-
-
-_LENIENT = _make_converter(strict=False)
-_STRICT = _make_converter(strict=True)

@@ -7,12 +7,11 @@ cached.
 import json
 import threading
 
-from actuator.codec import encode
 from actuator.errors import ApiError, NotFound
 from actuator.interface import Clock
-from actuator.meta import ObjectMeta, format_time
+from actuator.meta import format_time
 from generic.kube.client import HttpClient, path_of
-from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanedFrom, OrphanReason, OrphanSpec
+from generic.reconciler.orphans.kind import ORPHANS, Orphan, OrphanReason
 
 _GOOD_FOR, _BAD_FOR = 300.0, 10.0
 """Seconds for which a good or bad answer is cached."""
@@ -44,19 +43,18 @@ class OrphanProbe:
             return self._problem
 
     def _ask(self) -> str | None:
-        let_go = OrphanedFrom(api_version="v1", kind="Probe", name="probe", uid="probe")
-        orphan = Orphan(
-            api_version=Orphan.KIND.api_version,
-            kind=Orphan.KIND.name,
-            metadata=ObjectMeta(generate_name="probe-"),
-            spec=OrphanSpec(
-                resource_type="probe",
-                object=let_go,
-                reason=OrphanReason.FORCED,
-                recorded_at=format_time(self._clock.now()),
-            ),
-        )
-        body = json.dumps(encode(orphan)).encode()
+        orphan = {  # as JSON: at the start of a process, the converter would take time
+            "apiVersion": ORPHANS.api_version,
+            "kind": Orphan.KIND.name,
+            "metadata": {"generateName": "probe-"},
+            "spec": {
+                "resourceType": "probe",
+                "object": {"apiVersion": "v1", "kind": "Probe", "name": "probe", "uid": "probe"},
+                "reason": OrphanReason.FORCED,
+                "recordedAt": format_time(self._clock.now()),
+            },
+        }
+        body = json.dumps(orphan).encode()
         try:
             self._client.send(
                 "POST", path_of(ORPHANS), query={"dryRun": "All"}, body=body, timeout=_PATIENCE
