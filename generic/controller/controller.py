@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 from itertools import count
 
-import attrs
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from actuator.interface import Clock
 from generic.controller.metrics import ControllerMetrics, ReconcileResult
@@ -25,20 +26,17 @@ logger = logging.getLogger(__name__)
 _NEWS = -1  # in place of a version: an answer to our write revealed a change by another client
 
 
-@attrs.frozen
-class Done:
+class Done(Struct, frozen=True):
     """Nothing to do until the next event."""
 
 
-@attrs.frozen
-class Again:
+class Again(Struct, frozen=True):
     """Requeue after `seconds`; not a failure."""
 
     seconds: float
 
 
-@attrs.frozen
-class Failed:
+class Failed(Struct, frozen=True):
     """Requeue after the backoff of the object, at most `cap` seconds."""
 
     cap: float | None = None
@@ -50,13 +48,12 @@ _HELPERS = 1
 """Maximum number of helper threads, for urgent requests while all workers are busy."""
 
 
-@attrs.define
-class _Busy:
+class _Busy(Struct):
     """An object being processed: its last known header, and the versions of other clients since."""
 
     worker: threading.Thread
     known: Header | None
-    seen: set[int] = attrs.field(factory=set)
+    seen: set[int] = field(default_factory=set)
 
 
 class WorkerReplaced(Exception):
@@ -127,7 +124,7 @@ class Controller:
         """Record changes to process after the call; only answers reveal which versions are ours."""
         if event.own:
             busy.seen.discard(new.resource_version)  # the watch may have been faster
-            if news_in_answer(attrs.evolve(event, old=busy.known)):
+            if news_in_answer(replace(event, old=busy.known)):
                 busy.seen.add(_NEWS)
             busy.known = new
         elif self._predicate(event) and not self._store.is_own(event.request, new.resource_version):

@@ -15,7 +15,7 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from urllib.parse import urlsplit
 
-import attrs
+from msgspec import Struct
 
 from actuator.errors import ConfigurationError
 
@@ -35,8 +35,7 @@ _LOOK_SECONDS = 3600.0
 _TEXT = "text/plain; charset=utf-8"
 
 
-@attrs.frozen
-class Address:
+class Address(Struct, frozen=True):
     """A listen address; host "" means every address of the machine, port 0 any free port."""
 
     host: str
@@ -107,8 +106,7 @@ class HealthServer:
             self._server = None
 
 
-@attrs.frozen
-class _Answer:
+class _Answer(Struct, frozen=True):
     status: int
     body: bytes
     content_type: str = _TEXT

@@ -7,7 +7,7 @@ in `watch`.
 
 from collections.abc import Callable, Iterable, Iterator
 
-import attrs
+from msgspec import Struct
 
 from actuator.meta import Kind
 from generic.kube.headers import Event, Header, Owner, Request
@@ -16,8 +16,7 @@ from generic.kube.store import Store
 _SHOOT_UID = "shoot.gardener.cloud/uid"
 
 
-@attrs.frozen
-class Target:
+class Target(Struct, frozen=True):
     """The objects of one kind, from the store."""
 
     kind: Kind

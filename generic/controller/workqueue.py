@@ -21,7 +21,7 @@ from collections.abc import Hashable
 from itertools import count
 from typing import Generic, TypeVar
 
-import attrs
+from msgspec import Struct
 
 from actuator.interface import Clock
 from generic.controller.metrics import QueueMetrics
@@ -34,8 +34,7 @@ class ShutDown(Exception):
     """The queue was shut down and hands out no more keys."""
 
 
-@attrs.frozen
-class Backoff:
+class Backoff(Struct, frozen=True):
     """Exponential delays in seconds: `first`, doubled with every failure up to the cap.
 
     `jitter` is the maximum share by which a delay is randomly shortened, so that keys that failed

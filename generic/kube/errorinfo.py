@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-import attrs
+from msgspec import Struct
 
 from actuator.codec import CUT
 from actuator.errors import (
@@ -49,8 +49,7 @@ class Raised(Exception):
     """Replaces an unexpected exception in a log: its traceback, and its text as read."""
 
 
-@attrs.frozen(kw_only=True)
-class ErrorInfo:
+class ErrorInfo(Struct, frozen=True, kw_only=True):
     """The data of an error; for a RequeueAfter with a cause, the data of the cause."""
 
     cls: type[BaseException]

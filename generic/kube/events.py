@@ -14,7 +14,7 @@ import secrets
 import threading
 from collections import OrderedDict
 
-import attrs
+from msgspec import Struct
 
 from actuator.errors import AlreadyExists, ApiError, Forbidden, NotFound
 from actuator.interface import Client, Clock, Resource
@@ -31,8 +31,7 @@ REASON_LENGTH = 128  # characters, limit of the API server
 MESSAGE_BYTES = 1024  # limit of the API server
 
 
-@attrs.frozen(kw_only=True)
-class About:
+class About(Struct, frozen=True, kw_only=True):
     """The object an event is about; `namespace` is "" for cluster-scoped ones."""
 
     api_version: str
@@ -46,8 +45,7 @@ class About:
         return f"{self.kind} {self.namespace}/{self.name}".replace(" /", " ")
 
 
-@attrs.define
-class _Recorded:
+class _Recorded(Struct):
     """An event whose repeats are merged into it."""
 
     namespace: str

@@ -12,6 +12,8 @@ from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import attrs
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from actuator.cluster import Cluster, ClusterState, Verdict
 from actuator.codec import decode
@@ -47,8 +49,7 @@ class Owner(NamedTuple):
     is_controller: bool
 
 
-@attrs.frozen
-class Header:
+class Header(Struct, frozen=True, gc=False):
     """The part of an object that predicates and decisions read, without decoding the rest."""
 
     uid: str
@@ -83,11 +84,10 @@ class Header:
         return self.has_error or not _SAYS_FAILING.isdisjoint(self.conditions)
 
 
-@attrs.frozen
-class ClusterHeader(Header):
+class ClusterHeader(Header, frozen=True, gc=False):
     """The header of a Cluster."""
 
-    verdict: Verdict = attrs.field(factory=Verdict)
+    verdict: Verdict = field(default_factory=Verdict)
 
 
 class EventType(StrEnum):
@@ -98,8 +98,7 @@ class EventType(StrEnum):
     DELETED = "DELETED"
 
 
-@attrs.frozen
-class Event(Generic[H]):
+class Event(Struct, Generic[H], frozen=True):
     """A change of an object; `own` if the answer to our own write already reported it."""
 
     type: EventType
@@ -138,7 +137,7 @@ def as_unreadable(header: H) -> H:
     changes: dict[str, Any] = {"unreadable": True}
     if isinstance(header, ClusterHeader):
         changes["verdict"] = attrs.evolve(header.verdict, state=ClusterState.UNREADABLE)
-    return attrs.evolve(header, **changes)  # type: ignore[misc]
+    return replace(header, **changes)  # type: ignore[type-var]
 
 
 def _fields(obj: Raw) -> dict[str, Any]:

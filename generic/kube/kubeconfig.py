@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-import attrs
+from msgspec import Struct
 
 from actuator.errors import ConfigurationError, Unauthorized
 from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-@attrs.frozen
-class _Loaded:
+class _Loaded(Struct, frozen=True):
     """A configuration as read."""
 
     url: str

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Generic, Protocol, TypeVar
 
-import attrs
+from msgspec import Struct
 
 from actuator.codec import CUT
 from actuator.interface import Resource
@@ -44,8 +44,7 @@ _DEAD_SECONDS = 600.0
 H = TypeVar("H", bound=AnyHeader)
 
 
-@attrs.frozen
-class Entry(Generic[H]):
+class Entry(Struct, Generic[H], frozen=True, gc=False):
     """One object: its header, and its JSON without managedFields."""
 
     header: H
@@ -63,8 +62,7 @@ def _gone(request: Request, last: Entry[H], *, own: bool = False) -> Event[H]:
     return Event(EventType.DELETED, request, last.header, None, own, last=last.raw)
 
 
-@attrs.frozen
-class _Dead(Generic[H]):
+class _Dead(Struct, Generic[H], frozen=True):
     """An object that is known to be deleted before the watch reports it."""
 
     last: Entry[H]

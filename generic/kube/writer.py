@@ -6,7 +6,7 @@ processed. Not here: the content of the patches.
 
 from collections.abc import Callable, Sequence
 
-import attrs
+from msgspec import Struct
 
 from actuator.errors import NotFound
 from actuator.interface import Client
@@ -20,8 +20,7 @@ class ObjectGone(Exception):
     """The object with that uid is deleted, even if another has its name."""
 
 
-@attrs.frozen
-class Writer:
+class Writer(Struct, frozen=True):
     """Patches objects of one resource; `notify` receives every answer like a watch event."""
 
     client: Client

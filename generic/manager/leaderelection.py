@@ -32,7 +32,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-import attrs
+from msgspec import Struct
 
 from actuator.errors import Conflict, LeaseLost, NotFound
 from actuator.interface import Client, Clock, Resource
@@ -46,8 +46,7 @@ JITTER = 0.2
 """The maximum share by which a pause is randomly shortened."""
 
 
-@attrs.frozen(kw_only=True)
-class Timing:
+class Timing(Struct, frozen=True, kw_only=True):
     """Seconds; the defaults are controller-runtime's. Raises ValueError if inconsistent."""
 
     lease_duration: float = 15.0
@@ -57,7 +56,7 @@ class Timing:
     retry_period: float = 2.0
     """The maximum pause between two attempts to get or renew the Lease."""
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         if not 0 < self.retry_period < self.renew_deadline < self.lease_duration:
             raise ValueError(
                 "leader election requires retry period < renew deadline < lease duration"

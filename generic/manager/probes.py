@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Sequence
 
-import attrs
+from msgspec import Struct, field
 
 from actuator.meta import ClusterNeed
 from generic.controller.controller import Controller
@@ -21,8 +21,7 @@ FAILING_STREAM = 60.0
 """Seconds of watches that break soon after opening, after which a manager is not ready."""
 
 
-@attrs.define
-class Probes:
+class Probes(Struct):
     """Checks informers and their threads, and controllers and their workers."""
 
     informers: Sequence[Informer]
@@ -31,7 +30,7 @@ class Probes:
     orphans: OrphanProbe | None
     """None if no actuator is registered."""
     registry: Registry
-    threads: list[threading.Thread] = attrs.field(factory=list)
+    threads: list[threading.Thread] = field(default_factory=list)
 
     def alive(self) -> dict[str, Check]:
         """Return the checks for liveness: all return None in a healthy process."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
+from msgspec import Struct
 
 from actuator.interface import Actuator, Client, Permission, kind_of, object_class
 from actuator.meta import Kind, Object
@@ -27,8 +28,7 @@ Run = Callable[[Client, threading.Event], None]
 """Run until the event is set."""
 
 
-@attrs.frozen(kw_only=True)
-class Registration:
+class Registration(Struct, frozen=True, kw_only=True):
     """A registered actuator, from which the Role is generated."""
 
     name: str
@@ -46,8 +46,7 @@ class Registration:
         return kind_of(self.actuator)
 
 
-@attrs.frozen(kw_only=True)
-class CheckRegistration:
+class CheckRegistration(Struct, frozen=True, kw_only=True):
     """Registered health checks."""
 
     name: str
@@ -55,8 +54,7 @@ class CheckRegistration:
     workers: int
 
 
-@attrs.frozen(kw_only=True)
-class Runnable:
+class Runnable(Struct, frozen=True, kw_only=True):
     """A function that runs beside the controllers while this process leads."""
 
     name: str

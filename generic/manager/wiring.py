@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import attrs
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from actuator.interface import Client, Clock, Resource, resource_of
 from actuator.meta import ClusterNeed, Kind, parse_time
@@ -47,8 +48,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-@attrs.frozen(kw_only=True)
-class Shared:
+class Shared(Struct, frozen=True, kw_only=True):
     """The dependencies that all controllers of a manager share."""
 
     connection: HttpClient
@@ -105,13 +105,12 @@ class Served(NamedTuple):
                 yield Terminating(request.namespace, request.name, state, moment)
 
 
-@attrs.define
-class Watched:
+class Watched(Struct):
     """One resource: its store, the controllers of its objects, and other listeners."""
 
     store: Store[Any]
-    controllers: list[Served] = attrs.field(factory=list)
-    listeners: list[Callable[[Event[Any]], None]] = attrs.field(factory=list)
+    controllers: list[Served] = field(default_factory=list)
+    listeners: list[Callable[[Event[Any]], None]] = field(default_factory=list)
 
     def notify(self, event: Event[Any]) -> None:
         """Pass an event to all controllers and listeners."""
@@ -239,7 +238,7 @@ class Wiring:
         shared, checks = self._s, added.checks
         watched = self._watched(checks.cls.KIND)
         # The outcome of a deletion is reported by the actuator's controller.
-        writer = attrs.evolve(self._writer(watched), forgets=False)
+        writer = replace(self._writer(watched), forgets=False)
         reconciler = HealthReconciler(checks, writer, self._clusters, shared.client, shared.clock)
         controller = Controller(
             added.name,
@@ -249,7 +248,7 @@ class Wiring:
             shared.clock,
             shared.metrics.controller(added.name, checks.cls.KIND.name, added.workers),
         )
-        watched.listeners.append(lambda event: controller.on_event(attrs.evolve(event, own=False)))
+        watched.listeners.append(lambda event: controller.on_event(replace(event, own=False)))
         self.controllers.append((controller, added.workers))
 
     def _is_ours(self, types: tuple[str, ...]) -> Predicate:

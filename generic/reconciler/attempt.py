@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import attrs
+from msgspec.structs import replace
 
 from actuator.codec import decode_json, encode, plain_json, read_json
 from actuator.errors import ActuatorError, ApiError, ErrorCode
@@ -202,11 +202,11 @@ class Attempt:
         A status that the API server refuses is reduced until it is accepted: first without the
         actuator's changes and with a shorter text, then also without DeletionBlocked.
         """
-        short = attrs.evolve(failure, text=shorten(failure.text, _SHORT))
+        short = replace(failure, text=shorten(failure.text, _SHORT))
         if failure.blocked is not None:
             reason, message = failure.blocked
-            short = attrs.evolve(short, blocked=(reason, shorten(message, _SHORT)))
-        bare = attrs.evolve(short, blocked=None, reason="")
+            short = replace(short, blocked=(reason, shorten(message, _SHORT)))
+        bare = replace(short, blocked=None, reason="")
         for less, changed in ((failure, self._changed), (short, {}), (bare, {})):
             text = shorten(f"Error {self.doing}: {less.text}")
             try:

@@ -7,7 +7,7 @@ logs, events and metrics (`reporter`).
 from collections.abc import Sequence
 from datetime import datetime
 
-import attrs
+from msgspec import Struct
 
 from actuator.errors import CallAbandoned, LeaseLost
 from actuator.meta import parse_time
@@ -24,8 +24,7 @@ FORCED_BACKOFF_CAP = 5.0
 """The same for a force deletion, regardless of earlier failures: its budget is short."""
 
 
-@attrs.frozen
-class Waiting:
+class Waiting(Struct, frozen=True):
     """The operation is unfinished, without an error."""
 
     text: str

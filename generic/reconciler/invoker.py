@@ -14,6 +14,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import attrs
+from msgspec import Struct
+from msgspec.structs import replace
 
 from actuator.cluster import Cluster
 from actuator.errors import (
@@ -79,8 +81,7 @@ class CallHangs(ActuatorError):
     """An earlier call for the same object was abandoned and has not returned."""
 
 
-@attrs.frozen
-class Invoker:
+class Invoker(Struct, frozen=True):
     """Calls one actuator. Every call belongs to the track of an object."""
 
     actuator: Actuator[Any]
@@ -186,7 +187,7 @@ class Invoker:
             call.check()
         except Cancelled as reason:
             return read_error(reason)
-        return attrs.evolve(info, cls=ActuatorError)
+        return replace(info, cls=ActuatorError)
 
     def _validate(self, call: Call, obj: Any, cluster: Cluster) -> None:
         problems = list(islice(self.actuator.validate(call, obj, cluster), _MAX_PROBLEMS))
@@ -214,7 +215,7 @@ class Invoker:
         return type(innermost(self.actuator)).__name__
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class _Services:
     """The means of the calls for one object. See `calls.Services`."""
 

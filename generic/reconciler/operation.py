@@ -7,7 +7,7 @@ calling the actuator and writing its results (`reconciler`).
 
 from enum import Enum, StrEnum
 
-import attrs
+from msgspec import Struct
 
 from actuator.cluster import FORCE_DELETION, ClusterState, Verdict, parse_bool
 from actuator.codec import MAX_DEPTH
@@ -107,8 +107,7 @@ class BlockedByCluster(ActuatorError):
         super().__init__(message, codes=wrong, reason=by.name.title().replace("_", ""))
 
 
-@attrs.frozen
-class Blocked:
+class Blocked(Struct, frozen=True):
     """A required operation that is blocked."""
 
     operation: Operation

@@ -19,7 +19,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import attrs
+from msgspec import Struct
 
 from actuator.errors import ApiError
 from actuator.interface import Actuator, Client, Clock, kind_of, object_class
@@ -58,8 +58,7 @@ _STALE_SECONDS = 0.1
 """Seconds before the next attempt at an object that other clients change faster than we write."""
 
 
-@attrs.frozen(kw_only=True)
-class Dependencies:
+class Dependencies(Struct, frozen=True, kw_only=True):
     """The collaborators of a reconciler; `wiring` puts them together."""
 
     client: Client

@@ -7,7 +7,8 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-import attrs
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from actuator.cluster import FORCE_DELETION
 from actuator.errors import DeadlineExceeded
@@ -35,8 +36,7 @@ def event_reason(outcome: Outcome) -> str:
     return outcome.value.title().replace("_", "")
 
 
-@attrs.frozen(kw_only=True)
-class DeletionEnded:
+class DeletionEnded(Struct, frozen=True, kw_only=True):
     """The end of one pass over an object under deletion, acknowledged by the API server."""
 
     kind: str
@@ -52,8 +52,7 @@ Listener = Callable[[DeletionEnded], None]
 An exception is logged, and changes nothing."""
 
 
-@attrs.frozen(kw_only=True)
-class Sinks:
+class Sinks(Struct, frozen=True, kw_only=True):
     """The destinations of one controller's reports."""
 
     events: EventRecorder
@@ -63,8 +62,7 @@ class Sinks:
     """Whether every outcome of a deletion becomes an event, not only exceptional ones."""
 
 
-@attrs.frozen
-class Reporter:
+class Reporter(Struct, frozen=True, dict=True):
     """Reports on one object; one instance per reconciliation."""
 
     kind: Kind
@@ -145,7 +143,7 @@ class Reporter:
     def stripped(self, one: Stripped) -> None:
         """Report a finalizer of another controller that was removed from a seed object."""
         self.sinks.metrics.stripped(one.resource)
-        self.log.warning("finalizer stripped", extra={"fields": attrs.asdict(one)})
+        self.log.warning("finalizer stripped", extra={"fields": asdict(one)})
         text = f"Stripped {one.finalizer} from {one.resource} {one.name}"
         self.event("FinalizerStripped", text, warning=True)
 

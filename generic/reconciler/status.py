@@ -8,7 +8,7 @@ Gardener report the same as a condition Ready. Not here: the time and the client
 
 from collections.abc import Callable, Collection
 
-import attrs
+from msgspec import Struct
 
 from actuator.errors import ErrorCode
 from actuator.meta import LastOperationState, LastOperationType, Raw, ReadyReasons
@@ -25,8 +25,7 @@ _PROGRESS = {
 }
 
 
-@attrs.frozen(kw_only=True)
-class Failure:
+class Failure(Struct, frozen=True, kw_only=True):
     """An error in the form of a status.
 
     `reason` is the error's own, if it has one. `blocked` is the reason and message of the condition
@@ -40,8 +39,7 @@ class Failure:
     gives_up: bool = False
 
 
-@attrs.frozen(kw_only=True)
-class Report:
+class Report(Struct, frozen=True, kw_only=True):
     """The state of one attempt: Processing, Succeeded, or Error with its `failure`."""
 
     type: LastOperationType

@@ -20,7 +20,7 @@ Source: Gardener documentation, "Force Deletion" (the cleanup of an extension in
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import attrs
+from msgspec import Struct
 
 from actuator.errors import ActuatorError, ConfigurationError, Conflict, ErrorCode, NotFound
 from actuator.interface import Client, SeedObjects
@@ -37,8 +37,7 @@ OUT_OF_SCOPE = (
 )
 
 
-@attrs.frozen(kw_only=True)
-class Stripped:
+class Stripped(Struct, frozen=True, kw_only=True):
     """A finalizer of another controller that a force deletion removed."""
 
     resource: str
@@ -47,8 +46,7 @@ class Stripped:
     finalizer: str
 
 
-@attrs.frozen(kw_only=True)
-class Held:
+class Held(Struct, frozen=True, kw_only=True):
     """A seed object that still exists, and its finalizers that were not declared."""
 
     resource: str

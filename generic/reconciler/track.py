@@ -8,7 +8,7 @@ drops a track: `settle`. A restart of the process loses all of it. Not here: dec
 import math
 import threading
 
-import attrs
+from msgspec import Struct
 
 from actuator.interface import Clock
 from generic.controller.metrics import Outcome
@@ -19,8 +19,7 @@ from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import Orphan
 
 
-@attrs.define
-class Budget:
+class Budget(Struct):
     """The time of one force deletion, in seconds on the monotonic clock."""
 
     since: float
@@ -36,8 +35,7 @@ class Budget:
         return max(0.0, self.until - now)
 
 
-@attrs.frozen
-class CleanedUp:
+class CleanedUp(Struct, frozen=True):
     """The actuator finished a deletion; our finalizer may still be on the object."""
 
     outcome: Outcome
@@ -45,8 +43,7 @@ class CleanedUp:
     """The deletionTimestamp of the object."""
 
 
-@attrs.define
-class Removal:
+class Removal(Struct):
     """Our finalizer was removed externally before cleanup finished."""
 
     raw: bytes
@@ -58,8 +55,7 @@ class Removal:
     failures: int = 0
 
 
-@attrs.define(eq=False)
-class Track:
+class Track(Struct, eq=False):
     """The state of one object; workers and the watchdog share it."""
 
     request: Request

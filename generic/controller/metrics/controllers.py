@@ -23,7 +23,7 @@ _NO_CODE = "none"
 _CODES = (*(code.value for code in ErrorCode), _NO_CODE)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class ControllerMetrics:
     """The metrics of one controller; get one from `Metrics.controller`."""
 

@@ -9,7 +9,7 @@ from generic.controller.metrics.exposition import never_raising
 from generic.controller.metrics.values import QUEUE_SECONDS
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class QueueMetrics:
     """The metrics of one work queue."""
 

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-import attrs
+from msgspec import Struct
 from prometheus_client import Metric
 from prometheus_client.core import GaugeHistogramMetricFamily, GaugeMetricFamily
 
@@ -19,8 +19,7 @@ from generic.controller.metrics.values import AGES, TerminatingState
 _BY = ("controller", "kind")
 
 
-@attrs.frozen
-class Terminating:
+class Terminating(Struct, frozen=True):
     """One object under deletion; `since` is its deletionTimestamp in seconds since 1970."""
 
     namespace: str

@@ -11,7 +11,7 @@ Guarantee: when `run` returns, the API server has acknowledged every Orphan.
 
 from collections.abc import Callable, Sequence
 
-import attrs
+from msgspec import Struct
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ApiError, CallAbandoned, DecodeError, LeaseLost
@@ -42,8 +42,7 @@ class NotRecorded(ActuatorError):
     """An Orphan could not be written, so the finalizer stays."""
 
 
-@attrs.frozen
-class ForceDeletion:
+class ForceDeletion(Struct, frozen=True):
     """The force deletions of one controller."""
 
     invoker: Invoker

@@ -12,7 +12,7 @@ Not here: the detection (`watchdog` and `reconciler`).
 
 from collections.abc import Callable
 
-import attrs
+from msgspec import Struct
 
 from actuator.cluster import Cluster
 from actuator.errors import ApiError, DecodeError, LeaseLost
@@ -35,8 +35,7 @@ _CAP = 60.0
 _MESSAGE = "finalizer removed externally before cleanup finished"
 
 
-@attrs.frozen
-class LateCleanup:
+class LateCleanup(Struct, frozen=True):
     """The late cleanups of one controller."""
 
     invoker: Invoker

@@ -9,7 +9,7 @@ work for the controller.
 import logging
 from collections.abc import Callable
 
-import attrs
+from msgspec import Struct
 
 from actuator.cluster import Verdict
 from actuator.interface import Clock
@@ -23,8 +23,7 @@ from generic.reconciler.track import Removal, Track, Tracks
 logger = logging.getLogger(__name__)
 
 
-@attrs.frozen
-class DeletionWatchdog:
+class DeletionWatchdog(Struct, frozen=True):
     """The watchdog of one controller."""
 
     kind: Kind

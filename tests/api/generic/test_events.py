@@ -2,8 +2,8 @@ import secrets
 import tracemalloc
 from datetime import timedelta
 
-import attrs
 import pytest
+from msgspec.structs import replace
 
 from actuator.interface import Resource
 from generic.kube import events
@@ -107,7 +107,7 @@ def test_a_repeat_counts_up(client, recorder, clock, about):
 def test_what_differs_or_comes_later_is_another_event(client, recorder, clock, about):
     recorder.record(about, "Error", "no access")
     recorder.record(about, "Error", "no such network")
-    recorder.record(attrs.evolve(about, uid="another"), "Error", "no access")
+    recorder.record(replace(about, uid="another"), "Error", "no access")
     clock.ahead = 601
     recorder.record(about, "Error", "no access")
     messages = sorted(event["message"] for event in found(client, about))
@@ -174,14 +174,14 @@ def test_an_event_for_a_terminating_namespace_goes_to_default(client, recorder, 
 
 
 def test_an_event_for_a_namespace_that_is_gone_goes_to_default(client, recorder, about):
-    gone = attrs.evolve(about, namespace=f"{about.namespace}-gone")
+    gone = replace(about, namespace=f"{about.namespace}-gone")
     recorder.record_once(gone, "LeftOutside", "left")
     [event] = found_in_default(client, gone)
     assert event["message"].startswith(f"Infrastructure {gone.namespace}/shoot: ")
 
 
 def test_an_event_about_a_cluster_scoped_object_is_in_default(client, recorder, about):
-    cluster = attrs.evolve(about, kind="Cluster", namespace="", name=about.namespace)
+    cluster = replace(about, kind="Cluster", namespace="", name=about.namespace)
     recorder.record(cluster, "Error", "no access")
     recorder.record_once(cluster, "LeftOutside", "left")
     assert [e["metadata"]["namespace"] for e in found(client, cluster)] == ["default"] * 2
@@ -189,7 +189,7 @@ def test_an_event_about_a_cluster_scoped_object_is_in_default(client, recorder, 
 
 @pytest.mark.parametrize("name", ["a" * 253, "a" * 231 + "-" * 10 + "b", "a.b-c"])
 def test_every_name_of_an_object_gives_a_valid_name_of_an_event(client, recorder, about, name):
-    recorder.record_once(attrs.evolve(about, name=name), "LeftOutside", "left")
+    recorder.record_once(replace(about, name=name), "LeftOutside", "left")
     assert len(found(client, about)) == 1
 
 

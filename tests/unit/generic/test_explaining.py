@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import attrs
 import pytest
 from builders import cluster, infrastructure
+from msgspec.structs import replace
 
 from actuator.cluster import FORCE_DELETION, Cluster, ClusterState, Verdict
 from actuator.codec import decode
@@ -206,7 +207,7 @@ def test_the_operation_is_the_reconcilers_and_comes_with_a_reason(head, verdict,
 
 
 def test_a_settled_object_waits_to_be_asked():
-    settled = attrs.evolve(of(OURS, deleting=False), last_operation=("Create", "Succeeded"))
+    settled = replace(of(OURS, deleting=False), last_operation=("Create", "Succeeded"))
     found = decide(Infrastructure.KIND, KEY, settled, Verdict(ClusterState.OK))
     assert (found.operation, found.blocked) == ("reconcile", False)
     assert found.why.startswith("only when requested")

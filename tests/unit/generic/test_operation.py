@@ -4,6 +4,7 @@ from itertools import product
 
 import attrs
 import pytest
+from msgspec.structs import replace
 
 from actuator.cluster import ClusterState, Verdict
 from actuator.meta import ForceSource, Kind
@@ -151,12 +152,12 @@ def test_last_operation_type_is_what_gardenlet_expects(last, operation, shown):
 )
 def test_force_deletion_is_read_where_the_kind_says(source, own, cluster, forced):
     annotations = {"confirmation.gardener.cloud/force-deletion": own} if own else {}
-    seen = attrs.evolve(header(deleting=True), annotations=annotations)
+    seen = replace(header(deleting=True), annotations=annotations)
     kind = attrs.evolve(KIND, force_from=source)
     assert is_forced(kind, seen, Verdict(ClusterState.OK, forced=cluster)) is forced
 
 
 @pytest.mark.parametrize("class_", ["garden", "seed"])
 def test_objects_of_garden_and_seed_are_never_forced(class_):
-    seen = attrs.evolve(header(deleting=True), class_=class_)
+    seen = replace(header(deleting=True), class_=class_)
     assert not is_forced(KIND, seen, Verdict(ClusterState.OK, forced=True))

@@ -2,6 +2,7 @@
 
 import attrs
 import pytest
+from msgspec.structs import replace
 
 from actuator.cluster import ClusterState, Verdict
 from actuator.meta import ForceSource
@@ -43,11 +44,11 @@ QUIET = Header(
     last_operation=("Reconcile", "Succeeded"),
     has_error=False,
 )
-DELETING = attrs.evolve(QUIET, deletion_timestamp="now")
+DELETING = replace(QUIET, deletion_timestamp="now")
 
 
 def change(**more):
-    return attrs.evolve(QUIET, resource_version=2, **more)
+    return replace(QUIET, resource_version=2, **more)
 
 
 def asked(operation, timestamp=None):
@@ -76,19 +77,19 @@ def event(old, new, own=False):
         pytest.param(QUIET, DELETING, True, id="deleted"),
         pytest.param(
             DELETING,
-            attrs.evolve(DELETING, annotations={"a": "b"}),
+            replace(DELETING, annotations={"a": "b"}),
             True,
             id="annotated while deleting",
         ),
         pytest.param(
             DELETING,
-            attrs.evolve(DELETING, last_operation=("Delete", "Error"), resource_version=9),
+            replace(DELETING, last_operation=("Delete", "Error"), resource_version=9),
             False,
             id="a status written by somebody else while deleting",
         ),
         pytest.param(
             DELETING,
-            attrs.evolve(DELETING, last_operation=("Delete", "Error"), finalizers=()),
+            replace(DELETING, last_operation=("Delete", "Error"), finalizers=()),
             True,
             id="status and finalizers changed at once: not swallowed",
         ),
@@ -143,10 +144,10 @@ def test_a_kind_has_the_default_it_needs():
 
 
 def test_what_our_own_write_hid_from_comparison_still_triggers_a_deletion():
-    hidden = attrs.evolve(event(DELETING, DELETING), late=True)
+    hidden = replace(event(DELETING, DELETING), late=True)
     default = default_predicate(Infrastructure.KIND, ignore_operation_annotation=False)
     assert default(hidden)
-    assert not default(attrs.evolve(event(QUIET, QUIET), late=True))
+    assert not default(replace(event(QUIET, QUIET), late=True))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,7 @@ def test_predicates_combine():
     assert not any_of()(seen)
 
 
-FORCED = attrs.evolve(DELETING, annotations={"confirmation.gardener.cloud/force-deletion": "true"})
+FORCED = replace(DELETING, annotations={"confirmation.gardener.cloud/force-deletion": "true"})
 
 
 @pytest.mark.parametrize("ignored", [True, False])
@@ -188,7 +189,7 @@ def test_a_kind_that_carries_the_force_annotation_is_triggered_by_it(ignored, an
     )
     trigger = default_predicate(kind, ignore_operation_annotation=ignored)
     assert trigger(event(DELETING, FORCED))
-    assert not trigger(event(FORCED, attrs.evolve(FORCED, resource_version=9)))
+    assert not trigger(event(FORCED, replace(FORCED, resource_version=9)))
     assert news_in_answer(event(DELETING, FORCED, own=True))
 
 
