@@ -58,11 +58,12 @@ def _make_converter(*, strict: bool) -> cattrs.Converter:
         converter.register_structure_hook(scalar, _exactly(scalar))
     converter.register_structure_hook(Base64, lambda value, _: Base64(_exactly(str)(value, str)))
     converter.register_unstructure_hook(Base64, str)
+    converter.register_structure_hook_factory(_optional, _optional_factory(converter))
     converter.register_structure_hook_func(_is_raw, _raw)
     converter.register_unstructure_hook_func(_is_raw, lambda value: value)
     converter.register_structure_hook_func(_is_int_or_string, _int_or_string)
     converter.register_structure_hook_func(_is_enum, _enum)
-    converter.register_structure_hook_func(_is_list, _list_of(converter))
+    converter.register_structure_hook_factory(_is_list, _list_factory(converter))
     converter.register_structure_hook_factory(attrs.has, _structure_factory(converter))
     converter.register_unstructure_hook_factory(attrs.has, _unstructure_factory(converter))
     return converter
@@ -119,21 +120,34 @@ def _is_list(cls: object) -> bool:
     return get_origin(cls) is list
 
 
-def _list_of(converter: cattrs.Converter) -> Callable[[object, Any], object]:
-    def hook(value: object, cls: Any) -> object:
-        if not isinstance(value, list):  # a string is iterable too
-            raise TypeError(f"expected a list, got {type(value).__name__}")
+def _list_factory(converter: cattrs.Converter) -> Callable[[Any], Callable[..., object]]:
+    def factory(cls: Any) -> Callable[..., object]:
         (item,) = get_args(cls)
         structure = converter.get_structure_hook(item)
-        result = []
-        for index, element in enumerate(value):
-            try:
-                result.append(structure(element, item))
-            except (BaseValidationError, TypeError, ValueError) as error:
-                raise _in_list(error, index) from error
-        return result
 
-    return hook
+        def hook(value: object, _: object) -> object:
+            if not isinstance(value, list):  # a string is iterable too
+                raise TypeError(f"expected a list, got {type(value).__name__}")
+            result = []
+            for index, element in enumerate(value):
+                try:
+                    result.append(structure(element, item))
+                except (BaseValidationError, TypeError, ValueError) as error:
+                    raise _in_list(error, index) from error
+            return result
+
+        return hook
+
+    return factory
+
+
+def _optional_factory(converter: cattrs.Converter) -> Callable[[Any], Callable[..., object]]:
+    def factory(cls: Any) -> Callable[..., object]:
+        wanted: Any = _optional(cls)
+        structure = converter.get_structure_hook(wanted)
+        return lambda value, _: None if value is None else structure(value, wanted)
+
+    return factory
 
 
 def _in_list(error: Exception, index: int) -> ValueError:
@@ -142,7 +156,7 @@ def _in_list(error: Exception, index: int) -> ValueError:
     return ValueError(f"[{index}]: {error}")
 
 
-def _optional(cls: object) -> object:
+def _optional(cls: object) -> Any:
     """Return X for `X | None`, otherwise None."""
     args = get_args(cls)
     if len(args) == 2 and NoneType in args:
@@ -168,22 +182,17 @@ def _structure_factory(converter: cattrs.Converter) -> Callable[[type], Callable
     def factory(cls: type) -> Callable[..., Any]:
         attrs.resolve_types(cls, include_extras=True)
         fields: Callable[..., Any] = make_dict_structure_fn(cls, converter, **_overrides(cls))
-
-        def structure(value: Any, target: object) -> Any:
-            if not isinstance(value, dict):
-                raise TypeError(f"expected an object, got {type(value).__name__}")
-            return fields(value, target)
-
-        if not any(field.name == "extra" for field in attrs.fields(cls)):
-            return structure
         known = {wire_name(f): f for f in attrs.fields(cls) if f.name != "extra"}
+        keeps_unknown = len(known) < len(attrs.fields(cls))
 
         def hook(value: Any, _: object) -> Any:
-            given = value
-            if isinstance(value, dict) and None in value.values():
-                # an explicit null means "not set", whatever the field's type
-                given = {n: v for n, v in value.items() if v is not None or n not in known}
-            result = structure(given, cls)
+            if not isinstance(value, dict):
+                raise TypeError(f"expected an object, got {type(value).__name__}")
+            if not keeps_unknown or (all(value.values()) and value.keys() <= known.keys()):
+                return fields(value, cls)  # nothing to keep: nothing unknown, null or a default
+            # an explicit null means "not set", whatever the field's type
+            given = {n: v for n, v in value.items() if v is not None or n not in known}
+            result = fields(given, cls)
             kept = {
                 n: v
                 for n, v in value.items()
