@@ -100,7 +100,8 @@ class HttpTransport:
         head += [f"{name}: {value}" for name, value in headers.items()]
         if body is not None or method != "GET":
             head.append(f"Content-Length: {len(body or b'')}")
-        if " " in target or not all(line.isascii() and line.isprintable() for line in head):
+        text = "".join(head)
+        if " " in target or not (text.isascii() and text.isprintable()):
             raise ConnectionError("the request has a character that HTTP does not allow")
         request = "\r\n".join([*head, "\r\n"]).encode("ascii") + (body or b"")
         connection = self._kept() or self._connect(timeout)
@@ -219,13 +220,14 @@ class _Connection:
         self._socket.close()
 
     def _start(self) -> None:
-        self.headers: dict[str, str] = {}
+        self.headers: list[tuple[bytes, bytes]] = []
         self.pieces: list[bytes] = []
         self.status = self._size = 0
         self.is_complete = self.is_kept = False
 
     def _is_delimited(self) -> bool:
-        return "content-length" in self.headers or "transfer-encoding" in self.headers
+        lengths = (b"content-length", b"transfer-encoding")
+        return any(name.lower() in lengths for name, _ in self.headers)
 
     def on_message_begin(self) -> None:
         """Refuse a second answer to one request."""
@@ -233,9 +235,8 @@ class _Connection:
             raise ValueError("an answer without a request")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header; the values of repeated ones are joined."""
-        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
-        self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
+        """Keep a header."""
+        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """Read the status. 1xx precedes the answer itself."""
@@ -259,10 +260,19 @@ class _HttpResponse:
     """See Response."""
 
     def __init__(self, connection: _Connection, transport: HttpTransport) -> None:
-        self.status, self.headers = connection.status, connection.headers
+        self.status, self._headers = connection.status, connection.headers
         self._connection = connection
         self._transport = transport
         self._is_read = False
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """See Response. The values of repeated headers are joined."""
+        found: dict[str, str] = {}
+        for name, value in self._headers:
+            key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+            found[key] = f"{found[key]}, {text}" if key in found else text
+        return found
 
     def chunks(self) -> Iterator[bytes]:
         """See Response."""
