@@ -230,10 +230,13 @@ class Context(Protocol):
     """The capabilities of one actuator call. Once the call is abandoned, every use raises."""
 
     client: Client
-    log: logging.LoggerAdapter[logging.Logger]
     clock: Clock
     deadline: float
     """The deadline of this call, in seconds of `clock.monotonic()`."""
+
+    @property
+    def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        """A logger whose lines name the object."""
 
     @property
     def shoot(self) -> Client:

@@ -121,7 +121,6 @@ class Call:
         """`gate` raises LeaseLost; `grace` as for `cancel`."""
         self.operation = operation
         self.client: Client = FencedClient(services.client, self.check)
-        self.log = services.log
         self.clock = clock
         self.deadline = clock.monotonic() + seconds
         self.limit = self.deadline + (ABANDONED_AFTER if grace is None else grace)
@@ -131,6 +130,11 @@ class Call:
         self._lock = threading.Lock()
         self._cancelled: Cancelled | None = None
         self._over = False
+
+    @cached_property
+    def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        """See Context."""
+        return self._services.log
 
     def check(self) -> None:
         """See Context."""
