@@ -123,8 +123,12 @@ class Reporter(Struct, frozen=True, dict=True):
             self.sinks.metrics.panicked()
 
     def succeeded(self, operation: Operation) -> None:
-        """Report an operation that succeeded, after everything is written."""
-        self.log.info("operation succeeded", extra={"fields": {"operation": operation.value}})
+        """Report an operation that succeeded, after everything is written.
+
+        `released` already logged the end of a deletion.
+        """
+        if operation.reports:
+            self.log.info("operation succeeded", extra={"fields": {"operation": operation.value}})
         if operation.calls:
             self.sinks.metrics.tried(operation.value, TryResult.SUCCESS)
 
