@@ -22,7 +22,7 @@ from generic.library.charts import find_helm
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import grant
-from generic.testing.envtest import Environment
+from generic.testing.envtest.access import Access
 from generic.testing.faults import FaultProxy
 from generic.testing.seed import install_kinds
 
@@ -34,10 +34,10 @@ def helm() -> Path:
 
 
 @pytest.fixture(scope="session")
-def far() -> Iterator[Environment]:
-    """The cluster to install in."""
-    with Environment() as environment:
-        yield environment
+def far(environment) -> Access:
+    """The cluster to install in: the session's, whose namespaces tell the tests apart."""
+    access: Access = environment
+    return access
 
 
 @pytest.fixture
