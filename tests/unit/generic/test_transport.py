@@ -101,6 +101,7 @@ def forever(answer):
 @pytest.fixture
 def start():
     servers = []
+    gc.freeze()  # else each collection below looks at the whole suite's objects
 
     def started(script, tls=None):
         servers.append(Server(script, tls))
