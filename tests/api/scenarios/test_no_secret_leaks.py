@@ -7,11 +7,8 @@ machinery writes by itself, about objects that are full of secrets, while everyt
 import base64
 import json
 import logging
-import os
 import secrets
 import stat
-import subprocess
-import sys
 from contextlib import suppress
 
 import pytest
@@ -26,7 +23,6 @@ from generic.tools.cli.main import main
 
 SECRETS = Resource("v1", "secrets")
 READS = Permission(api_version="v1", resource="secrets", verbs=["get", "create", "patch"])
-ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 MODULE = """
 from actuator import Actuator
 from actuator.v1alpha1 import Infrastructure
@@ -245,18 +241,12 @@ def test_no_secret_is_in_what_the_commands_print(
     assert environment.admin_token not in "".join(printed.values())
 
 
-def test_no_secret_is_in_the_report_of_a_drill(planted, tmp_path):
+def test_no_secret_is_in_the_report_of_a_drill(planted, command, tmp_path, monkeypatch):
     module = "leaking_rehearsal"
     (tmp_path / f"{module}.py").write_text(REHEARSAL.replace("PLANTED", planted["config"]))
+    monkeypatch.syspath_prepend(tmp_path)
     flags = ["--shoots", "1", "--scenario", "deletion-denied", "--log-level", "debug"]
-    done = subprocess.run(
-        [*ACTUATOR, "drill", f"{module}:Rehearsal", *flags, "--output", str(tmp_path / "out")],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )
+    done = command("drill", f"{module}:Rehearsal", *flags, "--output", tmp_path / "out")
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     told = {file.name: file.read_text() for file in (tmp_path / "out").iterdir()}
     assert {"report.html", "report.json"} <= set(told)

@@ -12,6 +12,7 @@ import urllib.request
 import pytest
 from builders import API, cluster, infrastructure
 from harness import Script, Seed, eventually, running, samples
+from test_drill import drill, target  # noqa: F401
 
 from actuator import Resource
 from actuator.errors import ApiError
@@ -293,3 +294,10 @@ def test_without_the_crd_of_orphans_a_manager_is_not_ready_and_says_so(runtime, 
             eventually(lambda: not_ready(manager) == {})
     finally:
         install_crds(client, [crd(Orphan)])
+
+
+def test_a_drill_refuses_a_seed_without_the_kinds(runtime, client, drill):  # noqa: F811
+    done, report = drill(*target((runtime, client)))
+    assert done.returncode == 1
+    assert "has no CRD clusters.extensions.gardener.cloud" in done.stderr
+    assert report is None

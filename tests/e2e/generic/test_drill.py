@@ -52,11 +52,9 @@ def broken_rules(report):
     return {finding["rule"] for finding in report["findings"] if finding["problems"]}
 
 
-def test_the_drill_passes_and_its_report_proves_it(tmp_path):
-    program = [*ACTUATOR, "drill", "--output", str(tmp_path), "--shoots", "2"]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=500, check=False)
+def test_the_drill_passes_and_its_report_proves_it(drill, tmp_path):
+    done, report = drill("--shoots", "2")
     assert done.returncode == 0, done.stdout + done.stderr
-    report = json.loads((tmp_path / "report.json").read_text())
     assert broken_rules(report) == set()
     assert {finding["rule"] for finding in report["findings"]} == {*BREAKS, "seed"}
     assert "ERR_INFRA_UNAUTHENTICATED" in done.stdout
@@ -180,9 +178,12 @@ def test_bad_input_gets_one_sentence(drill, flags, words):
     assert report is None
 
 
-@pytest.fixture(scope="module")
-def foreign():
-    """A seed that is not the drill's: ours to look at, not its to change."""
+@pytest.fixture
+def foreign(borrowed):
+    """A seed that is not the drill's: ours to look at, not its to change.
+
+    Another drill may have had it before, and left objects.
+    """
     from extensions.aws.seed import TargetGroupBinding
 
     with Environment() as environment:
@@ -212,9 +213,9 @@ def everything(admin):
     return found
 
 
-def drilled(admin):
+def drilled(admin, resource=NAMESPACES):
     """The namespaces of drills; those of one before may still be ending."""
-    return {obj["metadata"]["name"] for obj in admin.list(NAMESPACES, label_selector=LABEL)}
+    return {obj["metadata"]["name"] for obj in admin.list(resource, label_selector=LABEL)}
 
 
 def test_on_a_seed_that_is_not_its_own_it_leaves_nothing(foreign, drill):
@@ -228,7 +229,7 @@ def test_on_a_seed_that_is_not_its_own_it_leaves_nothing(foreign, drill):
 
 def test_an_interrupted_drill_leaves_nothing(foreign, tmp_path):
     _, admin = foreign
-    before, known = everything(admin), drilled(admin)
+    before, known, clusters = everything(admin), drilled(admin), drilled(admin, CLUSTERS)
     command = [*ACTUATOR, "drill", "--output", str(tmp_path), "--shoots", "2", *target(foreign)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     eventually(lambda: len(drilled(admin) - known) > 2, seconds=240)
@@ -238,7 +239,7 @@ def test_an_interrupted_drill_leaves_nothing(foreign, tmp_path):
     assert process.returncode != 0
     assert "Traceback" not in errors
     assert everything(admin) == before
-    assert admin.list(CLUSTERS, label_selector=LABEL) == []
+    assert drilled(admin, CLUSTERS) <= clusters
 
 
 def test_it_refuses_where_another_controller_reacts_to_its_type(foreign, drill, monkeypatch):
@@ -271,17 +272,3 @@ def test_it_refuses_where_nobody_would_serve_its_shoots(foreign, drill):
     assert "nobody runs the resource manager of a drill's shoots" in done.stderr
     assert report is None
     assert everything(admin) == before
-
-
-@pytest.fixture(scope="module")
-def bare():
-    """A seed without any CRD."""
-    with Environment() as environment:
-        yield environment
-
-
-def test_it_refuses_a_seed_without_the_kinds(bare, drill):
-    done, report = drill(*target((bare, None)))
-    assert done.returncode == 1
-    assert "has no CRD clusters.extensions.gardener.cloud" in done.stderr
-    assert report is None
