@@ -10,12 +10,13 @@ Guarantee: when `run` returns, the API server has acknowledged every Orphan.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ApiError, CallAbandoned, DecodeError, LeaseLost
-from actuator.interface import ExternalResource, SeedObjects
+from actuator.interface import Actuator, ExternalResource, SeedObjects
 from actuator.meta import Object
 from actuator.tolerance import WrongField
 from generic.controller.metrics import Outcome
@@ -61,7 +62,9 @@ class ForceDeletion(Struct, frozen=True):
                 self.invoker.invoke(call, attempt.track, obj, cluster, attempt.capture)
             else:
                 reason = call
-            remaining = self._remaining(attempt, budget, report)
+            if not self._is_default:  # the actuator may have changed the object
+                obj = attempt.open(self.cls)
+            remaining = self._remaining(attempt, budget, report, obj)
         except DecodeError as error:  # metadata is enough to strip and to record
             reason = _unreadable(budget, describe(error), report)
             remaining = [UNKNOWN]
@@ -69,7 +72,7 @@ class ForceDeletion(Struct, frozen=True):
             if not failure.error.is_a(WrongField):
                 raise
             reason = _unreadable(budget, failure.error.text, report)
-            remaining = self._remaining(attempt, budget, report)
+            remaining = self._remaining(attempt, budget, report, attempt.open(self.cls))
         if reason is not OrphanReason.FORCED:
             remaining = [*(remaining or [UNKNOWN]), *self._strip(attempt, report)]
         self._record(remaining, reason, budget, report)
@@ -89,13 +92,19 @@ class ForceDeletion(Struct, frozen=True):
             return OrphanReason.HANGING
         return call
 
+    @property
+    def _is_default(self) -> bool:
+        """Whether force_delete is the default one, which leaves the object unchanged."""
+        actuator = self.invoker.actuator
+        is_inherited = type(actuator).force_delete is Actuator.force_delete
+        return is_inherited and "force_delete" not in vars(actuator)
+
     def _remaining(
-        self, attempt: Attempt, budget: Budget, report: Reporter
+        self, attempt: Attempt, budget: Budget, report: Reporter, obj: Any
     ) -> list[ExternalResource]:
-        """Return the external resources that may remain. Raises DecodeError."""
+        """Return the external resources that may remain."""
         if budget.unresponsive:
             return [UNKNOWN]
-        obj = attempt.open(self.cls)
         budget.unresponsive = True  # unless it returns
         remaining = self.invoker.external_resources(report, attempt.track, obj)
         budget.unresponsive = False

@@ -262,6 +262,25 @@ def test_an_actuator_that_cannot_say_what_it_leaves_leaves_something_unknown(see
     assert orphan.resource_type == "unknown"
 
 
+def test_a_change_of_the_object_in_memory_hides_no_external_resource(seed, start):
+    """Only what is saved counts: force_delete may fail later, and be repeated."""
+
+    def remember(ctx, obj, cluster):
+        obj.status.provider_status = {"vpc": "vpc-1"}
+
+    def forget(ctx, obj, cluster):
+        obj.status.provider_status = None
+
+    start(Script(reconcile=remember, delete=stuck, force_delete=forget))
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    eventually(seed.is_ready)
+    seed.delete()
+    seed.update_cluster(cluster(seed.namespace, force="true"))
+    eventually(seed.is_gone)
+    (orphan,) = orphans(seed)
+    assert orphan.resource_type == "unknown"
+
+
 def test_a_missing_cluster_blocks_a_deletion_unless_force_was_seen_before(seed, start, script):
 
     script.on["delete"] = stuck
