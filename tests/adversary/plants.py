@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from json.scanner import py_make_scanner
 from typing import Any
 
 import generic.kube.client
@@ -36,10 +37,15 @@ def frozen_status() -> None:
 
 
 def deep_objects() -> None:
-    """A line of the watch is read by recursion, and one that is too deep ends the watch."""
+    """A line of the watch is read by recursion, and one that is too deep ends the watch.
+
+    The reader is Python code: C code of Python 3.13 recurses deeper than the API server stores.
+    """
+    reader = json.JSONDecoder()
+    reader.scan_once = py_make_scanner(reader)
 
     def parse(line: bytes) -> tuple[str, Document]:
-        event = json.loads(line)
+        event = reader.decode(line.decode())
         if event["type"] == "ERROR":
             raise api_error(int(event["object"].get("code") or 500), event["object"])
         return event["type"], Document(event["object"])
