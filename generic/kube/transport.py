@@ -226,8 +226,7 @@ class _Connection:
         self.is_complete = self.is_kept = False
 
     def _is_delimited(self) -> bool:
-        lengths = (b"content-length", b"transfer-encoding")
-        return any(name.lower() in lengths for name, _ in self.headers)
+        return any(n.lower() in (b"content-length", b"transfer-encoding") for n, _ in self.headers)
 
     def on_message_begin(self) -> None:
         """Refuse a second answer to one request."""

@@ -25,7 +25,6 @@ from generic.controller.metrics.terminating import TerminatingObjects
 from generic.controller.metrics.values import RelistReason
 from generic.kube.clock import SystemClock
 
-_DISTRIBUTION = "gardener-actuator"
 _BUILD = ("actuator_build_info", "Version of this process and of Python; always 1.")
 
 
@@ -187,6 +186,6 @@ def _version() -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        return version(_DISTRIBUTION)
+        return version("gardener-actuator")
     except PackageNotFoundError:
         return "unknown"
