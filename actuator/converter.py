@@ -58,14 +58,14 @@ def _make_converter(*, strict: bool) -> cattrs.Converter:
         converter.register_structure_hook(scalar, _exactly(scalar))
     converter.register_structure_hook(Base64, lambda value, _: Base64(_exactly(str)(value, str)))
     converter.register_unstructure_hook(Base64, str)
-    converter.register_structure_hook_factory(_optional, _optional_factory(converter))
+    converter.register_structure_hook_factory(_optional, _optional_hook)
     converter.register_structure_hook_func(_is_raw, _raw)
     converter.register_unstructure_hook_func(_is_raw, lambda value: value)
     converter.register_structure_hook_func(_is_int_or_string, _int_or_string)
     converter.register_structure_hook_func(_is_enum, _enum)
-    converter.register_structure_hook_factory(_is_list, _list_factory(converter))
-    converter.register_structure_hook_factory(attrs.has, _structure_factory(converter))
-    converter.register_unstructure_hook_factory(attrs.has, _unstructure_factory(converter))
+    converter.register_structure_hook_factory(_is_list, _list_hook)
+    converter.register_structure_hook_factory(attrs.has, _decoder)
+    converter.register_unstructure_hook_factory(attrs.has, _encoder)
     return converter
 
 
@@ -120,40 +120,33 @@ def _is_list(cls: object) -> bool:
     return get_origin(cls) is list
 
 
-def _list_factory(converter: cattrs.Converter) -> Callable[[Any], Callable[..., object]]:
-    def factory(cls: Any) -> Callable[..., object]:
-        (item,) = get_args(cls)
-        structure = converter.get_structure_hook(item)
+def _list_hook(cls: Any, converter: cattrs.Converter) -> Callable[..., object]:
+    (item,) = get_args(cls)
+    structure = converter.get_structure_hook(item)
 
-        def hook(value: object, _: object) -> object:
-            if not isinstance(value, list):  # a string is iterable too
-                raise TypeError(f"expected a list, got {type(value).__name__}")
-            result = []
-            for index, element in enumerate(value):
-                try:
-                    result.append(structure(element, item))
-                except (BaseValidationError, TypeError, ValueError) as error:
-                    raise _in_list(error, index) from error
-            return result
+    def hook(value: object, _: object) -> object:
+        if not isinstance(value, list):  # a string is iterable too
+            raise TypeError(f"expected a list, got {type(value).__name__}")
+        result = []
+        for index, element in enumerate(value):
+            try:
+                result.append(structure(element, item))
+            except (BaseValidationError, TypeError, ValueError) as error:
+                raise _in_list(error, index) from error
+        return result
 
-        return hook
-
-    return factory
+    return hook
 
 
-def _optional_factory(converter: cattrs.Converter) -> Callable[[Any], Callable[..., object]]:
-    def factory(cls: Any) -> Callable[..., object]:
-        wanted: Any = _optional(cls)
-        structure = converter.get_structure_hook(wanted)
-        return lambda value, _: None if value is None else structure(value, wanted)
-
-    return factory
+def _optional_hook(cls: Any, converter: cattrs.Converter) -> Callable[..., object]:
+    wanted: Any = _optional(cls)
+    structure = converter.get_structure_hook(wanted)
+    return lambda value, _: None if value is None else structure(value, wanted)
 
 
 def _in_list(error: Exception, index: int) -> ValueError:
-    if isinstance(error, BaseValidationError):
-        return ValueError(f"[{index}]: {_text(error)}")
-    return ValueError(f"[{index}]: {error}")
+    text = _text(error) if isinstance(error, BaseValidationError) else error
+    return ValueError(f"[{index}]: {text}")
 
 
 def _optional(cls: object) -> Any:
@@ -178,33 +171,30 @@ def _override(field: "attrs.Attribute[Any]") -> Any:
     return override(rename=wire_name(field), omit_if_default=False if required else None)
 
 
-def _structure_factory(converter: cattrs.Converter) -> Callable[[type], Callable[..., Any]]:
-    def factory(cls: type) -> Callable[..., Any]:
-        attrs.resolve_types(cls, include_extras=True)
-        fields: Callable[..., Any] = make_dict_structure_fn(cls, converter, **_overrides(cls))
-        known = {wire_name(f): f for f in attrs.fields(cls) if f.name != "extra"}
-        keeps_unknown = len(known) < len(attrs.fields(cls))
+def _decoder(cls: type, converter: cattrs.Converter) -> Callable[..., Any]:
+    attrs.resolve_types(cls, include_extras=True)
+    fields: Callable[..., Any] = make_dict_structure_fn(cls, converter, **_overrides(cls))
+    known = {wire_name(f): f for f in attrs.fields(cls) if f.name != "extra"}
+    keeps_unknown = len(known) < len(attrs.fields(cls))
 
-        def hook(value: Any, _: object) -> Any:
-            if not isinstance(value, dict):
-                raise TypeError(f"expected an object, got {type(value).__name__}")
-            if not keeps_unknown or (all(value.values()) and value.keys() <= known.keys()):
-                return fields(value, cls)  # nothing to keep: nothing unknown, null or a default
-            # an explicit null means "not set", whatever the field's type
-            given = {n: v for n, v in value.items() if v is not None or n not in known}
-            result = fields(given, cls)
-            kept = {
-                n: v
-                for n, v in value.items()
-                if (not v or n not in known) and _is_kept(v, known.get(n))
-            }
-            if kept:
-                object.__setattr__(result, "extra", kept)
-            return result
+    def hook(value: Any, _: object) -> Any:
+        if not isinstance(value, dict):
+            raise TypeError(f"expected an object, got {type(value).__name__}")
+        if not keeps_unknown or (all(value.values()) and value.keys() <= known.keys()):
+            return fields(value, cls)  # nothing to keep: nothing unknown, null or a default
+        # an explicit null means "not set", whatever the field's type
+        given = {n: v for n, v in value.items() if v is not None or n not in known}
+        result = fields(given, cls)
+        kept = {
+            n: v
+            for n, v in value.items()
+            if (not v or n not in known) and _is_kept(v, known.get(n))
+        }
+        if kept:
+            object.__setattr__(result, "extra", kept)
+        return result
 
-        return hook
-
-    return factory
+    return hook
 
 
 def _is_kept(value: object, field: "attrs.Attribute[Any] | None") -> bool:
@@ -223,24 +213,21 @@ def _default(field: "attrs.Attribute[Any]") -> object:
     return default
 
 
-def _unstructure_factory(converter: cattrs.Converter) -> Callable[[type], Callable[[Any], Raw]]:
-    def factory(cls: type) -> Callable[[Any], Raw]:
-        attrs.resolve_types(cls, include_extras=True)
-        unstructure: Callable[[Any], Raw] = make_dict_unstructure_fn(
-            cls, converter, _cattrs_omit_if_default=True, **_overrides(cls)
-        )
-        if not any(field.name == "extra" for field in attrs.fields(cls)):
-            return unstructure
+def _encoder(cls: type, converter: cattrs.Converter) -> Callable[[Any], Raw]:
+    attrs.resolve_types(cls, include_extras=True)
+    unstructure: Callable[[Any], Raw] = make_dict_unstructure_fn(
+        cls, converter, _cattrs_omit_if_default=True, **_overrides(cls)
+    )
+    if not any(field.name == "extra" for field in attrs.fields(cls)):
+        return unstructure
 
-        def hook(obj: Any) -> Raw:
-            if type(obj) is not cls and issubclass(type(obj), cls):
-                return cast(Raw, converter.unstructure(obj))  # a subclass may hide fields
-            extra: Raw = obj.extra
-            return {**extra, **unstructure(obj)} if extra else unstructure(obj)
+    def hook(obj: Any) -> Raw:
+        if type(obj) is not cls and issubclass(type(obj), cls):
+            return cast(Raw, converter.unstructure(obj))  # a subclass may hide fields
+        extra: Raw = obj.extra
+        return {**extra, **unstructure(obj)} if extra else unstructure(obj)
 
-        return hook
-
-    return factory
+    return hook
 
 
 LENIENT = _make_converter(strict=False)
