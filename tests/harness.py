@@ -44,7 +44,7 @@ TIMESTAMP = "gardener.cloud/timestamp"
 
 PATIENCE = 60.0
 """Seconds for what takes moments on an idle machine: a busy one only takes longer to fail."""
-SOON, LATER = (0.01, 0.02, 0.03, 0.05, 0.08), 0.12
+SOON, LATER = (0.02, 0.05, 0.08, 0.13), 0.2
 """Seconds between two looks: most of what is waited for takes moments, and a look is a request."""
 _NOT_YET = (AssertionError, LookupError, NotFound)
 

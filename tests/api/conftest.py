@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-LOOK_AGAIN = 0.2
-"""Seconds in place of the 5 of the library and the samples."""
+LOOK_AGAIN = 0.4
+"""Seconds in place of the 5 of the library and the samples; a look is several requests."""
 _INTERVALS = {
     "extensions.aws.bastion": "_LOOK_AGAIN",
     "extensions.azurecontrolplane.actuator": "_LOOK_AGAIN",

@@ -451,7 +451,7 @@ def test_machines_stay_and_a_machine_state_that_was_left_is_no_obstacle(admin, s
     state = {"machineDeployments": {"gone": {"replicas": 3}}}
     meta = {"name": "worker", "namespace": worker.namespace}
     finalizer = "extensions.gardener.cloud/worker"
-    with polling(MachineController(admin, worker.namespace).poll, "machines", every=0.1):
+    with polling(MachineController(admin, worker.namespace).poll, "machines"):
         former = start(OnePool())
         ready_object(admin, "Worker", "workers", finalizer, meta, spec, state=state)
         worker.ask("reconcile")

@@ -145,7 +145,7 @@ def workers(machine_kinds, seed):
 @pytest.fixture
 def controller(workers, admin, namespace):
     controller = MachineController(admin, namespace)
-    with polling(controller.poll, "machine-controller", every=0.1):
+    with polling(controller.poll, "machine-controller"):
         yield controller
 
 
