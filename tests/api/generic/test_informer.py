@@ -510,7 +510,8 @@ def test_no_change_is_lost_to_random_cuts(across, tcp, objects, watch):
 
 
 @pytest.fixture
-def own_cluster():
+def own_cluster(borrowed):
+    """A cluster that nobody else uses: its API server is restarted."""
     with Environment() as environment:
         yield environment
 

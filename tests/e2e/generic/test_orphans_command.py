@@ -49,16 +49,21 @@ def extension(manager):
 
 
 @pytest.fixture(scope="module")
-def environment():
-    """A cluster of our own: what is on record there, and its CRD, is seen by nobody else."""
-    with Environment() as running:
-        yield running
+def environment(clusters):
+    """A cluster that is lent to us: nobody else sees what is on record there, and its CRD."""
+    with pytest.MonkeyPatch.context() as patch:
+        clusters.patch(patch)
+        with Environment() as running:
+            yield running
 
 
 @pytest.fixture(scope="module")
 def admin(environment):
     install(environment, [Orphan])
-    return connect(environment.kubeconfig)
+    client = connect(environment.kubeconfig)
+    for one in client.list(ORPHANS):  # of those who had it before
+        client.delete(ORPHANS, one["metadata"]["name"])
+    return client
 
 
 @pytest.fixture
