@@ -122,8 +122,8 @@ def landscape(*classes: Any) -> Iterator[Environment]:
             stack.enter_context(environment)
         admin = connect(environment.kubeconfig)
         install_kinds(admin, [*classes, ManagedResource, *MACHINE_KINDS])
-        stack.enter_context(polling(ResourceManager(admin).poll, "resource-manager"))
-        stack.enter_context(polling(MachineControllers(admin).poll, "machine-controllers"))
+        for one in (ResourceManager(admin), MachineControllers(admin)):
+            stack.enter_context(polling(one.poll, type(one).__name__, every=0.5))
         yield environment
 
 
