@@ -26,10 +26,14 @@ def is_workload_identity(secret: Raw) -> bool:
 
 
 def token_expiry(secret: Raw) -> datetime | None:
-    """Return when the token expires, None if that is unknown; its signature is not verified."""
+    """Return when the token expires, None if that is unknown; its signature is not verified.
+
+    A token that is not ASCII is no JSON Web Token, so its expiry is unknown.
+    """
     try:
-        payload = Base64((secret.get("data") or {})[TOKEN]).decode_bytes().split(b".")[1]
-        claims = read_json(base64.urlsafe_b64decode(payload + b"=" * (-len(payload) % 4)))
+        token = Base64((secret.get("data") or {})[TOKEN]).decode_bytes().decode("ascii")
+        payload = token.split(".")[1]
+        claims = read_json(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
         return datetime.fromtimestamp(claims["exp"], UTC)
     except (ArithmeticError, LookupError, OSError, TypeError, ValueError):
         return None

@@ -67,6 +67,18 @@ def test_a_token_that_cannot_be_used_is_an_error_that_permits_a_force_deletion(t
     )
 
 
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_a_token_that_is_no_text_is_the_same_error(part):
+    parts = token(SOON).encode().split(b".")
+    parts[part] += b"\xff"
+    secret = identity_secret("a")
+    secret["data"]["token"] = Base64.encode_bytes(b".".join(parts))
+    with pytest.raises(ActuatorError) as caught:
+        workload_identity(CALL, secret, WHERE)
+    assert caught.value.codes == (ErrorCode.ERR_INFRA_UNAUTHENTICATED,)
+    assert f"{WHERE}, data key token: no JSON Web Token; gardenlet writes" in caught.value.message
+
+
 @pytest.mark.parametrize(
     ("config", "problem"),
     [
