@@ -11,91 +11,41 @@ from collections.abc import Iterator, Mapping
 
 from actuator import ActuatorError, ErrorCode
 
-_CODES: Mapping[ErrorCode, tuple[str, ...]] = {
-    ErrorCode.ERR_INFRA_UNAUTHENTICATED: (
-        "AuthFailure",
-        "ExpiredToken",
-        "ExpiredTokenException",
-        "IDPRejectedClaim",
-        "IncompleteSignature",
-        "InvalidAccessKeyId",
-        "InvalidClientTokenId",
-        "InvalidIdentityToken",
-        "InvalidSecurityToken",
-        "InvalidToken",
-        "MissingAuthenticationToken",
-        "SignatureDoesNotMatch",
-        "UnrecognizedClientException",
-    ),
-    ErrorCode.ERR_INFRA_UNAUTHORIZED: (
-        "AccessDenied",
-        "AccessDeniedException",
-        "Blocked",
-        "NotAuthorized",
-        "OperationNotPermitted",
-        "OptInRequired",
-        "PendingVerification",
-        "UnauthorizedOperation",
-    ),
-    ErrorCode.ERR_INFRA_RATE_LIMITS_EXCEEDED: (
-        "EC2ThrottledException",
-        "PriorRequestNotComplete",
-        "RequestLimitExceeded",
-        "RequestThrottled",
-        "RequestThrottledException",
-        "SlowDown",
-        "Throttling",
-        "ThrottlingException",
-        "TooManyRequestsException",
-    ),
-    ErrorCode.ERR_INFRA_DEPENDENCIES: (
-        "BucketNotEmpty",
-        "DependencyViolation",
-        "InvalidGroup.InUse",
-        "InvalidIPAddress.InUse",
-        "InvalidNetworkInterface.InUse",
-        "ResourceInUse",
-    ),
-    ErrorCode.ERR_INFRA_RESOURCES_DEPLETED: (
-        "InsufficientAddressCapacity",
-        "InsufficientCapacity",
-        "InsufficientFreeAddressesInSubnet",
-        "InsufficientHostCapacity",
-        "InsufficientInstanceCapacity",
-    ),
-    ErrorCode.ERR_CONFIGURATION_PROBLEM: (
-        "BucketAlreadyExists",
-        "IllegalLocationConstraintException",
-        "InvalidAMIID.Malformed",
-        "InvalidAMIID.NotFound",
-        "InvalidAMIID.Unavailable",
-        "InvalidBucketName",
-        "InvalidChangeBatch",
-        "InvalidDomainName",
-        "InvalidInput",
-        "InvalidLocationConstraint",
-        "InvalidParameter",
-        "InvalidParameterCombination",
-        "InvalidParameterValue",
-        "InvalidSubnet.Conflict",
-        "InvalidSubnet.Range",
-        "InvalidVpc.Range",
-        "MissingParameter",
-        "NoSuchHostedZone",
-        "UnsupportedOperation",
-        "ValidationError",
-    ),
-    ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES: (
-        "IDPCommunicationError",
-        "IncorrectState",
-        "InternalError",
-        "InternalFailure",
-        "OperationAborted",
-        "RequestTimeout",
-        "ServiceUnavailable",
-        "Unavailable",
-        *("500", "502", "503", "504"),  # a response without an AWS code, for example from a proxy
-    ),
+_CODES: Mapping[ErrorCode, str] = {
+    ErrorCode.ERR_INFRA_UNAUTHENTICATED: """
+        AuthFailure ExpiredToken ExpiredTokenException IDPRejectedClaim IncompleteSignature
+        InvalidAccessKeyId InvalidClientTokenId InvalidIdentityToken InvalidSecurityToken
+        InvalidToken MissingAuthenticationToken SignatureDoesNotMatch UnrecognizedClientException
+    """,
+    ErrorCode.ERR_INFRA_UNAUTHORIZED: """
+        AccessDenied AccessDeniedException Blocked NotAuthorized OperationNotPermitted
+        OptInRequired PendingVerification UnauthorizedOperation
+    """,
+    ErrorCode.ERR_INFRA_RATE_LIMITS_EXCEEDED: """
+        EC2ThrottledException PriorRequestNotComplete RequestLimitExceeded RequestThrottled
+        RequestThrottledException SlowDown Throttling ThrottlingException TooManyRequestsException
+    """,
+    ErrorCode.ERR_INFRA_DEPENDENCIES: """
+        BucketNotEmpty DependencyViolation InvalidGroup.InUse InvalidIPAddress.InUse
+        InvalidNetworkInterface.InUse ResourceInUse
+    """,
+    ErrorCode.ERR_INFRA_RESOURCES_DEPLETED: """
+        InsufficientAddressCapacity InsufficientCapacity InsufficientFreeAddressesInSubnet
+        InsufficientHostCapacity InsufficientInstanceCapacity
+    """,
+    ErrorCode.ERR_CONFIGURATION_PROBLEM: """
+        BucketAlreadyExists IllegalLocationConstraintException InvalidAMIID.Malformed
+        InvalidAMIID.NotFound InvalidAMIID.Unavailable InvalidBucketName InvalidChangeBatch
+        InvalidDomainName InvalidInput InvalidLocationConstraint InvalidParameter
+        InvalidParameterCombination InvalidParameterValue InvalidSubnet.Conflict
+        InvalidSubnet.Range InvalidVpc.Range MissingParameter NoSuchHostedZone
+        UnsupportedOperation ValidationError
+    """,
+    # the numbers are of responses without an AWS code, for example from a proxy
+    ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES: """
+        IDPCommunicationError IncorrectState InternalError InternalFailure OperationAborted
+        RequestTimeout ServiceUnavailable Unavailable 500 502 503 504
+    """,
 }
 
 _CODE = re.compile(r"\b([A-Z][A-Za-z0-9]+(?:\.[A-Za-z0-9]+)*):")
@@ -104,7 +54,7 @@ _CODE = re.compile(r"\b([A-Z][A-Za-z0-9]+(?:\.[A-Za-z0-9]+)*):")
 _NOT_THERE = frozenset({"NoSuchBucket", "NoSuchHostedZone", "NoSuchKey", "NoSuchTagSet"})
 
 MEANINGS: Mapping[str, ErrorCode] = {
-    code: meaning for meaning, codes in _CODES.items() for code in codes
+    code: meaning for meaning, codes in _CODES.items() for code in codes.split()
 }
 
 

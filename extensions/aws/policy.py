@@ -7,35 +7,23 @@ bucket, Route 53 by hosted zone, and may give each credential only the part of i
 
 from actuator.meta import Raw
 
-ACTIONS = (
-    "ec2:AllocateAddress",
-    "ec2:AuthorizeSecurityGroupIngress",
-    "ec2:CreateSecurityGroup",
-    "ec2:CreateSubnet",
-    "ec2:CreateTags",  # required for create requests with TagSpecifications
-    "ec2:CreateVpc",
-    "ec2:DeleteSecurityGroup",
-    "ec2:DeleteSubnet",
-    "ec2:DeleteVpc",
-    "ec2:DescribeAddresses",
-    "ec2:DescribeInstances",
-    "ec2:DescribeSecurityGroups",
-    "ec2:DescribeSubnets",
-    "ec2:DescribeVpcs",
-    "ec2:ReleaseAddress",
-    "ec2:RevokeSecurityGroupIngress",
-    "ec2:RunInstances",
-    "ec2:TerminateInstances",
-    "route53:ChangeResourceRecordSets",
-    "route53:ListHostedZones",
-    "route53:ListResourceRecordSets",
-    "s3:CreateBucket",
-    "s3:DeleteBucket",
-    "s3:DeleteObject",
-    "s3:DeleteObjectVersion",  # required to delete a version
-    "s3:GetBucketTagging",
-    "s3:ListBucketVersions",
-    "s3:PutBucketTagging",
+_ACTIONS = {
+    # CreateTags is for create requests with TagSpecifications
+    "ec2": """
+        AllocateAddress AuthorizeSecurityGroupIngress CreateSecurityGroup CreateSubnet CreateTags
+        CreateVpc DeleteSecurityGroup DeleteSubnet DeleteVpc DescribeAddresses DescribeInstances
+        DescribeSecurityGroups DescribeSubnets DescribeVpcs ReleaseAddress
+        RevokeSecurityGroupIngress RunInstances TerminateInstances
+    """,
+    "route53": "ChangeResourceRecordSets ListHostedZones ListResourceRecordSets",
+    # DeleteObjectVersion is for the deletion of objects, which deletes their versions
+    "s3": """
+        CreateBucket DeleteBucket DeleteObject DeleteObjectVersion GetBucketTagging
+        ListBucketVersions PutBucketTagging
+    """,
+}
+ACTIONS = tuple(
+    f"{service}:{action}" for service, actions in _ACTIONS.items() for action in actions.split()
 )
 
 
