@@ -22,8 +22,8 @@ from actuator.v1alpha1 import (
     Infrastructure,
     Worker,
 )
+from extensions.aws.cloud import Credentials
 from extensions.aws.config import API_VERSION
-from extensions.aws.credentials import Credentials
 from generic.kube.clock import SystemClock
 from generic.reconciler.stripping import delete_seed_objects
 

@@ -6,7 +6,7 @@
 
 Read in this order: the actuators (`infrastructure`, `controlplane`, `worker`, `dnsrecord`,
 `bastion`, `backupbucket`, `backupentry`) and `account` (their common base); `config`, `profile`,
-`credentials`, `status`, `seed` (data in Kubernetes), `machineclass`; `network`, `host`, `records`,
+`status`, `seed` (data in Kubernetes), `machineclass`; `ec2`, `network`, `host`, `records`,
 `bucket`, `tags` (resources in the cloud); `cloud`, `errors` (the client), `policy` (its
 permissions); `verification` (orphaned resources). `rehearsal`, `full_rehearsal`, `manifests`,
 `inventory`, `simulator` and `simulated_iam` are for drills.

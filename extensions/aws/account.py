@@ -1,10 +1,25 @@
-"""OnAws: the common base of this extension's actuators, with access to the cloud."""
+"""OnAws: the common base of this extension's actuators, with access to the object's account.
 
-from actuator import Context, ExternalResource
-from actuator.meta import Object, SecretReference
-from extensions.aws.cloud import Cloud, Clouds, Service
-from extensions.aws.credentials import read_credentials
+No message, log line or repr contains any part of the Secret with the credentials.
+"""
+
+from binascii import Error as Base64Error
+
+from actuator import ConfigurationError, Context, ExternalResource, Permission
+from actuator.errors import NotFound
+from actuator.meta import Base64, Object, Raw, SecretReference
+from extensions.aws.cloud import Cloud, Clouds, Credentials, Service
 from extensions.aws.verification import still_exists
+from generic.library.workload_identity import WorkloadIdentity, workload_identity
+
+CLOUD_PROVIDER = "cloudprovider"
+"""The name of the Secret with the shoot's credentials in its namespace of the seed."""
+
+ACCESS_KEY_ID = "accessKeyID"
+SECRET_ACCESS_KEY = "secretAccessKey"  # noqa: S105 - the name of a key, no password
+"""Data keys of a `cloudprovider` Secret, as in Gardener's AWS extension."""
+
+READ_SECRETS = Permission(api_version="v1", resource="secrets", verbs=["get"])
 
 
 class OnAws:
@@ -31,3 +46,42 @@ class OnAws:
         """
         credentials = read_credentials(ctx, secret, f"{obj.KIND.name} {obj.key}")
         return self._clouds.open(credentials, region, ctx.check, service)
+
+
+def read_credentials(
+    ctx: Context, ref: SecretReference, wanted_by: str
+) -> Credentials | WorkloadIdentity:
+    """Return the credentials in the Secret `ref`; errors name `wanted_by` ("Infrastructure a/b").
+
+    If the Secret is gone, a deletion gets the credentials that were read last (`Context.secret`).
+    Raises ConfigurationError if the Secret, or a key of it, is missing or unusable; ActuatorError
+    if the token of a workload identity is missing or expired; ApiError.
+    """
+    where = f"{wanted_by}: spec.secretRef: Secret {ref.namespace}/{ref.name}"
+    try:
+        secret = ctx.secret(ref.name, ref.namespace)
+    except NotFound as error:
+        raise ConfigurationError(
+            f"{where} does not exist; create it with the data keys "
+            f"{ACCESS_KEY_ID} and {SECRET_ACCESS_KEY}"
+        ) from error
+    return workload_identity(ctx, secret, where) or Credentials(
+        _read(secret, ACCESS_KEY_ID, where), _read(secret, SECRET_ACCESS_KEY, where)
+    )
+
+
+def _read(secret: Raw, key: str, where: str) -> str:
+    value = (secret.get("data") or {}).get(key)
+    if not value:
+        raise ConfigurationError(f"{where} has no data key {key}; add it")
+    try:
+        text = Base64(value).decode_bytes().decode("ascii")
+    except (Base64Error, ValueError):
+        text = ""
+    if not text.isprintable() or text != text.strip() or not text:
+        # `from None`: a decoding error quotes its input
+        raise ConfigurationError(
+            f"{where}, data key {key}: no plain text (often a newline at its end); "
+            "write the key again, without spaces or newlines around it"
+        ) from None
+    return text

@@ -21,9 +21,8 @@ from actuator import (
 from actuator.provider_config import refuse_config
 from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import BackupBucket
-from extensions.aws.account import OnAws
+from extensions.aws.account import READ_SECRETS, OnAws
 from extensions.aws.bucket import BUCKET, Bucket, Found
-from extensions.aws.credentials import READ_SECRETS
 from extensions.aws.errors import CloudError
 from extensions.aws.status import BackupBucketStatus
 from extensions.aws.tags import bucket_mark

@@ -13,22 +13,21 @@ from actuator import (
     Actuator,
     ActuatorError,
     Cluster,
-    ConfigurationError,
     Context,
     ExternalResource,
     FieldProblem,
     RequeueAfter,
 )
 from actuator.meta import SecretReference
+from actuator.provider_config import FIELD
 from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import Bastion, LoadBalancerIngress
 from extensions.aws import tags
-from extensions.aws.account import OnAws
+from extensions.aws.account import CLOUD_PROVIDER, READ_SECRETS, OnAws
 from extensions.aws.config import BastionConfig, optional_config
-from extensions.aws.credentials import CLOUD_PROVIDER, READ_SECRETS
-from extensions.aws.host import INSTANCE, Host
-from extensions.aws.network import SECURITY_GROUP
-from extensions.aws.profile import BastionMachine, bastion_machine
+from extensions.aws.ec2 import INSTANCE, SECURITY_GROUP
+from extensions.aws.host import Host
+from extensions.aws.profile import bastion_machine
 from extensions.aws.status import BastionStatus
 from generic.library.bastion import ingress_problems, ingress_ranges
 
@@ -47,13 +46,14 @@ class AwsBastion(OnAws, Actuator[Bastion]):
 
     def reconcile(self, ctx: Context, obj: Bastion, cluster: Cluster) -> None:
         """Ensure that the bastion runs; write its address to the status."""
-        region = cluster.region
         remembered = read_status(BastionStatus, obj.status)
-        machine = _machine(obj, cluster)
-        host = self._host(ctx, obj, region)
+        where = f"Bastion {obj.key}"
+        config = optional_config(BastionConfig, obj.spec.provider_config, f"{where}: {FIELD}")
+        machine = bastion_machine(config, cluster, where)
+        host = self._host(ctx, obj, cluster.region)
         site = host.find_site()
         if remembered is None:
-            remembered = BastionStatus(region=region)
+            remembered = BastionStatus(region=cluster.region)
             write_status(obj.status, remembered)
             ctx.save(obj)
         try:
@@ -95,18 +95,10 @@ class AwsBastion(OnAws, Actuator[Bastion]):
             (INSTANCE, remembered.instance_id),
             (SECURITY_GROUP, remembered.security_group_id),
         ):
-            yield ExternalResource(type=type, id=id, tags=owner, region=remembered.region)
+            yield ExternalResource(type=type.name, id=id, tags=owner, region=remembered.region)
 
     def _host(self, ctx: Context, obj: Bastion, region: str) -> Host:
         namespace = obj.metadata.namespace
         reference = SecretReference(name=CLOUD_PROVIDER, namespace=namespace)
         cloud = self._open(ctx, obj, reference, region)
         return Host(cloud, namespace, obj.metadata.name)
-
-
-def _machine(obj: Bastion, cluster: Cluster) -> BastionMachine:
-    config = optional_config(BastionConfig, obj, obj.spec.provider_config)
-    try:
-        return bastion_machine(cluster, config.ami, config.machine_type)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"Bastion {obj.key}: {error.message}") from error

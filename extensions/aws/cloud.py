@@ -12,7 +12,7 @@ next call must therefore find the resources that it created, by their tags.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import cache, lru_cache, partial
 from importlib.util import find_spec
@@ -24,7 +24,6 @@ import attrs
 
 from actuator import ActuatorError, ConfigurationError, ErrorCode
 from actuator.meta import Raw
-from extensions.aws.credentials import Credentials
 from extensions.aws.errors import CloudError
 from generic.library.workload_identity import WorkloadIdentity
 
@@ -44,6 +43,17 @@ READ_TIMEOUT = 20.0
 
 _KEPT_CLIENTS = 64
 _EARLY = timedelta(minutes=10)
+
+
+@attrs.frozen
+class Credentials:
+    """An access key of an IAM user, or with a token the temporary one of a role."""
+
+    access_key_id: str = attrs.field(repr=False)
+    secret_access_key: str = attrs.field(repr=False)
+    session_token: str | None = attrs.field(default=None, repr=False)
+
+
 _UNSIGNED = Credentials("unused", "unused")
 """For a request that AWS authenticates by its token."""
 
@@ -59,15 +69,13 @@ class _Checks(threading.local):
             self.before_sending()
 
 
+@attrs.frozen
 class Cloud:
     """One service in one region with one object's credentials, for one actuator call."""
 
-    def __init__(
-        self, current: Callable[[], Any], checks: _Checks, check: Callable[[], None]
-    ) -> None:
-        self._current = current
-        self._checks = checks
-        self._check = check
+    _current: Callable[[], Any]
+    _checks: _Checks
+    _check: Callable[[], None]
 
     def request(self, operation: str, **parameters: Any) -> Raw:
         """Return AWS's response. Raises CloudError, ActuatorError, or the error of `check`."""
@@ -89,7 +97,12 @@ class Cloud:
 
     def describe(self, operation: str, answer_key: str, filters: list[Raw]) -> list[Raw]:
         """Return all matching EC2 resources, of all pages."""
-        return [item for page in self._pages(operation, filters) for item in page[answer_key]]
+        page = self.request(operation, Filters=filters)
+        found: list[Raw] = page[answer_key]
+        while page.get("NextToken"):
+            page = self.request(operation, Filters=filters, NextToken=page["NextToken"])
+            found += page[answer_key]
+        return found
 
     def remove(self, operation: str, **parameters: Any) -> None:
         """Send a request that deletes; a resource that does not exist is success."""
@@ -102,13 +115,6 @@ class Cloud:
     @property
     def _client(self) -> Any:
         return self._current()
-
-    def _pages(self, operation: str, filters: list[Raw]) -> Iterator[Raw]:
-        page = self.request(operation, Filters=filters)
-        yield page
-        while page.get("NextToken"):
-            page = self.request(operation, Filters=filters, NextToken=page["NextToken"])
-            yield page
 
 
 @attrs.define
@@ -125,16 +131,19 @@ class _RoleClient:
     _renewal: datetime | None = None
 
     def __call__(self) -> Any:
-        identity = self._identity
-        if self._renewal is None or identity.ctx.clock.now() >= self._renewal:
-            if self._renewal is not None:
-                identity = self._identity = identity.refresh()
-            role = {"RoleArn": identity.setting("roleARN"), "RoleSessionName": "gardener-extension"}
-            role["WebIdentityToken"] = identity.token
-            found = self._sts.request("assume_role_with_web_identity", **role)["Credentials"]
-            self._renewal = found["Expiration"] - _EARLY
-            keys = found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"]
-            self._client = self._make(Credentials(*keys))
+        if self._renewal is not None and self._identity.ctx.clock.now() < self._renewal:
+            return self._client
+        if self._renewal is not None:
+            self._identity = self._identity.refresh()
+        found = self._sts.request(
+            "assume_role_with_web_identity",
+            RoleArn=self._identity.setting("roleARN"),
+            RoleSessionName="gardener-extension",
+            WebIdentityToken=self._identity.token,
+        )["Credentials"]
+        self._renewal = found["Expiration"] - _EARLY
+        keys = found["AccessKeyId"], found["SecretAccessKey"], found["SessionToken"]
+        self._client = self._make(Credentials(*keys))
         return self._client
 
 
@@ -179,12 +188,12 @@ class Clouds:
         try:
             with self._lock:  # concurrent calls create one client
                 client = self._client(credentials, region, service)
-            return Cloud(lambda: client, self._checks, check)
         except BotoCoreError as error:
             raise ActuatorError(
                 f"A client for AWS in region {region!r} cannot be made: {error}",
                 codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
             ) from error
+        return Cloud(lambda: client, self._checks, check)
 
     def _make_uncached(self, credentials: Credentials, region: str, service: Service) -> Any:
         with self._lock:
@@ -232,15 +241,11 @@ def _service_models(data_path: str | None) -> Loader:
 
 def _unanswered(operation: str, error: BotoCoreError) -> ActuatorError:
     """Translate an error of botocore itself: AWS did not respond, or the request was not sent."""
-    from botocore.exceptions import (
-        NoCredentialsError,
-        ParamValidationError,
-        PartialCredentialsError,
-    )
+    from botocore import exceptions as errors
 
-    if isinstance(error, ParamValidationError):
+    if isinstance(error, errors.ParamValidationError):
         code = ErrorCode.ERR_CONFIGURATION_PROBLEM
-    elif isinstance(error, NoCredentialsError | PartialCredentialsError):
+    elif isinstance(error, errors.NoCredentialsError | errors.PartialCredentialsError):
         code = ErrorCode.ERR_INFRA_UNAUTHENTICATED
     else:
         code = ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES

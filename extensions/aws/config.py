@@ -14,14 +14,15 @@ from typing import TypeVar
 
 import attrs
 
-from actuator import ConfigurationError, Object
+from actuator import ConfigurationError
 from actuator.codec import decode_strictly
 from actuator.errors import DecodeError
 from actuator.meta import Raw
-from actuator.v1alpha1 import ControlPlane, Infrastructure
+from actuator.v1alpha1 import Infrastructure
 
 API_VERSION = "aws.provider.extensions.gardener.cloud/v1alpha1"
 _REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
+_VPC = "networks.vpc.cidr"
 _LARGEST, _SMALLEST = 16, 28
 """Prefix lengths that AWS accepts (Amazon VPC user guide, "VPC CIDR blocks")."""
 
@@ -109,42 +110,31 @@ D = TypeVar("D", BastionConfig, ControlPlaneConfig, WorkerConfig)
 
 def infrastructure_config(infrastructure: Infrastructure) -> InfrastructureConfig:
     """Return an Infrastructure's configuration. Raises ConfigurationError with all problems."""
-    region = infrastructure.spec.region
+    region, given = infrastructure.spec.region, infrastructure.spec.provider_config
+    where = f"Infrastructure {infrastructure.key}"
     if not _REGION.fullmatch(region):
         raise ConfigurationError(
-            f"Infrastructure {infrastructure.key}: spec.region: {region!r} is no AWS region; "
-            'set one like "eu-west-1"'
+            f'{where}: spec.region: {region!r} is no AWS region; set one like "eu-west-1"'
         )
-    given = infrastructure.spec.provider_config
     if given is None:
         raise ConfigurationError(
-            f"Infrastructure {infrastructure.key}: spec.providerConfig is missing; "
+            f"{where}: spec.providerConfig is missing; "
             f"set an InfrastructureConfig of {API_VERSION} with networks.vpc and networks.zones"
         )
-    config = _read(InfrastructureConfig, infrastructure, given)
-    found = list(_faults(config, region))
+    where = f"{where}: spec.providerConfig"
+    config = _read(InfrastructureConfig, given, where)
+    found = [*_zone_faults(config.networks.zones, region), *_range_faults(config.networks)]
     if found:
-        listed = "; ".join(found)
-        raise ConfigurationError(
-            f"Infrastructure {infrastructure.key}: spec.providerConfig: {listed}"
-        )
+        raise ConfigurationError(f"{where}: {'; '.join(found)}")
     return config
 
 
-def control_plane_config(control_plane: ControlPlane) -> ControlPlaneConfig:
-    """Return a ControlPlane's configuration. Raises ConfigurationError with all problems."""
-    return optional_config(ControlPlaneConfig, control_plane, control_plane.spec.provider_config)
+def optional_config(cls: type[D], given: Raw | None, where: str) -> D:
+    """Return the configuration in the field `where`, or the defaults. Raises ConfigurationError."""
+    return cls() if given is None else _read(cls, given, where)
 
 
-def optional_config(
-    cls: type[D], obj: Object, given: Raw | None, field: str = "spec.providerConfig"
-) -> D:
-    """Return the configuration in an object's field, or the defaults. Raises ConfigurationError."""
-    return cls() if given is None else _read(cls, obj, given, field)
-
-
-def _read(cls: type[C], obj: Object, given: Raw, field: str = "spec.providerConfig") -> C:
-    where = f"{type(obj).KIND.name} {obj.key}: {field}"
+def _read(cls: type[C], given: Raw, where: str) -> C:
     try:
         config = decode_strictly(cls, given)
     except DecodeError as error:
@@ -157,41 +147,46 @@ def _read(cls: type[C], obj: Object, given: Raw, field: str = "spec.providerConf
     return config
 
 
-def _faults(config: InfrastructureConfig, region: str) -> Iterator[str]:
-    """Yield one sentence for each problem: the field, the problem, the fix."""
-    networks = config.networks
-    yield from _zone_faults(networks.zones, region)
-    ranges = {"networks.vpc.cidr": networks.vpc.cidr}
-    for index, zone in enumerate(networks.zones):
-        for field, text in zone.ranges().items():
-            ranges[f"networks.zones[{index}].{field}"] = text
-    parsed: dict[str, IPv4Network] = {}
-    for field, text in ranges.items():
-        network = _network(text)
-        if network is None:
-            yield (
-                f"{field}: {text!r} is no IPv4 range that AWS accepts; write its first address "
-                f'and a prefix length from {_LARGEST} to {_SMALLEST}, like "10.250.0.0/16"'
-            )
-        else:
-            parsed[field] = network
-    yield from _range_faults(parsed)
-
-
 def _zone_faults(zones: list[Zone], region: str) -> Iterator[str]:
+    """Yield one sentence for each problem: the field, the problem, the fix."""
     if not zones:
         yield "networks.zones: there is no zone; name at least one"
-    seen: set[str] = set()
-    for index, zone in enumerate(zones):
+    names = [zone.name for zone in zones]
+    for index, name in enumerate(names):
         field = f"networks.zones[{index}].name"
-        if not zone.name.startswith(region) or zone.name == region:
+        if not name.startswith(region) or name == region:
             yield (
-                f"{field}: {zone.name!r} is no zone of region {region}; "
+                f"{field}: {name!r} is no zone of region {region}; "
                 f'set one like "{region}a", or change spec.region'
             )
-        if zone.name in seen:
-            yield f"{field}: {zone.name!r} is there twice; keep one of them"
-        seen.add(zone.name)
+        if name in names[:index]:
+            yield f"{field}: {name!r} is there twice; keep one of them"
+
+
+def _range_faults(networks: Networks) -> Iterator[str]:
+    """Yield one sentence for each problem, as `_zone_faults`."""
+    subnets = {
+        f"networks.zones[{index}].{field}": text
+        for index, zone in enumerate(networks.zones)
+        for field, text in zone.ranges().items()
+    }
+    parsed: dict[str, IPv4Network] = {}
+    for field, text in {_VPC: networks.vpc.cidr, **subnets}.items():
+        network = _network(text)
+        if network is not None:
+            parsed[field] = network
+            continue
+        yield (
+            f"{field}: {text!r} is no IPv4 range that AWS accepts; write its first address "
+            f'and a prefix length from {_LARGEST} to {_SMALLEST}, like "10.250.0.0/16"'
+        )
+    vpc = parsed.pop(_VPC, None)
+    for field, network in parsed.items():
+        if vpc is not None and not network.subnet_of(vpc):
+            yield f"{field}: {network} lies outside {_VPC} {vpc}; choose a range inside it"
+    for (field, network), (other, taken) in combinations(parsed.items(), 2):
+        if network.overlaps(taken):
+            yield f"{other}: {taken} overlaps {field} {network}; choose ranges apart"
 
 
 def _network(text: str) -> IPv4Network | None:
@@ -201,16 +196,3 @@ def _network(text: str) -> IPv4Network | None:
         return None
     acceptable = _LARGEST <= network.prefixlen <= _SMALLEST
     return network if acceptable and str(network) == text else None
-
-
-def _range_faults(ranges: dict[str, IPv4Network]) -> Iterator[str]:
-    subnets = {field: network for field, network in ranges.items() if "zones" in field}
-    vpc = ranges.get("networks.vpc.cidr")
-    for field, network in subnets.items():
-        if vpc is not None and not network.subnet_of(vpc):
-            yield (
-                f"{field}: {network} lies outside networks.vpc.cidr {vpc}; choose a range inside it"
-            )
-    for (field, network), (other, taken) in combinations(subnets.items(), 2):
-        if network.overlaps(taken):
-            yield f"{other}: {taken} overlaps {field} {network}; choose ranges apart"

@@ -16,13 +16,14 @@ the finalizer. Without such a controller, as in the rehearsal, a deletion blocks
 from collections.abc import Iterable
 
 from actuator import Actuator, ActuatorError, Cluster, Context, ExternalResource
+from actuator.provider_config import FIELD
 from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import ControlPlane
 from extensions.aws import seed, tags
-from extensions.aws.account import OnAws
-from extensions.aws.config import control_plane_config
-from extensions.aws.credentials import READ_SECRETS
-from extensions.aws.network import ELASTIC_IP, Network
+from extensions.aws.account import READ_SECRETS, OnAws
+from extensions.aws.config import ControlPlaneConfig, optional_config
+from extensions.aws.ec2 import ELASTIC_IP
+from extensions.aws.network import Network
 from extensions.aws.status import ControlPlaneStatus
 from generic.library import seedobjects
 from generic.library.imagevector import load_images
@@ -40,7 +41,8 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
 
     def reconcile(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
         """Create the address and the seed objects; write the address to the status."""
-        config = control_plane_config(obj)
+        where = f"ControlPlane {obj.key}: {FIELD}"
+        config = optional_config(ControlPlaneConfig, obj.spec.provider_config, where)
         self._ensure_address(ctx, obj)
         configuration = seed.config_map(obj, config)
         seedobjects.ensure(ctx.client, seed.CONFIGURATIONS, configuration)
@@ -74,7 +76,7 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
         if remembered is None:
             return
         yield ExternalResource(
-            type=ELASTIC_IP,
+            type=ELASTIC_IP.name,
             id=remembered.allocation_id,
             tags=tags.mark(obj.metadata.namespace),
             region=obj.spec.region,

@@ -23,9 +23,8 @@ from actuator import (
 from actuator.provider_config import refuse_config
 from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import DNSRecord, DNSRecordType
-from extensions.aws.account import OnAws
+from extensions.aws.account import READ_SECRETS, OnAws
 from extensions.aws.cloud import GLOBAL
-from extensions.aws.credentials import READ_SECRETS
 from extensions.aws.errors import CloudError
 from extensions.aws.records import (
     RECORD_SET,
@@ -74,10 +73,7 @@ class AwsDnsRecord(OnAws, Actuator[DNSRecord]):
                 ttl=spec.ttl_seconds,
                 values=spec.values,
             )
-            try:
-                records.ensure(zone, wanted)
-            except ConfigurationError as error:
-                raise ConfigurationError(f"DNSRecord {obj.key}: {error.message}") from error
+            records.ensure(zone, wanted)
         obj.status.zone = zone
         write_status(obj.status, DNSRecordStatus(zone=zone))
 

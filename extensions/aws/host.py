@@ -16,18 +16,13 @@ from actuator import ActuatorError, ErrorCode
 from actuator.meta import Raw
 from extensions.aws import tags
 from extensions.aws.cloud import Cloud
+from extensions.aws.config import BastionConfig
+from extensions.aws.ec2 import INSTANCE, SECURITY_GROUP, SUBNET, Marked
 from extensions.aws.network import NODES
-from extensions.aws.profile import BastionMachine
 from generic.library.bastion import Range
-
-INSTANCE = "AWS::EC2::Instance"
-"""Resource type as AWS CloudFormation names it."""
 
 _SSH = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22}
 _KEYS = {4: ("IpRanges", "CidrIp"), 6: ("Ipv6Ranges", "CidrIpv6")}
-_STATES = ["pending", "running", "shutting-down", "stopping", "stopped"]
-ALIVE: Raw = {"Name": "instance-state-name", "Values": _STATES}
-"""A filter, because AWS still describes an instance for about an hour after its termination."""
 
 
 @attrs.frozen
@@ -49,11 +44,9 @@ class Host:
 
     def find_site(self) -> Site:
         """Return a public subnet of the shoot. Raises ActuatorError while there is none."""
-        of_shoot = tags.filters(tags.mark(self.technical_id))
-        subnets = self.cloud.describe("describe_subnets", "Subnets", of_shoot)
-        groups = self.cloud.describe("describe_security_groups", "SecurityGroups", of_shoot)
-        public = _named(subnets, f"{self.technical_id}-public-")
-        nodes = _named(groups, f"{self.technical_id}-{NODES}")
+        of_shoot = Marked(self.cloud, tags.mark(self.technical_id))
+        public = _named(of_shoot.find(SUBNET), f"{self.technical_id}-public-")
+        nodes = _named(of_shoot.find(SECURITY_GROUP), f"{self.technical_id}-{NODES}")
         if not public or not nodes:
             raise ActuatorError(
                 f"The network of {self.technical_id} has no public subnet, or no security group "
@@ -64,24 +57,18 @@ class Host:
 
     def ensure_group(self, vpc_id: str, ranges: Iterable[Range]) -> str:
         """Ensure that the group allows SSH from `ranges` only; return its id."""
-        group = tags.only(self._mark, "security group", "GroupId", self._groups())
-        if group is None:
-            name = self._full_name
-            group = self.cloud.request(
-                "create_security_group",
-                VpcId=vpc_id,
-                GroupName=name,
-                Description="SSH to a bastion",
-                TagSpecifications=tags.specification("security-group", self._mark, name),
-            )
+        text = {"GroupName": self._full_name, "Description": "SSH to a bastion"}
+        group = self._marked.only(SECURITY_GROUP) or self._marked.create(
+            "create_security_group", SECURITY_GROUP, self._full_name, VpcId=vpc_id, **text
+        )
         self._set_ranges(group, set(ranges))
         return str(group["GroupId"])
 
     def ensure_instance(
-        self, machine: BastionMachine, site: Site, group_id: str, user_data: bytes
+        self, machine: BastionConfig, site: Site, group_id: str, user_data: bytes
     ) -> Raw:
         """Return the instance as AWS describes it; a new one has no address yet."""
-        instance = tags.only(self._mark, "instance", "InstanceId", self._instances())
+        instance = self._marked.only(INSTANCE)
         if instance is not None:
             return instance
         interface = {
@@ -91,8 +78,10 @@ class Host:
             "AssociatePublicIpAddress": True,
             "DeleteOnTermination": True,
         }
-        answer = self.cloud.request(
+        answer = self._marked.create(
             "run_instances",
+            INSTANCE,
+            self._full_name,
             ImageId=machine.ami,
             InstanceType=machine.machine_type,
             MinCount=1,
@@ -100,41 +89,29 @@ class Host:
             UserData=user_data,
             NetworkInterfaces=[interface],
             MetadataOptions={"HttpTokens": "required"},
-            TagSpecifications=tags.specification("instance", self._mark, self._full_name),
         )
         created: Raw = answer["Instances"][0]
         return created
 
     def terminate(self) -> list[str]:
         """Terminate the instances; return the ids of those that still exist."""
-        instances = self._instances()
-        for instance in instances:
+        for instance in self._marked.find(INSTANCE):
             if instance["State"]["Name"] != "shutting-down":
                 self.cloud.remove("terminate_instances", InstanceIds=[instance["InstanceId"]])
-        return [str(instance["InstanceId"]) for instance in self._instances()]
+        return INSTANCE.ids(self._marked.find(INSTANCE))
 
     def delete_group(self) -> None:
         """Delete the security group."""
-        for group in self._groups():
-            self.cloud.remove("delete_security_group", GroupId=group["GroupId"])
+        for id in SECURITY_GROUP.ids(self._marked.find(SECURITY_GROUP)):
+            self.cloud.remove("delete_security_group", GroupId=id)
 
     @property
-    def _mark(self) -> tags.Mark:
-        return tags.bastion_mark(self.technical_id, self.name)
+    def _marked(self) -> Marked:
+        return Marked(self.cloud, tags.bastion_mark(self.technical_id, self.name))
 
     @property
     def _full_name(self) -> str:
         return f"{self.technical_id}-bastion-{self.name}"
-
-    def _groups(self) -> list[Raw]:
-        by_tag = tags.filters(self._mark)
-        return self.cloud.describe("describe_security_groups", "SecurityGroups", by_tag)
-
-    def _instances(self) -> list[Raw]:
-        """Return the instances that are not terminated."""
-        alive = [*tags.filters(self._mark), ALIVE]
-        found = self.cloud.describe("describe_instances", "Reservations", alive)
-        return [one for reservation in found for one in reservation["Instances"]]
 
     def _set_ranges(self, group: Raw, wanted: set[Range]) -> None:
         there = set(_ranges(group))

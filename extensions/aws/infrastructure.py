@@ -14,19 +14,10 @@ from actuator import Actuator, ActuatorError, Cluster, ConfigurationError, Conte
 from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import Infrastructure, InfrastructureNetworking
 from extensions.aws import tags
-from extensions.aws.account import OnAws
+from extensions.aws.account import READ_SECRETS, OnAws
 from extensions.aws.config import infrastructure_config
-from extensions.aws.credentials import READ_SECRETS
-from extensions.aws.network import (
-    NETWORK,
-    SECURITY_GROUP,
-    SUBNET,
-    VPC,
-    Network,
-    Range,
-    ranges,
-    task_tags,
-)
+from extensions.aws.ec2 import SECURITY_GROUP, SUBNET, VPC
+from extensions.aws.network import NETWORK, Network, Range, ranges, task_tags
 from extensions.aws.status import InfrastructureStatus, SecurityGroup, Subnet, Vpc
 from generic.library.flow import Flow
 
@@ -58,7 +49,7 @@ class AwsInfrastructure(OnAws, Actuator[Infrastructure]):
         status = read_status(InfrastructureStatus, obj.status)
         if status is None:
             return  # nothing was ever created: needs neither credentials nor cloud
-        subnets = (one.name for one in status.resources if one.type == SUBNET)
+        subnets = (one.name for one in status.resources if one.type == SUBNET.name)
         recorded = dict.fromkeys(subnets, Range())
         Flow(self._network(ctx, obj).tasks(recorded)).delete(ctx, obj, status)
 
@@ -69,7 +60,7 @@ class AwsInfrastructure(OnAws, Actuator[Infrastructure]):
             status = read_status(InfrastructureStatus, obj.status)
         except ActuatorError:  # unreadable: all of it may exist
             for type in (VPC, SUBNET, SECURITY_GROUP):
-                yield ExternalResource(type=type, tags=tags.mark(owner), region=region)
+                yield ExternalResource(type=type.name, tags=tags.mark(owner), region=region)
         else:
             if status is not None:
                 yield from status.external_resources(partial(task_tags, owner), region)
@@ -88,9 +79,9 @@ def _vpc(status: InfrastructureStatus) -> Vpc:
     """Return the resources as Gardener's AWS extension reports them."""
     subnets, groups = [], []
     for one in status.resources:
-        if one.type == SUBNET:
+        if one.type == SUBNET.name:
             purpose, _, zone = one.name.partition("-")
             subnets.append(Subnet(id=one.id, purpose=purpose, zone=zone))
-        elif one.type == SECURITY_GROUP:
+        elif one.type == SECURITY_GROUP.name:
             groups.append(SecurityGroup(id=one.id, purpose=one.name))
     return Vpc(id=status.ids[NETWORK], subnets=subnets, security_groups=groups)

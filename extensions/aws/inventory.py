@@ -11,9 +11,8 @@ from actuator.meta import Raw
 from extensions.aws import tags
 from extensions.aws.bucket import BUCKET, OBJECTS, objects_id
 from extensions.aws.cloud import GLOBAL, Cloud
+from extensions.aws.ec2 import TYPES, VPC, describe
 from extensions.aws.errors import CloudError
-from extensions.aws.host import INSTANCE
-from extensions.aws.network import ELASTIC_IP, SECURITY_GROUP, SUBNET, VPC
 from extensions.aws.records import RECORD_SET, comment_name, record_set_id
 from extensions.aws.simulator import Account
 
@@ -22,33 +21,26 @@ _OF_THE_ZONE = frozenset({"NS", "SOA"})
 
 def everything(account: Account, region: str) -> Iterator[ExternalResource]:
     """Yield all resources: EC2 and S3 in one region, Route 53 globally."""
-    for type, id_key, things in _in_ec2(account.ec2(region)):
-        for thing in things:
-            yield ExternalResource(
-                type=type, id=str(thing[id_key]), tags=tags.as_dict(thing), region=region
-            )
+    ec2 = account.ec2(region)
+    for type in TYPES:
+        for one in describe(ec2, type, []):
+            if not _is_of_aws(one):
+                yield ExternalResource(
+                    type=type.name, id=one[type.id_key], tags=tags.as_dict(one), region=region
+                )
     yield from _in_s3(account.service("s3", region), region)
     yield from _in_route53(account.service("route53", GLOBAL), region)
 
 
 def vpcs(ec2: Cloud) -> list[Raw]:
     """Return all VPCs except the default one."""
-    not_default: list[Raw] = [{"Name": "is-default", "Values": ["false"]}]
-    return ec2.describe("describe_vpcs", "Vpcs", not_default)
+    return [vpc for vpc in describe(ec2, VPC, []) if not _is_of_aws(vpc)]
 
 
-def _in_ec2(ec2: Cloud) -> Iterator[tuple[str, str, list[Raw]]]:
-    yield VPC, "VpcId", vpcs(ec2)
-    subnets = ec2.describe("describe_subnets", "Subnets", [])
-    yield SUBNET, "SubnetId", [subnet for subnet in subnets if not subnet["DefaultForAz"]]
-    groups = ec2.describe("describe_security_groups", "SecurityGroups", [])
-    own = [group for group in groups if group["GroupName"] != "default"]
-    yield SECURITY_GROUP, "GroupId", own
-    yield ELASTIC_IP, "AllocationId", ec2.describe("describe_addresses", "Addresses", [])
-    found = ec2.describe("describe_instances", "Reservations", [])
-    instances = [one for reservation in found for one in reservation["Instances"]]
-    alive = [one for one in instances if one["State"]["Name"] != "terminated"]
-    yield INSTANCE, "InstanceId", alive
+def _is_of_aws(one: Raw) -> bool:
+    """Whether AWS created the resource by itself."""
+    is_default = one.get("IsDefault") or one.get("DefaultForAz")
+    return bool(is_default) or one.get("GroupName") == "default"
 
 
 def _in_s3(s3: Cloud, region: str) -> Iterator[ExternalResource]:

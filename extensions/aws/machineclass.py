@@ -7,8 +7,6 @@ The shape of providerSpec is that of machine-controller-manager-provider-aws (it
 import json
 import re
 
-import attrs
-
 from actuator import Cluster, ConfigurationError
 from actuator.codec import decode_at, encode
 from actuator.meta import Raw
@@ -18,7 +16,7 @@ from extensions.aws.config import API_VERSION, WorkerConfig, optional_config
 from extensions.aws.network import NODES
 from extensions.aws.profile import AwsImage
 from extensions.aws.status import InfrastructureStatus, Vpc
-from generic.library.worker import AMD64, use_images
+from generic.library.worker import AMD64, pool_field, use_images
 
 _ROOT = "/root"
 """The machine-controller-manager's name of the boot device."""
@@ -27,15 +25,6 @@ _DEVICES = "fghijklmnop"
 """Amazon EC2 user guide, "Device names for volumes"."""
 
 _GIBIBYTES = re.compile(r"([0-9]+)Gi")
-
-
-@attrs.frozen
-class Placement:
-    """The location of a pool's machines: a zone, its subnet, the nodes' security group."""
-
-    zone: str
-    subnet_id: str
-    security_group_id: str
 
 
 def network_of(worker: Worker) -> Vpc:
@@ -48,72 +37,69 @@ def network_of(worker: Worker) -> Vpc:
     return vpc
 
 
-def placement(worker: Worker, index: int, zone: str, vpc: Vpc) -> Placement:
-    """Return the location of the pool's machines in that zone. Raises ConfigurationError."""
+def interface(worker: Worker, pool: WorkerPool, zone: str, vpc: Vpc) -> Raw:
+    """Return the network interface of machines in that zone. Raises ConfigurationError."""
     subnets = [one.id for one in vpc.subnets if (one.zone, one.purpose) == (zone, "workers")]
     groups = [group.id for group in vpc.security_groups if group.purpose == NODES]
     if not subnets or not groups:
         raise ConfigurationError(
-            f"Worker {worker.key}: spec.pools[{index}].zones: the Infrastructure has no subnet "
+            f"{pool_field(worker, pool, 'zones')}: the Infrastructure has no subnet "
             f"for workers in {zone!r}; add the zone there, or choose another"
         )
-    return Placement(zone, subnets[0], groups[0])
+    return {"subnetID": subnets[0], "securityGroupIDs": groups[:1]}
 
 
 def amis(worker: Worker, cluster: Cluster) -> list[str]:
     """Return the AMI of each pool: its own, or its image's. Raises ConfigurationError."""
-    own = [_config(worker, index).ami for index in range(len(worker.spec.pools))]
+    own = [_config(worker, pool).ami for pool in worker.spec.pools]
     others = [pool for ami, pool in zip(own, worker.spec.pools, strict=True) if not ami]
     found = iter(use_images(AwsImage, worker, others, cluster, API_VERSION))
     return [ami or next(found).ami for ami in own]
 
 
 def provider_spec(
-    worker: Worker, index: int, place: Placement, image_id: str, technical_id: str
+    worker: Worker, pool: WorkerPool, interface: Raw, ami: str, technical_id: str
 ) -> Raw:
     """Return the providerSpec of a pool's machines in a zone. Raises ConfigurationError."""
-    pool = worker.spec.pools[index]
-    profile = _config(worker, index).iam_instance_profile
-    interface = {"subnetID": place.subnet_id, "securityGroupIDs": [place.security_group_id]}
+    profile = _config(worker, pool).iam_instance_profile
     return {
-        "ami": image_id,
+        "ami": ami,
         "region": worker.spec.region,
         "machineType": pool.machine_type,
         "networkInterfaces": [interface],
         "tags": {**tags.mark(technical_id), "kubernetes.io/role/node": "1", **pool.labels},
         "instanceMetadataOptions": {"httpTokens": "required"},
         **({"iam": {"name": profile}} if profile else {}),
-        "blockDevices": _disks(worker, index),
+        "blockDevices": _disks(worker, pool),
     }
 
 
-def _config(worker: Worker, index: int) -> WorkerConfig:
-    given = worker.spec.pools[index].provider_config
-    return optional_config(WorkerConfig, worker, given, f"spec.pools[{index}].providerConfig")
+def _config(worker: Worker, pool: WorkerPool) -> WorkerConfig:
+    where = pool_field(worker, pool, "providerConfig")
+    return optional_config(WorkerConfig, pool.provider_config, where)
 
 
-def _disks(worker: Worker, index: int) -> list[Raw]:
+def _disks(worker: Worker, pool: WorkerPool) -> list[Raw]:
     """Return the disks of a pool's machines; without any, AWS uses the disk of the AMI."""
-    pool = worker.spec.pools[index]
-    field = f"Worker {worker.key}: spec.pools[{index}]"
-    found = []
+    if len(pool.data_volumes) > len(_DEVICES):
+        field = pool_field(worker, pool, "dataVolumes")
+        raise ConfigurationError(f"{field}: there are more than {len(_DEVICES)}; remove some")
+    disks: list[tuple[str, str, Volume | DataVolume]] = [
+        (f"/dev/sd{_DEVICES[number]}", f"dataVolumes[{number}].size", volume)
+        for number, volume in enumerate(pool.data_volumes)
+    ]
     if pool.volume is not None:
-        found.append(_disk(_ROOT, pool.volume, f"{field}.volume"))
-    for number, volume in enumerate(pool.data_volumes):
-        if number >= len(_DEVICES):
-            raise ConfigurationError(
-                f"{field}.dataVolumes: there are more than {len(_DEVICES)}; remove some"
-            )
-        device = f"/dev/sd{_DEVICES[number]}"
-        found.append(_disk(device, volume, f"{field}.dataVolumes[{number}]"))
-    return found
+        disks.insert(0, (_ROOT, "volume.size", pool.volume))
+    return [
+        _disk(device, volume, pool_field(worker, pool, field)) for device, field, volume in disks
+    ]
 
 
 def _disk(device: str, volume: Volume | DataVolume, field: str) -> Raw:
     size = _GIBIBYTES.fullmatch(volume.size)
     if size is None:
         raise ConfigurationError(
-            f'{field}.size: {volume.size!r} is no size that AWS takes; write it like "50Gi"'
+            f'{field}: {volume.size!r} is no size that AWS takes; write it like "50Gi"'
         )
     ebs: Raw = {"volumeSize": int(size[1]), "deleteOnTermination": True}
     ebs["encrypted"] = volume.encrypted is not False
@@ -124,12 +110,11 @@ def _disk(device: str, volume: Volume | DataVolume, field: str) -> Raw:
 
 def hash_items(pool: WorkerPool) -> list[str]:
     """Return further data whose change replaces a pool's machines: disks and providerConfig."""
-    volumes: list[Volume | DataVolume] = [*pool.data_volumes]
-    if pool.volume is not None:
-        volumes.insert(0, pool.volume)
-    disks = [f"{one.size}{one.type or ''}{one.encrypted is not False}" for one in volumes]
-    config = pool.provider_config
-    return [*disks, *([json.dumps(config, sort_keys=True)] if config is not None else [])]
+    volumes = [one for one in (pool.volume, *pool.data_volumes) if one is not None]
+    items = [f"{one.size}{one.type or ''}{one.encrypted is not False}" for one in volumes]
+    if pool.provider_config is not None:
+        items.append(json.dumps(pool.provider_config, sort_keys=True))
+    return items
 
 
 def hash_items_in_place(pool: WorkerPool) -> list[str]:

@@ -9,6 +9,7 @@ group. Kubernetes does not belong here; see `infrastructure` and `controlplane`.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import attrs
 
@@ -17,14 +18,17 @@ from actuator.meta import Raw
 from extensions.aws import tags
 from extensions.aws.cloud import Cloud
 from extensions.aws.config import Networks
+from extensions.aws.ec2 import (
+    ELASTIC_IP,
+    SECURITY_GROUP,
+    SUBNET,
+    VPC,
+    Marked,
+    ResourceType,
+    describe,
+)
 from extensions.aws.status import ControlPlaneStatus
 from generic.library.flow import Task
-
-VPC = "AWS::EC2::VPC"
-SUBNET = "AWS::EC2::Subnet"
-SECURITY_GROUP = "AWS::EC2::SecurityGroup"
-ELASTIC_IP = "AWS::EC2::EIP"
-"""Resource types as AWS CloudFormation names them."""
 
 NETWORK, NODES = "vpc", "nodes"
 """The names of the tasks for the VPC and for the only security group."""
@@ -70,27 +74,27 @@ class Network:
 
         Raises ActuatorError if the VPC with the known id lost its tag.
         """
-        vpcs = self._marked("describe_vpcs", "Vpcs")
-        if not vpcs:
+        vpcs = self._marked.find(VPC)
+        if known_vpc and not vpcs:
             self._refuse_unmarked(known_vpc)
         yield Task(
             name=NETWORK,
-            type=VPC,
-            find=lambda: _ids(vpcs, "VpcId"),
-            create=lambda _: self._create_vpc(wanted[NETWORK].cidr),
-            update=lambda known, _: _check(vpcs, "VpcId", known, wanted[NETWORK]),
+            type=VPC.name,
+            find=lambda: VPC.ids(vpcs),
+            create=lambda _: self._create_vpc(wanted[NETWORK]),
+            update=lambda known, _: _check(VPC, vpcs, known, wanted[NETWORK]),
             delete=lambda known: self.cloud.remove("delete_vpc", VpcId=known),
         )
-        subnets = self._marked("describe_subnets", "Subnets")
+        subnets = self._marked.find(SUBNET)
         for name in dict.fromkeys([*wanted, *map(self._name_of, subnets)]):
             if name not in (NETWORK, NODES):
                 same = [subnet for subnet in subnets if self._name_of(subnet) == name]
                 yield self._subnet(name, same, wanted.get(name, Range()))
-        groups = self._marked("describe_security_groups", "SecurityGroups")
+        groups = self._marked.find(SECURITY_GROUP)
         yield Task(
             name=NODES,
-            type=SECURITY_GROUP,
-            find=lambda: _ids(groups, "GroupId"),
+            type=SECURITY_GROUP.name,
+            find=lambda: SECURITY_GROUP.ids(groups),
             create=lambda ids: self._create_security_group(ids[NETWORK]),
             update=lambda known, _: self._add_rules(groups, known),
             delete=lambda known: self.cloud.remove("delete_security_group", GroupId=known),
@@ -99,85 +103,68 @@ class Network:
 
     def find_address(self) -> ControlPlaneStatus | None:
         """Return the Elastic IP address, or None. Raises ActuatorError if there are two."""
-        marked = self._marked("describe_addresses", "Addresses")
-        found = tags.only(self._mark, "address", "AllocationId", marked)
+        found = self._marked.only(ELASTIC_IP)
         return None if found is None else _address(found)
 
     def allocate_address(self) -> ControlPlaneStatus:
         """Allocate an address and return it."""
-        specification = tags.specification("elastic-ip", self._mark, self.technical_id)
-        return _address(
-            self.cloud.request("allocate_address", Domain="vpc", TagSpecifications=specification)
-        )
+        name = self.technical_id
+        return _address(self._marked.create("allocate_address", ELASTIC_IP, name, Domain="vpc"))
 
     def release_address(self, known_id: str) -> None:
         """Release the address with that id, and every address with the tag."""
-        marked = self._marked("describe_addresses", "Addresses")
-        for id in dict.fromkeys([known_id, *_ids(marked, "AllocationId")]):
+        for id in dict.fromkeys([known_id, *ELASTIC_IP.ids(self._marked.find(ELASTIC_IP))]):
             if id:
                 self.cloud.remove("release_address", AllocationId=id)
 
     @property
-    def _mark(self) -> tags.Mark:
-        return tags.mark(self.technical_id)
-
-    def _marked(self, operation: str, answer_key: str) -> list[Raw]:
-        return self.cloud.describe(operation, answer_key, tags.filters(self._mark))
+    def _marked(self) -> Marked:
+        return Marked(self.cloud, tags.mark(self.technical_id))
 
     def _name_of(self, described: Raw) -> str:
         """Return the name of the task of a described subnet."""
         return tags.as_dict(described).get(tags.NAME, "").removeprefix(f"{self.technical_id}-")
 
-    def _specification(self, resource_type: str, name: str) -> list[Raw]:
-        """Return TagSpecifications for the create request of a task's resource."""
-        return tags.specification(resource_type, self._mark, _full_name(self.technical_id, name))
-
     def _refuse_unmarked(self, vpc_id: str) -> None:
         """Stop if the extension's VPC lost its tag: it would never be found again."""
-        if not vpc_id:
-            return
-        by_id: list[Raw] = [{"Name": "vpc-id", "Values": [vpc_id]}]
-        if self.cloud.describe("describe_vpcs", "Vpcs", by_id):
+        if describe(self.cloud, VPC, [VPC.with_id(vpc_id)]):
             raise ActuatorError(
-                f"VPC {vpc_id} has lost its tag {tags.text(self._mark)}; put it back",
+                f"VPC {vpc_id} has lost its tag {tags.text(self._marked.mark)}; put it back",
                 codes=[ErrorCode.ERR_INFRA_DEPENDENCIES],
             )
 
-    def _create_vpc(self, cidr: str) -> str:
-        specification = self._specification("vpc", NETWORK)
-        answer = self.cloud.request("create_vpc", CidrBlock=cidr, TagSpecifications=specification)
+    def _create(self, operation: str, type: ResourceType, name: str, **parameters: Any) -> Raw:
+        """Request the resource of a task; return AWS's response."""
+        named = _full_name(self.technical_id, name)
+        return self._marked.create(operation, type, named, **parameters)
+
+    def _create_vpc(self, wanted: Range) -> str:
+        answer = self._create("create_vpc", VPC, NETWORK, CidrBlock=wanted.cidr)
         return str(answer["Vpc"]["VpcId"])
 
     def _subnet(self, name: str, same: list[Raw], wanted: Range) -> Task:
         """Return the task for a subnet; `same` are the existing ones of this name."""
         return Task(
             name=name,
-            type=SUBNET,
-            find=lambda: _ids(same, "SubnetId"),
+            type=SUBNET.name,
+            find=lambda: SUBNET.ids(same),
             create=lambda ids: self._create_subnet(ids[NETWORK], name, wanted),
-            update=lambda known, _: _check(same, "SubnetId", known, wanted),
+            update=lambda known, _: _check(SUBNET, same, known, wanted),
             delete=lambda known: self.cloud.remove("delete_subnet", SubnetId=known),
             needs=[NETWORK],
         )
 
     def _create_subnet(self, vpc_id: str, name: str, wanted: Range) -> str:
-        answer = self.cloud.request(
-            "create_subnet",
-            VpcId=vpc_id,
-            CidrBlock=wanted.cidr,
-            AvailabilityZone=wanted.zone,
-            TagSpecifications=self._specification("subnet", name),
-        )
+        place = {"VpcId": vpc_id, "CidrBlock": wanted.cidr, "AvailabilityZone": wanted.zone}
+        answer = self._create("create_subnet", SUBNET, name, **place)
         return str(answer["Subnet"]["SubnetId"])
 
     def _create_security_group(self, vpc_id: str) -> str:
-        answer = self.cloud.request(
-            "create_security_group",
-            VpcId=vpc_id,
-            GroupName=_full_name(self.technical_id, NODES),
-            Description="Security group for nodes",
-            TagSpecifications=self._specification("security-group", NODES),
-        )
+        text = {
+            "GroupName": f"{self.technical_id}-{NODES}",
+            "Description": "Security group for nodes",
+        }
+        answer = self._create("create_security_group", SECURITY_GROUP, NODES, VpcId=vpc_id, **text)
         return str(answer["GroupId"])
 
     def _add_rules(self, groups: list[Raw], id: str) -> None:
@@ -201,15 +188,11 @@ def _address(described: Raw) -> ControlPlaneStatus:
     )
 
 
-def _ids(described: list[Raw], id_key: str) -> list[str]:
-    return [str(thing[id_key]) for thing in described]
-
-
-def _check(described: list[Raw], id_key: str, id: str, wanted: Range) -> None:
+def _check(type: ResourceType, described: list[Raw], id: str, wanted: Range) -> None:
     """Refuse another range for an existing resource. Raises ConfigurationError."""
     for thing in described:
         there = thing["CidrBlock"]
-        if wanted.cidr and thing[id_key] == id and there != wanted.cidr:
+        if wanted.cidr and thing[type.id_key] == id and there != wanted.cidr:
             raise ConfigurationError(
                 f"spec.providerConfig.networks.{wanted.field}: {wanted.cidr} differs from {there} "
                 f"of {id}; AWS cannot change it, so set {there} again"

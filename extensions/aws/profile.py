@@ -8,6 +8,7 @@ import attrs
 
 from actuator import Cluster, ConfigurationError
 from actuator.codec import decode_at
+from extensions.aws.config import BastionConfig
 from generic.library.worker import AMD64, ProviderImage, machine_images
 
 _BASTION_TYPE = "t3.micro"
@@ -37,26 +38,22 @@ class _ProfileSpec:
     bastion: _BastionSettings = attrs.field(factory=_BastionSettings)
 
 
-@attrs.frozen
-class BastionMachine:
-    """The image and the machine type of a bastion."""
+def bastion_machine(config: BastionConfig, cluster: Cluster, where: str) -> BastionConfig:
+    """Return the configuration with the CloudProfile's values where it has none.
 
-    ami: str
-    machine_type: str
-
-
-def bastion_machine(cluster: Cluster, image_id: str, machine_type: str) -> BastionMachine:
-    """Return the given values, or those of the CloudProfile: its bastion settings, its first image.
-
-    Raises ConfigurationError if the CloudProfile has no image either.
+    These are its settings for bastions, and its first image. Raises ConfigurationError if the
+    CloudProfile has no image either; `where` names the object.
     """
     given = cluster.cloud_profile.get("spec") or {}
-    settings = decode_at(_ProfileSpec, given, "CloudProfile: spec").bastion
-    machine_type = machine_type or settings.machine_type.name or _BASTION_TYPE
-    return BastionMachine(image_id or _bastion_ami(cluster, settings.machine_image), machine_type)
+    settings = decode_at(_ProfileSpec, given, f"{where}: CloudProfile: spec").bastion
+    return attrs.evolve(
+        config,
+        ami=config.ami or _bastion_ami(cluster, settings.machine_image, where),
+        machine_type=config.machine_type or settings.machine_type.name or _BASTION_TYPE,
+    )
 
 
-def _bastion_ami(cluster: Cluster, wanted: _Named) -> str:
+def _bastion_ami(cluster: Cluster, wanted: _Named, where: str) -> str:
     """Return the wanted image, by default the last version of the first image in the region."""
     images = machine_images(AwsImage, cluster, cluster.region)
     name = wanted.name or next((image.name for image in images), "")
@@ -65,6 +62,7 @@ def _bastion_ami(cluster: Cluster, wanted: _Named) -> str:
         if (image.name, image.version, image.architecture) == (name, version, AMD64):
             return image.ami
     raise ConfigurationError(
-        f"The CloudProfile has no AMI of machine image {name} {wanted.version} ({AMD64}) in "
-        f"{cluster.region}; add it to spec.providerConfig.machineImages, or choose another image"
+        f"{where}: the CloudProfile has no AMI of machine image {name} {wanted.version} "
+        f"({AMD64}) in {cluster.region}; add it to spec.providerConfig.machineImages, or choose "
+        "another image"
     )

@@ -84,56 +84,55 @@ def choose_zone(name: str, zones: Iterable[tuple[str, str]]) -> str | None:
 
 @attrs.frozen
 class Records:
-    """Route 53 for the records of one owner; their comments contain `owner`."""
+    """Route 53 for the records of one owner; their comments contain `owner`, a DNSRecord."""
 
     cloud: Cloud
     owner: str
 
     def zones(self) -> list[tuple[str, str]]:
         """Return id and name of each public hosted zone."""
-        found: list[tuple[str, str]] = []
-        page: Raw = {"IsTruncated": True}
+        page = self.cloud.request("list_hosted_zones")
+        zones: list[Raw] = page["HostedZones"]
         while page["IsTruncated"]:
-            marker = {"Marker": page["NextMarker"]} if "NextMarker" in page else {}
-            page = self.cloud.request("list_hosted_zones", **marker)
-            public = [zone for zone in page["HostedZones"] if not zone["Config"]["PrivateZone"]]
-            found.extend((zone["Id"].rpartition("/")[2], zone["Name"]) for zone in public)
-        return found
+            page = self.cloud.request("list_hosted_zones", Marker=page["NextMarker"])
+            zones += page["HostedZones"]
+        public = [zone for zone in zones if not zone["Config"]["PrivateZone"]]
+        return [(zone["Id"].rpartition("/")[2], zone["Name"]) for zone in public]
 
     def ensure(self, zone: str, record: Record) -> None:
         """Create or update the owner's record.
 
         Raises ConfigurationError if a record of another owner exists; CloudError.
         """
-        comment = self._comment(record.name)
-        mark = _find(self.cloud, zone, comment.name, "TXT")
+        mark = _find(self.cloud, zone, comment_name(record.name), "TXT")
         there = _find(self.cloud, zone, record.name, record.type)
-        wanted = record.described()
+        wanted, comment = record.described(), self._comment(record.name)
         if mark is None and there is None:
-            self._change(zone, "CREATE", wanted, comment.described())
+            self._change(zone, "CREATE", wanted, comment)
         elif mark is None or not self._is_ours(mark):
             raise ConfigurationError(
-                f"spec.name: there is a record {record.name} already that is not ours "
-                f"({_say_whose(mark)}); remove it, or choose another name"
+                f"DNSRecord {self.owner}: spec.name: there is a record {record.name} already that "
+                f"is not ours ({_say_whose(mark)}); remove it, or choose another name"
             )
         elif there is None or _content(there) != _content(wanted):
-            self._change(zone, "UPSERT", wanted, comment.described())
+            self._change(zone, "UPSERT", wanted, comment)
 
     def delete(self, zone: str, name: str, type: str) -> None:
         """Delete the owner's record and its comment; never touch a record of others."""
         try:
             mark = _find(self.cloud, zone, comment_name(name), "TXT")
-            if mark is None or not self._is_ours(mark):
-                return
-            there = _find(self.cloud, zone, _canonical(name), type)
-            self._change(zone, "DELETE", *([there] if there else []), mark)
+            if mark is not None and self._is_ours(mark):
+                there = _find(self.cloud, zone, _canonical(name), type)
+                self._change(zone, "DELETE", *([there] if there else []), mark)
         except CloudError as error:
             if not error.is_not_found:  # without its zone, there is no record
                 raise
 
-    def _comment(self, name: str) -> Record:
-        name = comment_name(name)
-        return Record(name=name, type="TXT", ttl=_COMMENT_TTL, values=[f"owner={self.owner}"])
+    def _comment(self, name: str) -> Raw:
+        owner = [f"owner={self.owner}"]
+        return Record(
+            name=comment_name(name), type="TXT", ttl=_COMMENT_TTL, values=owner
+        ).described()
 
     def _is_ours(self, mark: Raw) -> bool:
         return _values(mark) == [_quoted(f"owner={self.owner}")]
@@ -147,17 +146,11 @@ class Records:
 
 def _find(cloud: Cloud, zone: str, name: str, type: str) -> Raw | None:
     """Return the record set as Route 53 describes it, or None."""
-    answer = cloud.request(
-        "list_resource_record_sets",
-        HostedZoneId=zone,
-        StartRecordName=name,
-        StartRecordType=type,
-        MaxItems="1",
-    )
+    start = {"StartRecordName": name, "StartRecordType": type, "MaxItems": "1"}
+    answer = cloud.request("list_resource_record_sets", HostedZoneId=zone, **start)
     for found in answer["ResourceRecordSets"]:
         if (_canonical(found["Name"]), found["Type"]) == (name, type):
-            described: Raw = found
-            return described
+            return dict(found)
     return None
 
 

@@ -16,8 +16,8 @@ from botocore.handlers import BUILTIN_HANDLERS
 from actuator import Actuator, ExternalResource
 from actuator.meta import Raw
 from extensions.aws import inventory, manifests
+from extensions.aws.cloud import Credentials
 from extensions.aws.controlplane import AwsControlPlane
-from extensions.aws.credentials import Credentials
 from extensions.aws.infrastructure import AwsInfrastructure
 from extensions.aws.policy import policy
 from extensions.aws.seed import TargetGroupBinding

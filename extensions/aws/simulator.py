@@ -23,8 +23,7 @@ from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
 from actuator.meta import Raw
 from extensions.aws import simulated_iam
-from extensions.aws.cloud import GLOBAL, Cloud, Clouds, Service
-from extensions.aws.credentials import Credentials
+from extensions.aws.cloud import GLOBAL, Cloud, Clouds, Credentials, Service
 
 _ALLOW_ALL: Raw = {
     "Version": "2012-10-17",
@@ -93,7 +92,7 @@ class Simulator:
     def stop(self) -> None:
         """Stop the servers; the next start in this process clears the account."""
         _check_credentials_after(inf)
-        simulated_iam.undo()
+        simulated_iam.correct(apply=False)
         for door in (self._door, self._side_door):
             door.shutdown()
             door.server_close()

@@ -7,15 +7,14 @@ an unknown region.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from actuator import ExternalResource
-from actuator.meta import Raw
 from extensions.aws import records, tags
 from extensions.aws.bucket import BUCKET, OBJECTS, Bucket, Found
 from extensions.aws.cloud import GLOBAL, Cloud, Clouds, Service
+from extensions.aws.ec2 import TYPES, ResourceType, describe
 from extensions.aws.errors import CloudError
-from extensions.aws.host import ALIVE, INSTANCE
-from extensions.aws.network import ELASTIC_IP, SECURITY_GROUP, SUBNET, VPC
 from extensions.aws.records import RECORD_SET
 
 Look = Callable[[Cloud, ExternalResource], bool | None]
@@ -39,15 +38,9 @@ def still_exists(clouds: Clouds, resource: ExternalResource) -> bool | None:
         raise
 
 
-def _described(operation: str, answer_key: str, id_filter: str, *more: Raw) -> tuple[Service, Look]:
-    """Look up EC2 resources by a filter, since a request with an unknown id is an error."""
-
-    def look(cloud: Cloud, resource: ExternalResource) -> bool:
-        by_id: list[Raw] = [{"Name": id_filter, "Values": [resource.id]}]
-        wanted = by_id if resource.id else tags.filters(resource.tags)
-        return bool(cloud.describe(operation, answer_key, [*wanted, *more]))
-
-    return "ec2", look
+def _described(type: ResourceType, cloud: Cloud, resource: ExternalResource) -> bool:
+    wanted = [type.with_id(resource.id)] if resource.id else tags.filters(resource.tags)
+    return bool(describe(cloud, type, wanted))
 
 
 def _bucket(cloud: Cloud, resource: ExternalResource) -> bool | None:
@@ -62,11 +55,7 @@ def _objects(cloud: Cloud, resource: ExternalResource) -> bool:
 
 
 _LOOKS: Mapping[str, tuple[Service, Look]] = {
-    VPC: _described("describe_vpcs", "Vpcs", "vpc-id"),
-    SUBNET: _described("describe_subnets", "Subnets", "subnet-id"),
-    SECURITY_GROUP: _described("describe_security_groups", "SecurityGroups", "group-id"),
-    ELASTIC_IP: _described("describe_addresses", "Addresses", "allocation-id"),
-    INSTANCE: _described("describe_instances", "Reservations", "instance-id", ALIVE),
+    **{type.name: ("ec2", partial(_described, type)) for type in TYPES},
     BUCKET: ("s3", _bucket),
     OBJECTS: ("s3", _objects),
     RECORD_SET: ("route53", lambda cloud, resource: records.exists(cloud, resource.id)),

@@ -9,16 +9,17 @@ objects from the seed, and remaining machines carry the shoot's tag.
 from collections.abc import Iterable, Iterator, Sequence
 
 from actuator import Cluster, ConfigurationError, Context, ErrorCode, ExternalResource
-from actuator.v1alpha1 import Worker
+from actuator.v1alpha1 import Worker, WorkerPool
 from extensions.aws import machineclass, tags
 from extensions.aws.account import OnAws
+from extensions.aws.ec2 import INSTANCE
 from extensions.aws.errors import codes_in
-from extensions.aws.host import INSTANCE
 from extensions.aws.status import Vpc
 from generic.library.worker import (
     GenericWorker,
     MachineGroup,
     in_zone,
+    pool_field,
     pool_hash,
     technical_id_of,
     user_data,
@@ -42,10 +43,11 @@ class AwsWorker(OnAws, GenericWorker):
         if technical_id != worker.metadata.namespace:  # external_resources gets no Cluster
             known = worker.status.provider_status or {}
             worker.status.provider_status = {**known, _TECHNICAL_ID: technical_id}
+        images = machineclass.amis(worker, cluster)
         return [
             group
-            for index, ami in enumerate(machineclass.amis(worker, cluster))
-            for group in _groups(ctx, worker, cluster, index, vpc, ami)
+            for pool, ami in zip(worker.spec.pools, images, strict=True)
+            for group in _groups(ctx, worker, pool, cluster, vpc, ami)
         ]
 
     def error_codes(self, text: str) -> Iterable[ErrorCode]:
@@ -57,23 +59,23 @@ class AwsWorker(OnAws, GenericWorker):
         if obj.status.machine_deployments or obj.status.state is not None:
             technical_id = (obj.status.provider_status or {}).get(_TECHNICAL_ID)
             owner = tags.mark(str(technical_id or obj.metadata.namespace))
-            yield ExternalResource(type=INSTANCE, tags=owner, region=obj.spec.region)
+            yield ExternalResource(type=INSTANCE.name, tags=owner, region=obj.spec.region)
 
 
 def _groups(
-    ctx: Context, worker: Worker, cluster: Cluster, index: int, vpc: Vpc, ami: str
+    ctx: Context, worker: Worker, pool: WorkerPool, cluster: Cluster, vpc: Vpc, ami: str
 ) -> Iterator[MachineGroup]:
-    pool, technical_id = worker.spec.pools[index], technical_id_of(cluster)
     items, in_place = machineclass.hash_items(pool), machineclass.hash_items_in_place(pool)
     hash = pool_hash(worker, pool, cluster, additional=items, additional_in_place=in_place)
     data = {"userData": user_data(ctx.client, worker, pool)}
+    technical_id = technical_id_of(cluster)
     if not pool.zones:
         raise ConfigurationError(
-            f"Worker {worker.key}: spec.pools[{index}].zones: expected at least one zone, got "
-            "none; add one to the Shoot"
+            f"{pool_field(worker, pool, 'zones')}: expected at least one zone, got none; "
+            "add one to the Shoot"
         )
     for number, zone in enumerate(pool.zones):
-        place = machineclass.placement(worker, index, zone, vpc)
+        interface = machineclass.interface(worker, pool, zone, vpc)
         yield in_zone(
             worker,
             pool,
@@ -81,7 +83,7 @@ def _groups(
             number,
             hash=hash,
             provider="AWS",
-            provider_spec=machineclass.provider_spec(worker, index, place, ami, technical_id),
+            provider_spec=machineclass.provider_spec(worker, pool, interface, ami, technical_id),
             secret_data=data,
             credentials=worker.spec.secret_ref,
             labels={_ZONE_LABEL: zone},

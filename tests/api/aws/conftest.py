@@ -10,8 +10,7 @@ import pytest
 from aws_objects import REGION, Call, secret
 
 from actuator.interface import Resource
-from extensions.aws.cloud import GLOBAL, Cloud, Clouds
-from extensions.aws.credentials import Credentials
+from extensions.aws.cloud import GLOBAL, Cloud, Clouds, Credentials
 from extensions.aws.policy import policy
 
 if TYPE_CHECKING:

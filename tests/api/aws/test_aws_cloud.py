@@ -10,8 +10,7 @@ from aws_objects import REGION
 
 from actuator import ActuatorError, ErrorCode
 from actuator.errors import CallAbandoned
-from extensions.aws.cloud import Clouds
-from extensions.aws.credentials import Credentials
+from extensions.aws.cloud import Clouds, Credentials
 from extensions.aws.errors import CloudError
 
 

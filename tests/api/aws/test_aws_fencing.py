@@ -26,8 +26,7 @@ from actuator import Resource
 from actuator.errors import LeaseLost
 from actuator.v1alpha1 import DNSRecord
 from extensions.aws import AwsBackupBucket, AwsDnsRecord, AwsInfrastructure
-from extensions.aws.cloud import Clouds
-from extensions.aws.credentials import Credentials
+from extensions.aws.cloud import Clouds, Credentials
 from extensions.aws.policy import policy
 from generic.manager.leaderelection import LEASES
 from generic.manager.options import Options

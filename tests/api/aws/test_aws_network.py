@@ -124,7 +124,7 @@ def test_missing_rules_are_added_and_those_of_others_stay(network, build, ec2):
 
 
 def test_a_second_vpc_with_the_same_mark_is_an_error_that_names_both(network, build):
-    ids = sorted([network._create_vpc(CIDR), network._create_vpc(CIDR)])
+    ids = sorted(network._create_vpc(wanted()[NETWORK]) for _ in range(2))
     with pytest.raises(ActuatorError, match="more than one AWS::EC2::VPC") as error:
         build(network)
     assert f"{ids[0]}, {ids[1]}" in error.value.message

@@ -10,9 +10,9 @@ from aws_objects import REGION, Call, secret, shoot_cluster, worker
 from actuator import ActuatorError, ConfigurationError, ErrorCode, RequeueAfter, Resource
 from actuator.v1alpha1 import Worker
 from extensions.aws import tags
+from extensions.aws.cloud import Credentials
 from extensions.aws.config import API_VERSION
-from extensions.aws.credentials import Credentials
-from extensions.aws.machineclass import amis, network_of, placement, provider_spec
+from extensions.aws.machineclass import amis, interface, network_of, provider_spec
 from extensions.aws.worker import AwsWorker
 from generic.kube.crds import crd
 from generic.library.machines import (
@@ -75,8 +75,9 @@ def made(namespace: str, *pools: dict, **spec: object) -> Worker:
 
 def spec_of(obj: Worker, zone: str = "eu-west-1a", cluster=None) -> dict:
     cluster = cluster or shoot_cluster(obj.metadata.namespace, IMAGES)
-    place = placement(obj, 0, zone, network_of(obj))
-    return provider_spec(obj, 0, place, amis(obj, cluster)[0], cluster.technical_id)
+    [pool] = obj.spec.pools
+    place = interface(obj, pool, zone, network_of(obj))
+    return provider_spec(obj, pool, place, amis(obj, cluster)[0], cluster.technical_id)
 
 
 def test_machines_stand_in_their_zone_and_carry_the_shoots_mark():

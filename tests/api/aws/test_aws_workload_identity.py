@@ -20,8 +20,8 @@ from actuator import Resource
 from actuator.errors import ActuatorError, ErrorCode
 from actuator.meta import SecretReference
 from extensions.aws import AwsInfrastructure, tags
+from extensions.aws.account import read_credentials
 from extensions.aws.cloud import GLOBAL, Cloud, Clouds
-from extensions.aws.credentials import read_credentials
 from extensions.aws.policy import policy
 from generic.controller.logs import TextFormatter, _is_ours_or_important
 from generic.kube.clock import SystemClock
@@ -187,7 +187,7 @@ def test_no_client_remembers_a_token_or_temporary_credentials(identity, url, sts
     vpcs(cloud, identity.namespace)
     assert clouds._client.cache_info().currsize == 1, "the one for STS, without credentials"
     for secret in (*sts.tokens, *sts.given):
-        assert secret not in repr(vars(cloud))
+        assert secret not in repr(cloud)
     del cloud
     gc.collect()
     known = (one for one in gc.get_objects() if isinstance(one, WorkloadIdentity))

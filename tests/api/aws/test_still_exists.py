@@ -27,6 +27,8 @@ from extensions.aws import (
     AwsWorker,
     tags,
 )
+from extensions.aws.ec2 import INSTANCE as EC2_INSTANCE
+from extensions.aws.ec2 import Marked
 from extensions.aws.seed import TargetGroupBinding
 from generic.kube.crds import crd
 from generic.testing.seed import install_crds
@@ -183,12 +185,13 @@ def test_machines_are_there_until_the_last_one_is_terminated(url, namespace, ec2
     obj.status.state = {"machines": 1}
     (left,) = actuator.external_resources(obj)
     assert actuator.still_exists(left) is False
-    answer = ec2.request(
+    answer = Marked(ec2, left.tags).create(
         "run_instances",
+        EC2_INSTANCE,
+        "machine",
         ImageId="ami-12c6146b",
         MinCount=1,
         MaxCount=1,
-        TagSpecifications=tags.specification("instance", left.tags, "machine"),
     )
     assert actuator.still_exists(left) is True
     ec2.request("terminate_instances", InstanceIds=[answer["Instances"][0]["InstanceId"]])

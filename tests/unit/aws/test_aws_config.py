@@ -9,7 +9,12 @@ import pytest
 from aws_objects import NETWORKS, control_plane, infrastructure, provider_config
 
 from actuator import ConfigurationError, ErrorCode
-from extensions.aws.config import API_VERSION, control_plane_config, infrastructure_config
+from extensions.aws.config import (
+    API_VERSION,
+    ControlPlaneConfig,
+    infrastructure_config,
+    optional_config,
+)
 
 
 def changed(path: list[Any], value: Any) -> Any:
@@ -115,13 +120,18 @@ def test_a_local_zone_belongs_to_its_region():
     assert infrastructure_config(infrastructure("shoot--a--b", providerConfig=config))
 
 
+def control_plane_config(**spec: Any) -> ControlPlaneConfig:
+    given = control_plane("shoot--a--b", **spec).spec.provider_config
+    return optional_config(ControlPlaneConfig, given, "spec.providerConfig")
+
+
 def test_a_control_plane_needs_no_configuration():
-    assert control_plane_config(control_plane("shoot--a--b")).kind == "ControlPlaneConfig"
+    assert control_plane_config().kind == "ControlPlaneConfig"
 
 
 def test_a_control_plane_configuration_is_strict_too():
     given = {"apiVersion": API_VERSION, "kind": "ControlPlaneConfig", "storage": {}}
     with pytest.raises(ConfigurationError, match="unknown field storage"):
-        control_plane_config(control_plane("shoot--a--b", providerConfig=given))
+        control_plane_config(providerConfig=given)
     with pytest.raises(ConfigurationError, match=r"set apiVersion .* and kind ControlPlaneConfig"):
-        control_plane_config(control_plane("shoot--a--b", providerConfig={"kind": "X"}))
+        control_plane_config(providerConfig={"kind": "X"})
