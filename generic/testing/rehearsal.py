@@ -7,7 +7,7 @@ combine several (`CombinedRehearsal`): each shoot then has the kinds of all of t
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,13 @@ class Rehearsal(ABC):
 
     A created object carries the labels of the object it was created for, which is its controller.
     Where `actuator explore` tests the first kind, the actuators of the others run too.
+    """
+
+    reports_exactly: Collection[str] = ()
+    """Kinds whose actuator reports exactly the resources that exist, also after a crash.
+
+    Only the resource that was being created or deleted may differ. Their `external_resources` is
+    compared with the outside world by `actuator explore`.
     """
 
     shoots_only: bool = False
@@ -164,6 +171,7 @@ class CombinedRehearsal:
             if all(name in part.scenarios for part in parts)
         }
         self.makes = {kind: made for part in parts for kind, made in part.makes.items()}
+        self.reports_exactly = {kind for part in parts for kind in part.reports_exactly}
         self.shoots_only = all(part.shoots_only for part in parts)
         self.never_migrates = all(part.never_migrates for part in parts)
         self.takes_over = any(part.takes_over for part in parts)

@@ -43,6 +43,8 @@ class Sight:
     outside: Sequence[ExternalResource]
     records: Sequence[ExternalResource] = ()
     """The remaining external resources that were recorded as Orphans."""
+    reported: Sequence[ExternalResource] | None = None
+    """The result of `external_resources`; None for a kind that may report more than exists."""
 
 
 @attrs.frozen(kw_only=True)
@@ -101,6 +103,7 @@ def judge_death(case: Case, seen: Sight) -> Iterator[str]:
     """Yield the rules that are violated right after the kill."""
     yield from _witness_stays(case, seen)
     yield from _others_stay(case, seen)
+    yield from _reported(case, seen, in_flight=1)
     guarded = [obj for obj in seen.objects if case.finalizer in _finalizers(obj)]
     all_guarded = len(guarded) == len(seen.objects)
     if case.operation.guards and not all_guarded:
@@ -118,6 +121,7 @@ def judge_end(case: Case, seen: Sight) -> Iterator[str]:
     """Yield the rules that are violated after another process has finished."""
     yield from _witness_stays(case, seen)
     yield from _others_stay(case, seen)
+    yield from _reported(case, seen, in_flight=0)
     yield from made_twice(seen.outside)
     match case.operation:
         case Operation.RECONCILE:
@@ -146,6 +150,19 @@ def _witness_stays(case: Case, seen: Sight) -> Iterator[str]:
 def _others_stay(case: Case, seen: Sight) -> Iterator[str]:
     for lost in without(case.others, seen.outside):
         yield f"{lost} of another object is gone"
+
+
+def _reported(case: Case, seen: Sight, in_flight: int) -> Iterator[str]:
+    """Compare the reported resources with the existing ones; `in_flight` may not exist."""
+    if seen.reported is None:
+        return
+    own = without(seen.outside, case.others)
+    for real in own:
+        if not any(covers(report, real) for report in seen.reported):
+            yield f"{real} exists, and external_resources does not report it"
+    absent = [one for one in seen.reported if not any(covers(one, real) for real in own)]
+    if len(absent) > in_flight:
+        yield f"external_resources reports {', '.join(map(str, absent))}, but that does not exist"
 
 
 def _untouched(case: Case, seen: Sight) -> Iterator[str]:

@@ -187,6 +187,7 @@ class _Exploration:
                 objects=self._stage.objects(trial),
                 outside=outside[shoot],
                 records=[record.resource for record in records],
+                reported=self._stage.reported(trial),
             )
             found = judge(self._case(trial), seen)
             trial.problems += [problem for problem in found if problem not in trial.problems]

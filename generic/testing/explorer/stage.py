@@ -15,8 +15,15 @@ from typing import Any
 
 import attrs
 
+from actuator.codec import decode
 from actuator.errors import ActuatorError, NotFound
-from actuator.interface import Actuator, ExternalResource, kind_of, resource_of
+from actuator.interface import (
+    Actuator,
+    ExternalResource,
+    kind_of,
+    object_class,
+    resource_of,
+)
 from actuator.meta import ForceSource, Kind, Raw
 from generic.kube.finalizers import patch_tested, take_off
 from generic.manager.options import Options
@@ -187,6 +194,14 @@ class Stage:
     def objects(self, trial: Trial) -> list[Raw]:
         """Return the current objects under test of the trial."""
         return self._garden.objects(self.kind, trial.shoot)
+
+    def reported(self, trial: Trial) -> list[ExternalResource] | None:
+        """Return the external resources that the objects report; None if more may be reported."""
+        if self.kind.name not in self._ground.rehearsal.reports_exactly:
+            return None
+        [actuator] = (one for one in self._ground.actuators if kind_of(one) == self.kind)
+        objects = (decode(object_class(actuator), obj) for obj in self.objects(trial))
+        return [resource for obj in objects for resource in actuator.external_resources(obj)]
 
     def unfinished(self, trial: Trial) -> list[str]:
         """Return why the operation is not finished, for each object."""

@@ -38,8 +38,13 @@ def case(operation, *before, makes=()):
     )
 
 
-def seen(*outside, finalizers=(OURS, WITNESS), records=()):
-    return Sight(objects=[obj(*finalizers)], outside=[OTHER, *outside], records=list(records))
+def seen(*outside, finalizers=(OURS, WITNESS), records=(), reported=None):
+    return Sight(
+        objects=[obj(*finalizers)],
+        outside=[OTHER, *outside],
+        records=list(records),
+        reported=reported,
+    )
 
 
 RECONCILE = case(Operation.RECONCILE, makes=["VPC"])
@@ -123,6 +128,32 @@ def test_a_good_end_is_no_problem(tried, sight):
 )
 def test_a_bad_end_is_told(tried, sight, words):
     assert words in " ".join(judge_end(tried, sight))
+
+
+BY_TAG = ExternalResource(type="VPC", tags={"shoot": "a"})
+GONE = ExternalResource(type="VPC", id="vpc-3", tags={"shoot": "b"})
+
+
+@pytest.mark.parametrize(
+    ("outside", "reported", "at_death", "at_end"),
+    [
+        pytest.param([VPC], None, "", "", id="a kind that may report more"),
+        pytest.param([VPC], [VPC], "", "", id="what exists"),
+        pytest.param([VPC], [BY_TAG], "", "", id="by its tags, before the id is known"),
+        pytest.param([VPC], [], "vpc-1 exists, and", "vpc-1 exists, and", id="nothing"),
+        pytest.param([], [BY_TAG], "", "reports VPC", id="one that is being created"),
+        pytest.param([VPC], [VPC, GONE], "", "vpc-3, but that", id="one that is being deleted"),
+        pytest.param([], [BY_TAG, GONE], "vpc-3, but", "vpc-3, but", id="two that do not exist"),
+    ],
+)
+def test_external_resources_are_what_exists_but_for_the_one_in_flight(
+    outside, reported, at_death, at_end
+):
+    sight = seen(*outside, finalizers=(OURS, WITNESS), reported=reported)
+    found = case(Operation.RECONCILE, makes=[one.type for one in outside])
+    for judge, words in ((judge_death, at_death), (judge_end, at_end)):
+        problems = " ".join(judge(found, sight))
+        assert words in problems if words else problems == ""
 
 
 @pytest.mark.parametrize("operation", [Operation.DELETE, Operation.FORCE_DELETE, Operation.MIGRATE])
