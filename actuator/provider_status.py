@@ -13,14 +13,19 @@ from actuator.meta import DefaultStatus
 S = TypeVar("S")
 
 
-def read_status(cls: type[S], status: DefaultStatus) -> S | None:
-    """Return the stored record; None if there is none. Raises ActuatorError if it is another."""
+def read_status(cls: type[S], status: DefaultStatus, unreadable: S | None = None) -> S | None:
+    """Return the stored record; None if there is none.
+
+    Of another record returns `unreadable`, or raises ActuatorError if that is None.
+    """
     stored = status.provider_status or status.state
     if stored is None:
         return None
     try:
         return decode(cls, stored)
     except DecodeError as error:
+        if unreadable is not None:
+            return unreadable
         raise ActuatorError(
             f"status.providerStatus, or status.state, is no {cls.__name__}: {error}"
         ) from error

@@ -5,7 +5,7 @@
     actuator drill extensions.aws.full_rehearsal:AwsFullRehearsal
 
 Read in this order: the actuators (`infrastructure`, `controlplane`, `worker`, `dnsrecord`,
-`bastion`, `backupbucket`, `backupentry`) and `account` (their common base); `config`, `profile`,
+`bastion`, `backupbucket`, `backupentry`) and `account` (their common base); `config`,
 `status`, `seed` (data in Kubernetes), `machineclass`; `ec2`, `network`, `host`, `records`,
 `bucket`, `tags` (resources in the cloud); `cloud`, `errors` (the client), `policy` (its
 permissions); `verification` (orphaned resources). `rehearsal`, `full_rehearsal`, `manifests`,

@@ -9,15 +9,18 @@ Flow of delete: terminate the instance and wait for it → delete the security g
 
 from collections.abc import Iterable
 
+import attrs
+
 from actuator import (
     Actuator,
-    ActuatorError,
     Cluster,
+    ConfigurationError,
     Context,
     ExternalResource,
     FieldProblem,
     RequeueAfter,
 )
+from actuator.codec import decode_at
 from actuator.meta import SecretReference
 from actuator.provider_config import FIELD
 from actuator.provider_status import read_status, write_status
@@ -27,12 +30,34 @@ from extensions.aws.account import CLOUD_PROVIDER, READ_SECRETS, OnAws
 from extensions.aws.config import BastionConfig, optional_config
 from extensions.aws.ec2 import INSTANCE, SECURITY_GROUP
 from extensions.aws.host import Host
-from extensions.aws.profile import bastion_machine
+from extensions.aws.machineclass import AwsImage
 from extensions.aws.status import BastionStatus
 from generic.library.bastion import ingress_problems, ingress_ranges
+from generic.library.worker import AMD64, machine_images
 
 _LOOK_AGAIN = 5.0
 """Seconds until the next check of a running AWS operation."""
+
+_MACHINE_TYPE = "t3.micro"
+
+
+@attrs.frozen(kw_only=True)
+class _Named:
+    name: str = ""
+    version: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class _BastionSettings:
+    machine_image: _Named = attrs.field(factory=_Named)
+    machine_type: _Named = attrs.field(factory=_Named)
+
+
+@attrs.frozen(kw_only=True)
+class _ProfileSpec:
+    """The part of a CloudProfile (core.gardener.cloud/v1beta1) that is read here."""
+
+    bastion: _BastionSettings = attrs.field(factory=_BastionSettings)
 
 
 class AwsBastion(OnAws, Actuator[Bastion]):
@@ -49,18 +74,18 @@ class AwsBastion(OnAws, Actuator[Bastion]):
         remembered = read_status(BastionStatus, obj.status)
         where = f"Bastion {obj.key}"
         config = optional_config(BastionConfig, obj.spec.provider_config, f"{where}: {FIELD}")
-        machine = bastion_machine(config, cluster, where)
+        machine = _machine(config, cluster, where)
         host = self._host(ctx, obj, cluster.region)
-        site = host.find_site()
+        subnet, nodes_id = host.find_site()
         if remembered is None:
             remembered = BastionStatus(region=cluster.region)
             write_status(obj.status, remembered)
             ctx.save(obj)
         try:
-            remembered.security_group_id = host.ensure_group(site.vpc_id, ingress_ranges(obj))
-            instance = host.ensure_instance(
-                machine, site, remembered.security_group_id, obj.spec.user_data.decode_bytes()
-            )
+            group_id = host.ensure_group(subnet["VpcId"], ingress_ranges(obj))
+            remembered.security_group_id = group_id
+            user_data = obj.spec.user_data.decode_bytes()
+            instance = host.ensure_instance(machine, subnet, [group_id, nodes_id], user_data)
             remembered.instance_id = str(instance["InstanceId"])
         finally:
             write_status(obj.status, remembered)
@@ -84,10 +109,8 @@ class AwsBastion(OnAws, Actuator[Bastion]):
 
     def external_resources(self, obj: Bastion) -> Iterable[ExternalResource]:
         """Return instance and security group, by id, or by tag if the id is unknown."""
-        try:
-            remembered = read_status(BastionStatus, obj.status)
-        except ActuatorError:
-            remembered = BastionStatus()  # unreadable: both may exist
+        empty = BastionStatus()  # an unreadable one: all may exist
+        remembered = read_status(BastionStatus, obj.status, unreadable=empty)
         if remembered is None:
             return
         owner = tags.bastion_mark(obj.metadata.namespace, obj.metadata.name)
@@ -102,3 +125,33 @@ class AwsBastion(OnAws, Actuator[Bastion]):
         reference = SecretReference(name=CLOUD_PROVIDER, namespace=namespace)
         cloud = self._open(ctx, obj, reference, region)
         return Host(cloud, namespace, obj.metadata.name)
+
+
+def _machine(config: BastionConfig, cluster: Cluster, where: str) -> BastionConfig:
+    """Return the configuration with the CloudProfile's values where it has none.
+
+    These are its settings for bastions, and its first image. Raises ConfigurationError if the
+    CloudProfile has no image either; `where` names the object.
+    """
+    given = cluster.cloud_profile.get("spec") or {}
+    settings = decode_at(_ProfileSpec, given, f"{where}: CloudProfile: spec").bastion
+    return attrs.evolve(
+        config,
+        ami=config.ami or _ami(cluster, settings.machine_image, where),
+        machine_type=config.machine_type or settings.machine_type.name or _MACHINE_TYPE,
+    )
+
+
+def _ami(cluster: Cluster, wanted: _Named, where: str) -> str:
+    """Return the wanted image, by default the last version of the first image in the region."""
+    images = machine_images(AwsImage, cluster, cluster.region)
+    name = wanted.name or next((image.name for image in images), "")
+    for image in reversed(images):
+        version = wanted.version or image.version
+        if (image.name, image.version, image.architecture) == (name, version, AMD64):
+            return image.ami
+    raise ConfigurationError(
+        f"{where}: the CloudProfile has no AMI of machine image {name} {wanted.version} "
+        f"({AMD64}) in {cluster.region}; add it to spec.providerConfig.machineImages, or choose "
+        "another image"
+    )

@@ -15,15 +15,14 @@ the finalizer. Without such a controller, as in the rehearsal, a deletion blocks
 
 from collections.abc import Iterable
 
-from actuator import Actuator, ActuatorError, Cluster, Context, ExternalResource
+from actuator import Actuator, Cluster, Context, ExternalResource
 from actuator.provider_config import FIELD
 from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import ControlPlane
 from extensions.aws import seed, tags
 from extensions.aws.account import READ_SECRETS, OnAws
 from extensions.aws.config import ControlPlaneConfig, optional_config
-from extensions.aws.ec2 import ELASTIC_IP
-from extensions.aws.network import Network
+from extensions.aws.ec2 import ELASTIC_IP, Marked
 from extensions.aws.status import ControlPlaneStatus
 from generic.library import seedobjects
 from generic.library.imagevector import load_images
@@ -58,7 +57,7 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
         seedobjects.delete(ctx.client, seed.GROUPS, obj.metadata.namespace)
         remembered = read_status(ControlPlaneStatus, obj.status)
         if remembered is not None:
-            self._network(ctx, obj).release_address(remembered.allocation_id)
+            self._release_address(ctx, obj, remembered.allocation_id)
             obj.status.provider_status = obj.status.state = None
         seedobjects.check_deleted(ctx, seed.GROUPS, obj.metadata.namespace)
 
@@ -69,10 +68,8 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
 
     def external_resources(self, obj: ControlPlane) -> Iterable[ExternalResource]:
         """Return the address, by id, or by tag if the id is unknown."""
-        try:
-            remembered = read_status(ControlPlaneStatus, obj.status)
-        except ActuatorError:
-            remembered = ControlPlaneStatus()  # unreadable: it may exist
+        empty = ControlPlaneStatus()  # an unreadable one: all may exist
+        remembered = read_status(ControlPlaneStatus, obj.status, unreadable=empty)
         if remembered is None:
             return
         yield ExternalResource(
@@ -82,15 +79,25 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
             region=obj.spec.region,
         )
 
-    def _network(self, ctx: Context, obj: ControlPlane) -> Network:
+    def _marked(self, ctx: Context, obj: ControlPlane) -> Marked:
         cloud = self._open(ctx, obj, obj.spec.secret_ref, obj.spec.region)
-        return Network(cloud, obj.metadata.namespace)
+        return Marked(cloud, tags.mark(obj.metadata.namespace))
 
     def _ensure_address(self, ctx: Context, obj: ControlPlane) -> None:
-        network = self._network(ctx, obj)
-        elastic_ip = network.find_address()
-        if elastic_ip is None:
+        """Allocate an address, which stays the same if its load balancer is replaced."""
+        marked = self._marked(ctx, obj)
+        address = marked.only(ELASTIC_IP)
+        if address is None:
             write_status(obj.status, ControlPlaneStatus())
             ctx.save(obj)  # from now on an address may exist outside
-            elastic_ip = network.allocate_address()
-        write_status(obj.status, elastic_ip)
+            name = obj.metadata.namespace
+            address = marked.create("allocate_address", ELASTIC_IP, name, Domain="vpc")
+        id, ip = str(address["AllocationId"]), str(address["PublicIp"])
+        write_status(obj.status, ControlPlaneStatus(allocation_id=id, public_ip=ip))
+
+    def _release_address(self, ctx: Context, obj: ControlPlane, known_id: str) -> None:
+        """Release the address with that id, and every address with the tag."""
+        marked = self._marked(ctx, obj)
+        for id in dict.fromkeys([known_id, *ELASTIC_IP.ids(marked.find(ELASTIC_IP))]):
+            if id:
+                marked.cloud.remove("release_address", AllocationId=id)

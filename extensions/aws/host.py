@@ -7,7 +7,7 @@ bastion's tag.
 Kubernetes does not belong here; see `bastion`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import ip_network
 
 import attrs
@@ -26,15 +26,6 @@ _KEYS = {4: ("IpRanges", "CidrIp"), 6: ("Ipv6Ranges", "CidrIpv6")}
 
 
 @attrs.frozen
-class Site:
-    """The place of a bastion in a shoot's network."""
-
-    vpc_id: str
-    subnet_id: str
-    nodes_group_id: str
-
-
-@attrs.frozen
 class Host:
     """The bastion `name` of the shoot `technical_id`."""
 
@@ -42,8 +33,11 @@ class Host:
     technical_id: str
     name: str
 
-    def find_site(self) -> Site:
-        """Return a public subnet of the shoot. Raises ActuatorError while there is none."""
+    def find_site(self) -> tuple[Raw, str]:
+        """Return a public subnet of the shoot, as AWS describes it, and the nodes' group's id.
+
+        Raises ActuatorError while there is none.
+        """
         of_shoot = Marked(self.cloud, tags.mark(self.technical_id))
         public = _named(of_shoot.find(SUBNET), f"{self.technical_id}-public-")
         nodes = _named(of_shoot.find(SECURITY_GROUP), f"{self.technical_id}-{NODES}")
@@ -53,7 +47,7 @@ class Host:
                 "for nodes; its Infrastructure has to be ready first",
                 codes=[ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES],
             )
-        return Site(public[0]["VpcId"], public[0]["SubnetId"], nodes[0]["GroupId"])
+        return public[0], str(nodes[0]["GroupId"])
 
     def ensure_group(self, vpc_id: str, ranges: Iterable[Range]) -> str:
         """Ensure that the group allows SSH from `ranges` only; return its id."""
@@ -65,7 +59,7 @@ class Host:
         return str(group["GroupId"])
 
     def ensure_instance(
-        self, machine: BastionConfig, site: Site, group_id: str, user_data: bytes
+        self, machine: BastionConfig, subnet: Raw, group_ids: Sequence[str], user_data: bytes
     ) -> Raw:
         """Return the instance as AWS describes it; a new one has no address yet."""
         instance = self._marked.only(INSTANCE)
@@ -73,8 +67,8 @@ class Host:
             return instance
         interface = {
             "DeviceIndex": 0,
-            "SubnetId": site.subnet_id,
-            "Groups": [group_id, site.nodes_group_id],
+            "SubnetId": subnet["SubnetId"],
+            "Groups": list(group_ids),
             "AssociatePublicIpAddress": True,
             "DeleteOnTermination": True,
         }

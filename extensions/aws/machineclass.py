@@ -7,16 +7,16 @@ The shape of providerSpec is that of machine-controller-manager-provider-aws (it
 import json
 import re
 
+import attrs
+
 from actuator import Cluster, ConfigurationError
-from actuator.codec import decode_at, encode
 from actuator.meta import Raw
 from actuator.v1alpha1 import DataVolume, Volume, Worker, WorkerPool
 from extensions.aws import tags
 from extensions.aws.config import API_VERSION, WorkerConfig, optional_config
 from extensions.aws.network import NODES
-from extensions.aws.profile import AwsImage
-from extensions.aws.status import InfrastructureStatus, Vpc
-from generic.library.worker import AMD64, pool_field, use_images
+from extensions.aws.status import Vpc
+from generic.library.worker import ProviderImage, pool_field, use_images
 
 _ROOT = "/root"
 """The machine-controller-manager's name of the boot device."""
@@ -27,18 +27,20 @@ _DEVICES = "fghijklmnop"
 _GIBIBYTES = re.compile(r"([0-9]+)Gi")
 
 
-def network_of(worker: Worker) -> Vpc:
-    """Return the shoot's network that its Infrastructure reported. Raises ConfigurationError."""
-    where = f"Worker {worker.key}: spec.infrastructureProviderStatus"
-    given = worker.spec.infrastructure_provider_status or {}
-    vpc = decode_at(InfrastructureStatus, given, f"{where} is no InfrastructureStatus of AWS").vpc
-    if not vpc.id:
-        raise ConfigurationError(f"{where} names no VPC; the Infrastructure has to be ready first")
-    return vpc
+@attrs.frozen(kw_only=True)
+class AwsImage(ProviderImage):
+    """A machine image in a region, as the CloudProfile has it."""
+
+    ami: str
 
 
 def interface(worker: Worker, pool: WorkerPool, zone: str, vpc: Vpc) -> Raw:
     """Return the network interface of machines in that zone. Raises ConfigurationError."""
+    if not vpc.id:
+        raise ConfigurationError(
+            f"Worker {worker.key}: spec.infrastructureProviderStatus names no VPC; "
+            "the Infrastructure has to be ready first"
+        )
     subnets = [one.id for one in vpc.subnets if (one.zone, one.purpose) == (zone, "workers")]
     groups = [group.id for group in vpc.security_groups if group.purpose == NODES]
     if not subnets or not groups:
@@ -125,16 +127,3 @@ def hash_items_in_place(pool: WorkerPool) -> list[str]:
     """
     encrypted = pool.volume.encrypted if pool.volume is not None else None
     return [] if encrypted is None else [str(encrypted).lower()]
-
-
-def node_template(worker: Worker, pool: WorkerPool, zone: str) -> Raw | None:
-    """Return the resources of a future node in a zone, for scaling up from zero."""
-    if pool.node_template is None:
-        return None
-    return {
-        **encode(pool.node_template),
-        "instanceType": pool.machine_type,
-        "region": worker.spec.region,
-        "zone": zone,
-        "architecture": pool.architecture or AMD64,
-    }

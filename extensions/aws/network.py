@@ -1,11 +1,11 @@
-"""The network of one shoot in the cloud, as the tasks of a flow; and its address.
+"""The network of one shoot in the cloud, as the tasks of a flow.
 
 All resources are found by tag, so any step may be repeated after any crash. AWS's responses lag
 behind its writes (Amazon EC2 API reference, "Eventual consistency"): a repetition within that time
 may create a resource twice. The next lookup then reports both instead of choosing one.
 
 Security group rules are only added, because the shoot's cloud-controller-manager has its own in the
-group. Kubernetes does not belong here; see `infrastructure` and `controlplane`.
+group. Kubernetes does not belong here; see `infrastructure`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,6 @@ from extensions.aws import tags
 from extensions.aws.cloud import Cloud
 from extensions.aws.config import Networks
 from extensions.aws.ec2 import (
-    ELASTIC_IP,
     SECURITY_GROUP,
     SUBNET,
     VPC,
@@ -27,7 +26,6 @@ from extensions.aws.ec2 import (
     ResourceType,
     describe,
 )
-from extensions.aws.status import ControlPlaneStatus
 from generic.library.flow import Task
 
 NETWORK, NODES = "vpc", "nodes"
@@ -64,7 +62,7 @@ def ranges(networks: Networks) -> dict[str, Range]:
 
 @attrs.frozen
 class Network:
-    """The VPC of the shoot `technical_id`, its subnets, its security group and its address."""
+    """The VPC of the shoot `technical_id`, its subnets and its security group."""
 
     cloud: Cloud
     technical_id: str
@@ -100,22 +98,6 @@ class Network:
             delete=lambda known: self.cloud.remove("delete_security_group", GroupId=known),
             needs=[NETWORK],
         )
-
-    def find_address(self) -> ControlPlaneStatus | None:
-        """Return the Elastic IP address, or None. Raises ActuatorError if there are two."""
-        found = self._marked.only(ELASTIC_IP)
-        return None if found is None else _address(found)
-
-    def allocate_address(self) -> ControlPlaneStatus:
-        """Allocate an address and return it."""
-        name = self.technical_id
-        return _address(self._marked.create("allocate_address", ELASTIC_IP, name, Domain="vpc"))
-
-    def release_address(self, known_id: str) -> None:
-        """Release the address with that id, and every address with the tag."""
-        for id in dict.fromkeys([known_id, *ELASTIC_IP.ids(self._marked.find(ELASTIC_IP))]):
-            if id:
-                self.cloud.remove("release_address", AllocationId=id)
 
     @property
     def _marked(self) -> Marked:
@@ -179,13 +161,6 @@ class Network:
 def _full_name(technical_id: str, name: str) -> str:
     """Return the Name tag of the resource of a task."""
     return technical_id if name == NETWORK else f"{technical_id}-{name}"
-
-
-def _address(described: Raw) -> ControlPlaneStatus:
-    """Return the status of an address, which stays the same if its load balancer is replaced."""
-    return ControlPlaneStatus(
-        allocation_id=str(described["AllocationId"]), public_ip=str(described["PublicIp"])
-    )
 
 
 def _check(type: ResourceType, described: list[Raw], id: str, wanted: Range) -> None:

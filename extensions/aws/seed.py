@@ -6,12 +6,11 @@ from typing import ClassVar
 import attrs
 
 from actuator import DefaultStatus, Kind, Object, Resource, SeedObjects
-from actuator.codec import decode_at
 from actuator.interface import resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
 from extensions.aws.config import ControlPlaneConfig
-from extensions.aws.status import InfrastructureStatus
+from extensions.aws.status import network_of
 from generic.library.controlplane import checksum_of
 from generic.library.manifests import manifest, manifest_of
 
@@ -57,9 +56,7 @@ def config_map(control_plane: ControlPlane, config: ControlPlaneConfig) -> Raw:
     """Return the cloud provider's configuration. Raises ConfigurationError."""
     namespace = control_plane.metadata.namespace
     lines = ["[Global]", f"KubernetesClusterTag={namespace}", f"KubernetesClusterID={namespace}"]
-    where = f"ControlPlane {control_plane.key}: spec.infrastructureProviderStatus"
-    given = control_plane.spec.infrastructure_provider_status or {}
-    vpc = decode_at(InfrastructureStatus, given, f"{where} is no InfrastructureStatus of AWS").vpc
+    vpc = network_of(control_plane)
     if vpc.id:
         lines.append(f"VPC={vpc.id}")
     gates = config.cloud_controller_manager.feature_gates

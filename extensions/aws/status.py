@@ -11,7 +11,9 @@ needs no lookup in the cloud.
 
 import attrs
 
+from actuator.codec import decode_at
 from actuator.meta import KeepsUnknownFields
+from actuator.v1alpha1 import ControlPlane, Worker
 from extensions.aws.config import API_VERSION
 from generic.library.flow import FlowStatus
 
@@ -95,3 +97,13 @@ class DNSRecordStatus(Remembered):
 
     kind: str = "DNSRecordStatus"
     zone: str = ""
+
+
+def network_of(obj: ControlPlane | Worker) -> Vpc:
+    """Return the network that the shoot's Infrastructure reported, without an id before that.
+
+    Raises ConfigurationError if it is not AWS's.
+    """
+    where = f"{obj.KIND.name} {obj.key}: spec.infrastructureProviderStatus"
+    given = obj.spec.infrastructure_provider_status or {}
+    return decode_at(InfrastructureStatus, given, f"{where} is no InfrastructureStatus of AWS").vpc

@@ -14,7 +14,7 @@ from extensions.aws import machineclass, tags
 from extensions.aws.account import OnAws
 from extensions.aws.ec2 import INSTANCE
 from extensions.aws.errors import codes_in
-from extensions.aws.status import Vpc
+from extensions.aws.status import Vpc, network_of
 from generic.library.worker import (
     GenericWorker,
     MachineGroup,
@@ -39,7 +39,7 @@ class AwsWorker(OnAws, GenericWorker):
         self, ctx: Context, worker: Worker, cluster: Cluster
     ) -> Sequence[MachineGroup]:
         """Return one for each zone of each pool. Raises ConfigurationError."""
-        vpc, technical_id = machineclass.network_of(worker), technical_id_of(cluster)
+        vpc, technical_id = network_of(worker), technical_id_of(cluster)
         if technical_id != worker.metadata.namespace:  # external_resources gets no Cluster
             known = worker.status.provider_status or {}
             worker.status.provider_status = {**known, _TECHNICAL_ID: technical_id}
@@ -87,5 +87,4 @@ def _groups(
             secret_data=data,
             credentials=worker.spec.secret_ref,
             labels={_ZONE_LABEL: zone},
-            node_template=machineclass.node_template(worker, pool, zone),
         )

@@ -20,9 +20,15 @@ Guarantees:
 
 from generic.library.worker.actuator import GenericWorker
 from generic.library.worker.autoscaler import autoscaler_annotations
-from generic.library.worker.group import MachineGroup, in_zone, share_of_zone, technical_id_of
+from generic.library.worker.group import (
+    AMD64,
+    MachineGroup,
+    in_zone,
+    share_of_zone,
+    technical_id_of,
+)
 from generic.library.worker.poolhash import hash_of, pool_field, pool_hash
-from generic.library.worker.pools import AMD64, ProviderImage, machine_images, use_images, user_data
+from generic.library.worker.pools import ProviderImage, machine_images, use_images, user_data
 
 __all__ = [
     "AMD64",

@@ -27,6 +27,9 @@ from generic.library.manifests import manifest, manifest_of
 from generic.library.worker.autoscaler import autoscaler_annotations
 from generic.library.worker.poolhash import IN_PLACE, MANUAL_IN_PLACE, pool_field
 
+AMD64 = "amd64"
+"""The architecture of pools without one."""
+
 PURPOSE = ("gardener.cloud/purpose", "machineclass")
 """Label of the Secrets of machine classes."""
 
@@ -160,7 +163,6 @@ class Provided(TypedDict):
     credentials: NotRequired[SecretReference | None]
     labels: NotRequired[Mapping[str, str]]
     """Added to the pool's own labels of nodes."""
-    node_template: NotRequired[Raw | None]
 
 
 def in_zone(
@@ -201,10 +203,24 @@ def in_zone(
         max_unavailable=share(pool.max_unavailable, "maxUnavailable", pool.minimum),
         annotations=pool.annotations,
         taints=pool.taints,
+        node_template=_node_template(worker, pool, index),
         autoscaler_annotations=autoscaler_annotations(worker, pool),
         auto_preserve_failed_machine_max=None if preserved is None else share(preserved),
         **provided,
     )
+
+
+def _node_template(worker: Worker, pool: WorkerPool, index: int) -> Raw | None:
+    """Return the resources of a future node in a zone, for scaling up from zero."""
+    if pool.node_template is None:
+        return None
+    return {
+        **encode(pool.node_template),
+        "instanceType": pool.machine_type,
+        "region": worker.spec.region,
+        "zone": pool.zones[index] if pool.zones else "",
+        "architecture": pool.architecture or AMD64,
+    }
 
 
 def share_of_zone(amount: int | str, index: int, zones: int, total: int) -> int | str:

@@ -19,10 +19,9 @@ from actuator.interface import Client
 from actuator.meta import Base64, KeepsUnknownFields, Raw
 from actuator.v1alpha1 import Worker, WorkerPool
 from generic.library.lookup import find
+from generic.library.worker.group import AMD64
 from generic.library.worker.objects import SECRETS
 from generic.library.worker.poolhash import pool_field
-
-AMD64 = "amd64"
 
 
 @attrs.frozen(kw_only=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from aws_objects import NETWORKS, infrastructure
+from aws_objects import NETWORKS, control_plane, infrastructure
 
 from actuator import ActuatorError, ConfigurationError, ErrorCode
-from extensions.aws import tags
+from extensions.aws import AwsControlPlane, tags
 from extensions.aws.config import Networks, Zone
 from extensions.aws.config import Vpc as VpcConfig
+from extensions.aws.ec2 import ELASTIC_IP, Marked
 from extensions.aws.network import NETWORK, NODES, Network, Range, ranges
 from generic.library.flow import Flow, FlowStatus
 
@@ -207,26 +208,32 @@ def test_what_somebody_put_into_the_vpc_blocks_and_the_rest_is_forgotten(
     assert counts(ec2, shoot) == {"vpcs": 1}
 
 
-def test_an_address_is_allocated_once_and_released(cloud, ec2, shoot):
-    network = Network(cloud, shoot)
-    assert network.find_address() is None
-    allocated = network.allocate_address()
-    assert network.find_address() == allocated
-    network.release_address(allocated.allocation_id)
-    network.release_address(allocated.allocation_id)
-    assert counts(ec2, shoot) == {}
+@pytest.fixture
+def control(namespace):
+    return control_plane(namespace)
 
 
-def test_an_address_of_unknown_id_is_released_by_its_mark(cloud, ec2, shoot):
-    Network(cloud, shoot).allocate_address()
-    Network(cloud, shoot).release_address("")
-    assert counts(ec2, shoot) == {}
+def test_an_address_is_allocated_once_and_released(url, call, control, ec2, namespace):
+    plane = AwsControlPlane(url)
+    plane._ensure_address(call, control)
+    allocated = control.status.provider_status
+    plane._ensure_address(call, control)
+    assert control.status.provider_status == allocated
+    assert len(call.saved) == 1
+    plane._release_address(call, control, allocated["allocationId"])
+    plane._release_address(call, control, allocated["allocationId"])
+    assert counts(ec2, namespace) == {}
 
 
-def test_two_addresses_are_an_error_that_names_both(cloud, shoot):
-    network = Network(cloud, shoot)
-    ids = sorted(
-        [network.allocate_address().allocation_id, network.allocate_address().allocation_id]
-    )
+def test_an_address_of_unknown_id_is_released_by_its_mark(url, call, control, ec2, namespace):
+    AwsControlPlane(url)._ensure_address(call, control)
+    AwsControlPlane(url)._release_address(call, control, "")
+    assert counts(ec2, namespace) == {}
+
+
+def test_two_addresses_are_an_error_that_names_both(url, call, control, ec2, namespace):
+    marked = Marked(ec2, tags.mark(namespace))
+    made = [marked.create("allocate_address", ELASTIC_IP, "ip", Domain="vpc") for _ in range(2)]
+    ids = sorted(ELASTIC_IP.ids(made))
     with pytest.raises(ActuatorError, match=f"{ids[0]}, {ids[1]}"):
-        network.find_address()
+        AwsControlPlane(url)._ensure_address(call, control)

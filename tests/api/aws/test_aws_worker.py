@@ -12,7 +12,8 @@ from actuator.v1alpha1 import Worker
 from extensions.aws import tags
 from extensions.aws.cloud import Credentials
 from extensions.aws.config import API_VERSION
-from extensions.aws.machineclass import amis, interface, network_of, provider_spec
+from extensions.aws.machineclass import amis, interface, provider_spec
+from extensions.aws.status import network_of
 from extensions.aws.worker import AwsWorker
 from generic.kube.crds import crd
 from generic.library.machines import (

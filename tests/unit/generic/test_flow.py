@@ -254,3 +254,11 @@ def test_the_example_in_the_documentation_runs():
     assert [one.id for one in actuator.external_resources(obj)] == list(cloud.there)
     actuator.delete(ctx, obj, None)
     assert cloud.there == {}
+
+
+def test_a_status_that_cannot_be_read_is_an_error_or_what_the_caller_gives():
+    status = infrastructure({"resources": 1}).status
+    with pytest.raises(ActuatorError, match="is no FlowStatus"):
+        read_status(FlowStatus, status)
+    empty = FlowStatus()
+    assert read_status(FlowStatus, status, unreadable=empty) is empty

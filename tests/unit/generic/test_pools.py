@@ -217,6 +217,22 @@ def test_surge_is_weighted_by_the_maximum_and_unavailability_by_the_minimum():
     assert (group.max_surge, group.max_unavailable) == ("50%", "67%")
 
 
+def test_the_resources_of_a_future_node_name_its_zone_and_its_machine_type():
+    assert in_zone_of({}, TECHNICAL_ID).node_template is None
+    given = {"nodeTemplate": {"capacity": {"cpu": 2}}, "machineType": "large"}
+    expected = {
+        "capacity": {"cpu": 2},
+        "instanceType": "large",
+        "region": "",
+        "zone": "a",
+        "architecture": "amd64",
+    }
+    assert in_zone_of(given, TECHNICAL_ID).node_template == expected
+    assert in_zone_of(given | {"zones": []}, TECHNICAL_ID).node_template["zone"] == ""
+    arm = in_zone_of(given | {"architecture": "arm64"}, TECHNICAL_ID).node_template
+    assert arm["architecture"] == "arm64"
+
+
 QUANTITY = r"expected a quantity such as 100m or 1Gi, got '{}'; correct it in the Shoot"
 RESERVED = r"Worker ns/worker: spec.pools\[1\].kubeletConfig.kubeReserved: "
 PROBLEMS = {
