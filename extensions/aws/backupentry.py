@@ -13,7 +13,7 @@ from actuator import Cluster, Context, ExternalResource, FieldProblem
 from actuator.provider_config import refuse_config
 from actuator.v1alpha1 import BackupEntry
 from extensions.aws.account import OnAws
-from extensions.aws.bucket import OBJECTS, Bucket, objects_id
+from extensions.aws.bucket import Bucket, objects_under
 from generic.library.backupentry import GenericBackupEntry
 
 
@@ -38,13 +38,7 @@ class AwsBackupEntry(OnAws, GenericBackupEntry):
 
     def external_resources(self, obj: BackupEntry) -> Iterable[ExternalResource]:
         """Return all objects under the prefix, as one resource."""
-        bucket, prefix = obj.spec.bucket_name, _prefix(obj)
-        yield ExternalResource(
-            type=OBJECTS,
-            id=objects_id(bucket, prefix),
-            tags={"bucket": bucket, "prefix": prefix},
-            region=obj.spec.region,
-        )
+        yield objects_under(obj.spec.bucket_name, _prefix(obj), obj.spec.region)
 
 
 def _prefix(obj: BackupEntry) -> str:

@@ -11,10 +11,11 @@ from enum import Enum
 
 import attrs
 
+from actuator import ExternalResource
 from actuator.meta import Raw
-from extensions.aws import tags
 from extensions.aws.cloud import GLOBAL, Cloud
 from extensions.aws.errors import CloudError
+from extensions.aws.tags import Mark, as_dict, as_list, bucket_mark
 
 BUCKET = "AWS::S3::Bucket"
 """Resource type as AWS CloudFormation names it."""
@@ -26,9 +27,10 @@ _AT_ONCE = 1000
 """Maximum number of objects that S3 lists, or deletes, in one request."""
 
 
-def objects_id(bucket: str, prefix: str) -> str:
-    """Return the id of the objects under a prefix."""
-    return f"{bucket}/{prefix}"
+def objects_under(bucket: str, prefix: str, region: str) -> ExternalResource:
+    """Return the objects under a prefix as one resource."""
+    found = {"bucket": bucket, "prefix": prefix}
+    return ExternalResource(type=OBJECTS, id=f"{bucket}/{prefix}", tags=found, region=region)
 
 
 class Found(Enum):
@@ -48,17 +50,26 @@ class Bucket:
     name: str
     region: str = ""
 
-    def look(self) -> Found:
-        """Return the current state. Raises CloudError, also for another account's bucket."""
+    def tags(self) -> dict[str, str]:
+        """Return the tags: none after the creation. Raises CloudError."""
         try:
             answer = self.cloud.request("get_bucket_tagging", Bucket=self.name)
         except CloudError as error:
             if error.code == "NoSuchTagSet":
-                return Found.UNMARKED
+                return {}
+            raise
+        return as_dict({"Tags": answer["TagSet"]})
+
+    def look(self) -> Found:
+        """Return the current state. Raises CloudError, also for another account's bucket."""
+        try:
+            found = self.tags()
+        except CloudError as error:
             if error.is_not_found:
                 return Found.NOTHING
             raise
-        found = tags.as_dict({"Tags": answer["TagSet"]})
+        if not found:
+            return Found.UNMARKED
         return Found.OURS if self._mark.items() <= found.items() else Found.FOREIGN
 
     def create(self) -> None:
@@ -70,7 +81,7 @@ class Bucket:
 
     def mark(self) -> None:
         """Set the extension's tag, and remove all others."""
-        tagging = {"TagSet": tags.as_list(self._mark)}
+        tagging = {"TagSet": as_list(self._mark)}
         self.cloud.request("put_bucket_tagging", Bucket=self.name, Tagging=tagging)
 
     def is_empty(self, prefix: str = "") -> bool:
@@ -92,13 +103,12 @@ class Bucket:
                 raise
 
     @property
-    def _mark(self) -> tags.Mark:
-        return tags.bucket_mark(self.name)
+    def _mark(self) -> Mark:
+        return bucket_mark(self.name)
 
     def _versions(self, prefix: str, at_most: int) -> list[Raw]:
-        page = self.cloud.request(
-            "list_object_versions", Bucket=self.name, Prefix=prefix, MaxKeys=at_most
-        )
+        which = {"Bucket": self.name, "Prefix": prefix, "MaxKeys": at_most}
+        page = self.cloud.request("list_object_versions", **which)
         return [
             {"Key": version["Key"], "VersionId": version["VersionId"]}
             for kind in ("Versions", "DeleteMarkers")

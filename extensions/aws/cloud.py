@@ -73,7 +73,7 @@ class _Checks(threading.local):
 class Cloud:
     """One service in one region with one object's credentials, for one actuator call."""
 
-    _current: Callable[[], Any]
+    _client: Callable[[], Any]
     _checks: _Checks
     _check: Callable[[], None]
 
@@ -81,7 +81,7 @@ class Cloud:
         """Return AWS's response. Raises CloudError, ActuatorError, or the error of `check`."""
         from botocore.exceptions import BotoCoreError, ClientError
 
-        client = self._client  # may send a request of its own
+        client = self._client()  # may send a request of its own
         self._checks.before_sending = self._check
         try:
             answer: Raw = getattr(client, operation)(**parameters)
@@ -111,10 +111,6 @@ class Cloud:
         except CloudError as error:
             if not error.is_not_found:
                 raise
-
-    @property
-    def _client(self) -> Any:
-        return self._current()
 
 
 @attrs.define

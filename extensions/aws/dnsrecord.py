@@ -30,6 +30,7 @@ from extensions.aws.records import (
     RECORD_SET,
     Record,
     Records,
+    canonical,
     choose_zone,
     comment_name,
     record_set_id,
@@ -63,9 +64,9 @@ class AwsDnsRecord(OnAws, Actuator[DNSRecord]):
             zone = spec.zone or before or self._search(obj, records)
             if before and before != zone:
                 records.delete(before, spec.name, spec.record_type)
+            obj.status.zone = zone
+            write_status(obj.status, DNSRecordStatus(zone=zone))
             if before != zone:
-                obj.status.zone = zone
-                write_status(obj.status, DNSRecordStatus(zone=zone))
                 ctx.save(obj)
             wanted = Record(
                 name=spec.name,
@@ -74,8 +75,6 @@ class AwsDnsRecord(OnAws, Actuator[DNSRecord]):
                 values=spec.values,
             )
             records.ensure(zone, wanted)
-        obj.status.zone = zone
-        write_status(obj.status, DNSRecordStatus(zone=zone))
 
     def delete(self, ctx: Context, obj: DNSRecord, cluster: Cluster) -> None:
         """Delete the extension's record; never touch a record of others."""
@@ -89,12 +88,10 @@ class AwsDnsRecord(OnAws, Actuator[DNSRecord]):
         """Return the record and its comment, once their creation was requested."""
         zone = _zone(obj)
         if zone:
-            for name, type in record_sets(obj.spec.name, obj.spec.record_type):
-                yield ExternalResource(
-                    type=RECORD_SET,
-                    id=record_set_id(zone, name, type),
-                    region=obj.spec.region or "",
-                )
+            record = (canonical(obj.spec.name), obj.spec.record_type)
+            for name, type in (record, (comment_name(obj.spec.name), "TXT")):
+                id = record_set_id(zone, name, type)
+                yield ExternalResource(type=RECORD_SET, id=id, region=obj.spec.region or "")
 
     def _records(self, ctx: Context, obj: DNSRecord) -> Records:
         cloud = self._open(ctx, obj, obj.spec.secret_ref, obj.spec.region or GLOBAL, "route53")
@@ -108,11 +105,6 @@ class AwsDnsRecord(OnAws, Actuator[DNSRecord]):
                 f"{obj.spec.name!r}; create one, or set spec.zone"
             )
         return zone
-
-
-def record_sets(name: str, type: str) -> list[tuple[str, str]]:
-    """Return name and type of the record sets of a DNSRecord in Route 53."""
-    return [(name.lower().removesuffix("."), type), (comment_name(name), "TXT")]
 
 
 def _zone(obj: DNSRecord) -> str:

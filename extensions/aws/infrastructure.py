@@ -54,8 +54,11 @@ class AwsInfrastructure(OnAws, Actuator[Infrastructure]):
         Flow(self._network(ctx, obj).tasks(recorded)).delete(ctx, obj, status)
 
     def external_resources(self, obj: Infrastructure) -> Iterable[ExternalResource]:
-        """Return all resources that may exist: by id, or by tag if the id is unknown."""
-        owner, region = _technical_id(obj), obj.spec.region
+        """Return all resources that may exist: by id, or by tag if the id is unknown.
+
+        The namespace is the technical ID of the shoot, also without a Cluster.
+        """
+        owner, region = obj.metadata.namespace, obj.spec.region
         try:
             status = read_status(InfrastructureStatus, obj.status)
         except ActuatorError:  # unreadable: all of it may exist
@@ -67,12 +70,7 @@ class AwsInfrastructure(OnAws, Actuator[Infrastructure]):
 
     def _network(self, ctx: Context, obj: Infrastructure) -> Network:
         cloud = self._open(ctx, obj, obj.spec.secret_ref, obj.spec.region)
-        return Network(cloud, _technical_id(obj))
-
-
-def _technical_id(obj: Infrastructure) -> str:
-    """Return the shoot's namespace in the seed: its technical ID, even without a Cluster."""
-    return obj.metadata.namespace
+        return Network(cloud, obj.metadata.namespace)
 
 
 def _vpc(status: InfrastructureStatus) -> Vpc:

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from actuator import ExternalResource
 from actuator.meta import Raw
 from extensions.aws import tags
-from extensions.aws.bucket import BUCKET, OBJECTS, objects_id
+from extensions.aws.bucket import BUCKET, Bucket, objects_under
 from extensions.aws.cloud import GLOBAL, Cloud
 from extensions.aws.ec2 import TYPES, VPC, describe
-from extensions.aws.errors import CloudError
 from extensions.aws.records import RECORD_SET, comment_name, record_set_id
 from extensions.aws.simulator import Account
 
@@ -21,14 +20,18 @@ _OF_THE_ZONE = frozenset({"NS", "SOA"})
 
 def everything(account: Account, region: str) -> Iterator[ExternalResource]:
     """Yield all resources: EC2 and S3 in one region, Route 53 globally."""
-    ec2 = account.ec2(region)
+    ec2, s3 = account.ec2(region), account.service("s3", region)
     for type in TYPES:
         for one in describe(ec2, type, []):
             if not _is_of_aws(one):
-                yield ExternalResource(
-                    type=type.name, id=one[type.id_key], tags=tags.as_dict(one), region=region
-                )
-    yield from _in_s3(account.service("s3", region), region)
+                id, own = one[type.id_key], tags.as_dict(one)
+                yield ExternalResource(type=type.name, id=id, tags=own, region=region)
+    for name in (str(bucket["Name"]) for bucket in s3.request("list_buckets")["Buckets"]):
+        own = Bucket(s3, name).tags() or tags.bucket_mark(name)  # it will get its tag next
+        yield ExternalResource(type=BUCKET, id=name, tags=own, region=region)
+        answer = s3.request("list_objects_v2", Bucket=name, Delimiter="/")
+        for one in answer.get("CommonPrefixes") or ():
+            yield objects_under(name, one["Prefix"], region)
     yield from _in_route53(account.service("route53", GLOBAL), region)
 
 
@@ -43,31 +46,6 @@ def _is_of_aws(one: Raw) -> bool:
     return bool(is_default) or one.get("GroupName") == "default"
 
 
-def _in_s3(s3: Cloud, region: str) -> Iterator[ExternalResource]:
-    for bucket in s3.request("list_buckets")["Buckets"]:
-        name = str(bucket["Name"])
-        yield ExternalResource(type=BUCKET, id=name, tags=_bucket_tags(s3, name), region=region)
-        answer = s3.request("list_objects_v2", Bucket=name, Delimiter="/")
-        for one in answer.get("CommonPrefixes") or ():
-            yield ExternalResource(
-                type=OBJECTS,
-                id=objects_id(name, one["Prefix"]),
-                tags={"bucket": name, "prefix": one["Prefix"]},
-                region=region,
-            )
-
-
-def _bucket_tags(s3: Cloud, name: str) -> dict[str, str]:
-    """Return a bucket's tags; a bucket without tags was just created and will get its tag next."""
-    try:
-        tagging = s3.request("get_bucket_tagging", Bucket=name)
-    except CloudError as error:
-        if error.code == "NoSuchTagSet":
-            return dict(tags.bucket_mark(name))
-        raise
-    return dict(tags.as_dict({"Tags": tagging["TagSet"]}))
-
-
 def _in_route53(route53: Cloud, region: str) -> Iterator[ExternalResource]:
     for zone in route53.request("list_hosted_zones")["HostedZones"]:
         zone_id = zone["Id"].rpartition("/")[2]
@@ -78,13 +56,9 @@ def _in_route53(route53: Cloud, region: str) -> Iterator[ExternalResource]:
             if record["Type"] not in _OF_THE_ZONE
         }
         for (name, type), own in values.items():
-            comment = values.get((comment_name(name), "TXT"), own)
-            yield ExternalResource(
-                type=RECORD_SET,
-                id=record_set_id(zone_id, name, type),
-                tags={"name": name, "type": type, **_whose(comment)},
-                region=region,
-            )
+            whose = _whose(values.get((comment_name(name), "TXT"), own))
+            id, found = record_set_id(zone_id, name, type), {"name": name, "type": type, **whose}
+            yield ExternalResource(type=RECORD_SET, id=id, tags=found, region=region)
 
 
 def _whose(comment: list[Raw]) -> dict[str, str]:

@@ -25,7 +25,7 @@ _LONGEST = 255
 """Maximum characters of one string in a TXT record (RFC 1035)."""
 
 
-def _canonical(name: str) -> str:
+def canonical(name: str) -> str:
     """Return the name in lower case, without final dot; Route 53 encodes an asterisk."""
     return name.lower().removesuffix(".").replace("\\052", "*")
 
@@ -34,7 +34,7 @@ def _canonical(name: str) -> str:
 class Record:
     """A record set; `ttl` is in seconds."""
 
-    name: str = attrs.field(converter=_canonical)
+    name: str = attrs.field(converter=canonical)
     type: str
     ttl: int
     values: Sequence[str]
@@ -52,7 +52,7 @@ class Record:
 
 def comment_name(name: str) -> str:
     """Return the name of the comment record of `name`: "*.comment-a.b" for "*.a.b"."""
-    name = _canonical(name)
+    name = canonical(name)
     if name.startswith("*."):
         return f"*.{_COMMENT}{name.removeprefix('*.')}"
     return f"{_COMMENT}{name}"
@@ -70,14 +70,14 @@ def exists(cloud: Cloud, id: str) -> bool:
     """
     zone, _, rest = id.partition("/")
     name, _, type = rest.rpartition("/")
-    return _find(cloud, zone, _canonical(name), type) is not None
+    return _find(cloud, zone, canonical(name), type) is not None
 
 
 def choose_zone(name: str, zones: Iterable[tuple[str, str]]) -> str | None:
     """Return the id of the longest zone (id, name) that contains `name`, by whole labels."""
-    wanted = f".{_canonical(name)}"
+    wanted = f".{canonical(name)}"
     fitting = [
-        (len(_canonical(zone)), id) for id, zone in zones if wanted.endswith(f".{_canonical(zone)}")
+        (len(canonical(zone)), id) for id, zone in zones if wanted.endswith(f".{canonical(zone)}")
     ]
     return max(fitting)[1] if fitting else None
 
@@ -122,7 +122,7 @@ class Records:
         try:
             mark = _find(self.cloud, zone, comment_name(name), "TXT")
             if mark is not None and self._is_ours(mark):
-                there = _find(self.cloud, zone, _canonical(name), type)
+                there = _find(self.cloud, zone, canonical(name), type)
                 self._change(zone, "DELETE", *([there] if there else []), mark)
         except CloudError as error:
             if not error.is_not_found:  # without its zone, there is no record
@@ -149,7 +149,7 @@ def _find(cloud: Cloud, zone: str, name: str, type: str) -> Raw | None:
     start = {"StartRecordName": name, "StartRecordType": type, "MaxItems": "1"}
     answer = cloud.request("list_resource_record_sets", HostedZoneId=zone, **start)
     for found in answer["ResourceRecordSets"]:
-        if (_canonical(found["Name"]), found["Type"]) == (name, type):
+        if (canonical(found["Name"]), found["Type"]) == (name, type):
             return dict(found)
     return None
 
@@ -173,4 +173,4 @@ def _values(described: Raw) -> list[str]:
 def _say_whose(mark: Raw | None) -> str:
     if mark is None:
         return f"it has no record {_COMMENT}… beside it"
-    return f"{_canonical(mark['Name'])} says {', '.join(_values(mark))}"
+    return f"{canonical(mark['Name'])} says {', '.join(_values(mark))}"

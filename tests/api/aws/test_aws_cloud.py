@@ -138,7 +138,9 @@ def test_clients_made_by_many_threads_are_one():
     made = []
     threads = [
         threading.Thread(
-            target=lambda: made.append(clouds.open(Credentials("a", "b"), REGION, nothing)._client)
+            target=lambda: made.append(
+                clouds.open(Credentials("a", "b"), REGION, nothing)._client()
+            )
         )
         for _ in range(8)
     ]

@@ -43,7 +43,7 @@ def asked(monkeypatch) -> set[str]:
     request = Cloud.request
 
     def note(cloud, operation, **parameters):
-        service = cloud._client.meta.service_model.service_name
+        service = cloud._client().meta.service_model.service_name
         action = f"{service}:{''.join(word.capitalize() for word in operation.split('_'))}"
         found.add(NAMED_OTHERWISE.get(action, action))
         return request(cloud, operation, **parameters)
@@ -62,7 +62,7 @@ def patiently(actuator: Actuator, operation: str, call, obj, cluster) -> None:
 def test_it_allows_exactly_what_is_asked_for(url, admin, call, namespace, route53, s3, asked):
     install_crds(admin, [crd(TargetGroupBinding)])
     zone = {"Name": f"{namespace}.test", "CallerReference": namespace}
-    route53._client.create_hosted_zone(**zone)
+    route53._client().create_hosted_zone(**zone)
     cluster: Cluster = shoot_cluster(namespace)
     network, hosts = AwsInfrastructure(url), AwsBastion(url)
     infra = infrastructure(namespace)
@@ -77,7 +77,7 @@ def test_it_allows_exactly_what_is_asked_for(url, admin, call, namespace, route5
     ]
     for actuator, obj in steps:
         patiently(actuator, "reconcile", call, obj, cluster)
-    s3._client.put_object(Bucket=namespace, Key="backup", Body=b"x")
+    s3._client().put_object(Bucket=namespace, Key="backup", Body=b"x")
     patiently(hosts, "reconcile", call, bastion(namespace, providerConfig=BASTION), cluster)
     for actuator, obj in reversed(steps):
         patiently(actuator, "delete", call, obj, cluster)
