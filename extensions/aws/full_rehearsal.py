@@ -13,12 +13,13 @@ from typing import Any
 
 from actuator import Actuator
 from actuator.meta import Raw
-from extensions.aws import manifests
+from actuator.v1alpha1 import BackupEntry
 from extensions.aws.backupbucket import AwsBackupBucket
 from extensions.aws.backupentry import AwsBackupEntry
 from extensions.aws.bastion import AwsBastion
 from extensions.aws.cloud import GLOBAL
 from extensions.aws.dnsrecord import AwsDnsRecord
+from extensions.aws.manifests import example
 from extensions.aws.rehearsal import AwsRehearsal
 from extensions.aws.worker import AwsWorker
 from generic.kube.crds import crd
@@ -33,7 +34,7 @@ class AwsFullRehearsal(AwsRehearsal):
 
     def __init__(self) -> None:
         super().__init__()
-        self._entries: dict[str, str] = {}
+        self._entries: list[Raw] = []
 
     def start(self, directory: Path) -> None:
         """Start the simulator, with a hosted zone for the shoots' names."""
@@ -59,22 +60,16 @@ class AwsFullRehearsal(AwsRehearsal):
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
         """The manifests of AwsRehearsal, and backups, a DNS record, machines, a bastion."""
-        self._entries[manifests.entry_name(shoot)] = shoot.technical_id
-        secret, *basics = super().manifests(shoot)
-        return [
-            *manifests.backup(shoot, self.region, self.started.credentials),
-            secret,
-            manifests.dns_record(shoot, self.region, _DOMAIN),
-            *basics,
-            *manifests.worker(shoot, self.region),
-            manifests.bastion(shoot),
-        ]
+        others = example("others", shoot, self.started.credentials)
+        self._entries += [one for one in others if one["kind"] == BackupEntry.KIND.name]
+        return [*super().manifests(shoot), *others]
 
     def break_outside(self, scenario: str) -> None:
         """Start the scenario, after a simulated backup of each shoot's etcd."""
         s3 = self.started.account.service("s3", self.region)
         made = {bucket["Name"] for bucket in s3.request("list_buckets")["Buckets"]}
-        for entry, bucket in self._entries.items():
+        for entry in self._entries:
+            name, bucket = entry["metadata"]["name"], entry["spec"]["bucketName"]
             if bucket in made:
-                s3.request("put_object", Bucket=bucket, Key=f"{entry}/etcd-main/backup", Body=b"")
+                s3.request("put_object", Bucket=bucket, Key=f"{name}/etcd-main/backup", Body=b"")
         super().break_outside(scenario)

@@ -15,10 +15,11 @@ from botocore.handlers import BUILTIN_HANDLERS
 
 from actuator import Actuator, ExternalResource
 from actuator.meta import Raw
-from extensions.aws import inventory, manifests
+from extensions.aws import inventory
 from extensions.aws.cloud import Credentials
 from extensions.aws.controlplane import AwsControlPlane
 from extensions.aws.infrastructure import AwsInfrastructure
+from extensions.aws.manifests import example
 from extensions.aws.policy import policy
 from extensions.aws.seed import TargetGroupBinding
 from extensions.aws.simulator import Account, Simulator
@@ -109,11 +110,7 @@ class AwsRehearsal(Rehearsal):
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
         """Secret, Infrastructure, ControlPlane."""
-        return [
-            manifests.access(shoot, self.started.credentials),
-            manifests.infrastructure(shoot, self.region),
-            manifests.control_plane(shoot, self.region),
-        ]
+        return example("network", shoot, self.started.credentials)
 
     def break_outside(self, scenario: str) -> None:
         """Start the scenario. Raises KeyError for a name not in `scenarios`."""
