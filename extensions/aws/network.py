@@ -18,14 +18,7 @@ from actuator.meta import Raw
 from extensions.aws import tags
 from extensions.aws.cloud import Cloud
 from extensions.aws.config import Networks
-from extensions.aws.ec2 import (
-    SECURITY_GROUP,
-    SUBNET,
-    VPC,
-    Marked,
-    ResourceType,
-    describe,
-)
+from extensions.aws.ec2 import SECURITY_GROUP, SUBNET, VPC, Marked, ResourceType, describe
 from generic.library.flow import Task
 
 NETWORK, NODES = "vpc", "nodes"

@@ -17,13 +17,7 @@ import attrs
 
 from actuator.codec import decode
 from actuator.errors import ActuatorError, NotFound
-from actuator.interface import (
-    Actuator,
-    ExternalResource,
-    kind_of,
-    object_class,
-    resource_of,
-)
+from actuator.interface import Actuator, ExternalResource, kind_of, object_class, resource_of
 from actuator.meta import ForceSource, Kind, Raw
 from generic.kube.finalizers import patch_tested, take_off
 from generic.manager.options import Options
