@@ -5,11 +5,9 @@ from typing import Any
 import attrs
 import click
 
-from actuator.v1alpha1 import KINDS, Cluster
 from generic.controller import logs
 from generic.manager.flags import FLAGS, PREFIX, ManagerCommand, from_values
 from generic.manager.manager import Manager
-from generic.reconciler.orphans import Orphan
 from generic.tools.cli.load import populate, types_option, with_flags
 
 
@@ -26,6 +24,8 @@ def run(extension: str, types: tuple[str, ...], embedded: bool, **values: Any) -
     populate(manager, extension, types)
     if not embedded:
         manager.run()
+    from actuator.v1alpha1 import KINDS, Cluster
+    from generic.reconciler.orphans import Orphan
     from generic.testing.envtest import Environment
     from generic.testing.seed import install
 
