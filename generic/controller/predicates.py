@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 OPERATION = "gardener.cloud/operation"
 TIMESTAMP = "gardener.cloud/timestamp"
-_REQUESTS = frozenset({"reconcile", "migrate", "restore"})
+REQUESTS = frozenset({"reconcile", "migrate", "restore"})
 
 Predicate = Callable[[Event[Header]], bool]
 
@@ -108,7 +108,7 @@ def is_deleting(event: Event[Header]) -> bool:
 
 def has_operation_annotation(event: Event[Header]) -> bool:
     """Accept objects with gardenlet's operation annotation reconcile, migrate or restore."""
-    return event.new is not None and event.new.annotations.get(OPERATION) in _REQUESTS
+    return event.new is not None and event.new.annotations.get(OPERATION) in REQUESTS
 
 
 def operation_requested(event: Event[Header]) -> bool:

@@ -79,6 +79,12 @@ class Header(Struct, frozen=True, gc=False):
         return self.last_operation is not None and self.last_operation[1] == "Succeeded"
 
     @property
+    def is_untouched(self) -> bool:
+        """Whether no controller has reported or guarded anything, as extensions do at once."""
+        reported = self.last_operation or self.has_error or self.conditions
+        return not reported and not self.finalizers
+
+    @property
     def is_failing(self) -> bool:
         """Whether the last attempt failed, according to lastError or a condition of the object."""
         return self.has_error or not _SAYS_FAILING.isdisjoint(self.conditions)

@@ -16,6 +16,7 @@ from generic.tools.explain.facts import (
     Removal,
     Standing,
     Unread,
+    grant,
 )
 
 _OBJECT_WIDTH = max(len(cls.KIND.name) for cls in KINDS)
@@ -140,7 +141,7 @@ def _others(explanation: Explanation) -> Iterator[RenderableType]:
 
 
 def _asides(notes: Sequence[str], unread: Sequence[Unread]) -> Iterator[RenderableType]:
-    lines = [*notes, *map(str, unread)]
+    lines = [*notes, *map(str, unread), *grant(unread)]
     if lines:
         yield _listed("Notes", lines, "none")
 

@@ -4,6 +4,8 @@ Texts are complete phrases for people. Not here: provider configs, states, conte
 Timestamps are the API server's text; ages are seconds.
 """
 
+from collections.abc import Iterator, Sequence
+
 import attrs
 
 from actuator.interface import ExternalResource
@@ -94,6 +96,8 @@ class Standing:
     secret: Reference | None
     conditions: tuple[Condition, ...]
     forcing: Forcing
+    untouched: bool = False
+    """Whether no extension has worked on the object since its creation."""
     blockers: tuple[str, ...] = ()
     """The blockers, in the order of fixing them."""
 
@@ -172,6 +176,19 @@ class Unread:
     def __str__(self) -> str:
         where = f" {self.where}" if self.where else ""
         return f"cannot {self.verb} {self.resource}{where}: {self.reason}"
+
+
+FORBIDDEN = "forbidden (403)"
+
+
+def grant(unread: Sequence[Unread]) -> Iterator[str]:
+    """Yield the command that creates a role for the forbidden reads, if there are any."""
+    resources = dict.fromkeys(one.resource for one in unread if one.reason == FORBIDDEN)
+    if resources:
+        yield (
+            "create a role for the forbidden reads, and bind it to your user: kubectl create "
+            f"clusterrole actuator-explain --verb=get,list --resource={','.join(resources)}"
+        )
 
 
 @attrs.frozen(kw_only=True)

@@ -1,7 +1,6 @@
 """Collects the explanation of one object, or the states of a namespace's objects."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from datetime import datetime
 
 import attrs
@@ -10,6 +9,7 @@ from actuator.codec import decode
 from actuator.errors import ActuatorError, DecodeError, NotFound
 from actuator.interface import Actuator, Client, SeedObjects, innermost, resource_of
 from actuator.meta import Kind, Raw
+from actuator.suggestions import did_you_mean
 from actuator.v1alpha1 import BackupEntry
 from generic.kube.clusters import NAMESPACES
 from generic.kube.events import EVENTS
@@ -27,11 +27,14 @@ from generic.tools.explain.facts import (
     Standing,
     Subject,
     WarningEvent,
+    grant,
 )
 from generic.tools.explain.owners import as_found
 from generic.tools.explain.reader import Reader, Surroundings
 from generic.tools.explain.standing import deleting_since, stand
 from generic.tools.explain.webhooks import Target, webhooks
+
+_INSTALL = "select a seed with --kubeconfig and --context, or install the kinds: `actuator crds`"
 
 
 def explain(
@@ -63,7 +66,11 @@ def explain(
     standing = attrs.evolve(standing, blockers=(*refused[:1], *standing.blockers))
     notes: list[str] = []
     if registrations is not None and by is None:
-        notes.append(f"the extension serves no {kind.name} of type {head.type!r}")
+        types = {type for one in registrations for type in one.types}
+        hint = did_you_mean(head.type, types)
+        notes.append(f"the extension serves no {kind.name} of type {head.type!r}{hint}")
+    if standing.untouched:
+        notes += _other_types(reader, kind, head.type)
     removal = None if by is None else _removal(reader, by, obj, namespace)
     home = around.namespace()
     labels = None if home is None else as_dict(home["metadata"].get("labels"))
@@ -87,8 +94,8 @@ def overview(
 ) -> Overview:
     """Return the states of the objects of these kinds in the namespace, and its BackupEntries.
 
-    Raises ActuatorError if the namespace does not exist, ApiError if the API server does not
-    answer.
+    Raises ActuatorError if the namespace does not exist, or no kind may be read; ApiError if the
+    API server does not answer.
     """
     reader = Reader(client)
     try:
@@ -97,8 +104,10 @@ def overview(
         raise ActuatorError(f"namespace {namespace} not found") from None
     around, nowhere = Surroundings(client, reader, namespace), Surroundings(client, reader, "")
     standings: list[Standing] = []
-    for kind in kinds:
-        for obj in _objects(reader, kind, namespace):
+    listed = [(kind, _objects(reader, kind, namespace)) for kind in kinds]
+    _check_served(reader, [kind for kind, objects in listed if objects is not None])
+    for kind, objects in listed:
+        for obj in objects or ():
             by = _serving(registrations, kind, request_of(obj), header(obj))
             place = around if kind.namespaced else nowhere
             standings.append(stand(_as_served(kind, obj, by), obj, place, now))
@@ -116,11 +125,27 @@ def _find(reader: Reader, kind: Kind, namespace: str, name: str) -> Raw:
     where = f"{namespace}/{name}" if namespace else name
     try:
         obj = reader.get(resource_of(kind), name, namespace)
-    except NotFound:
-        raise ActuatorError(f"{kind.name} {where} not found") from None
+    except NotFound as error:
+        served = f'"{name}"' in error.message  # else the path itself does not exist
+        why = f"{where} not found" if served else f"is not installed here; {_INSTALL}"
+        raise ActuatorError(f"{kind.name} {why}") from None
     if obj is None:
-        raise ActuatorError(str(reader.unread[0]))
+        raise _unreadable(reader)
     return obj
+
+
+def _check_served(reader: Reader, kinds: Sequence[Kind]) -> None:
+    """Raise ActuatorError if the cluster serves no kind, or none may be listed."""
+    if not kinds:
+        raise ActuatorError(f"this cluster serves no extension kind; {_INSTALL}")
+    refused = {one.resource for one in reader.unread if one.verb == "list"}
+    if refused.issuperset(str(resource_of(kind)) for kind in kinds):
+        raise _unreadable(reader)
+
+
+def _unreadable(reader: Reader) -> ActuatorError:
+    """Return the error of a command that may read nothing."""
+    return ActuatorError("; ".join([str(reader.unread[0]), *grant(reader.unread)]))
 
 
 def _as_served(kind: Kind, obj: Raw, by: Registration | None) -> Kind:
@@ -139,6 +164,15 @@ def _serving(
         if same and typed and all(predicate(first_sight) for predicate in one.predicates):
             return one
     return None
+
+
+def _other_types(reader: Reader, kind: Kind, type: str) -> Iterator[str]:
+    """Yield a note about the types of `kind` whose objects in this seed are reconciled."""
+    headers = map(header, reader.list(resource_of(kind)))
+    known = sorted({one.type for one in headers if one.succeeded} - {type, ""})
+    if known:
+        hint = did_you_mean(type, known)
+        yield f"{kind.name} objects of these types are reconciled here: {', '.join(known)}{hint}"
 
 
 def _removal(reader: Reader, registration: Registration, obj: Raw, namespace: str) -> Removal:
@@ -187,15 +221,18 @@ def _orphans(reader: Reader, standing: Standing, notes: list[str]) -> tuple[Orph
         return ()
 
 
-def _objects(reader: Reader, kind: Kind, namespace: str) -> Iterator[Raw]:
-    """Yield a namespace's objects; of cluster-scoped kinds only those named after it."""
-    with suppress(NotFound):  # the kind is not installed
-        if kind.namespaced:
-            yield from reader.list(resource_of(kind), namespace)
-        elif kind.name == BackupEntry.KIND.name:  # named <technical ID>--<uid>, see `mappers`
-            for obj in reader.list(resource_of(kind)):
-                if request_of(obj).name.removeprefix("source-").startswith(f"{namespace}--"):
-                    yield obj
+def _objects(reader: Reader, kind: Kind, namespace: str) -> list[Raw] | None:
+    """Return a namespace's objects, also those named after it; None if there can be none."""
+    is_entry = kind.name == BackupEntry.KIND.name  # named <technical ID>--<uid>, see `mappers`
+    if not kind.namespaced and not is_entry:
+        return None
+    try:
+        found = reader.list(resource_of(kind), namespace if kind.namespaced else "")
+    except NotFound:  # the kind is not installed
+        return None
+    names = (request_of(obj).name.removeprefix("source-") for obj in found)
+    pairs = zip(found, names, strict=True)
+    return [obj for obj, name in pairs if not is_entry or name.startswith(f"{namespace}--")]
 
 
 def _remaining(namespace: Raw) -> Iterator[str]:

@@ -7,7 +7,7 @@ from actuator.meta import ClusterNeed, Kind, Raw
 from generic.kube.clusters import CLUSTERS, NAMESPACES, Clusters
 from generic.kube.headers import ClusterHeader, Request, cluster_header
 from generic.kube.store import Store
-from generic.tools.explain.facts import Reference, Unread
+from generic.tools.explain.facts import FORBIDDEN, Reference, Unread
 
 _SECRETS = Resource("v1", "secrets")
 _NO_SERVER = frozenset({0, 401})
@@ -51,7 +51,7 @@ class Reader:
     def _note(self, verb: str, resource: Resource, where: str, error: ApiError) -> None:
         if error.status in _NO_SERVER:
             raise error
-        reason = "forbidden (403)" if isinstance(error, Forbidden) else error.message
+        reason = FORBIDDEN if isinstance(error, Forbidden) else error.message
         unread = Unread(verb=verb, resource=str(resource), where=where, reason=reason)
         if unread not in self.unread:
             self.unread.append(unread)

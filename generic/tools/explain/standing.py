@@ -27,7 +27,8 @@ from actuator.meta import (
     Raw,
     parse_time,
 )
-from generic.controller.predicates import default_predicate
+from actuator.suggestions import did_you_mean
+from generic.controller.predicates import OPERATION, REQUESTS, default_predicate
 from generic.kube.headers import (
     DELETION_BLOCKED,
     Event,
@@ -63,6 +64,7 @@ class _Status(KeepsUnknownFields):
     conditions: list[Condition] = attrs.field(factory=list)
     last_error: LastError | None = None
     last_operation: LastOperation | None = None
+    observed_generation: int | None = None
 
 
 @attrs.define(kw_only=True)
@@ -76,7 +78,7 @@ def stand(kind: Kind, obj: Raw, around: Surroundings, now: datetime) -> Standing
     status, unreadable = _status(obj)
     standing = Standing(
         subject=_subject(kind, obj, head),
-        decision=decide(kind, request_of(obj), head, verdict),
+        decision=_pending(decide(kind, request_of(obj), head, verdict), kind, head, status),
         deleting=deleting_since(head.deletion_timestamp, now),
         last_operation=status.last_operation,
         last_error=status.last_error,
@@ -84,8 +86,10 @@ def stand(kind: Kind, obj: Raw, around: Surroundings, now: datetime) -> Standing
         secret=around.reference(head.secret),
         conditions=tuple(status.conditions),
         forcing=forcing(kind, head, verdict, around.cluster, status.last_error),
+        untouched=_is_untouched(obj, head, now),
     )
-    return attrs.evolve(standing, blockers=(*unreadable, *blockers(kind, standing)))
+    wrong = *unreadable, *ignored_request(kind, head)
+    return attrs.evolve(standing, blockers=(*wrong, *blockers(kind, standing)))
 
 
 def deleting_since(timestamp: str | None, now: datetime) -> Deleting | None:
@@ -104,6 +108,26 @@ def _status(obj: Raw) -> tuple[_Status, tuple[str, ...]]:
         return decode(_Reported, obj).status, unreadable
     except DecodeError as error:
         return _Status(), (f"cannot read its status: {error}",)
+
+
+def ignored_request(kind: Kind, header: Header) -> Iterator[str]:
+    """Yield the problem of an operation annotation with a value that no extension knows."""
+    known = sorted({*REQUESTS, "wait-for-state"})
+    value = header.annotations.get(OPERATION) if kind.has_operation_annotation else None
+    if value is not None and value not in known:
+        hint = did_you_mean(value, known) or f"; set one of {', '.join(known)}"
+        yield f"annotation {OPERATION} has no effect: unknown value {value!r}{hint}"
+
+
+def _is_untouched(obj: Raw, head: Header, now: datetime) -> bool:
+    """Whether no extension has worked on the object, although there was time."""
+    age = deleting_since(as_dict(obj.get("metadata")).get("creationTimestamp"), now)
+    return head.is_untouched and age is not None and age.seconds > _QUIET_SECONDS
+
+
+def _check_runs(subject: Subject) -> str:
+    which = f" for type {subject.type!r}" if subject.type else ""
+    return f"check that an extension runs{which}"
 
 
 def _subject(kind: Kind, obj: Raw, head: Header) -> Subject:
@@ -128,6 +152,8 @@ def blockers(kind: Kind, standing: Standing) -> Iterator[str]:
     decision, secret = standing.decision, standing.secret
     if decision.blocked or (unsettled and decision.why in _STANDING_STILL):
         yield decision.why
+    elif standing.untouched:
+        yield f"no extension has worked on it; {_check_runs(standing.subject)}"
     if unsettled and secret is not None and secret.exists is False:
         yield f"referenced Secret {secret.namespace}/{secret.name} not found"
     yield from _reported(standing)
@@ -148,14 +174,13 @@ def _reported(standing: Standing) -> Iterator[str]:
 
 
 def _while_deleting(kind: Kind, standing: Standing, deleting: Deleting) -> Iterator[str]:
-    forcing, type = standing.forcing, standing.subject.type
+    forcing = standing.forcing
     if forcing.value is not None and forcing.counts is False:
         yield f"force deletion: {forcing.verdict}"
     ours = any(one.ours for one in standing.finalizers)
     quiet = kind.has_operation_annotation and deleting.seconds > _QUIET_SECONDS
     if ours and quiet and not _is_told_since(standing, deleting):
-        which = f" for type {type}" if type else ""
-        yield f"no extension has reported its deletion; check that an extension runs{which}"
+        yield f"no extension has reported its deletion; {_check_runs(standing.subject)}"
     for one in standing.finalizers:
         if not one.ours:
             yield f"finalizer {one.finalizer} ({one.owner})"
@@ -183,6 +208,7 @@ _WHY = {
     Operation.RELEASE: "another seed owns the external resources, so only our finalizer is removed",
 }
 _UNASKED = "only when requested: no operation annotation is set, and the last operation succeeded"
+_READY = "only after a change: condition Ready is True for the current spec"
 _UNKNOWN = "unknown, because the Cluster could not be read"
 
 
@@ -200,6 +226,14 @@ def decide(kind: Kind, request: Request, header: Header, verdict: Verdict | None
     asked = default_predicate(kind, ignore_operation_annotation=False)
     first_sight = Event(EventType.ADDED, request, None, header)
     return Decision(operation=chosen.value, why=_WHY[chosen] if asked(first_sight) else _UNASKED)
+
+
+def _pending(decision: Decision, kind: Kind, header: Header, status: _Status) -> Decision:
+    """Return the decision, reworded for a kind outside Gardener that is ready."""
+    current = status.observed_generation == header.generation
+    is_ready = current and (READY, "True") in header.conditions
+    waits = not kind.has_operation_annotation and decision.operation == Operation.RECONCILE.value
+    return attrs.evolve(decision, why=_READY) if waits and is_ready else decision
 
 
 def forcing(

@@ -3,6 +3,7 @@
 import json
 import secrets
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 
 import attrs
 import pytest
@@ -13,7 +14,7 @@ from harness import BINDINGS, FINALIZER, RBAC, ROLES, Script, eventually
 from actuator import Actuator, ActuatorError, ErrorCode, ExternalResource, Resource, SeedObjects
 from actuator.errors import ApiError, NotFound
 from actuator.interface import resource_of
-from actuator.meta import Raw, parse_time
+from actuator.meta import Raw, format_time, parse_time
 from actuator.v1alpha1 import BackupEntry, Extension, Infrastructure
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
@@ -243,6 +244,37 @@ def test_an_extension_that_serves_another_type_is_said_to(seed, about):
     assert "the extension serves no Infrastructure of type 'net'" in found.notes
 
 
+def test_an_untouched_object_is_told_the_types_that_are_reconciled_here(seed, about):
+    served, kind = f"{seed.namespace}-acme", Infrastructure.KIND
+    seed.create(infrastructure(seed.namespace, served, name="other"))
+    done = {
+        "type": "Create",
+        "state": "Succeeded",
+        "description": "d",
+        "progress": 100,
+        "lastUpdateTime": format_time(NOW()),
+    }
+    seed.patch({"status": {"lastOperation": done}}, "other", "status")
+    seed.create(infrastructure(seed.namespace, f"{served}e"))
+    later = NOW() + timedelta(minutes=1)
+    arguments = (seed.client, kind, seed.namespace, "infra", later)
+    found = explain(*arguments, registrations(Network(), served))
+    assert found.standing.untouched
+    assert found.standing.blockers[0].endswith(f"an extension runs for type '{served}e'")
+    mean = f"did you mean {served!r}?"
+    assert found.notes[0] == (f"the extension serves no Infrastructure of type '{served}e'; {mean}")
+    assert found.notes[1].endswith(mean)
+    assert not explain(*arguments[:-1], NOW()).standing.untouched
+
+
+def test_a_kind_that_is_not_installed_is_told_from_a_missing_object(seed):
+    absent = attrs.evolve(Infrastructure.KIND, name="Absent", plural="absents")
+    with pytest.raises(ActuatorError, match=r"Absent is not installed here.*actuator crds"):
+        explain(seed.client, absent, seed.namespace, "infra", NOW())
+    with pytest.raises(ActuatorError, match=r"serves no extension kind.*actuator crds"):
+        overview(seed.client, [absent], seed.namespace, NOW())
+
+
 @contextmanager
 def webhook(admin, namespace, **more):
     """A webhook that is never asked: its namespace selector names another namespace as well."""
@@ -365,6 +397,14 @@ def test_who_may_not_read_the_object_itself_gets_one_sentence(environment, admin
     assert status == 1
     assert "cannot get infrastructures.extensions.gardener.cloud" in complaint
     assert "forbidden (403)" in complaint
+    assert "--resource=infrastructures.extensions.gardener.cloud" in complaint
+
+
+def test_a_namespace_of_which_nothing_may_be_read_is_an_error(environment, admin, seed, run):
+    with somebody(environment, admin) as kubeconfig:
+        status, printed, complaint = run(seed.namespace, kubeconfig=kubeconfig)
+    assert (status, printed) == (1, "")
+    assert "kubectl create clusterrole actuator-explain --verb=get,list" in complaint
 
 
 def test_a_namespace_is_a_table_with_the_troubled_first(seed):

@@ -13,6 +13,7 @@ from actuator.codec import decode
 from actuator.interface import ExternalResource
 from actuator.meta import Condition, ForceSource, Kind, LastError, LastOperation, format_time
 from actuator.v1alpha1 import BackupEntry, Bastion, Extension, Infrastructure
+from generic.controller.predicates import OPERATION
 from generic.kube.headers import Request, header
 from generic.tools.cli.explain_page import page, table
 from generic.tools.cli.screen import Screen
@@ -31,12 +32,19 @@ from generic.tools.explain.facts import (
     Unread,
     WarningEvent,
     Webhook,
+    grant,
 )
 from generic.tools.explain.owners import as_found, held
-from generic.tools.explain.standing import blockers, decide, forcing
+from generic.tools.explain.standing import blockers, decide, forcing, ignored_request, stand
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
-OWN = Kind(name="Tenant", plural="tenants", finalizer="t", force_from=ForceSource.OBJECT)
+OWN = Kind(
+    name="Tenant",
+    plural="tenants",
+    finalizer="t",
+    force_from=ForceSource.OBJECT,
+    has_operation_annotation=False,
+)
 KEY = Request("ns", "infra")
 
 
@@ -245,7 +253,7 @@ TRIED = LastOperation(type="Delete", state="Error", last_update_time=format_time
 @pytest.mark.parametrize(
     ("more", "finalizers", "words"),
     [
-        ({}, [OURS], "check that an extension runs for type aws"),
+        ({}, [OURS], "check that an extension runs for type 'aws'"),
         ({"seconds": 5.0}, [OURS], None),
         ({"last_operation": TRIED}, [OURS], None),
         (
@@ -287,6 +295,83 @@ def test_each_blocker_is_one_phrase(more, finalizers, words):
     found = list(blockers(Infrastructure.KIND, standing(*finalizers, **more)))
     assert found == ([] if words is None else [found[0]])
     assert words is None or words in found[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("reconcil", "did you mean 'reconcile'?"),
+        ("Migrate", "did you mean 'migrate'?"),
+        ("wait_for_state", "did you mean 'wait-for-state'?"),
+        ("", "set one of migrate, reconcile, restore, wait-for-state"),
+        ("now", "set one of migrate, reconcile, restore, wait-for-state"),
+    ],
+)
+def test_an_unknown_operation_annotation_is_a_blocker_with_the_closest_value(value, words):
+    (found,) = ignored_request(Infrastructure.KIND, of(annotations={OPERATION: value}))
+    assert found == f"annotation {OPERATION} has no effect: unknown value {value!r}; {words}"
+
+
+def test_an_operation_annotation_is_only_judged_where_extensions_read_it():
+    for value in ("reconcile", "migrate", "restore", "wait-for-state"):
+        assert not [*ignored_request(Infrastructure.KIND, of(annotations={OPERATION: value}))]
+    assert not [*ignored_request(OWN, of(annotations={OPERATION: "reconcil"}))]
+
+
+class Alone:
+    """Surroundings without a Cluster and a Secret."""
+
+    cluster = Cluster()
+
+    def verdict(self, kind):
+        return Verdict(ClusterState.OK)
+
+    def reference(self, secret):
+        return None
+
+
+def stood(kind, obj, *, created=NOW - timedelta(minutes=5)):
+    """The state of an object that was created at a time."""
+    obj["metadata"] |= {"uid": "u", "generation": 2, "creationTimestamp": format_time(created)}
+    return stand(kind, obj, Alone(), NOW)
+
+
+def test_an_object_that_no_extension_works_on_says_so_with_its_type():
+    words = "no extension has worked on it; check that an extension runs for type 'acmee'"
+    fresh = infrastructure("ns", "acmee")
+    assert stood(Infrastructure.KIND, fresh).blockers == (words,)
+    assert stood(Infrastructure.KIND, fresh, created=NOW).blockers == ()
+    touched = infrastructure("ns", "acmee", finalizers=[OURS])
+    assert stood(Infrastructure.KIND, touched).blockers == ()
+    waiting = infrastructure("ns", "acmee", annotations={OPERATION: "wait-for-state"})
+    (reason,) = stood(Infrastructure.KIND, waiting).blockers
+    assert "waiting for gardenlet" in reason
+
+
+@pytest.mark.parametrize(
+    ("ready", "observed", "words"),
+    [
+        ("True", 2, "only after a change: condition Ready is True for the current spec"),
+        ("True", 1, "the spec is not reconciled yet"),
+        ("False", 2, "the spec is not reconciled yet"),
+    ],
+)
+def test_a_ready_object_of_an_own_kind_waits_for_a_change(ready, observed, words):
+    status = {"conditions": [{"type": "Ready", "status": ready}], "observedGeneration": observed}
+    tenant = {"metadata": {"name": "t", "namespace": "ns"}, "status": status}
+    assert stood(OWN, tenant).decision.why == words
+
+
+def test_forbidden_reads_come_with_the_role_to_create():
+    def unread(resource, reason="forbidden (403)"):
+        return Unread(verb="list", resource=resource, where="", reason=reason)
+
+    found = [unread("events"), unread("secrets"), unread("events"), unread("pods", "too slow")]
+    (line,) = grant(found)
+    assert line.endswith(
+        "kubectl create clusterrole actuator-explain --verb=get,list --resource=events,secrets"
+    )
+    assert not [*grant([unread("pods", "too slow")])]
 
 
 def explanation():
