@@ -60,6 +60,7 @@ PROMISED = [
     ("actuator_informer_kind_absent", "gauge", {"kind"}),
     ("actuator_informer_stream_age_seconds", "gauge", {"kind"}),
     ("actuator_unreadable_objects", "gauge", {"kind"}),
+    ("actuator_unserved_objects", "gauge", {"kind", "type"}),
     ("actuator_status_writes_refused_total", "counter", {"controller"}),
     ("actuator_collector_errors_total", "counter", {"collector"}),
     ("actuator_controller_info", "gauge", {"controller", "kind", "type", "finalizer"}),
@@ -79,7 +80,7 @@ def full():
     controller = metrics.controller(CONTROLLER, KIND, 5)
     metrics.controllers.describe(CONTROLLER, KIND, ("aws",), "finalizer", (), 90.0)
     metrics.terminating.add(CONTROLLER, KIND, lambda: [stuck()])
-    metrics.show_streams(lambda: [Stream("infrastructures", True, False, 1.0, 2)])
+    metrics.show_streams(lambda: [Stream("infrastructures", True, False, 1.0, 2, ["acmee"])])
     controller.status_not_written()
     controller.stripped("machines.machine.sapcloud.io")
     controller.orphaned("AWS::EC2::VPC")

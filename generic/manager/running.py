@@ -121,8 +121,9 @@ class Running:
 
     def _streams(self) -> list[Stream]:
         """Return the state of the informers, for metrics."""
+        types = self.wiring.unserved
         return [
-            Stream(one.plural, one.synced, one.absent, one.age(), one.unreadable)
+            Stream(one.plural, one.synced, one.absent, one.age(), one.unreadable, types(one.name))
             for one in self.wiring.informers
         ]
 

@@ -316,6 +316,14 @@ class Wiring:
             if watchdog.began_after(request, cluster_version):
                 controller.look_at(request)
 
+    def unserved(self, name: str) -> Iterator[str]:
+        """Yield the type of each object that neither we nor others handle; `name`: plural.group."""
+        if watched := self.ours.get(name):
+            for request, seen in watched.store.headers():
+                served = (one.serves(request, seen) for one, _ in watched.controllers)
+                if seen.type and seen.is_untouched and not any(served):
+                    yield seen.type
+
     def is_synced(self, controller: Controller) -> bool:
         """Whether the Clusters and the controller's objects are synced, or their CRD is absent.
 

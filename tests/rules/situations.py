@@ -85,6 +85,7 @@ def _requests(job: str, **codes: str) -> dict[str, str]:
 _LONGEST = "workqueue_longest_running_processor_seconds"
 _PANICS = "controller_runtime_reconcile_panics_total"
 _RENEWED = 'actuator_heartbeat_last_renewal_timestamp_seconds{job="ext"}'
+_UNSERVED = 'actuator_unserved_objects{job="ext", kind="workers", type="acmee"}'
 _AGE = 'actuator_informer_stream_age_seconds{job="ext", kind="infrastructures"}'
 _ORPHANED = f'actuator_orphaned_resources_reported_total{{{_C}, resource_type="vpc"}}'
 _COLLECTOR = 'actuator_collector_errors_total{job="ext", collector="terminating"}'
@@ -178,6 +179,10 @@ ALERTED: Mapping[str, tuple[Situation, Sequence[Situation]]] = {
             Situation({_RENEWED: "0x60"}, 10),
             Situation({_RENEWED: "0+60x60"}, 10),
         ],
+    ),
+    "ActuatorTypeUnserved": (
+        Situation({_UNSERVED: "2x60"}, 30),
+        [Situation({_UNSERVED: "2x9"}, 30), Situation({_UNSERVED: "2x60"}, 9)],
     ),
     "ActuatorStreamStale": (
         Situation({_AGE: "400x60"}, 10),

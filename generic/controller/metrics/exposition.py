@@ -11,6 +11,7 @@ logger = logging.getLogger(__name__)
 
 MANY = 25
 """Maximum values of an author-defined label that have their own series."""
+_LENGTH = 128
 TOO_MANY = "exceeded_cardinality_limit"
 """The label value of all others, as in the Kubernetes components."""
 
@@ -51,13 +52,14 @@ class Guarded(Collector):
 
 
 class Bounded:
-    """Author-defined label values: the first `MANY` unchanged, all others as `TOO_MANY`."""
+    """Label values of authors and tenants: the first `MANY` as they are, others as `TOO_MANY`."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
     def __call__(self, value: str) -> str:
-        """Return the label value."""
+        """Return the label value, of at most `_LENGTH` characters."""
+        value = value[:_LENGTH]
         if value not in self._known and len(self._known) >= MANY:
             return TOO_MANY
         self._known.add(value)

@@ -1,6 +1,7 @@
 """Metrics: all metrics of one manager, and their exposition."""
 
 import platform
+from collections import Counter as Counts
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from prometheus_client.registry import Collector
 
 from actuator.interface import Clock
 from generic.controller.metrics.controllers import ControllerFamilies, ControllerMetrics
-from generic.controller.metrics.exposition import Guarded, WithoutCreated
+from generic.controller.metrics.exposition import Bounded, Guarded, WithoutCreated
 from generic.controller.metrics.queues import QueueFamilies
 from generic.controller.metrics.terminating import TerminatingObjects
 from generic.controller.metrics.values import RelistReason
@@ -37,6 +38,8 @@ class Stream(NamedTuple):
     age: float
     """Seconds since the last data on the stream."""
     unreadable: int
+    unserved: Iterable[str] = ()
+    """The type of each object that no controller has worked on or serves here."""
 
 
 class Metrics:
@@ -158,13 +161,20 @@ def _stream_families(streams: Iterable[Stream]) -> list[Metric]:
         "actuator_unreadable_objects",
         "Number of objects that are nested too deeply to be read in full.",
     )
+    unserved = GaugeMetricFamily(
+        "actuator_unserved_objects",
+        "Number of objects that no controller has worked on or serves here, by type.",
+        labels=("kind", "type"),
+    )
     for stream in streams:
         kind = (stream.plural,)
         synced.add_metric(kind, int(stream.synced))
         absent.add_metric(kind, int(stream.absent))
         age.add_metric(kind, stream.age)
         unreadable.add_metric(kind, stream.unreadable)
-    return [synced, absent, age, unreadable]
+        for type, count in Counts(map(Bounded(), stream.unserved)).items():
+            unserved.add_metric((*kind, type), count)
+    return [synced, absent, age, unreadable, unserved]
 
 
 class _Build(Collector):
@@ -177,15 +187,16 @@ class _Build(Collector):
     def collect(self) -> Iterable[Metric]:
         """See Collector."""
         family = GaugeMetricFamily(*_BUILD, labels=("version", "python_version"))
-        family.add_metric((_version(), platform.python_version()), 1)
+        family.add_metric((version(), platform.python_version()), 1)
         return [family]
 
 
 @cache
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
+def version() -> str:
+    """Return the installed version, or "unknown"."""
+    from importlib import metadata
 
     try:
-        return version("gardener-actuator")
-    except PackageNotFoundError:
+        return metadata.version("gardener-actuator")
+    except metadata.PackageNotFoundError:
         return "unknown"

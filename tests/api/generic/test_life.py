@@ -2,7 +2,7 @@
 
 import pytest
 from builders import infrastructure
-from harness import FINALIZER, OPERATION, PATIENCE, TIMESTAMP, Script, eventually
+from harness import FINALIZER, OPERATION, PATIENCE, TIMESTAMP, Script, eventually, samples
 
 from actuator import ActuatorError, Condition, ErrorCode, RequeueAfter, Result
 from generic.kube.headers import Request
@@ -301,3 +301,19 @@ def test_a_condition_that_another_sets_meanwhile_is_kept(seed, start, script):
     seed.create(requested(seed))
     eventually(seed.is_ready)
     assert {c["type"] for c in seed.status()["conditions"]} == {"EveryNodeReady", "Own"}
+
+
+def test_objects_of_a_type_that_no_extension_serves_are_counted(seed, start, script):
+    def unserved():
+        return samples(manager, "actuator_unserved_objects").get(f"{seed.namespace}e")
+
+    manager = start(script)
+    seed.create(infrastructure(seed.namespace, seed.namespace))
+    misspelt = infrastructure(seed.namespace, f"{seed.namespace}e", name="misspelt")
+    seed.create(misspelt)
+    eventually(seed.is_ready)
+    assert eventually(unserved) == 1
+    assert seed.namespace not in samples(manager, "actuator_unserved_objects")
+    seed.patch({"metadata": {"finalizers": ["example.org/served"]}}, "misspelt")
+    eventually(lambda: unserved() is None)
+    seed.patch({"metadata": {"finalizers": None}}, "misspelt")

@@ -9,6 +9,7 @@ from generic.controller.metrics import (
     Metrics,
     Outcome,
     ReconcileResult,
+    Stream,
     TerminatingState,
     TryResult,
 )
@@ -45,6 +46,20 @@ def test_of_types_that_authors_make_up_only_so_many_have_a_series_of_their_own()
     assert len(family.samples) == 26
     limit = {"controller": CONTROLLER, "resource_type": "exceeded_cardinality_limit"}
     assert value(metrics, "actuator_orphaned_resources_reported_total", **limit) == 15
+
+
+def test_unserved_types_are_bounded_for_each_kind_and_end_with_their_objects():
+    metrics = Metrics()
+    seen = {"workers": [f"type-{number}" for number in range(40)], "networks": ["x" * 500]}
+    metrics.show_streams(
+        lambda: [Stream(kind, True, False, 1.0, 0, types) for kind, types in seen.items()]
+    )
+    assert len(families(metrics)["actuator_unserved_objects"].samples) == 27
+    others = {"kind": "workers", "type": "exceeded_cardinality_limit"}
+    assert value(metrics, "actuator_unserved_objects", **others) == 15
+    assert value(metrics, "actuator_unserved_objects", kind="networks", type="x" * 128) == 1
+    seen.clear()
+    assert "actuator_unserved_objects{" not in metrics.expose()[0].decode()
 
 
 def test_everything_known_of_a_controller_is_there_at_zero_once_it_registers():
