@@ -17,6 +17,7 @@ from actuator.meta import Kind, Object
 from actuator.qualified import require_qualified
 from generic.controller.predicates import Predicate
 from generic.controller.watch import Watch, watches_for
+from generic.manager.mistakes import check_class
 from generic.manager.options import Options
 from generic.reconciler.deletion.escalation import Escalation
 from generic.reconciler.stripping import OUT_OF_SCOPE
@@ -90,19 +91,21 @@ class Registry:
         resource in `watches` trigger the objects that they concern. A failing deletion is retried
         for ever, unless `escalations` limit it. With `guards_secret`, the Secret of
         spec.secretRef is kept until the last object that needs it is cleaned up.
-        Raises TypeError if the actuator does not declare its kind, ValueError if a Gardener kind
-        has no type, a name is taken, another actuator serves the same objects, or the kind has no
-        spec.secretRef to guard.
+        Raises TypeError if the actuator does not declare its kind, has an async method or misspells
+        an inherited name; ValueError if a Gardener kind has no type, a name is taken, another
+        actuator serves the same objects, or the kind has no spec.secretRef to guard.
         """
         from generic.reconciler.behaviours import with_behaviour  # with all kinds of Gardener
 
         types = (type,) if isinstance(type, str) else tuple(type)
         if not self.registrations:
             self._prepare()
-        cls = object_class(actuator)
         who = f"add({actuator.__class__.__name__}())"
+        check_class(who, actuator)
+        cls = object_class(actuator)
         if cls.KIND.has_operation_annotation and not types:
-            raise ValueError(f"{who}: set type=…")
+            flag = "set type=…, or --type on the command line"
+            raise ValueError(f"{who}: {cls.KIND.name} objects have a type; {flag}")
         _check_finalizer(who, kind_of(actuator))
         for group in actuator.seed_objects:
             if group.namespaced and not cls.KIND.namespaced:

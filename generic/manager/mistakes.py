@@ -1,0 +1,41 @@
+"""Mistakes in an actuator's class that type checkers or Python alone do not report."""
+
+from collections.abc import Iterator
+from inspect import isasyncgenfunction, iscoroutinefunction
+
+from actuator.interface import Actuator, innermost
+from actuator.suggestions import closest
+
+_SIMILARITY = 0.85
+"""Minimum similarity of a misspelt name: "extrnal_resources" is one, "reconcile_vpc" is not."""
+_FRAMEWORK = frozenset({"abc", "actuator", "builtins", "generic", "typing"})
+
+
+def check_class(who: str, actuator: object) -> None:
+    """Raise TypeError for another object, an async method, or a misspelt inherited name."""
+    if not isinstance(actuator, Actuator):
+        hint = "; add an instance of it" if isinstance(actuator, type) else ""
+        raise TypeError(f"{who}: expected an Actuator, got {actuator!r}{hint}")
+    for cls in (type(actuator), type(innermost(actuator))):
+        for problem in (*_async(cls), *_misspelt(cls)):
+            raise TypeError(f"{who}: {cls.__name__}.{problem}")
+
+
+def _async(cls: type) -> Iterator[str]:
+    for name in vars(Actuator):
+        method = getattr(cls, name)
+        if iscoroutinefunction(method) or isasyncgenfunction(method):
+            yield f"{name} is async, but actuators run in worker threads; remove async"
+
+
+def _misspelt(cls: type) -> Iterator[str]:
+    """Yield each public name of an author's class that overrides nothing, but almost does."""
+    for number, part in enumerate(cls.__mro__):
+        if part.__module__.partition(".")[0] in _FRAMEWORK:
+            continue
+        bases = {n: v for base in cls.__mro__[:number:-1] for n, v in vars(base).items()}
+        for name, value in vars(part).items():
+            same = [n for n, v in bases.items() if n[0] != "_" and callable(v) is callable(value)]
+            found = None if name[0] == "_" else closest(name.lower(), same, _SIMILARITY)
+            if found is not None and found not in name:  # "deleted", "pre_delete": other words
+                yield f"{name} overrides nothing; did you mean {found!r}?"
