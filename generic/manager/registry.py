@@ -103,7 +103,7 @@ class Registry:
         who = f"add({actuator.__class__.__name__}())"
         check_class(who, actuator)
         cls = object_class(actuator)
-        if cls.KIND.has_operation_annotation and not types:
+        if cls.KIND.has_operation_annotation and not all(types or [""]):
             flag = "set type=…, or --type on the command line"
             raise ValueError(f"{who}: {cls.KIND.name} objects have a type; {flag}")
         _check_finalizer(who, kind_of(actuator))

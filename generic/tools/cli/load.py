@@ -1,17 +1,22 @@
 """Loads the object that MODULE:OBJECT on the command line names."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from inspect import iscoroutinefunction
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any, TypeVar
 
 import click
 
-from actuator.errors import ConfigurationError
+from actuator.errors import ActuatorError, ApiError, ConfigurationError
 from actuator.interface import Actuator
 from actuator.meta import Object
 from actuator.shared_names import share_names
+from actuator.suggestions import did_you_mean
+from generic.kube.errorinfo import describe
 from generic.manager.flags import FLAGS
 from generic.manager.manager import Manager
 from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
@@ -23,13 +28,15 @@ types_option = click.option(
 output_option = click.option(
     "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
+_NOT_AUTHORS = frozenset({"actuator", "generic", "importlib"})
 _REHEARSALS = ("extensions.aws.rehearsal:AwsRehearsal",)
 
 
 def load(reference: str) -> Any:
     """Return the object. Raises ConfigurationError if it does not exist."""
     module_name, colon, path = reference.partition(":")
-    if not colon or not module_name or not path:
+    is_file = "/" in module_name or module_name.endswith(".py")
+    if not colon or not module_name or not path or is_file:
         raise ConfigurationError(
             f"{reference!r}: expected MODULE:OBJECT, for example extensions.aws:extension"
         )
@@ -44,15 +51,38 @@ def load(reference: str) -> Any:
             f"{reference}: module {error.name!r} not found; install it, or run in its folder"
         ) from error
     except Exception as error:
-        raise ConfigurationError(
-            f"{reference}: importing {module_name} failed: {type(error).__name__}: {error}"
-        ) from error
+        why = f"{type(error).__name__}: {error}{_where(error)}"
+        raise ConfigurationError(f"{reference}: importing {module_name} failed: {why}") from error
     for name in path.split("."):
         try:
             found = getattr(found, name)
         except AttributeError:
-            raise ConfigurationError(f"{reference}: {module_name} has no {path!r}") from None
+            hint = did_you_mean(name, dir(found))
+            raise ConfigurationError(f"{reference}: {module_name} has no {path!r}{hint}") from None
     return found
+
+
+@contextmanager
+def _authors(reference: str) -> Iterator[None]:
+    """Raise ConfigurationError with the place for any error of the author's code."""
+    try:
+        yield
+    except (ActuatorError, ApiError):
+        raise
+    except Exception as error:
+        plain = isinstance(error, TypeError | ValueError)  # as `Manager.add` raises
+        text = str(error) if plain else describe(error)
+        raise ConfigurationError(f"{reference}: {text}{_where(error)}") from error
+
+
+def _where(error: Exception) -> str:
+    """Return the file and line of the author's code that raised the error, or ""."""
+    frames = [
+        f"{Path(frame.f_code.co_filename).name}:{line}"
+        for frame, line in walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in _NOT_AUTHORS
+    ]
+    return f" ({frames[-1]})" if frames else ""
 
 
 def load_kind(reference: str) -> type[Object]:
@@ -71,7 +101,11 @@ def load_rehearsals(references: Sequence[str]) -> CombinedRehearsal:
             raise ConfigurationError(
                 f"{reference}: expected a rehearsal MODULE:CLASS, for example {_REHEARSALS[0]}"
             )
-    return CombinedRehearsal([cls() for _, cls in found])
+    parts = []
+    for reference, cls in found:
+        with _authors(reference):
+            parts.append(cls())
+    return CombinedRehearsal(parts)
 
 
 def with_flags(*names: str) -> Callable[[F], F]:
@@ -92,18 +126,18 @@ def populate(manager: Manager, reference: str, types: tuple[str, ...]) -> None:
     Raises ConfigurationError.
     """
     found = load(reference)
-    try:
+    with _authors(reference):
         if isinstance(found, type) and issubclass(found, Actuator):
             found = found()
         if isinstance(found, Actuator):
             manager.add(found, type=types)
+        elif iscoroutinefunction(found):
+            raise TypeError("async functions are not supported; remove async")
         elif callable(found):
             found(manager)
         else:
             raise TypeError(
                 f"expected an Actuator or a function of a Manager, got {type(found).__name__}"
             )
-    except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"{reference}: {error}") from error
     if not manager.registrations:
         raise ConfigurationError(f"{reference}: the function added no actuator to the manager")

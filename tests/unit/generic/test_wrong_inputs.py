@@ -1,0 +1,186 @@
+"""Wrong inputs of each category: one sentence with the remedy, and the exit status.
+
+Status 2 is for a wrong command line, 1 for everything else. Inputs that need an API server are in
+`tests/api/generic/test_wrong_inputs_of_clusters.py`, wrong provider configurations in
+`tests/unit/aws/test_aws_config.py`.
+"""
+
+import sys
+
+import pytest
+
+MODULE = """
+import attrs
+from actuator import Actuator
+from actuator.meta import Kind, Object
+from actuator.v1alpha1 import Infrastructure
+from generic.testing.rehearsal import Rehearsal
+
+class Network(Actuator[Infrastructure]):
+    def reconcile(self, ctx, infrastructure, cluster): ...
+    def delete(self, ctx, infrastructure, cluster): ...
+
+class Misspelt(Network):
+    def extrnal_resources(self, infrastructure): ...
+
+class Async(Network):
+    async def delete(self, ctx, infrastructure, cluster): ...
+
+class Forgetful(Actuator[Infrastructure]):
+    def reconcile(self, ctx, infrastructure, cluster): ...
+
+class Vague(Actuator):
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+class Half(Rehearsal):
+    title = "half"
+
+def extension(manager):
+    manager.add(Network(), type="mine")
+
+def raising(manager):
+    {}["vpc"]
+
+def twice(manager):
+    extension(manager)
+    extension(manager)
+
+async def asynchronous(manager):
+    extension(manager)
+
+def without_manager():
+    pass
+
+nothing = lambda manager: None
+number = 5
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """The author's directory as the current one."""
+    (tmp_path / "mine.py").write_text(MODULE)
+    (tmp_path / "broken.py").write_text("import nowhere_to_be_found")
+    (tmp_path / "raising.py").write_text("\n1 / 0")
+    (tmp_path / "notyaml").write_text("a: b: c")
+    (tmp_path / "flags.yaml").write_text("leader-elect: true")
+    (tmp_path / "list.yaml").write_text("- leader-election")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    yield
+    for name in ("mine", "broken", "raising"):
+        sys.modules.pop(name, None)
+
+
+RUN = ("run", "mine:extension")
+MODULES = [
+    ("run nowhere:x", 1, "module 'nowhere' not found; install it, or run in its folder"),
+    ("run broken:x", 1, "module 'nowhere_to_be_found' not found; install it"),
+    (
+        "run raising:x",
+        1,
+        "importing raising failed: ZeroDivisionError: division by zero (raising.py:2)",
+    ),
+    ("run mine", 1, "expected MODULE:OBJECT, for example extensions.aws:extension"),
+    ("run mine.py:Network", 1, "expected MODULE:OBJECT, for example"),
+    ("run mine:Netwrk", 1, "mine has no 'Netwrk'; did you mean 'Network'?"),
+    ("rbac mine:missing", 1, "mine has no 'missing'"),
+    ("crds mine:missing", 1, "mine has no 'missing'"),
+]
+FUNCTIONS = [
+    ("run mine:raising", 1, "mine:raising: KeyError: 'vpc' (mine.py:"),
+    (
+        "run mine:asynchronous",
+        1,
+        "mine:asynchronous: async functions are not supported; remove async",
+    ),
+    ("run mine:nothing", 1, "the function added no actuator to the manager"),
+    ("run mine:without_manager", 1, "takes 0 positional arguments but 1 was given"),
+    ("run mine:twice", 1, "already serves Infrastructure mine; remove one, or separate them"),
+    ("run mine:number", 1, "expected an Actuator or a function of a Manager, got int"),
+    ("run mine:Vague --type x", 1, "derive it from Actuator[KIND], for example Actuator[Infra"),
+    ("run mine:Forgetful --type x", 1, "abstract class Forgetful with"),
+    ("run mine:Misspelt --type x", 1, "did you mean 'external_resources'?"),
+    (
+        "run mine:Async --type x",
+        1,
+        "Async.delete is async, but actuators run in worker threads; rem",
+    ),
+    ("drill mine:extension", 1, "expected a rehearsal MODULE:CLASS, for example extensions.aws."),
+    ("drill mine:Network", 1, "expected a rehearsal MODULE:CLASS, for example extensions.aws."),
+    ("drill mine:Half", 1, "abstract class Half with"),
+    ("explore mine:number", 1, "expected a rehearsal MODULE:CLASS, for example extensions.aws."),
+    ("explain ns --extension mine:raising", 1, "mine:raising: KeyError: 'vpc' (mine.py:"),
+]
+FLAGS = [
+    ("run mine:Network", 1, "set type=…, or --type on the command line"),
+    ("run mine:Network --type=", 1, "set type=…, or --type on the command line"),
+    ("run mine:extension --log-level=loud", 2, "'loud' is not one of 'debug', 'info', 'error'"),
+    ("run mine:extension --leader-elect", 2, "Did you mean one of: '--leader-election'"),
+    ("run mine:extension --leader-election=maybe", 2, "expected true or false, got 'maybe'"),
+    ("run mine:extension --force-delete-budget=-3", 2, "expected a number above 0, or none"),
+    ("run mine:extension --max-concurrent-reconciles=0", 2, "0 is not in the range x>=1"),
+    ("run mine:extension --controllers=y", 2, "'y'; set one of: infrastructure, orphans"),
+    ("run mine:extension --config-file=missing.yaml", 2, "cannot read --config-file missing.yaml"),
+    ("run mine:extension --config-file=flags.yaml", 2, "unknown flag --leader-elect"),
+    ("run mine:extension --config-file=list.yaml", 2, "expected one FLAG: VALUE on each line"),
+    ("rbac mine:extension --service-account=y", 2, "expected NAMESPACE/NAME"),
+    ("rules --label x", 2, "expected KEY=VALUE, for example prometheus=seed"),
+    ("drill --scenario nope", 2, "has no scenario 'nope'; set one of: credentials-revoked"),
+    ("drill --all --shoots 2 --scenario migration", 2, "remove the other options"),
+    ("drill --random-seed 3", 2, "--random-seed requires --scenario migration"),
+    ("explain ns --type x", 2, "--type requires --extension"),
+    ("dance", 2, "No such command 'dance'"),
+]
+PORTS = [
+    (
+        "run mine:extension --metrics-bind-address=8080",
+        2,
+        "set HOST:PORT, :PORT for all interfaces",
+    ),
+    ("run mine:extension --health-bind-address=localhost", 2, "set HOST:PORT, :PORT for all"),
+    ("run mine:extension --metrics-bind-address=:70000", 2, "or 0 to disable"),
+]
+KUBECONFIGS = [
+    (
+        "explain ns --kubeconfig missing",
+        1,
+        "missing does not exist; set --kubeconfig or KUBECONFIG",
+    ),
+    ("drain mine:extension --kubeconfig notyaml", 1, "cannot load kubeconfig notyaml: mapping val"),
+    ("orphans list --kubeconfig list.yaml", 1, "cannot load kubeconfig list.yaml"),
+    ("explain ns --kubeconfig .", 2, "is a directory"),
+    ("drill --context seed", 2, "set --kubeconfig and --context together"),
+    ("env kubeconfig --name missing", 1, "'missing' is not running; run `actuator env up`"),
+]
+CRDS = [
+    ("crds mine", 1, "expected MODULE:OBJECT, for example"),
+    ("crds mine:Network", 1, "expected a subclass of Object with a KIND"),
+    ("crds mine:number", 1, "expected a subclass of Object with a KIND"),
+    ("explain ns --kind mine:Network", 1, "expected a subclass of Object with a KIND"),
+]
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "words"),
+    [
+        pytest.param(*row, id=f"{category}-{row[0]}")
+        for category, rows in {
+            "module": MODULES,
+            "function": FUNCTIONS,
+            "flag": FLAGS,
+            "port": PORTS,
+            "kubeconfig": KUBECONFIGS,
+            "crd": CRDS,
+        }.items()
+        for row in rows
+    ],
+)
+def test_a_wrong_input_gets_one_sentence_and_its_exit_status(command, line, status, words):
+    done = command(*line.split(" "))
+    error = done.stderr.splitlines()[-1]
+    assert (done.returncode, done.stdout) == (status, "")
+    assert error.startswith("Error: ")
+    assert words in error
+    assert "Traceback" not in done.stderr
