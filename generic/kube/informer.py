@@ -35,6 +35,7 @@ from generic.kube.client import HttpClient, Silence, path_of
 from generic.kube.clock import SystemClock
 from generic.kube.documents import Document, read_event
 from generic.kube.headers import Event, Request
+from generic.kube.problems import ABSENT, ProblemLog, describe_problem
 from generic.kube.store import Store
 
 logger = logging.getLogger(__name__)
@@ -45,7 +46,6 @@ _BACKOFF = (0.2, 5.0)
 """Seconds before the first retry, and the maximum: without a watch, deletion budgets still run."""
 _ABSENT_BACKOFF = (1.0, 30.0)
 """The same while the API server does not serve the kind: in the end two requests a minute."""
-ABSENT = "the API server does not serve this kind: its CRD is not installed"
 _STEADY = 5.0
 """Minimum seconds a stream must live to count as a success."""
 _PATIENCE = 300.0
@@ -75,6 +75,7 @@ class Informer:
         clock: Clock | None = None,
         metrics: _Relists | None = None,
         idle_timeout: float = 75.0,
+        problems: ProblemLog | None = None,
     ) -> None:
         self._client = client
         self._store = store
@@ -84,6 +85,7 @@ class Informer:
         self._selector = label_selector
         self._clock = clock or SystemClock()
         self._metrics = metrics
+        self._problems = problems or ProblemLog()
         self._idle_timeout = idle_timeout
         self._settled = threading.Event()
         self._version = ""  # empty: list first
@@ -271,7 +273,8 @@ class Informer:
         if error is not None:
             self._expire(error)
             soft = self._failures == 0 and self.synced and isinstance(error, Unavailable | Gone)
-            self._say_problem(ABSENT if is_absent else str(error), quietly=soft)
+            problem = ABSENT if is_absent else describe_problem(error, self._path)
+            self._say_problem(problem, quietly=soft)
         first, cap = _ABSENT_BACKOFF if is_absent else _BACKOFF
         delay = min(first * 2**self._failures, cap) * random.uniform(0.7, 1.3)
         self._failures = min(self._failures + 1, 16)
@@ -303,14 +306,11 @@ class Informer:
         if problem == self.problem:
             return
         self.problem = problem
-        fields = {"resource": self.name, "problem": problem}
-        level = logging.DEBUG if quietly else logging.WARNING
         if problem is None:
             text = "kind is served" if self.absent else "watch resumed"
             logger.info(text, extra={"fields": {"resource": self.name}})
         else:
-            text = "kind is not served" if problem == ABSENT else "watch ended"
-            logger.log(level, text, extra={"fields": fields})
+            self._problems.say(logging.DEBUG if quietly else logging.WARNING, self.name, problem)
 
 
 def _as_it_is(event: Event[Any]) -> Event[Any]:

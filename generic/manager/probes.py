@@ -10,7 +10,8 @@ from generic.controller.controller import Controller
 from generic.controller.health import Check
 from generic.controller.watch import MACHINES
 from generic.kube.clusters import CLUSTERS
-from generic.kube.informer import ABSENT, Informer
+from generic.kube.informer import Informer
+from generic.kube.problems import ABSENT
 from generic.manager.registry import Registry
 from generic.manager.runnables import Runner
 from generic.reconciler.orphans.probe import OrphanProbe

@@ -32,6 +32,7 @@ from generic.kube.clusters import CLUSTERS, Clusters
 from generic.kube.events import EventRecorder
 from generic.kube.headers import ClusterHeader, Event, Header, Request, header
 from generic.kube.informer import Informer
+from generic.kube.problems import ProblemLog
 from generic.kube.store import Store
 from generic.kube.timers import Timers
 from generic.kube.writer import Writer
@@ -143,6 +144,7 @@ class Wiring:
         """Each with its number of workers."""
         self.ours: dict[str, Watched] = {}
         self._s = shared
+        self._problems = ProblemLog(shared.timers)
         self._clusters = Clusters(shared.cluster_store, shared.client)
         self._cluster_news = Watched(shared.cluster_store, listeners=[self._on_cluster])
         self._others: dict[str, Watched] = {}
@@ -167,7 +169,8 @@ class Wiring:
             yield self._informer(self._s.connection.metadata_only(), watched)
 
     def _informer(self, client: HttpClient, watched: Watched) -> Informer:
-        return Informer(client, watched.store, watched.notify, metrics=self._s.metrics)
+        store, metrics, problems = watched.store, self._s.metrics, self._problems
+        return Informer(client, store, watched.notify, metrics=metrics, problems=problems)
 
     def _watched(self, kind: Kind) -> Watched:
         """Return one of our own resources."""

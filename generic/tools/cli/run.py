@@ -29,9 +29,12 @@ def run(extension: str, types: tuple[str, ...], embedded: bool, **values: Any) -
     from generic.testing.envtest import Environment
     from generic.testing.seed import install
 
+    click.echo("starting the embedded cluster", err=True)
     with Environment(progress=lambda line: click.echo(line, err=True)) as environment:
         own = [one.cls for one in manager.registrations if one.cls not in KINDS]
-        install(environment, [*KINDS, Cluster, Orphan, *own])
+        classes = [*KINDS, Cluster, Orphan, *dict.fromkeys(own)]
+        click.echo(f"installing {len(classes)} CRDs", err=True)
+        install(environment, classes)
         click.echo(f"export KUBECONFIG={environment.kubeconfig}", err=True)
         manager.options = attrs.evolve(options, kubeconfig=environment.kubeconfig, context=None)
         manager.run()

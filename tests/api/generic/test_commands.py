@@ -144,6 +144,8 @@ def test_run_embedded_brings_its_own_cluster_and_an_authors_actuator_works(autho
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=author)
     try:
         lines = iter(process.stderr.readline, "")
+        assert "starting the embedded cluster\n" in lines
+        assert next(lines).startswith("installing ")
         kubeconfig = next(line for line in lines if line.startswith("export KUBECONFIG="))
         client = connect(Path(kubeconfig.strip().partition("=")[2]))
         name = "shoot--p--s"

@@ -15,7 +15,8 @@ from actuator import Resource
 from actuator.errors import NotFound
 from generic.kube.client import connect
 from generic.kube.headers import EventType, header
-from generic.kube.informer import ABSENT, Informer
+from generic.kube.informer import Informer
+from generic.kube.problems import ABSENT
 from generic.kube.store import Store
 from generic.testing.envtest import Environment
 from generic.testing.envtest.servers import Server

@@ -24,7 +24,7 @@ from generic.controller.predicates import (
 )
 from generic.controller.watch import owns, watches
 from generic.kube.headers import EventType, Request
-from generic.kube.informer import ABSENT
+from generic.kube.problems import ABSENT
 from generic.library.healthchecks import Check, HealthChecks, HealthResult
 from generic.manager.manager import Manager
 from generic.manager.options import Options

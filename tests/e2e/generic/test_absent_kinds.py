@@ -30,7 +30,7 @@ from actuator.v1alpha1 import (
 from generic.controller.watch import MACHINES
 from generic.kube.client import connect
 from generic.kube.crds import crd
-from generic.kube.informer import ABSENT
+from generic.kube.problems import ABSENT
 from generic.reconciler.orphans import ORPHANS, Orphan
 from generic.testing.envtest import Environment
 from generic.testing.seed import CRDS, install, install_crds
@@ -132,13 +132,14 @@ def not_found(manager):
 
 def lines(caplog, text):
     """The resources of the log lines with that text."""
-    return sorted(one.fields["resource"] for one in caplog.records if one.message == text)
+    found = [one.fields for one in caplog.records if one.message == text]
+    return sorted(r for one in found for r in one.get("resources") or [one["resource"]])
 
 
 def test_a_runtime_cluster_is_served_and_crds_that_appear_are_picked_up(
     runtime, client, garden, caplog
 ):
-    caplog.set_level(logging.INFO, "generic.kube.informer")
+    caplog.set_level(logging.INFO, "generic.kube")
     records, infrastructures = Script(DNSRecord), Script()
     infrastructures.watches = (MACHINES,)
     shoot = new_namespace(client, "shoot--", **{"gardener.cloud/role": "shoot"})

@@ -11,7 +11,7 @@ from harness import Script, eventually
 
 from actuator.v1alpha1 import Cluster, Worker
 from generic.controller.watch import MACHINES as MACHINE_WATCH
-from generic.kube.informer import ABSENT
+from generic.kube.problems import ABSENT
 from generic.library.machines import MACHINE_KINDS, MACHINES
 from generic.manager.manager import Manager
 from generic.manager.options import Options
