@@ -3,6 +3,7 @@
 from moving import OneNetwork
 
 from actuator.errors import ActuatorError
+from extensions.relations.rehearsal import RelationsRehearsal
 from generic.testing.rehearsal import Rehearsal
 
 
@@ -14,6 +15,18 @@ class OneScenario(OneNetwork):
     def __init__(self):
         super().__init__()
         self.scenarios = {"deletion-denied": self.scenarios["deletion-denied"]}
+
+
+class TakesOverNothing(OneScenario):
+    """Says that it has ManagedResources, and has none."""
+
+    takes_over = True
+
+
+class Unmarked(RelationsRehearsal):
+    """Forgets to say that its kinds do not migrate."""
+
+    never_migrates = False
 
 
 class NoOutside(OneScenario):

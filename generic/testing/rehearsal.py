@@ -74,10 +74,13 @@ class Rehearsal(ABC):
     """
 
     never_migrates: bool = False
-    """Whether its kinds have no migration; a rehearsal of these alone has none to drill."""
+    """Whether its kinds have no migration; a rehearsal of these alone refuses to drill one."""
 
     takes_over: bool = False
-    """Whether it has ManagedResources that Gardener's Go library deploys as well."""
+    """Whether it has ManagedResources that Gardener's Go library deploys as well.
+
+    A rehearsal without them refuses the scenario take-over.
+    """
 
     @abstractmethod
     def start(self, directory: Path) -> None:
@@ -108,7 +111,11 @@ class Rehearsal(ABC):
 
     @abstractmethod
     def left_outside(self) -> Sequence[ExternalResource]:
-        """Return all existing external resources with ids and tags, read as administrator."""
+        """Return all existing external resources with ids and tags, read as administrator.
+
+        Tags contain the shoot's technical ID: a drill takes resources of the same type with the
+        same tags for duplicates (invariant I4).
+        """
 
     def mend_outside(self) -> None:  # noqa: B027 - optional
         """Undo the failure; existing resources stay. Safe without an earlier `break_outside`.

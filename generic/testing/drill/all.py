@@ -57,13 +57,23 @@ class Held:
 
 
 def rounds(rehearsal: CombinedRehearsal) -> list[Round]:
-    """Return each scenario with each trouble, and take-over and migration if supported.
-
-    A migration needs a shared outside world.
-    """
+    """Return each scenario with each trouble, and take-over and migration if supported."""
     found = [Round(scenario, trouble) for scenario in rehearsal.scenarios for trouble in TROUBLES]
-    if rehearsal.takes_over:
-        found.append(Round(takeover.SCENARIO, CALM))
-    if rehearsal.is_shared and not rehearsal.never_migrates:
-        found.append(Round(SCENARIO, CALM))
+    refused = unsupported(rehearsal)
+    return [*found, *(Round(name, CALM) for name in OWN_SCENARIOS if name not in refused)]
+
+
+OWN_SCENARIOS = (takeover.SCENARIO, SCENARIO)
+"""The scenarios that need no description in a rehearsal."""
+
+
+def unsupported(rehearsal: CombinedRehearsal) -> dict[str, str]:
+    """Return which of OWN_SCENARIOS the rehearsal cannot run, each with the reason."""
+    found = {}
+    if not rehearsal.takes_over:
+        found[takeover.SCENARIO] = "it has no ManagedResources of a Go extension (takes_over)"
+    if rehearsal.never_migrates:
+        found[SCENARIO] = "its kinds do not migrate (never_migrates)"
+    elif not rehearsal.is_shared:
+        found[SCENARIO] = "other processes cannot use its outside world (share, attach)"
     return found

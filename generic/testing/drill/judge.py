@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import attrs
 
+from actuator.errors import ConfigurationError
 from actuator.interface import ExternalResource
 from generic.controller.metrics import Outcome
 from generic.reconciler.orphans import UNKNOWN
@@ -74,6 +75,16 @@ def made_twice(outside: Iterable[ExternalResource]) -> Iterator[str]:
         if count > 1:
             text = ", ".join(f"{key}={value}" for key, value in tags)
             yield f"{count} of {type} with the same tags ({text})"
+
+
+def check_tags(title: str, outside: Iterable[ExternalResource]) -> None:
+    """Raise ConfigurationError if `made_twice` cannot tell resources of several shoots apart."""
+    types = Counter(one.type for one in outside if not one.tags)
+    for type in (type for type, count in types.items() if count > 1):
+        raise ConfigurationError(
+            f"{title}: left_outside returns {types[type]} of {type} without tags; return tags that "
+            "contain the shoot's technical ID, by which invariant I4 finds duplicates"
+        )
 
 
 def _nothing_released_unrecorded(evidence: Evidence) -> Iterable[str]:

@@ -11,6 +11,7 @@ from generic.testing.drill import bystanders
 from generic.testing.drill.evidence import Evidence, Life
 from generic.testing.drill.foreign import foreign_world
 from generic.testing.drill.inventory import clear, leftovers, plan, spoiled
+from generic.testing.drill.judge import check_tags
 from generic.testing.drill.observe import Observer, read_outcomes, read_records, read_strips
 from generic.testing.drill.settings import Settings, Watcher
 from generic.testing.drill.world import World, embedded_world
@@ -117,6 +118,7 @@ class Run:
             parallel(self._shoots, deploy)
             self._wait("ready", self._lives(), lambda life: life.ready is not None)
         self.evidence.outside_before = list(self._rehearsal.left_outside())
+        check_tags(self._rehearsal.title, self.evidence.outside_before)
 
     def get_stuck(self) -> None:
         """Break the outside world and delete the shoots, so that they get stuck.

@@ -15,7 +15,7 @@ from actuator.errors import ActuatorError, ApiError
 from generic.controller import logs
 from generic.kube.printable import echo
 from generic.testing.drill import judge as force_deletion
-from generic.testing.drill.all import Held, Round, rounds
+from generic.testing.drill.all import OWN_SCENARIOS, Held, Round, rounds, unsupported
 from generic.testing.drill.breaks import BREAKS, EACH, MIGRATION_BREAKS
 from generic.testing.drill.judge import Finding, rules_of
 from generic.testing.drill.migration import rules as migration
@@ -86,10 +86,8 @@ def drill(
     rehearsal = load_rehearsals(rehearsals)
     first = next(iter(rehearsal.scenarios), "")
     scenario = scenario or (_SCENARIO if _SCENARIO in rehearsal.scenarios else first)
-    known = [*rehearsal.scenarios, *([] if path else [TAKE_OVER, SCENARIO])]
-    if not everything and scenario not in known:
-        told = f"set one of: {', '.join(known)}"
-        raise click.UsageError(f"{rehearsal.title} has no scenario {scenario!r}; {told}")
+    if not everything:
+        _check_supported(rehearsal, scenario, path)
     settings = Settings(
         scenario=scenario,
         path=f"{path}: {PATHS[path]}" if path else "",
@@ -107,6 +105,21 @@ def drill(
         holds = all(finding.holds for finding in findings)
     if not holds:
         raise SystemExit(1)
+
+
+def _check_supported(rehearsal: CombinedRehearsal, scenario: str, path: str | None) -> None:
+    """Raise UsageError for a scenario or path that the rehearsal does not have or cannot run."""
+    refused = unsupported(rehearsal)
+    known = [*rehearsal.scenarios]
+    if not path:
+        known += [name for name in OWN_SCENARIOS if name not in refused]
+        if reason := refused.get(scenario):
+            raise click.UsageError(f"{rehearsal.title} cannot run {scenario}: {reason}")
+    elif rehearsal.never_migrates and "migrat" in PATHS[path]:
+        raise click.UsageError(f"{rehearsal.title} cannot run path {path}: {refused[SCENARIO]}")
+    if scenario not in known:
+        told = f"set one of: {', '.join(known)}"
+        raise click.UsageError(f"{rehearsal.title} has no scenario {scenario!r}; {told}")
 
 
 def _check(settings: Settings) -> None:

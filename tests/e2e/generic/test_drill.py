@@ -95,7 +95,7 @@ def test_a_take_over_is_rehearsed_and_every_rule_holds(drill):
 
 
 def test_a_take_over_of_nothing_fails(drill):
-    done, report = drill("all_of_it:OneScenario", "--scenario", "take-over", "--shoots", "1")
+    done, report = drill("all_of_it:TakesOverNothing", "--scenario", "take-over", "--shoots", "1")
     assert done.returncode == 1, done.stdout + done.stderr
     assert broken_rules(report) == {"I2"}
     [problem] = [one for finding in report["findings"] for one in finding["problems"]]
@@ -143,7 +143,7 @@ def test_a_break_that_nothing_showed_is_said(capsys, held):
         pytest.param(["extensions.aws:nothing"], "has no 'nothing'", id="object"),
         pytest.param(["extensions.aws"], "expected MODULE:OBJECT", id="reference"),
         pytest.param(["--scenario", "rain"], "set one of: credentials-revoked", id="scenario"),
-        pytest.param(["--scenario", "rain"], "take-over, migration", id="every scenario"),
+        pytest.param(["--scenario", "rain"], "everything-fails, migration", id="every scenario"),
         pytest.param(
             ["--path", "retry", "extensions.local:extension"],
             "extensions.local:extension: expected a rehearsal MODULE:CLASS, for example",
@@ -158,7 +158,7 @@ def test_a_break_that_nothing_showed_is_said(capsys, held):
             ["--random-seed", "3"], "--random-seed requires --scenario migration", id="dice"
         ),
         pytest.param(
-            ["--kubeconfig", "x", "--context", "y", "--scenario", "take-over"],
+            [AZURE, "--kubeconfig", "x", "--context", "y", "--scenario", "take-over"],
             "scenario take-over requires the embedded cluster",
             id="take-over",
         ),

@@ -74,3 +74,11 @@ def test_bad_input_gets_one_sentence(command, tmp_path, flags, words):
     assert done.returncode == 2
     assert words in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_kinds_that_do_not_migrate_are_refused_before_a_cluster_starts(command, tmp_path):
+    flags = ["--scenario", "migration", "--output", tmp_path]
+    done = command("drill", "all_of_it:Unmarked", *flags)
+    assert done.returncode == 1
+    assert "none of its kinds migrates; set never_migrates = True" in done.stderr
+    assert "embedded cluster" not in done.stdout

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reports import VPC, call, evidence, life, migration, move
 
-from actuator.errors import DecodeError
+from actuator.errors import ConfigurationError, DecodeError
 from actuator.interface import ExternalResource
 from generic.testing.drill.all import Held, Round
 from generic.testing.drill.evidence import Bystander, Evidence, Record, Strip
-from generic.testing.drill.judge import Finding, covers, judge
+from generic.testing.drill.judge import Finding, check_tags, covers, judge
 from generic.testing.drill.migration.page import page as migration_page
 from generic.testing.drill.migration.rules import Arrival, MigrationEvidence
 from generic.testing.drill.migration.rules import judge as judge_migration
@@ -88,6 +88,15 @@ def test_each_rule_can_fail(more, rules):
 )
 def test_a_record_means_a_thing_by_id_or_else_by_tags(recorded, covered):
     assert covers(ExternalResource(**({"type": "VPC"} | recorded)), VPC) is covered
+
+
+def test_resources_that_i4_cannot_tell_apart_are_refused_with_the_remedy():
+    untagged = ExternalResource(type="VPC", id="vpc-3")
+    check_tags("Mine", [VPC, VPC, untagged])
+    with pytest.raises(
+        ConfigurationError, match="Mine: left_outside returns 2 of VPC without tags"
+    ):
+        check_tags("Mine", [VPC, untagged, attrs.evolve(untagged, id="vpc-4")])
 
 
 def test_the_json_says_what_was_seen(tmp_path):

@@ -14,6 +14,7 @@ import attrs
 from actuator import Actuator
 from actuator.meta import Kind, Object
 from actuator.v1alpha1 import Infrastructure
+from extensions.local.rehearsal import LocalRehearsal
 from generic.testing.rehearsal import Rehearsal
 
 class Network(Actuator[Infrastructure]):
@@ -35,6 +36,9 @@ class Vague(Actuator):
 
 class Half(Rehearsal):
     title = "half"
+
+class Alone(LocalRehearsal):
+    share = Rehearsal.share
 
 def extension(manager):
     manager.add(Network(), type="mine")
@@ -73,7 +77,7 @@ def here(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-RUN = ("run", "mine:extension")
+RELATIONS = "extensions.relations.rehearsal:RelationsRehearsal"
 MODULES = [
     ("run nowhere:x", 1, "module 'nowhere' not found; install it, or run in its folder"),
     ("run broken:x", 1, "module 'nowhere_to_be_found' not found; install it"),
@@ -129,6 +133,10 @@ FLAGS = [
     ("rules --label x", 2, "expected KEY=VALUE, for example prometheus=seed"),
     ("drill --scenario nope", 2, "has no scenario 'nope'; set one of: credentials-revoked"),
     ("drill --all --shoots 2 --scenario migration", 2, "remove the other options"),
+    ("drill --scenario take-over", 2, "cannot run take-over: it has no ManagedResources of a Go"),
+    ("drill RELATIONS --scenario migration", 2, "cannot run migration: its kinds do not migrate"),
+    ("drill RELATIONS --path migrate", 2, "cannot run path migrate: its kinds do not migrate"),
+    ("drill mine:Alone --scenario migration", 2, "other processes cannot use its outside world"),
     ("drill --random-seed 3", 2, "--random-seed requires --scenario migration"),
     ("explain ns --type x", 2, "--type requires --extension"),
     ("dance", 2, "No such command 'dance'"),
@@ -178,7 +186,7 @@ CRDS = [
     ],
 )
 def test_a_wrong_input_gets_one_sentence_and_its_exit_status(command, line, status, words):
-    done = command(*line.split(" "))
+    done = command(*line.replace("RELATIONS", RELATIONS).split(" "))
     error = done.stderr.splitlines()[-1]
     assert (done.returncode, done.stdout) == (status, "")
     assert error.startswith("Error: ")

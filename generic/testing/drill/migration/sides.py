@@ -9,6 +9,7 @@ from pathlib import Path
 
 import attrs
 
+from actuator.errors import ConfigurationError
 from actuator.interface import Client, kind_of
 from actuator.meta import Kind, Raw
 from generic.library.lookup import find
@@ -96,6 +97,10 @@ def open_sides(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="migration-")))
         stack.enter_context(outside(rehearsal, say))
+        if not any(kind_of(one).migratable for one in rehearsal.actuators()):
+            raise ConfigurationError(
+                f"{rehearsal.title}: none of its kinds migrates; set never_migrates = True"
+            )
         order = Order(
             type=names.type,
             shared=rehearsal.share(),
