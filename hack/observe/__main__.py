@@ -72,7 +72,7 @@ class Prometheus:
 @contextmanager
 def prometheus(program: Path, folder: Path, port: int, target: str) -> Iterator[Prometheus]:
     """Run Prometheus while the context is open. Raises ActuatorError if it is not ready."""
-    (folder / "rules.json").write_text(json.dumps(rule_file(GROUPS, "docs/runbooks")))
+    (folder / "rules.json").write_text(json.dumps(rule_file(GROUPS)))
     config = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": ["rules.json"],

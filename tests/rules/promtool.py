@@ -54,7 +54,7 @@ def problems(
 
 def _write_rules(path: Path, rules: Sequence[Raw]) -> Path:
     groups = [{"name": _GROUP, "rules": rules}]
-    path.write_text(json.dumps(rule_file(groups, "docs/runbooks")))  # JSON is YAML
+    path.write_text(json.dumps(rule_file(groups)))  # JSON is YAML
     return path
 
 

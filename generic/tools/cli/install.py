@@ -1,6 +1,5 @@
 """`actuator rbac` and `actuator crds`: print manifests as YAML for kubectl."""
 
-import json
 from typing import Any
 
 import click
@@ -12,12 +11,7 @@ from generic.manager.options import Options
 from generic.manager.rbac import manifests
 from generic.reconciler.orphans import Orphan
 from generic.tools.cli.load import load_kind, populate, types_option
-
-
-def _print(*manifests: object) -> None:
-    """Print one YAML document for each manifest, as JSON, which is valid YAML."""
-    for manifest in manifests:
-        click.echo(f"---\n{json.dumps(manifest, indent=2)}")
+from generic.tools.packaging.chart import yaml_text
 
 
 @click.command()
@@ -38,7 +32,7 @@ def rbac(
         raise click.BadParameter("expected NAMESPACE/NAME", param_hint="--service-account")
     manager = Manager(Options(**options))
     populate(manager, extension, types)
-    _print(*manifests(manager, name, account, namespace))
+    click.echo(yaml_text(*manifests(manager, name, account, namespace)), nl=False)
 
 
 @click.command()
@@ -46,4 +40,4 @@ def rbac(
 def crds(own: str | None) -> None:
     """Print the CustomResourceDefinitions of Gardener's kinds, or of your own kind."""
     classes = [*KINDS, Cluster, Orphan] if own is None else [load_kind(own)]
-    _print(*(crd(cls) for cls in classes))
+    click.echo(yaml_text(*map(crd, classes)), nl=False)

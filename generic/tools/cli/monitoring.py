@@ -3,19 +3,17 @@
 from pathlib import Path
 
 import click
-import yaml
 
 from actuator.errors import ConfigurationError
-from actuator.meta import Raw
 from generic.tools.monitoring import (
     GROUPS,
+    RUNBOOKS,
     dashboard_files,
     prometheus_rule,
     rule_file,
     service_monitor,
 )
-
-_RUNBOOKS = "docs/runbooks"
+from generic.tools.packaging.chart import yaml_text
 
 
 def _labels(
@@ -27,8 +25,10 @@ def _labels(
     return {key: value for key, _, value in pairs}
 
 
-def _print(*manifests: Raw) -> None:
-    click.echo(yaml.safe_dump_all(manifests, sort_keys=False, width=10_000), nl=False)
+def _url(_ctx: click.Context, _option: click.Parameter, value: str) -> str:
+    if not value.startswith(("https://", "http://")):
+        raise click.BadParameter(f"expected https://HOST/PATH, got {value!r}")
+    return value
 
 
 @click.command()
@@ -48,17 +48,19 @@ def _print(*manifests: Raw) -> None:
 )
 @click.option(
     "--runbook-url",
-    default=_RUNBOOKS,
+    default=RUNBOOKS,
     show_default=True,
-    help="URL prefix of the runbooks of the alerts.",
+    callback=_url,
+    help="URL of the folder with the runbooks of the alerts.",
 )
 def rules(name: str | None, labels: dict[str, str], runbook_url: str) -> None:
     """Print the recording rules and alerts as a Prometheus rule file."""
     if name is None:
-        _print(rule_file(GROUPS, runbook_url))
+        click.echo(yaml_text(rule_file(GROUPS, runbook_url)), nl=False)
         return
     found_by = labels or {"prometheus": "seed"}
-    _print(prometheus_rule(GROUPS, runbook_url, name, found_by), service_monitor(name, found_by))
+    rule = prometheus_rule(GROUPS, runbook_url, name, found_by)
+    click.echo(yaml_text(rule, service_monitor(name, found_by)), nl=False)
 
 
 @click.command()

@@ -12,6 +12,8 @@ import yaml
 from actuator.meta import Raw
 from generic.library.manifests import manifest
 
+RUNBOOKS = "https://github.com/gardener-actuator/gardener-actuator/blob/main/docs/runbooks"
+"""The URL of the project's runbooks."""
 _MONITORING = "monitoring.coreos.com/v1"
 
 GROUPS: Sequence[Raw] = yaml.safe_load((files(__name__) / "rules.yaml").read_text())["groups"]
@@ -27,7 +29,7 @@ def dashboard_files() -> dict[str, str]:
     return {name.removesuffix(".json"): text for name, text in found if name.endswith(".json")}
 
 
-def rule_file(groups: Sequence[Raw], runbooks: str) -> Raw:
+def rule_file(groups: Sequence[Raw], runbooks: str = RUNBOOKS) -> Raw:
     """Return a Prometheus rule file whose alerts have runbook URLs below `runbooks`."""
     return {
         "groups": [

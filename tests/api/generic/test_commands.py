@@ -1,12 +1,13 @@
 """`actuator run`, `rbac` and `crds` as people call them."""
 
-import json
+import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from builders import infrastructure
 from harness import eventually
 
@@ -68,7 +69,8 @@ def test_bad_input_is_no_traceback_for_who_calls_it_as_a_program(author):
 
 
 def documents(text):
-    return [json.loads(part) for part in text.split("---\n") if part.strip()]
+    assert text[0] not in "{-", "YAML for people, not JSON"
+    return [*yaml.safe_load_all(text)]
 
 
 def test_the_role_of_a_sample_is_the_least_it_needs(command):
@@ -158,6 +160,27 @@ def test_run_embedded_brings_its_own_cluster_and_an_authors_actuator_works(autho
     finally:
         process.kill()
         process.communicate()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_printed_for_each_shell(command, shell):
+    done = command("completion", shell)
+    assert done.returncode == 0
+    assert "_ACTUATOR_COMPLETE" in done.stdout
+    assert f"actuator completion {shell}" in command("completion", "--help").stdout
+
+
+def test_commands_and_options_are_completed(author):
+    words = {"COMP_WORDS": "actuator dr", "COMP_CWORD": "1", "_ACTUATOR_COMPLETE": "bash_complete"}
+    code = f"import sys; sys.argv[0] = 'actuator'; {ACTUATOR[2]}"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        check=True,
+        text=True,
+        env={**os.environ, **words},
+    )
+    assert done.stdout.splitlines() == ["plain,drill", "plain,drain"]
 
 
 def test_version_and_help_are_quick_words(author):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import promql_parser as promql
@@ -130,6 +131,10 @@ def test_no_runbook_is_left_over():
 
 
 def test_the_rules_are_a_rule_file_whose_alerts_lead_to_their_runbooks():
+    project = tomllib.loads((RUNBOOKS.parents[1] / "pyproject.toml").read_text())["project"]
+    (group,) = rule_file(GROUPS)["groups"]
+    linked = {r["annotations"]["runbook_url"] for r in group["rules"] if "alert" in r}
+    assert all(url.startswith(f"{project['urls']['Repository']}/blob/main/docs/") for url in linked)
     (group,) = rule_file(GROUPS, "https://runbooks.example.org/")["groups"]
     alerts = [rule for rule in group["rules"] if "alert" in rule]
     assert len(alerts) == len(ALERTS)

@@ -131,6 +131,7 @@ FLAGS = [
     ("run mine:extension --config-file=list.yaml", 2, "expected one FLAG: VALUE on each line"),
     ("rbac mine:extension --service-account=y", 2, "expected NAMESPACE/NAME"),
     ("rules --label x", 2, "expected KEY=VALUE, for example prometheus=seed"),
+    ("rules --runbook-url docs", 2, "expected https://HOST/PATH, got 'docs'"),
     ("drill --scenario nope", 2, "has no scenario 'nope'; set one of: credentials-revoked"),
     ("drill --all --shoots 2 --scenario migration", 2, "remove the other options"),
     ("drill --scenario take-over", 2, "cannot run take-over: it has no ManagedResources of a Go"),
