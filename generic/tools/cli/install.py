@@ -1,8 +1,9 @@
-"""`actuator rbac` and `actuator crds`: print manifests as YAML for kubectl."""
+"""`actuator rbac`, `crds` and `completion`: print manifests for kubectl, and shell scripts."""
 
 from typing import Any
 
 import click
+from click.shell_completion import get_completion_class
 
 from actuator.v1alpha1 import KINDS, Cluster
 from generic.kube.crds import crd
@@ -41,3 +42,12 @@ def crds(own: str | None) -> None:
     """Print the CustomResourceDefinitions of Gardener's kinds, or of your own kind."""
     classes = [*KINDS, Cluster, Orphan] if own is None else [load_kind(own)]
     click.echo(yaml_text(*map(crd, classes)), nl=False)
+
+
+@click.command(epilog="In bash: source <(actuator completion bash)")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script that completes commands and options in SHELL."""
+    root = click.get_current_context().find_root().command
+    if found := get_completion_class(shell):
+        click.echo(found(root, {}, "actuator", "_ACTUATOR_COMPLETE").source())

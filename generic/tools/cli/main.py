@@ -29,6 +29,7 @@ _COMMANDS = {
     "dashboards": ("generic.tools.cli.monitoring", "Print dashboards for Grafana."),
     "image": ("generic.tools.cli.chart", "Write the Dockerfile of an extension."),
     "chart": ("generic.tools.cli.chart", "Write the Helm chart and registration of an extension."),
+    "completion": ("generic.tools.cli.install", "Print the completion script of a shell."),
 }
 
 
