@@ -90,7 +90,7 @@ class HealthServer:
             self._server = _Server(self.address, self._pages)
         except OSError as error:
             raise ConfigurationError(
-                f"cannot listen on {self.address}: {error.strerror or error}"
+                f"cannot listen on {self.address}: {error.strerror or error}; set another address"
             ) from error
         self.address = Address(self.address.host, self._server.server_address[1])
         name = f"http-{self.address.port}"

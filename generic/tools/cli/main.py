@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import click
 
-from actuator.errors import ActuatorError, ApiError
+from actuator.errors import ActuatorError, ApiError, Forbidden, Unauthorized, Unavailable
 from generic.kube.printable import echo
 from generic.testing.envtest import EnvtestError
 
@@ -30,6 +30,13 @@ _COMMANDS = {
     "image": ("generic.tools.cli.chart", "Write the Dockerfile of an extension."),
     "chart": ("generic.tools.cli.chart", "Write the Helm chart and registration of an extension."),
     "completion": ("generic.tools.cli.install", "Print the completion script of a shell."),
+}
+
+
+_REMEDIES: dict[type[ApiError], str] = {
+    Forbidden: "; grant this permission, or select another user with --kubeconfig and --context",
+    Unauthorized: "; renew the credentials in the kubeconfig",
+    Unavailable: "; check that the server in the kubeconfig is the right one and runs",
 }
 
 
@@ -83,5 +90,6 @@ def main(args: Sequence[str] | None = None) -> None:
         )
         sys.exit(1)
     except (ActuatorError, ApiError, EnvtestError) as error:
-        echo(f"Error: {error}", err=True, lines=isinstance(error, EnvtestError))
+        remedy = next((text for cls, text in _REMEDIES.items() if isinstance(error, cls)), "")
+        echo(f"Error: {error}{remedy}", err=True, lines=isinstance(error, EnvtestError))
         sys.exit(1)
