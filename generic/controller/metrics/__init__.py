@@ -17,7 +17,7 @@ There is no global registry: each Metrics has its own, so two in one process are
 
 from generic.controller.metrics.controllers import ControllerMetrics
 from generic.controller.metrics.queues import QueueMetrics
-from generic.controller.metrics.registry import Metrics, Stream
+from generic.controller.metrics.registry import Metrics, Stream, version
 from generic.controller.metrics.terminating import Terminating
 from generic.controller.metrics.values import (
     OPERATIONS,
@@ -40,4 +40,5 @@ __all__ = [
     "Terminating",
     "TerminatingState",
     "TryResult",
+    "version",
 ]

@@ -63,6 +63,15 @@ def rounds(rehearsal: CombinedRehearsal) -> list[Round]:
     return [*found, *(Round(name, CALM) for name in OWN_SCENARIOS if name not in refused)]
 
 
+def index(title: str, held: Sequence[Held]) -> str:
+    """Return the page that links the reports of several rounds."""
+    from generic.testing.drill.html import render  # needs jinja2
+
+    findings = [Finding(rule="", title="", problems=tuple(one.broken)) for one in held]
+    verdict = f"{sum(not one.broken for one in held)} of {len(held)} rounds hold."
+    return render("index", findings, what="Complete", title=title, verdict=verdict, held=held)
+
+
 OWN_SCENARIOS = (takeover.SCENARIO, SCENARIO)
 """The scenarios that need no description in a rehearsal."""
 

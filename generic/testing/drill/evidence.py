@@ -1,5 +1,8 @@
 """The observations of a drill: plain data, written by the run, read by judge and report."""
 
+import re
+from collections.abc import Iterable
+
 import attrs
 
 from actuator.interface import ExternalResource
@@ -46,6 +49,30 @@ class Life:
         return f"{self.kind} {self.shoot}/{self.name}"
 
 
+_VARIABLE = re.compile(r"[\w.-]*\d[\w.-]*")
+"""The parts of an error that differ between objects: ids, names, numbers, times."""
+
+
+def by_error(lives: Iterable[Life]) -> dict[tuple[str, str, tuple[str, ...]], list[Life]]:
+    """Return the stuck objects by kind, shape of the error, and codes."""
+    found: dict[tuple[str, str, tuple[str, ...]], list[Life]] = {}
+    for life in lives:
+        if life.stuck is not None:
+            shape = _VARIABLE.sub("…", life.error)
+            found.setdefault((life.kind, shape, tuple(life.codes)), []).append(life)
+    return found
+
+
+@attrs.frozen(kw_only=True)
+class Origin:
+    """What a drill tested, and the command that repeats it."""
+
+    version: str = ""
+    commit: str = ""
+    """Of the current folder, as `git describe` names it."""
+    command: str = ""
+
+
 @attrs.frozen(kw_only=True)
 class Record:
     """A remaining external resource that the manager recorded, read from the API server."""
@@ -90,6 +117,7 @@ class DrillEvidence:
     outside_after: list[ExternalResource] = attrs.field(factory=list)
     """The external resources at the end."""
     seconds: float = 0.0
+    origin: Origin = attrs.field(factory=Origin)
 
 
 @attrs.define(kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from actuator.interface import ExternalResource
-from generic.testing.drill.evidence import Evidence, Life
+from generic.testing.drill.evidence import Evidence, Life, by_error
 from generic.testing.drill.html import render
 from generic.testing.drill.judge import Finding, covers
 
@@ -61,12 +61,10 @@ def _went(evidence: Evidence) -> str:
 
 
 def _reasons(evidence: Evidence) -> list[Sequence[str]]:
-    counts = Counter(
-        (life.kind, life.error, ", ".join(life.codes))
-        for life in evidence.rehearsed
-        if life.stuck is not None
-    )
-    return [(f"{n} {kind}", error, codes) for (kind, error, codes), n in counts.items()]
+    return [
+        (f"{len(lives)} {kind}", lives[0].error, ", ".join(codes))
+        for (kind, _, codes), lives in by_error(evidence.rehearsed).items()
+    ]
 
 
 def _left(evidence: Evidence) -> Iterator[Sequence[str | None]]:
@@ -154,11 +152,15 @@ def _ended(life: Life) -> str:
 
 def drawn(lives: Sequence[Life]) -> dict[str, Any]:
     """Return the template's data. Moments are in seconds; a bar is a name and its phases."""
-    end = max([*(moment for name in _MOMENTS for moment in _all(lives, name)), 1.0])
+    moments = [moment for name in _MOMENTS for moment in _all(lives, name)] or [0.0]
+    begin = max(int(min(moments)), 0)
+    end = max(*moments, begin + 1.0)
+    steps = (1, 2, 5, 10, 30, 60, 300, 3600, 10**9)
     return {
         "legend": [(css, text) for css, text, _ in _PHASES],
+        "begin": begin,
         "end": end,
-        "step": next(s for s in (1, 2, 5, 10, 30, 60, 300, 3600, 10**9) if end / s <= 12),
+        "step": next(step for step in steps if (end - begin) / step <= 12),
         "bars": [(_name(life), _phases(life, end), life.gone is None) for life in lives],
     }
 

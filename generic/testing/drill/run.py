@@ -74,6 +74,7 @@ class Run:
             scenario_text=rehearsal.scenarios[self.cause],
             started=format_time(SystemClock().now()),
             path=settings.path,
+            origin=settings.origin,
             shoots_only=rehearsal.shoots_only,
             finalizers={kind.name: kind.finalizer for kind in world.kinds},
         )

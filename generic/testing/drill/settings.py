@@ -6,7 +6,7 @@ from pathlib import Path
 import attrs
 
 from generic.testing.drill.breaks import BREAKS, Break
-from generic.testing.drill.evidence import Life
+from generic.testing.drill.evidence import Life, Origin
 from generic.testing.drill.trouble import CALM, Trouble
 
 
@@ -25,6 +25,7 @@ class Settings:
     patience: float = 60.0
     dice: int | None = None
     """Random seed that decides when managers are killed; None: a random one."""
+    origin: Origin = attrs.field(factory=Origin)
 
     @property
     def broken(self) -> Break:

@@ -1,9 +1,13 @@
 """`actuator drill`: run a drill with live progress, tables, a report, and an exit status."""
 
 import logging
+import shlex
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +17,12 @@ from attrs import AttrsInstance
 
 from actuator.errors import ActuatorError, ApiError
 from generic.controller import logs
+from generic.controller.metrics import version
 from generic.kube.printable import echo
 from generic.testing.drill import judge as force_deletion
-from generic.testing.drill.all import OWN_SCENARIOS, Held, Round, rounds, unsupported
+from generic.testing.drill.all import OWN_SCENARIOS, Held, Round, index, rounds, unsupported
 from generic.testing.drill.breaks import BREAKS, EACH, MIGRATION_BREAKS
+from generic.testing.drill.evidence import Origin
 from generic.testing.drill.judge import Finding, rules_of
 from generic.testing.drill.migration import rules as migration
 from generic.testing.drill.migration.run import SCENARIO, migrate
@@ -92,6 +98,7 @@ def drill(
         scenario=scenario,
         path=f"{path}: {PATHS[path]}" if path else "",
         patience=_patience(scenario, given["break_rule"]),
+        origin=_origin(),
         **given,
     )
     _check(settings)
@@ -139,16 +146,28 @@ def _check(settings: Settings) -> None:
         raise click.UsageError(f"--break {broken}: {what} has the invariants {', '.join(judged)}")
 
 
+def _origin() -> Origin:
+    """Return the tested version, the commit of the current folder, and this command."""
+    git, commit = ["git", "describe", "--always", "--dirty"], ""
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(git, capture_output=True, text=True, timeout=10, check=True)
+        commit = done.stdout.strip()
+    command = shlex.join(["actuator", *sys.argv[1:]])
+    return Origin(version=version(), commit=commit, command=command)
+
+
 def _hold_all(settings: Settings, references: Sequence[str], output: Path) -> bool:
     """Run all rounds, each with a new rehearsal; return whether all rules held."""
     from generic.tools.cli.terminal import show_rounds
 
-    found = rounds(load_rehearsals(references))
+    rehearsal = load_rehearsals(references)
+    found = rounds(rehearsal)
     held = []
     for number, one in enumerate(found, 1):
         echo(f"\n{number} of {len(found)}: {one.scenario}, {one.injected}", lines=True)
         held.append(_hold_one(one, settings, load_rehearsals(references), output / one.folder))
     show_rounds(held, output)
+    write_html(output / "index.html", index(rehearsal.title, held))
     return not any(one.broken for one in held)
 
 

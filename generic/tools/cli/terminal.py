@@ -15,7 +15,7 @@ from rich.progress import (
 )
 
 from generic.testing.drill.all import Held
-from generic.testing.drill.evidence import Evidence, Life
+from generic.testing.drill.evidence import Evidence, Life, by_error
 from generic.testing.drill.judge import Finding
 from generic.testing.drill.settings import Watcher
 from generic.tools.cli.screen import Screen, new_table, verdict
@@ -52,13 +52,10 @@ class Terminal(Watcher):
         """See Watcher."""
         columns, title = ("shoots", "kind", "error", "codes"), "Stuck deletions"
         table = new_table(*columns, title=title, whole=("kind", "codes"))
-        reasons: dict[tuple[str, str, str], list[str]] = {}
-        for life in lives:
-            reason = (life.kind, life.error, "\n".join(life.codes))
-            reasons.setdefault(reason, []).append(life.shoot.rpartition("--")[2])
-        for (kind, error, codes), shoots in reasons.items():
+        for (kind, _, codes), alike in by_error(lives).items():
+            shoots = [life.shoot.rpartition("--")[2] for life in alike]
             names = sorted(shoots, key=lambda name: (len(name), name))  # s2 before s10
-            table.add_row(", ".join(names), kind, error, codes)
+            table.add_row(", ".join(names), kind, alike[0].error, "\n".join(codes))
         self.console.print(table)
 
 

@@ -4,11 +4,13 @@ import pytest
 from browser import DESK, PHONE, chromium, faults, view
 from reports import evidence, life, migration
 
-from generic.testing.drill.judge import judge
+from generic.testing.drill.all import Held, Round, index
+from generic.testing.drill.judge import Finding, judge
 from generic.testing.drill.migration.page import page as migration_page
 from generic.testing.drill.migration.rules import judge as judge_migration
 from generic.testing.drill.page import page
 from generic.testing.drill.report import write_html
+from generic.testing.drill.trouble import CALM
 
 ONE = [(PHONE, "light")]
 LONG = "arn:aws:iam::000000000000:role/" + "x" * 300
@@ -41,6 +43,12 @@ def moved(**more):
     return migration_page(seen, judge_migration(seen))
 
 
+FINDINGS = [Finding(rule="I1", title="t", problems=(LONG,))]
+ROUNDS = [
+    Held(round=Round("rain", CALM), findings=FINDINGS, seconds=3.0),
+    Held(round=Round("snow", CALM), findings=[Finding(rule="I1", title="t")], seconds=2.0),
+    Held(round=Round("hail", CALM), problem="not run: no cluster", seconds=1.0),
+]
 MANY = [life(kind, shoot=f"shoot--{n}") for n in range(60) for kind in ("A", "B")]
 
 
@@ -53,6 +61,7 @@ MANY = [life(kind, shoot=f"shoot--{n}") for n in range(60) for kind in ("A", "B"
         pytest.param(force_deletion(lives=[life(error=LONG, gone=None)]), id="a long error"),
         pytest.param(moved(), id="a migration"),
         pytest.param(moved(kills=[]), id="a failed migration"),
+        pytest.param(index("Mine", ROUNDS), id="an index"),
     ],
 )
 def test_a_report_is_whole_and_readable_in_each_view(browser, shown, text):

@@ -13,8 +13,8 @@ from reports import VPC, call, evidence, life, migration, move
 
 from actuator.errors import ConfigurationError, DecodeError
 from actuator.interface import ExternalResource
-from generic.testing.drill.all import Held, Round
-from generic.testing.drill.evidence import Bystander, Evidence, Record, Strip
+from generic.testing.drill.all import Held, Round, index
+from generic.testing.drill.evidence import Bystander, Evidence, Origin, Record, Strip
 from generic.testing.drill.judge import Finding, check_tags, covers, judge
 from generic.testing.drill.migration.page import page as migration_page
 from generic.testing.drill.migration.rules import Arrival, MigrationEvidence
@@ -270,6 +270,62 @@ def test_a_bar_says_stuck_only_where_the_status_said_so():
     silent = page(evidence(lives=[life(stuck=None)]), [])
     assert "stuck in deletion, " not in silent
     assert "being deleted, 3.0 s" in silent
+
+
+def test_the_timeline_begins_with_the_first_object():
+    moments = ("created", "ready", "deleted", "stuck", "forced", "gone")
+    early, late = (
+        page(evidence(lives=[life(**{name: at + n for n, name in enumerate(moments)})]), [])
+        for at in (0.4, 80.2)
+    )
+    assert ">0 s</text>" in early
+    assert ">80 s</text>" in late
+    assert ">79 s</text>" not in late
+    assert ">0 s</text>" not in late
+
+
+def test_errors_that_differ_in_ids_alone_are_one_row(capsys):
+    errors = [f"vpc-{n}a{n} of shoot s{n} is in use (request 0f-{n}e)" for n in range(3)]
+    lives = [life(error=one, shoot=f"shoot--s{n}") for n, one in enumerate(errors)]
+    lives.append(life(error="the zone is full", shoot="shoot--s9"))
+    text = page(evidence(lives=lives), [])
+    assert "3 Infrastructure" in text
+    assert "1 Infrastructure" in text
+    assert errors[0] in text
+    assert errors[1] not in text
+    with Terminal() as terminal:
+        terminal.stuck(lives)
+    shown = capsys.readouterr().out
+    assert "s0, s1, s2" in shown
+    assert shown.count("is in use") == 1
+
+
+def test_the_page_says_what_was_tested_and_how_to_repeat_it():
+    origin = Origin(version="1.2.3", commit="abc-dirty", command="actuator drill 'my mod:X'")
+    for text in (
+        page(evidence(origin=origin), []),
+        migration_page(migration(origin=origin), []),
+    ):
+        reader = Reader()
+        reader.feed(text)
+        for words in attrs.astuple(origin):
+            assert words in reader.text
+
+
+def test_the_index_links_the_reports_of_all_rounds_that_ran():
+    findings = [Finding(rule="I1", title="t", problems=("<b>lost</b>",))]
+    held = [
+        Held(round=Round("rain", CALM), findings=findings, seconds=3.0),
+        Held(round=Round("snow", CALM), findings=[Finding(rule="I1", title="t")], seconds=2.0),
+        Held(round=Round("hail", CALM), problem="not run: no cluster", seconds=1.0),
+    ]
+    reader = Reader()
+    reader.feed(index("Mine & Yours", held))
+    links = [value for name, value in reader.attributes if name == "href"]
+    assert links == ["rain/calm/report.html", "snow/calm/report.html"]
+    for words in ("1 of 3 rounds hold.", "I1: <b>lost</b>", "not run: no cluster", "Mine & Yours"):
+        assert words in reader.text
+    assert reader.open == []
 
 
 def test_the_table_below_the_bars_says_the_same_in_words():

@@ -69,6 +69,7 @@ class _Run:
             scenario_text=SCENARIO_TEXT,
             started=format_time(SystemClock().now()),
             shoots_only=rehearsal.shoots_only,
+            origin=settings.origin,
             dice=number,
             moves=list(self._moves.values()),
             staying=sorted(kind.name for kind in sides.kinds if not kind.migratable),
