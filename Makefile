@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --require-virtualenv --quiet
-SOURCES := actuator generic extensions hack tests
+SOURCES := actuator docs generic extensions hack tests
 # Tests that need no cluster.
 PURE := tests/unit
 # Candidates, the first that is new enough and can make a virtual environment is taken.
@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help drill test check lint types layers test-pure bench env-up env-down soak adversary wheel lock clean dashboards mutants observe
+.PHONY: help drill test check lint types layers test-pure bench env-up env-down soak adversary wheel lock clean dashboards mutants observe docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,10 @@ env-down: $(STAMP) ## stop it
 
 wheel: $(STAMP) ## build the wheel into dist/ and check what is in it
 	@$(BIN)/python hack/wheel.py
+
+docs: $(STAMP) ## build the documentation site into build/docs; a warning or a broken link fails
+	@$(BIN)/python -m sphinx -b html -c docs -d build/doctrees -E -W --keep-going --quiet . build/docs
+	@echo "build/docs/index.html"
 
 lock: $(STAMP) ## resolve the locked dependencies anew; ARGS="--upgrade" for newer ones
 	@$(BIN)/python hack/lock.py $(ARGS)

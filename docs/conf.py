@@ -1,0 +1,169 @@
+"""The documentation site: `make docs`. Pages of the reference are generated from the code.
+
+The root of the sources is the root of the repository, so that a relative link works on the site and
+in the repository alike. A fence `{generated} NAME` inserts what the function `NAME` returns.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from inspect import isclass, isroutine
+from pathlib import Path
+from types import ModuleType
+
+import click
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.docutils import SphinxDirective
+
+import actuator
+
+project = "gardener-actuator"
+author = "The gardener-actuator authors"
+copyright = author
+root_doc = "docs/index"
+include_patterns = ["docs/**.md", "extensions/*/README.md", "*.md"]
+exclude_patterns = ["README.md", "dist", "build", "tests", "hack", ".*"]
+extensions = ["sphinx.ext.autodoc", "sphinx_click", "myst_parser"]
+
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 4
+default_role = "literal"  # docstrings write `names` as Markdown does
+suppress_warnings = ["ref.python"]  # `type` in an annotation is no field of that name
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_default_options = {"members": True, "undoc-members": True, "exclude-members": "KIND"}
+
+html_theme = "furo"
+html_title = project
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
+html_extra_path = ["start"]  # the page that leads from / to the start page
+html_copy_source = False
+html_show_sphinx = False
+
+
+class Generated(SphinxDirective):
+    """Inserts the Markdown that a function of this module returns."""
+
+    required_arguments = 1
+    optional_arguments = 20
+
+    def run(self) -> list[nodes.Node]:
+        """Call the function with the other arguments, and parse the result."""
+        name, *arguments = self.arguments
+        return self.parse_text_to_nodes(globals()[name](*arguments))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    cells = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(_cell(one) for one in row) + " |" for row in cells)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def api(module: str) -> str:
+    """Return the documentation of all public names of a module."""
+    return "\n".join(["```{eval-rst}", *_documented(import_module(module)), "```"])
+
+
+def _documented(module: ModuleType) -> Iterator[str]:
+    own = [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+    ]
+    elsewhere = () if module is actuator else actuator.__all__
+    for name in sorted({*getattr(module, "__all__", own)}.difference(elsewhere)):
+        value = getattr(module, name)
+        if isclass(value) or isroutine(value):
+            yield f".. auto{'class' if isclass(value) else 'function'}:: {value.__module__}.{name}"
+        elif home := _home(module.__name__, name):
+            yield f".. autodata:: {home}.{name}\n   :no-value:"
+        else:
+            yield f".. py:data:: {module.__name__}.{name}"
+        yield ""
+
+
+def _home(package: str, name: str) -> str | None:
+    """Return the module of the package that documents this constant."""
+    found = [one for one in sorted(sys.modules) if one.startswith(package)]
+    return next((one for one in found if ("", name) in _constants(one)), None)
+
+
+def _constants(module: str) -> Mapping[tuple[str, str], list[str]]:
+    return ModuleAnalyzer.for_module(module).find_attr_docs()
+
+
+def metrics() -> str:
+    """Return a table of the metrics of a manager."""
+    from generic.controller.metrics import Metrics
+    from generic.reconciler.orphans.keeper import Keeper
+
+    shown = Metrics(oldest_terminating=1)
+    shown.show_streams(lambda: ())
+    Keeper((), shown.registry)
+    collectors = map(vars, vars(shown.registry)["_collector_to_names"])
+    labels = {one["_name"]: one["_labelnames"] for one in collectors if "_labelnames" in one}
+    rows = []
+    for one in sorted(shown.registry.collect(), key=lambda one: one.name):
+        name = f"`{one.name}{'_total' if one.type == 'counter' else ''}`"
+        by = ", ".join(labels.get(one.name) or vars(one).get("_labelnames", ()))
+        more = f"; labels: `{by}`" if by else ""
+        rows.append((name, f"{one.documentation} *{one.type.capitalize()}{more}*"))
+    return table(("metric", "meaning"), rows)
+
+
+def alerts() -> str:
+    """Return a table of the alerts, each with its runbook."""
+    from generic.tools.monitoring import ALERTS
+
+    rows = [
+        (
+            f"[{one['alert']}](/docs/runbooks/{one['alert'].lower()}.md)",
+            one["labels"]["severity"],
+            one.get("for", ""),
+            one["annotations"]["summary"],
+        )
+        for one in ALERTS
+    ]
+    return table(("alert", "severity", "for", "meaning"), rows)
+
+
+def expressions(kind: str) -> str:
+    """Return the expressions of all rules of that kind: `alert` or `record`."""
+    from generic.tools.monitoring import ALERTS, RECORDINGS
+
+    rules = RECORDINGS if kind == "record" else ALERTS
+    return "\n\n".join(f"`{one[kind]}`\n\n```text\n{one['expr']}\n```" for one in rules)
+
+
+def flags() -> str:
+    """Return a table of the flags of a manager."""
+    from generic.manager.flags import FLAGS, PREFIX
+
+    shown = [one for one in FLAGS if isinstance(one, click.Option) and not one.hidden]
+    rows = []
+    for one in shown:
+        default = one.to_info_dict()["default"]
+        effect = f"{one.help}{'' if default in {None, ''} else f' Default: `{default}`.'}"
+        rows.append((f"`{one.opts[0]}`<br>`{PREFIX}_{one.name.upper()}`", effect))
+    return table(("flag, environment variable", "effect"), rows)
+
+
+def inline_drawings(app: Sphinx, tree: nodes.document, _name: str) -> None:
+    """Put each SVG into its page, where it takes the colours of the light or dark theme."""
+    for image in list(tree.findall(nodes.image)):
+        if image["uri"].endswith(".svg"):
+            drawing = Path(app.srcdir, image["uri"]).read_text()
+            image.replace_self(nodes.raw("", drawing, format="html"))
+
+
+def setup(app: Sphinx) -> None:
+    """Register the directive and the drawings."""
+    app.add_directive("generated", Generated)
+    app.connect("doctree-resolved", inline_drawings)
