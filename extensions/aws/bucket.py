@@ -39,7 +39,7 @@ class Found(Enum):
     NOTHING = "nothing"
     OURS = "a bucket with our mark"
     UNMARKED = "a bucket without tags"
-    FOREIGN = "a bucket of somebody else"
+    FOREIGN = "a bucket of another owner"
 
 
 @attrs.frozen

@@ -169,7 +169,7 @@ _BREAKS = {
         lambda world, _: world.account.put_policy(_USER, policy()),
     ),
     "dependency-left": _Break(
-        "Somebody put a route table into each VPC: AWS answers DependencyViolation.",
+        "A user put a route table into each VPC: AWS answers DependencyViolation.",
         _put_route_tables,
         _remove_route_tables,
     ),

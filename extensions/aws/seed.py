@@ -68,7 +68,7 @@ def config_map(control_plane: ControlPlane, config: ControlPlaneConfig) -> Raw:
 
 
 def cloud_controller_manager(replicas: int, image: str, configuration: Raw, secret: Raw) -> Raw:
-    """Return a stand-in; its pods' annotations have the names in Gardener's AWS extension."""
+    """Return a placeholder; its pods' annotations have the names in Gardener's AWS extension."""
     name, config = CLOUD_CONTROLLER_MANAGER, configuration["metadata"]
     rolled_by = {
         "checksum/secret-cloudprovider": checksum_of(secret.get("data") or {}),

@@ -13,6 +13,6 @@ from extensions.certificate.issuers import IssuerController
 
 
 def extension(manager: generic.Manager) -> None:
-    """Add the sample's actuator, and the stand-in for the vendor's, to a manager."""
+    """Add the sample's actuator, and the simulated controller of the vendor, to a manager."""
     manager.add(CertificateService(), type="certificate-service")
     manager.add(IssuerController())

@@ -28,7 +28,7 @@ _CONFIG: Raw = {
 class CertificateRehearsal(ShootRehearsal):
     """The shoots of the certificate sample."""
 
-    title = "Certificates (backed by a third party that is switched off)"
+    title = "Certificates (the controller of the third party does not run)"
 
     def crds(self) -> Sequence[Raw]:
         """The vendor's Issuer, and Gardener's ManagedResource."""

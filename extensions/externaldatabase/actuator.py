@@ -157,8 +157,8 @@ def _refuse_foreign(obj: ExternalDatabase, claim: Claim, found: Found) -> None:
     if found.holder in (None, claim.login):
         return
     raise ActuatorError(
-        f"ExternalDatabase {obj.key}: spec.name: {dbid(obj.spec.engine, claim)} exists and is "
-        "somebody else's; remove it, or create an ExternalDatabase with another name",
+        f"ExternalDatabase {obj.key}: spec.name: {dbid(obj.spec.engine, claim)} exists and "
+        "has another owner; remove it, or create an ExternalDatabase with another name",
         codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
         reason="Lost" if obj.status.dbid else "",
     )

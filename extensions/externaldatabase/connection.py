@@ -55,8 +55,7 @@ def _refuse_foreign(obj: ExternalDatabase, secret: Raw) -> None:
     if any((one["kind"], one["name"]) == (obj.KIND.name, obj.metadata.name) for one in owners):
         raise RequeueAfter(_LOOK_AGAIN, f"Waiting for {name} of an earlier object to be collected")
     raise ActuatorError(
-        f"{name} exists and is somebody else's; remove it, or give the "
-        f"{obj.KIND.name} another name",
+        f"{name} exists and has another owner; remove it, or give the {obj.KIND.name} another name",
         codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
     )
 

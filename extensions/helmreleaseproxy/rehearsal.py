@@ -44,9 +44,9 @@ class HelmReleaseProxyRehearsal(Rehearsal):
         kinds.HelmChartProxy.KIND.name: [kinds.HelmReleaseProxy.KIND.name]
     }
     scenarios: Mapping[str, str] = {
-        "everything-fails": "Nothing listens any more where the Targets' API servers were.",
+        "everything-fails": "The API servers of the Targets do not run.",
         "deletion-denied": "The Targets' API servers deny deletions to helm.",
-        "target-first": "Somebody deletes the Targets before anything else.",
+        "target-first": "A user deletes the Targets before anything else.",
     }
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class HelmReleaseProxyRehearsal(Rehearsal):
         return []
 
     def crds(self) -> Sequence[Raw]:
-        """The stand-in for Cluster API's Cluster."""
+        """The Target, which is a simulated Cluster of Cluster API."""
         return [crd(kinds.Target)]
 
     def actuators(self) -> Sequence[Actuator[Any]]:

@@ -115,12 +115,12 @@ class Releases:
         if "cannot re-use a name" in answer.errors:
             raise ConfigurationError(
                 f"{self.target.text} has a release {release.namespace}/{release.name} of "
-                "somebody else; choose another releaseName, or remove it"
+                "another owner; choose another releaseName, or remove it"
             )
         if _NOT_READY.search(answer.errors):
             raise ActuatorError(
                 f"release {release.namespace}/{release.name} is installed in "
-                f"{self.target.text}, and what it brings does not become ready",
+                f"{self.target.text}, but its resources do not become ready",
                 reason="NotReady",
             )
         unreachable = unreachable_because(answer.errors)
@@ -132,7 +132,7 @@ class Releases:
         said = said_of_chart(answer.errors, chart)
         raise ActuatorError(
             f"helm refuses release {release.namespace}/{release.name} in {self.target.text}: "
-            f"{said or 'helm itself, run by hand, says why'}"
+            f"{said or 'run helm by hand for the cause'}"
         )
 
     def _wait_for_the_other(self, there: Found, release: Release) -> None:

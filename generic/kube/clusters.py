@@ -53,7 +53,7 @@ class Clusters:
         return old is None or old.verdict != new.verdict
 
     def verdict(self, kind: Kind, namespace: str) -> Verdict:
-        """Return what is known of the namespace's Cluster for objects of `kind`; no requests."""
+        """Return the cached verdict on the namespace's Cluster for `kind`; sends no request."""
         if kind.cluster is ClusterNeed.NEVER:
             return _NOT_NEEDED
         entry = self._store.get(Request("", namespace))

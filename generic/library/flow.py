@@ -101,7 +101,7 @@ class Flow:
             raise ValueError(f"tasks need each other: {' -> '.join(error.args[1])}") from error
 
     def create(self, ctx: Context, obj: Object, status: FlowStatus) -> None:
-        """Create what is missing, update the rest, and write `status` to the status of `obj`.
+        """Create missing resources, update the others, and write `status` to the status of `obj`.
 
         Raises ActuatorError if a task has more than one resource. After an error the status has
         everything that may exist, too.

@@ -77,7 +77,7 @@ class ImageVector:
         `runtime` is by default `target`; "" is in every range. An exact version is better than a
         range, a range better than none, one architecture better than several, the first of equal
         entries better than others. Raises ActuatorError if no entry fits, which Gardener retries,
-        and ConfigurationError for what is not a version.
+        and ConfigurationError for an invalid version.
         """
         versions = target, target if runtime is None else runtime
         named = (image for image in self.images if image.name == name)

@@ -34,7 +34,7 @@ def _kind(name: str, plural: str, short: str) -> Kind:
 
 @attrs.define(kw_only=True)
 class MachineClass(Object):
-    """What a machine is at its provider; this kind has neither spec nor status."""
+    """The properties of machines at their provider; this kind has neither spec nor status."""
 
     KIND: ClassVar[Kind] = _kind("MachineClass", "machineclasses", "mcc")
 
@@ -81,7 +81,7 @@ class TemplateMetadata(KeepsUnknownFields):
 
 @attrs.frozen(kw_only=True)
 class MachineTemplate(KeepsUnknownFields):
-    """What machines to come will be like."""
+    """The template of new machines."""
 
     metadata: TemplateMetadata = attrs.field(factory=TemplateMetadata)
     spec: MachineSpec = attrs.field(factory=MachineSpec)
@@ -89,7 +89,7 @@ class MachineTemplate(KeepsUnknownFields):
 
 @attrs.frozen(kw_only=True)
 class MachineOperation(KeepsUnknownFields):
-    """What was done to a machine last."""
+    """The last operation on a machine."""
 
     description: str = ""
     error_code: str = ""
@@ -181,7 +181,7 @@ class MachineSet(Object):
 
 @attrs.frozen(kw_only=True)
 class CurrentStatus(KeepsUnknownFields):
-    """What state a machine is in; one with a `preserve_expiry_time` is kept though it failed."""
+    """The state of a machine; one with a `preserve_expiry_time` is kept though it failed."""
 
     phase: str = ""
     preserve_expiry_time: Annotated[str | None, Schema(format="date-time")] = None
@@ -189,7 +189,7 @@ class CurrentStatus(KeepsUnknownFields):
 
 @attrs.define(kw_only=True)
 class MachineStatus(KeepsUnknownFields):
-    """What the machine-controller says of a machine."""
+    """The status that the machine-controller writes."""
 
     current_status: CurrentStatus = attrs.field(factory=CurrentStatus)
     conditions: list[RolloutCondition] = attrs.field(factory=list)

@@ -35,7 +35,7 @@ class Options:
     force_delete_budget: float | None = 90.0
     """Seconds for one force deletion from its detection on; None: unlimited."""
     orphan_retention_days: float | None = 30.0
-    """Days for which Orphans with state Closed or Gone are kept; None: for ever."""
+    """Days for which Orphans with state Closed or Gone are kept; None: without limit."""
     outcome_events: Literal["unusual", "all"] = "unusual"
     """The outcomes of deletions that become events: unusual ones only, or all."""
     extension_classes: tuple[str, ...] = ()

@@ -89,7 +89,7 @@ class Registry:
 
         `name` is used in flags and metrics: by default the kind, or kind and type. Events about a
         resource in `watches` trigger the objects that they concern. A failing deletion is retried
-        for ever, unless `escalations` limit it. With `guards_secret`, the Secret of
+        without limit, unless `escalations` limit it. With `guards_secret`, the Secret of
         spec.secretRef is kept until the last object that needs it is cleaned up.
         Raises TypeError if the actuator does not declare its kind, has an async method or misspells
         an inherited name; ValueError if a Gardener kind has no type, a name is taken, another

@@ -78,7 +78,7 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     force_delete_budget: float | None = 90.0
     """Seconds for a force deletion; None for no limit."""
     escalations: Sequence[Escalation] = ()
-    """How long deletions are retried; without any: for ever."""
+    """How long deletions are retried; without any: no limit."""
 
 
 class Reconciler:

@@ -60,7 +60,7 @@ class ManagedObject(ObjectReference):
 
 @attrs.define(kw_only=True)
 class ManagedResourceStatus(KeepsUnknownFields):
-    """What the resource manager says of it."""
+    """The status that gardener-resource-manager writes."""
 
     conditions: list[Condition] = attrs.field(factory=list)
     observed_generation: Annotated[int | None, Schema(format="int64")] = None

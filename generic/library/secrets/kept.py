@@ -57,7 +57,7 @@ class Kept:
 
     @property
     def bundled(self) -> Mapping[str, bytes]:
-        """What a bundle has of it: an authority's certificate, a key that is not for SSH."""
+        """The part for a bundle: an authority's certificate, a key that is not for SSH."""
         if _AUTHORITY[0] in self.data:
             return {"bundle.crt": self.data[_AUTHORITY[0]]}
         if _RSA in self.data and f"{_RSA}.pub" not in self.data:
@@ -93,12 +93,12 @@ class Issued(Mapping[str, bytes]):
     """The current credential.
 
     As a mapping it is the Secret's data, with `bundle.crt` or `bundle.key` added where there is a
-    bundle: its checksum changes with the credential, and with what is trusted.
+    bundle: its checksum changes with the credential, and with the trusted ones.
     """
 
     kept: Kept
     trusted: Sequence[Kept]
-    """Whose parts are in the bundle: its own and the old one's, for a certificate those of its
+    """The credentials in the bundle: the current and the old one, or those of the certificate's
     authority."""
 
     @property

@@ -33,8 +33,8 @@ _Labels = tuple[str, str, str]
 class Keeper:
     """Processes the Orphans of the actuators `added` to a manager, every `interval_seconds`.
 
-    `retention` None keeps them for ever. One per metrics registry. Raises ValueError unless the
-    interval is above 0, and for a negative retention.
+    `retention` None keeps them without limit. One per metrics registry. Raises ValueError unless
+    the interval is above 0, and for a negative retention.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ class Round:
 
     @property
     def injected(self) -> str:
-        """The additional faults, in a word or two."""
+        """The additional faults, for people."""
         if self.scenario == SCENARIO:
             return "managers killed"
         return "nothing more" if self.trouble is CALM else self.trouble.name

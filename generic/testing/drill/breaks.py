@@ -136,13 +136,13 @@ def _hiding_errors(op: Raw) -> Raw | None:
 
 
 BREAKS: dict[str, Break] = {
-    "I1": Break(text="what is left outside is not recorded", actuator=_Silent),
+    "I1": Break(text="remaining external resources are not recorded", actuator=_Silent),
     "I2": Break(
-        text="foreign finalizers are wiped",
+        text="finalizers of other controllers are removed",
         client=partial(_RewritingClient, rewrite=_wiping_finalizers),
     ),
-    "I3": Break(text="objects go without an outcome", actuator=_TakesOwnFinalizer),
-    "I4": Break(text="everything is made twice", actuator=_MakesTwo),
+    "I3": Break(text="objects are deleted without an outcome", actuator=_TakesOwnFinalizer),
+    "I4": Break(text="every external resource is created twice", actuator=_MakesTwo),
     "I5": Break(
         text="errors are not written into the status",
         client=partial(_RewritingClient, rewrite=_hiding_errors),
@@ -237,18 +237,18 @@ def _number(namespace: str) -> int | None:
 
 _SINGLE: dict[str, Break] = {
     "M1": Break(text="no extension can restore", actuator=_NeverRestores),
-    "M2": Break(text="restore makes everything anew", actuator=_MakesTwoOnRestore),
-    "M3": Break(text="the source deletes what it hands over", actuator=_DeletesOnMigrate),
-    "M4": Break(text="state gets lost", actuator=_ForgetsState),
+    "M2": Break(text="restore creates everything again", actuator=_MakesTwoOnRestore),
+    "M3": Break(text="the source deletes resources that it hands over", actuator=_DeletesOnMigrate),
+    "M4": Break(text="the state is lost", actuator=_ForgetsState),
     "M5": Break(
-        text="finalizers stay on", client=partial(_RewritingClient, rewrite=_keeping_finalizers)
+        text="finalizers are kept", client=partial(_RewritingClient, rewrite=_keeping_finalizers)
     ),
     "M6": Break(text="deletion deletes nothing", actuator=_DeletesNothing),
 }
 MIGRATION_BREAKS: dict[str, Break] = {
     **_SINGLE,
     EACH: Break(
-        text="one shoot after the other, each in another way",
+        text="each shoot breaks another rule",
         actuator=_EachItsOwn,
         client=_EachItsOwnClient,
     ),

@@ -60,7 +60,7 @@ def _look(
         meta = client.get(resource, name, namespace)["metadata"]
         finalizers = meta.get("finalizers") or []
         if WITNESS not in finalizers:
-            problem = f"finalizer {WITNESS} was taken off"
+            problem = f"finalizer {WITNESS} was removed"
         elif meta.get("deletionTimestamp") and not may_be_deleting:
             problem = "it was deleted"
         else:

@@ -68,8 +68,8 @@ def _refuse_who_needs_company(rehearsal: CombinedRehearsal) -> None:
         missing.append("resource manager")
     if missing:
         raise ActuatorError(
-            f"{rehearsal.title}: nobody runs the {' and the '.join(missing)} of a drill's shoots "
-            "on a cluster that is not the drill's own; leave out --kubeconfig and --context"
+            f"{rehearsal.title}: a drill runs the {' and the '.join(missing)} of shoots only "
+            "on a cluster of its own; leave out --kubeconfig and --context"
         )
 
 

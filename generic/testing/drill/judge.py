@@ -92,19 +92,19 @@ def _nothing_released_unrecorded(evidence: Evidence) -> Iterable[str]:
     recorded = [record.resource for record in evidence.records]
     for real in evidence.outside_after:
         if not any(covers(one, real) for one in recorded):
-            yield f"{real} still exists, and nothing says so"
+            yield f"{real} still exists, and is not recorded"
     for record in evidence.records:
         exists = any(covers(record.resource, real) for real in evidence.outside_after)
         if record.resource.id and not exists:
             yield f"{record.resource} is recorded for {record.owner}, and does not exist"
         elif evidence.shoots_only and record.resource.type != UNKNOWN.type:
-            yield f"{record.resource} is recorded for {record.owner}, and goes with its shoot"
+            yield f"{record.resource} is recorded for {record.owner}, and is deleted with its shoot"
 
 
 def _bystanders_untouched(evidence: Evidence) -> Iterable[str]:
     """Check I2."""
     if not evidence.bystanders:
-        yield "no bystander was looked at"
+        yield "no object of another controller was checked"
     for bystander in evidence.bystanders:
         if bystander.problem is not None:
             yield f"{bystander.name}: {bystander.problem}"
@@ -118,13 +118,13 @@ def _one_outcome_each(evidence: Evidence) -> Iterable[str]:
             yield f"{life.key} has {len(life.outcomes)} outcomes ({said})"
         elif life.said != life.outcomes and not evidence.path:  # events go with their namespace
             told = ", ".join(life.said) or "nothing"
-            yield f"{life.key}: events tell {told}, not {life.outcomes[0]}"
+            yield f"{life.key}: the events report {told}, not {life.outcomes[0]}"
     counted = sum(evidence.counted.get(outcome, 0) for outcome in _FINAL) + evidence.bypassed
     released = sum(life.released is not None for life in evidence.lives)
     if counted != released:
         yield (
-            f"{counted} final outcomes and bypasses were counted for {released} objects that were "
-            "released"
+            f"{counted} final outcomes and external removals were counted for {released} released "
+            "objects"
         )
 
 
@@ -137,7 +137,7 @@ def _made_once(evidence: Evidence) -> Iterable[str]:
     for real in evidence.outside_before:
         words = {part for pair in real.tags.items() for text in pair for part in text.split("/")}
         if real.tags and not words & shoots:
-            yield f"{real} was made for none of the shoots"
+            yield f"{real} was created for none of the shoots"
 
 
 def _blocked_says_why(evidence: Evidence) -> Iterable[str]:
@@ -147,9 +147,9 @@ def _blocked_says_why(evidence: Evidence) -> Iterable[str]:
             continue
         went = life.released is not None and life.released <= life.forced
         if life.stuck is None and not went:
-            yield f"{life.key} was blocked and its status did not say why"
+            yield f"{life.key} was blocked, and its status had no reason"
         if life.disturbed is not None and life.moved_on is None and not went:
-            yield f"{life.key} was blocked, and what its status says did not change any more"
+            yield f"{life.key} was blocked, and its status did not change any more"
     for kind in {life.kind for life in evidence.rehearsed if _was_stuck(life)}:
         if not evidence.failed_while_stuck.get(kind):
             yield f"no failed deletion of {kind} was counted while it was stuck"
@@ -163,10 +163,10 @@ def _was_stuck(life: Life) -> bool:
 def _others_go_on(evidence: Evidence) -> Iterable[str]:
     """Check I6."""
     if not any(life.bad for life in evidence.lives):
-        yield "no bad object was planted"
+        yield "no invalid object was created"
     for life in evidence.rehearsed:
         if life.ready is None:
-            yield f"{life.key} did not become ready beside a bad object"
+            yield f"{life.key} did not become ready beside an invalid object"
         elif life.released is None:
             yield f"{life.key} was not released"
 
@@ -175,22 +175,22 @@ def _seed_is_clean(evidence: Evidence) -> Iterable[str]:
     """Check the rule `seed`."""
     for life in evidence.rehearsed:
         if life.gone is None:
-            yield f"{life.key} is still there"
+            yield f"{life.key} still exists"
     yield from evidence.leftovers
 
 
 RULES: Rules[Evidence] = {
-    "seed": ("Everything of ours is gone from the seed", _seed_is_clean),
-    "I1": ("What is left outside is what was recorded", _nothing_released_unrecorded),
-    "I2": ("Nobody else's object or finalizer was touched", _bystanders_untouched),
-    "I3": ("Each object reached exactly one outcome", _one_outcome_each),
-    "I4": ("Everything outside was made once", _made_once),
-    "I5": ("Each blocked object said why, and went on doing so", _blocked_says_why),
-    "I6": ("A bad object stopped no other", _others_go_on),
+    "seed": ("No object of the extension is left in the seed", _seed_is_clean),
+    "I1": ("Every remaining external resource is recorded", _nothing_released_unrecorded),
+    "I2": ("Objects and finalizers of other controllers are unchanged", _bystanders_untouched),
+    "I3": ("Each object has exactly one outcome", _one_outcome_each),
+    "I4": ("Each external resource was created once", _made_once),
+    "I5": ("Each blocked object reports the reason, and keeps it up to date", _blocked_says_why),
+    "I6": ("An invalid object blocks no other", _others_go_on),
 }
 
 PATH_RULES: Rules[Evidence] = {
-    "path": ("Each step of gardenlet ended as it has to", lambda evidence: evidence.unfinished),
+    "path": ("Each step of gardenlet ended as expected", lambda evidence: evidence.unfinished),
     **{rule: RULES[rule] for rule in ("seed", "I1", "I2", "I3", "I4")},
 }
 """For `paths`, which have no invalid object and wait for each of gardenlet's steps."""

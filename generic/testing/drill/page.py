@@ -35,11 +35,11 @@ def page(evidence: Evidence, findings: Sequence[Finding]) -> str:
 
 def _verdict(evidence: Evidence) -> str:
     if evidence.path:
-        return "; ".join(evidence.unfinished) or "Each step of gardenlet ended as it has to."
+        return "; ".join(evidence.unfinished) or "Each step of gardenlet ended as expected."
     left = evidence.outside_after
     recorded = sum(any(covers(r.resource, real) for r in evidence.records) for real in left)
-    there = f"{len(left)} thing{' is' if len(left) == 1 else 's are'} left outside"
-    return f"{_stuck(evidence)} {_went(evidence)} {there}; {recorded} of {len(left)} on record."
+    there = f"{len(left)} external resource{' remains' if len(left) == 1 else 's remain'}"
+    return f"{_stuck(evidence)} {_went(evidence)} {there}; {recorded} of {len(left)} recorded."
 
 
 def _stuck(evidence: Evidence) -> str:
@@ -55,9 +55,9 @@ def _went(evidence: Evidence) -> str:
     if not lives:
         return "Nothing was force-deleted."
     if len(gone) < len(lives):
-        return f"Once forced, {len(gone)} of {len(lives)} objects went."
+        return f"{len(gone)} of {len(lives)} objects were deleted after the force deletion."
     took = max(gone) - min(life.forced for life in lives if life.forced is not None)
-    return f"Once forced, all {len(gone)} objects were gone in {took:.1f} s."
+    return f"The force deletion deleted all {len(gone)} objects in {took:.1f} s."
 
 
 def _reasons(evidence: Evidence) -> list[Sequence[str]]:

@@ -17,18 +17,18 @@ PATHS: Mapping[str, str] = {
     "delete": "create delete",
     "hibernate": "create hibernate reconcile delete",
     "delete-hibernated": "create hibernate delete",
-    "delete-unfinished": "break create! mend delete",
+    "delete-unfinished": "break create! repair delete",
     "migrate": "create migrate restore delete",
     "delete-migrating": "create begin-migration delete",
-    "delete-restoring": "create migrate break restore! mend delete",
-    "retry": "create break reconcile! fail mend reconcile delete",
-    "retry-delete": "create break delete! fail mend delete",
-    "delete-failed": "create break reconcile! fail mend delete",
-    "force-delete": "create break delete! fail force-delete mend backups",
-    "force-delete-failed": "create break reconcile! fail force-delete mend backups",
-    "force-delete-hibernated": "create hibernate break delete! fail force-delete mend backups",
+    "delete-restoring": "create migrate break restore! repair delete",
+    "retry": "create break reconcile! fail repair reconcile delete",
+    "retry-delete": "create break delete! fail repair delete",
+    "delete-failed": "create break reconcile! fail repair delete",
+    "force-delete": "create break delete! fail force-delete repair backups",
+    "force-delete-failed": "create break reconcile! fail force-delete repair backups",
+    "force-delete-hibernated": "create hibernate break delete! fail force-delete repair backups",
 }
-"""The steps of each path. `break` and `mend` act on the outside; a step with `!` must get stuck."""
+"""The steps of each path. `break` and `repair` act outside; a step with `!` must get stuck."""
 
 _STUCK = 6.0
 """Seconds that gardenlet waits in a step that must get stuck."""
@@ -68,7 +68,7 @@ class PathRun(Run):
         match step:
             case "break":
                 self._rehearsal.break_outside(self._settings.scenario)
-            case "mend":
+            case "repair":
                 self._rehearsal.mend_outside()
             case "fail":
                 parallel(shoots, lambda shoot: self._garden.sync(shoot, "", "Failed"))

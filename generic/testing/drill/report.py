@@ -59,12 +59,12 @@ def check_report(path: Path, evidence: AttrsInstance, findings: Sequence[Finding
     except DecodeError as error:
         return [str(error)]
     problems = [
-        f"the report's {field.name} are not what was seen"
+        f"the report differs from the evidence: {field.name}"
         for field in attrs.fields(type(evidence))
         if getattr(told, field.name) != getattr(evidence, field.name)
     ]
     if judged != list(findings):
-        problems.append("the report's verdict is not the judge's")
+        problems.append("the report has another verdict")
     return problems
 
 

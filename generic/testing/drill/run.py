@@ -103,7 +103,7 @@ class Run:
 
     def set_up(self) -> None:
         """Create working shoots, each with external objects, and one that cannot work."""
-        self._watcher.say(f"Creating {len(self._shoots)} shoots, and one that cannot work")
+        self._watcher.say(f"Creating {len(self._shoots)} shoots, and an invalid one")
         plans = {shoot.technical_id: self._plan(shoot) for shoot in self._shoots}
         parallel([*self._shoots, self._bad], self._garden.create_namespace)
         spoil = self._rehearsal.spoil
@@ -247,7 +247,9 @@ class Run:
 
     def _delete_afterwards(self, late: Sequence[Life]) -> None:
         """Delete the kinds without force deletion, which need a working outside world."""
-        self._watcher.say("Mending the outside, and deleting what force deletion leaves out")
+        self._watcher.say(
+            "Repairing the outside world, and deleting the kinds without force deletion"
+        )
         self._rehearsal.mend_outside()
         for stage in in_stages(AFTERWARDS, self._world.kinds):
             lives = self._of(stage, late)

@@ -87,7 +87,7 @@ class Tally:
 def unfinished_because(operation: Operation, finalizer: str, obj: Raw) -> str | None:
     """Return why the operation is not finished for the object; None when it is."""
     status = obj.get("status") or {}
-    error = (error_of(obj) or {}).get("description") or "no error is said"
+    error = (error_of(obj) or {}).get("description") or "no error is reported"
     if operation.guards:
         last = (status.get("lastOperation") or {}).get("type")
         if operation is Operation.RESTORE and last not in (None, "Restore"):
@@ -108,11 +108,11 @@ def judge_death(case: Case, seen: Sight) -> Iterator[str]:
     all_guarded = len(guarded) == len(seen.objects)
     if case.operation.guards and not all_guarded:
         for new in without(seen.outside, case.before):
-            yield f"{new} was made before our finalizer was on the object"
+            yield f"{new} was created before our finalizer was on the object"
     if case.operation is Operation.DELETE and not (seen.objects and all_guarded):
         for left in without(seen.outside, case.others):
             if not any(_is_of(left, obj) for obj in guarded):
-                yield f"our finalizer is off, but {left} still exists"
+                yield f"our finalizer is removed, but {left} still exists"
     if case.operation in _STAYS:
         yield from _untouched(case, seen)
 
@@ -134,17 +134,17 @@ def judge_end(case: Case, seen: Sight) -> Iterator[str]:
         case Operation.FORCE_DELETE:
             for left in without(seen.outside, case.others):
                 if not any(covers(record, left) for record in seen.records):
-                    yield f"{left} is left outside, and nothing on record says so"
+                    yield f"{left} remains outside, and is not recorded"
         case _:
             yield from _untouched(case, seen)
 
 
 def _witness_stays(case: Case, seen: Sight) -> Iterator[str]:
     if not seen.objects:
-        yield "the object is gone, although somebody else's finalizer was on it"
+        yield "the object is deleted, although it had a finalizer of another controller"
     for obj in seen.objects:
         if case.witness not in _finalizers(obj):
-            yield f"somebody else's finalizer is off {obj['metadata']['name']}"
+            yield f"the finalizer of another controller was removed from {obj['metadata']['name']}"
 
 
 def _others_stay(case: Case, seen: Sight) -> Iterator[str]:

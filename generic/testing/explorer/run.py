@@ -59,9 +59,9 @@ class Wanted:
         if not found:
             there = ", ".join(kind.name for kind in kinds)
             raise ConfigurationError(
-                f"nothing to explore: this rehearsal has {there}, and of "
-                f"{', '.join(self.kinds) or 'these'} nobody asks for "
-                f"{', '.join(one.value for one in self.operations) or 'anything'}"
+                f"nothing to explore: this rehearsal has {there}, and "
+                f"{', '.join(one.value for one in self.operations) or 'no operation'} is not "
+                f"requested for {', '.join(self.kinds) or 'these'}"
             )
         return found
 

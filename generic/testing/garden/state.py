@@ -105,7 +105,7 @@ def _referenced(client: Client, shoot: Shoot, extension: ExtensionState, ref: Ra
     if found is None:
         raise ActuatorError(
             f"{extension.kind} {shoot.technical_id}/{extension.name}: status.resources names "
-            f"{ref['kind']} {ref['name']}, which does not exist; keep it, or take it off the list"
+            f"{ref['kind']} {ref['name']}, which does not exist; keep it, or remove the entry"
         )
     return {**_bare(found), "apiVersion": ref["apiVersion"], "kind": ref["kind"]}
 

@@ -28,7 +28,7 @@ _VERSION = 1
 @click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="Seed.")
 @click.option("--context", help="Context of the kubeconfig.")
 @click.option("--kind", "own", multiple=True, metavar="MODULE:CLASS", help="Additional kind.")
-@click.option("--extension", metavar="MODULE:OBJECT", help="Show what it would strip.")
+@click.option("--extension", metavar="MODULE:OBJECT", help="Show the objects that it would strip.")
 @click.option("--type", "types", multiple=True, help="Type, if --extension is an Actuator.")
 @output_option
 def explain(

@@ -318,7 +318,7 @@ class Walk:
     def step(self, step, kinds=KINDS):
         name, stuck, _ = step.partition("!")
         fails = self.diary.fails
-        if name in ("break", "mend"):
+        if name in ("break", "repair"):
             fails[self.shoot.technical_id] = BROKEN_OPERATIONS if name == "break" else set()
         elif name == "fail":
             self.rest()
@@ -490,7 +490,7 @@ def test_an_extension_that_does_not_release_ends_the_path_with_its_name(walk, di
     with pytest.raises(ActuatorError, match=r"Infrastructure .*no luck"):
         Impatient(walk.garden, walk.shoot, kinds, stuck="no luck").delete()
     assert ("gardenlet", "namespaces") not in walk.lines
-    walk.take("mend delete")
+    walk.take("repair delete")
 
 
 def test_a_managed_resource_left_in_the_shoot_stops_its_deletion(walk, admin, diary):

@@ -97,7 +97,7 @@ def test_a_database_without_our_mark_is_neither_taken_nor_dropped(databases, ser
     databases.ask_for(engine, name)
     said = databases.wait_for("False", "ProvisionFailed")
     assert said["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
-    assert "somebody else's" in said["message"]
+    assert "has another owner" in said["message"]
     assert not databases.status().get("dbid")
     databases.delete()
     eventually(databases.is_gone)
@@ -245,7 +245,7 @@ def test_a_secret_of_somebody_else_is_not_written_to(databases, serve, engine):
     name = databases.ask_for(engine)
     said = databases.wait_for("False", "ProvisionFailed")
     assert "Secret" in said["message"]
-    assert "somebody else's" in said["message"]
+    assert "has another owner" in said["message"]
     assert databases.connection() == {"password": "x"}
     assert not databases.has(engine, name)
 

@@ -131,7 +131,7 @@ def test_a_take_over_without_adoption_names_what_was_refused(drill, monkeypatch)
 def test_a_break_that_nothing_showed_is_said(capsys, held):
     """A release that is made twice is refused by the Target of the first: I4 holds for Helm."""
     problems = () if held else ("made twice",)
-    finding = Finding(rule="I4", title="Everything outside was made once", problems=problems)
+    finding = Finding(rule="I4", title="Each external resource was created once", problems=problems)
     _say_unnoticed("I4", [finding, Finding(rule="I5", title="Each blocked object said why")])
     assert ("--break I4 had no effect" in capsys.readouterr().err) is held
 
@@ -269,6 +269,6 @@ def test_it_refuses_where_nobody_would_serve_its_shoots(foreign, drill):
     inside = "extensions.networkfilter.rehearsal:NetworkFilterRehearsal"
     done, report = drill("--scenario", "everything-fails", inside, *target(foreign))
     assert done.returncode == 1
-    assert "nobody runs the resource manager of a drill's shoots" in done.stderr
+    assert "a drill runs the resource manager of shoots only" in done.stderr
     assert report is None
     assert everything(admin) == before

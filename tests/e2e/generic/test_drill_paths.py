@@ -48,7 +48,7 @@ def test_what_a_path_cannot_promise_is_not_judged():
 
 def test_each_step_of_each_path_is_known():
     steps = {step.rstrip("!") for path in PATHS.values() for step in path.split()}
-    assert steps == {*STEPS, "break", "mend", "fail"}
+    assert steps == {*STEPS, "break", "repair", "fail"}
 
 
 def test_the_page_names_the_path_and_what_went_wrong():

@@ -96,12 +96,12 @@ def test_each_planted_bug_is_found(explore):
     assert problems(reconcile, "before outside: ensure") == ""
 
     found = problems(delete, "before outside: delete")
-    assert "our finalizer is off, but Local::Network" in found
+    assert "our finalizer is removed, but Local::Network" in found
     assert "is left outside" in found
     assert problems(delete, "before actuator: delete") == ""
 
-    assert_broken_without_a_kill(force_delete, "nothing on record says so")
-    assert_broken_without_a_kill(migrate, "somebody else's finalizer")
+    assert_broken_without_a_kill(force_delete, "is not recorded")
+    assert_broken_without_a_kill(migrate, "finalizer of another controller")
 
     found = problems(restore, "after API: patch networks/status")
     assert "somebody was here before" in found

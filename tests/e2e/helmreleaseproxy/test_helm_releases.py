@@ -177,7 +177,7 @@ def test_somebody_elses_release_is_neither_adopted_nor_removed(
     serve()
     near.target()
     near.release()
-    eventually(lambda: near.says(RELEASES, "alone", "somebody else"))
+    eventually(lambda: near.says(RELEASES, "alone", "another owner"))
     assert way.revisions(namespace, "alone") == ["deployed"]
     near.delete(RELEASES, "alone")
     eventually(lambda: near.is_gone(RELEASES, "alone"))

@@ -76,14 +76,16 @@ def test_a_death_that_harms_nothing_is_no_problem(tried, sight):
     ("tried", "sight", "words"),
     [
         pytest.param(RECONCILE, seen(VPC, finalizers=RELEASED), "before our", id="unguarded"),
-        pytest.param(DELETE, seen(VPC, finalizers=RELEASED), "finalizer is off", id="released"),
-        pytest.param(DELETE, seen(VPC, finalizers=(OURS,)), "somebody else's", id="wiped"),
+        pytest.param(DELETE, seen(VPC, finalizers=RELEASED), "finalizer is removed", id="released"),
+        pytest.param(
+            DELETE, seen(VPC, finalizers=(OURS,)), "finalizer of another controller", id="wiped"
+        ),
         pytest.param(MIGRATE, seen(), "VPC vpc-1 is gone", id="migrate removes"),
         pytest.param(RESTORE, seen(VPC, TWIN), "VPC vpc-2 was made", id="restore makes"),
         pytest.param(
             DELETE,
             Sight(objects=[], outside=[OTHER, VPC]),
-            "the object is gone",
+            "the object is deleted",
             id="the object vanished",
         ),
         pytest.param(
@@ -120,10 +122,12 @@ def test_a_good_end_is_no_problem(tried, sight):
         pytest.param(RECONCILE, seen(VPC, TWIN), "1 of VPC too many", id="too many"),
         pytest.param(RECONCILE, seen(), "1 of VPC missing", id="missing"),
         pytest.param(DELETE, seen(VPC, finalizers=RELEASED), "is left outside", id="left"),
-        pytest.param(FORCE, seen(VPC, finalizers=RELEASED), "nothing on record", id="unrecorded"),
+        pytest.param(FORCE, seen(VPC, finalizers=RELEASED), "is not recorded", id="unrecorded"),
         pytest.param(MIGRATE, seen(finalizers=RELEASED), "VPC vpc-1 is gone", id="migrate"),
         pytest.param(RESTORE, seen(TWIN), "VPC vpc-2 was made", id="restore"),
-        pytest.param(RECONCILE, seen(VPC, finalizers=(OURS,)), "somebody else's", id="wiped"),
+        pytest.param(
+            RECONCILE, seen(VPC, finalizers=(OURS,)), "finalizer of another controller", id="wiped"
+        ),
     ],
 )
 def test_a_bad_end_is_told(tried, sight, words):
