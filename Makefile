@@ -32,9 +32,10 @@ test: $(STAMP) ## run all tests, on the embedded cluster; ARGS="-k migrate"
 
 check: lint types layers test-pure ## what the pre-commit hook runs: lint, types, layers, pure tests
 
-lint: $(STAMP) ## format and lint, nothing is changed
+lint: $(STAMP) ## format, lint and the vocabulary of texts; changes no file
 	@$(BIN)/ruff format --check --quiet $(SOURCES)
 	@$(BIN)/ruff check --quiet $(SOURCES)
+	@$(BIN)/python hack/vocabulary.py
 
 types: $(STAMP) ## mypy, strict
 	@$(BIN)/mypy --no-error-summary
