@@ -1,0 +1,33 @@
+"""docs/tutorial.md: its files and commands work in the order of the page."""
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
+PAGE = (Path(__file__).parents[3] / "docs" / "tutorial.md").read_text()
+FILES = re.findall(r"^Create `(\S+)`:\n\n```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+BLOCKS = re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+
+
+def test_every_command_of_the_tutorial_works(tmp_path, monkeypatch, command):
+    """All but its installation, which the tests of the wheel execute."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, text in FILES:
+        monkeypatch.delitem(sys.modules, name.removesuffix(".py"), raising=False)
+        Path(name).write_text(text)
+    for line in "".join(BLOCKS).splitlines():
+        program, *arguments = shlex.split(line)
+        assert program == "actuator"
+        done = command(*arguments)
+        expected = 1 if "--break" in arguments else 0
+        assert done.returncode == expected, f"{line}\n{done.stdout}{done.stderr}"
+        if arguments[0] == "drill":
+            report = json.loads(Path("report.json").read_text())
+            broken = [one["rule"] for one in report["findings"] if one["problems"]]
+            assert broken == (["I1"] if expected else [])
+            assert len(report["evidence"]["outside_after"]) == 3
+    assert Path("Dockerfile").exists()
+    assert Path("chart", "acme", "Chart.yaml").exists()
