@@ -4,6 +4,7 @@ The root of the sources is the root of the repository, so that a relative link w
 in the repository alike. A fence `{generated} NAME` inserts what the function `NAME` returns.
 """
 
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
@@ -163,7 +164,28 @@ def inline_drawings(app: Sphinx, tree: nodes.document, _name: str) -> None:
             image.replace_self(nodes.raw("", drawing, format="html"))
 
 
+def write_report(app: Sphinx, error: Exception | None) -> None:
+    """Write the report of the drill in drill.json, and its picture if a browser is installed."""
+    from generic.testing.drill.evidence import Evidence
+    from generic.testing.drill.judge import judge
+    from generic.testing.drill.page import page
+    from generic.testing.drill.report import read_json, write_html
+
+    evidence, _ = read_json(Path(app.confdir, "drill.json"), Evidence)
+    report, browser = Path(app.outdir, "report.html"), shutil.which("chromium")
+    write_html(report, page(evidence, judge(evidence)))
+    if browser and not error:
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as playwright:
+            tab = playwright.chromium.launch(executable_path=browser).new_page()
+            tab.set_viewport_size({"width": 1280, "height": 1250})
+            tab.goto(report.as_uri())
+            tab.screenshot(path=Path(app.outdir, "_images", "drill.png"))
+
+
 def setup(app: Sphinx) -> None:
     """Register the directive and the drawings."""
+    app.connect("build-finished", write_report)
     app.add_directive("generated", Generated)
     app.connect("doctree-resolved", inline_drawings)
