@@ -30,6 +30,7 @@ extensions = ["sphinx.ext.autodoc", "sphinx_click", "myst_parser"]
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
+highlight_language = "none"  # of fences without a language
 default_role = "literal"  # docstrings write `names` as Markdown does
 suppress_warnings = ["ref.python"]  # `type` in an annotation is no field of that name
 autodoc_member_order = "bysource"
@@ -123,16 +124,13 @@ def alerts() -> str:
     """Return a table of the alerts, each with its runbook."""
     from generic.tools.monitoring import ALERTS
 
-    rows = [
-        (
-            f"[{one['alert']}](/docs/runbooks/{one['alert'].lower()}.md)",
-            one["labels"]["severity"],
-            one.get("for", ""),
-            one["annotations"]["summary"],
-        )
-        for one in ALERTS
-    ]
-    return table(("alert", "severity", "for", "meaning"), rows)
+    rows = []
+    for one in ALERTS:
+        name = f"[{one['alert']}](/docs/runbooks/{one['alert'].lower()}.md)"
+        delay = f", after {one['for']}" if "for" in one else ""
+        when = f"*Severity: {one['labels']['severity']}{delay}*"
+        rows.append((name, f"{one['annotations']['summary']} {when}"))
+    return table(("alert", "meaning"), rows)
 
 
 def expressions(kind: str) -> str:
