@@ -1,5 +1,5 @@
-# Every target works as the first command in a fresh clone: Python 3.11 or later and make are all
-# it takes. What is installed stays in .venv, what is built in the user's cache.
+# Every target works as the first command in a fresh clone with Python 3.11 or later and make.
+# Installed packages are in .venv, built programs in the user's cache.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -30,24 +30,24 @@ test: $(STAMP) ## run all tests, on the embedded cluster; ARGS="-k migrate"
 	@$(BIN)/python -m pytest --collect-only -qq > /dev/null & $(BIN)/python -m hack.prepare && wait
 	@$(BIN)/python -m pytest -n 6 --dist worksteal $(ARGS)
 
-check: lint types layers test-pure ## what the pre-commit hook runs: lint, types, layers, pure tests
+check: lint types layers test-pure ## lint, types, layers, pure tests: the pre-commit hook
 
 lint: $(STAMP) ## format, lint and the vocabulary of texts; changes no file
 	@$(BIN)/ruff format --check --quiet $(SOURCES)
 	@$(BIN)/ruff check --quiet $(SOURCES)
 	@$(BIN)/python hack/vocabulary.py
 
-types: $(STAMP) ## mypy, strict
+types: $(STAMP) ## check types with mypy, strict
 	@$(BIN)/mypy --no-error-summary
 
-layers: $(STAMP) ## imports go one way
+layers: $(STAMP) ## check the direction of imports
 	@$(BIN)/lint-imports --cache-dir $(VENV)/import-linter > $(VENV)/layers.log \
 		|| { cat $(VENV)/layers.log; exit 1; }
 
-test-pure: $(STAMP) ## the tests that need no cluster
+test-pure: $(STAMP) ## run the tests that need no cluster
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal $(PURE) $(ARGS)
 
-bench: $(STAMP) ## measure us beside controller-runtime; ARGS="--quick"
+bench: $(STAMP) ## compare with controller-runtime; ARGS="--quick"
 	@$(BIN)/python hack/bench/run.py $(ARGS)
 	@$(BIN)/python -m hack.bench.hanging
 
@@ -57,32 +57,32 @@ soak: $(STAMP) ## 15 minutes of random faults around one manager; ARGS="--minute
 adversary: $(STAMP) ## attack a manager with 10,000 hostile inputs of each family; ARGS="--inputs 300 --seed 7"
 	@$(BIN)/python -m tests.adversary $(ARGS)
 
-dashboards: $(STAMP) ## write the dashboards anew, from hack/dashboards
+dashboards: $(STAMP) ## write the dashboards again, from hack/dashboards
 	@$(BIN)/python -m hack.dashboards
 
-mutants: $(STAMP) ## break each alert and recording rule in turn: do their tests notice?
+mutants: $(STAMP) ## break each alert and recording rule in turn; their tests have to fail
 	@$(BIN)/python -m tests.rules.promtool
 
-observe: $(STAMP) ## every panel and alert, asked of a real Prometheus that watched deletions
+observe: $(STAMP) ## query every panel and alert in a real Prometheus that observed deletions
 	@$(BIN)/python -m hack.observe
 
-env-up: $(STAMP) ## start the embedded cluster and leave it running
+env-up: $(STAMP) ## start the embedded cluster
 	@$(BIN)/actuator env up $(ARGS)
 
-env-down: $(STAMP) ## stop it
+env-down: $(STAMP) ## stop the embedded cluster
 	@$(BIN)/actuator env down $(ARGS)
 
-wheel: $(STAMP) ## build the wheel into dist/ and check what is in it
+wheel: $(STAMP) ## build the wheel into dist/ and check its content
 	@$(BIN)/python hack/wheel.py
 
 docs: $(STAMP) ## build the documentation site into build/docs; a warning or a broken link fails
 	@$(BIN)/python -m sphinx -b html -c docs -d build/doctrees -E -W --keep-going --quiet . build/docs
 	@echo "build/docs/index.html"
 
-lock: $(STAMP) ## resolve the locked dependencies anew; ARGS="--upgrade" for newer ones
+lock: $(STAMP) ## resolve the locked dependencies again; ARGS="--upgrade" for newer ones
 	@$(BIN)/python hack/lock.py $(ARGS)
 
-clean: ## remove what these targets made in the clone; the user's cache stays
+clean: ## remove the files of these targets from the clone, not from the user's cache
 	@rm -rf $(VENV) dist build .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	@find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -186,7 +186,7 @@ class Clouds:
                 client = self._client(credentials, region, service)
         except BotoCoreError as error:
             raise ActuatorError(
-                f"A client for AWS in region {region!r} cannot be made: {error}",
+                f"A client for AWS in region {region!r} cannot be created: {error}",
                 codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
             ) from error
         return Cloud(lambda: client, self._checks, check)

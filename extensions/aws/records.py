@@ -111,8 +111,8 @@ class Records:
             self._change(zone, "CREATE", wanted, comment)
         elif mark is None or not self._is_ours(mark):
             raise ConfigurationError(
-                f"DNSRecord {self.owner}: spec.name: there is a record {record.name} already that "
-                f"is not ours ({_say_whose(mark)}); remove it, or choose another name"
+                f"DNSRecord {self.owner}: spec.name: record {record.name} exists and "
+                f"has another owner ({_say_whose(mark)}); remove it, or choose another name"
             )
         elif there is None or _content(there) != _content(wanted):
             self._change(zone, "UPSERT", wanted, comment)

@@ -146,8 +146,8 @@ def external(engine: Engine, server: Server | None, holding: Holding) -> Externa
 def _refuse_lost(obj: ExternalDatabase, found: Found) -> None:
     if obj.status.dbid and found.holder is None:
         raise ActuatorError(
-            f"Database {obj.status.dbid} is gone from its server; restore it with its mark, or "
-            f"delete ExternalDatabase {obj.key} and create it anew",
+            f"Database {obj.status.dbid} is missing on its server; restore it with its mark, or "
+            f"delete ExternalDatabase {obj.key} and create it again",
             codes=[ErrorCode.ERR_INFRA_DEPENDENCIES],
             reason="Lost",
         )
@@ -167,4 +167,4 @@ def _refuse_foreign(obj: ExternalDatabase, claim: Claim, found: Found) -> None:
 def _say_retained(ctx: Context, obj: ExternalDatabase) -> None:
     claim = claim_of(obj)
     what = dbid(obj.spec.engine, claim)
-    ctx.event("Retained", f"Database {what} and its login {claim.login} stay on the server")
+    ctx.event("Retained", f"Database {what} and its login {claim.login} remain on the server")

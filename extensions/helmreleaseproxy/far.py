@@ -67,7 +67,7 @@ class Far:
                 time.sleep(0.1)
         raise ActuatorError(
             f"the second cluster's API server let helm delete Secrets for {_DENIED_SECONDS:.0f} s "
-            "after that was denied; the machine may be too busy, try again"
+            "after that was denied; the machine may be too busy; run the drill again"
         )
 
     def mend(self) -> None:

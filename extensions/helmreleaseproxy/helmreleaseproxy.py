@@ -90,8 +90,8 @@ class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
         found = targets.look_up(ctx, target)
         if status.target_uid:
             if found is None or found["metadata"]["uid"] != status.target_uid:
-                ctx.event("TargetGone", f"{target.text} is gone: nothing to clean")
-                ctx.log.info("target is gone, nothing to clean")
+                ctx.event("TargetGone", f"{target.text} is deleted: no cleanup")
+                ctx.log.info("target is deleted, no cleanup")
                 return
             order.follow_target(ctx, obj, target, found)
             order.wait_for_dependants(ctx, obj)

@@ -76,9 +76,9 @@ def wait_for_dependencies(ctx: Context, obj: HelmReleaseProxy) -> None:
     for name in obj.spec.depends_on:
         found = find(ctx.client, RELEASES, name, obj.metadata.namespace)
         if found is None:
-            raise _waiting(name, "it depends on that, and there is none")
+            raise _waiting(name, "the dependency does not exist")
         if not is_ready(decode(HelmReleaseProxy, found)):
-            raise _waiting(name, "it depends on that, which is not ready")
+            raise _waiting(name, "the dependency is not ready")
 
 
 def wait_for_dependants(ctx: Context, obj: HelmReleaseProxy) -> None:
@@ -87,7 +87,7 @@ def wait_for_dependants(ctx: Context, obj: HelmReleaseProxy) -> None:
         other = decode(HelmReleaseProxy, found)
         depends = obj.metadata.name in other.spec.depends_on
         if depends and other.status.target_uid == obj.status.target_uid:
-            raise _waiting(other.metadata.name, "that depends on it, and goes first")
+            raise _waiting(other.metadata.name, "the dependent release is uninstalled first")
 
 
 def _waiting(name: str, why: str) -> RequeueAfter:

@@ -213,7 +213,7 @@ class Daemon(ABC):
         """Return an error with the last lines; a file keeps the whole output."""
         kept = Path(f"{self.directory}.log")
         kept.write_text(output, encoding="utf-8")
-        said = " | ".join(output.strip().splitlines()[-_TAIL:]) or "it said nothing"
+        said = " | ".join(output.strip().splitlines()[-_TAIL:]) or "no output"
         return ServerError(f"{self.name}: {what} failed, its output is in {kept}: {said}")
 
 

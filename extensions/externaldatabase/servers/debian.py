@@ -100,6 +100,6 @@ def _run(package: str, command: Sequence[str | Path]) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ServerError(f"{package} cannot be fetched: {error}; install it") from error
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+        said = done.stderr.strip().splitlines()[-1:] or ["no output"]
         text = f"{command[0]} ended with status {done.returncode}: {said[0]}"
         raise ServerError(f"{package} cannot be fetched ({text}); install it")

@@ -147,7 +147,7 @@ BREAKS: dict[str, Break] = {
         text="errors are not written into the status",
         client=partial(_RewritingClient, rewrite=_hiding_errors),
     ),
-    "I6": Break(text="one bad object blocks the others", actuator=_OneAtATime),
+    "I6": Break(text="one invalid object blocks the others", actuator=_OneAtATime),
     "report": Break(text="the report leaves out a record", forgets_a_record=True),
 }
 

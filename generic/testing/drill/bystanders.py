@@ -67,6 +67,6 @@ def _look(
             patch = take_off([WITNESS], meta["uid"], finalizers)
             client.patch(resource, name, namespace, patch)
     except NotFound:
-        problem = "it is gone, although its finalizer was not ours to remove"
+        problem = "it was deleted, although it has a finalizer of another controller"
     where = f"{namespace}/{name}" if namespace else name
     return Bystander(name=f"{resource.plural} {where}", problem=problem)

@@ -54,7 +54,7 @@ class Trouble:
     budget: float | None = Options().force_delete_budget
 
 
-CALM = Trouble(name="calm", text="Nothing else goes wrong")
+CALM = Trouble(name="calm", text="No additional faults")
 
 
 def _all_the_time(*faults: Fault) -> Script:

@@ -149,7 +149,7 @@ def _witness_stays(case: Case, seen: Sight) -> Iterator[str]:
 
 def _others_stay(case: Case, seen: Sight) -> Iterator[str]:
     for lost in without(case.others, seen.outside):
-        yield f"{lost} of another object is gone"
+        yield f"{lost} of another object was deleted"
 
 
 def _reported(case: Case, seen: Sight, in_flight: int) -> Iterator[str]:
@@ -166,8 +166,8 @@ def _reported(case: Case, seen: Sight, in_flight: int) -> Iterator[str]:
 
 
 def _untouched(case: Case, seen: Sight) -> Iterator[str]:
-    yield from (f"{lost} is gone" for lost in without(case.before, seen.outside))
-    yield from (f"{new} was made" for new in without(seen.outside, case.before))
+    yield from (f"{lost} was deleted" for lost in without(case.before, seen.outside))
+    yield from (f"{new} was created" for new in without(seen.outside, case.before))
 
 
 def without(

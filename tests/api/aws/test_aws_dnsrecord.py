@@ -216,7 +216,7 @@ def test_a_record_without_our_comment_is_an_error_and_stays(
     name = f"api.{namespace}.test"
     put(route53, zone, name, "A", "203.0.113.1")
     record = dns_record(namespace)
-    with pytest.raises(ConfigurationError, match=r"that is not ours \(it has no record comment-"):
+    with pytest.raises(ConfigurationError, match=r"has another owner \(it has no record comment-"):
         records.reconcile(call, record, NO_CLUSTER)
     records.delete(call, record, NO_CLUSTER)
     assert contents(route53, zone) == {(name, "A"): ["203.0.113.1"]}

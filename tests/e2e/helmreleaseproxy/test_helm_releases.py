@@ -195,7 +195,7 @@ def test_a_release_is_installed_after_what_it_depends_on_and_removed_before_it(
     near.release("base")
     eventually(lambda: near.is_ready(RELEASES, "top"))
     near.delete(RELEASES, "base")
-    eventually(lambda: "top: that depends on it" in near.condition(RELEASES, "base")[2])
+    eventually(lambda: "top: the dependent release" in near.condition(RELEASES, "base")[2])
     assert way.text(namespace, "base") is not None
     near.delete(RELEASES, "top")
     eventually(lambda: near.is_gone(RELEASES, "base") and near.is_gone(RELEASES, "top"))

@@ -80,8 +80,8 @@ def test_a_death_that_harms_nothing_is_no_problem(tried, sight):
         pytest.param(
             DELETE, seen(VPC, finalizers=(OURS,)), "finalizer of another controller", id="wiped"
         ),
-        pytest.param(MIGRATE, seen(), "VPC vpc-1 is gone", id="migrate removes"),
-        pytest.param(RESTORE, seen(VPC, TWIN), "VPC vpc-2 was made", id="restore makes"),
+        pytest.param(MIGRATE, seen(), "VPC vpc-1 was deleted", id="migrate removes"),
+        pytest.param(RESTORE, seen(VPC, TWIN), "VPC vpc-2 was created", id="restore makes"),
         pytest.param(
             DELETE,
             Sight(objects=[], outside=[OTHER, VPC]),
@@ -91,7 +91,7 @@ def test_a_death_that_harms_nothing_is_no_problem(tried, sight):
         pytest.param(
             DELETE,
             Sight(objects=[obj(WITNESS)], outside=[]),
-            "IP ip-1 of another object is gone",
+            "IP ip-1 of another object was deleted",
             id="hits others",
         ),
     ],
@@ -123,8 +123,8 @@ def test_a_good_end_is_no_problem(tried, sight):
         pytest.param(RECONCILE, seen(), "1 of VPC missing", id="missing"),
         pytest.param(DELETE, seen(VPC, finalizers=RELEASED), "is left outside", id="left"),
         pytest.param(FORCE, seen(VPC, finalizers=RELEASED), "is not recorded", id="unrecorded"),
-        pytest.param(MIGRATE, seen(finalizers=RELEASED), "VPC vpc-1 is gone", id="migrate"),
-        pytest.param(RESTORE, seen(TWIN), "VPC vpc-2 was made", id="restore"),
+        pytest.param(MIGRATE, seen(finalizers=RELEASED), "VPC vpc-1 was deleted", id="migrate"),
+        pytest.param(RESTORE, seen(TWIN), "VPC vpc-2 was created", id="restore"),
         pytest.param(
             RECONCILE, seen(VPC, finalizers=(OURS,)), "finalizer of another controller", id="wiped"
         ),

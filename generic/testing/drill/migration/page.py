@@ -32,7 +32,7 @@ def verdict(evidence: MigrationEvidence) -> str:
     before, after = len(evidence.outside_before), len(evidence.outside_moved)
     return (
         f"{moved} of {len(evidence.moves)} shoots moved while managers were killed "
-        f"{len(evidence.kills)} times; outside there were {before} things before and {after} after."
+        f"{len(evidence.kills)} times; external resources: {before} before, {after} after."
     )
 
 
