@@ -1,0 +1,51 @@
+"""Every `actuator` command in README, docs, runbooks and samples exists, with its options."""
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from generic.tools.cli.main import cli
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    *ROOT.glob("*.md"),
+    *ROOT.glob("docs/**/*.md"),
+    *ROOT.glob("extensions/*/README.md"),
+]
+COMMAND = re.compile(r"(?:^(?:    )?(?:[A-Z_]+=\S+ )?|`)(actuator [a-z][^`|#\n]*)", re.MULTILINE)
+HISTORY = "CHANGELOG.md"
+
+
+def commands():
+    """Each command with the page that it is on."""
+    for page in PAGES:
+        if page.name != HISTORY:
+            for found in COMMAND.findall(page.read_text()):
+                yield page.relative_to(ROOT).as_posix(), " ".join(found.split())
+
+
+def problem(text):
+    """The first word of the command that the command line does not know, or None."""
+    command, words = cli, text.split()[1:]
+    while isinstance(command, click.Group) and words and words[0] != "/":
+        name = words.pop(0).rstrip(",")
+        command = command.get_command(click.Context(command), name)
+        if command is None:
+            return name
+    known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    used = [word.partition("=")[0].rstrip(",") for word in words if word.startswith("--")]
+    return next((one for one in used if one not in {*known, "--help"}), None)
+
+
+@pytest.mark.parametrize(("page", "text"), sorted(set(commands())))
+def test_each_documented_command_exists_with_its_options(page, text):
+    assert problem(text) is None
+
+
+def test_a_command_that_does_not_exist_is_found():
+    assert len(set(commands())) > 60
+    assert problem("actuator explane NAMESPACE") == "explane"
+    assert problem("actuator drill --shoot 3") == "--shoot"
+    assert problem("actuator orphans list --all") is None
