@@ -7,6 +7,8 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from actuator.interface import FieldProblem, invalid
 from actuator.v1alpha1 import Bastion
 
+__all__ = ["Range", "ingress_problems", "ingress_ranges"]
+
 Range = IPv4Network | IPv6Network
 _CIDR = re.compile(r"[0-9a-f:.]+/\d{1,3}", re.ASCII | re.IGNORECASE)
 

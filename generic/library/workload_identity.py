@@ -17,6 +17,8 @@ from actuator.interface import Context
 from actuator.meta import Base64, Raw
 from generic.kube.workload_identity import CONFIG, PREFIX, TOKEN, is_workload_identity, token_expiry
 
+__all__ = ["WorkloadIdentity", "workload_identity"]
+
 
 @attrs.frozen
 class WorkloadIdentity:
