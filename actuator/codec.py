@@ -5,8 +5,8 @@ fields, explicit nulls and empty lists. No value is coerced: a string is never r
 Data that does not fit raises DecodeError, which names the field. `encode` always writes an
 `apiVersion` or `kind` that a class has by default, even if the JSON lacked it.
 
-`decode_strictly` is for configuration that a user wrote: an unknown field is an error (Gardener
-decodes providerConfig strictly).
+`decode_strictly` is for configuration that a user wrote: unknown fields, and values that violate
+their `Schema`, are errors (Gardener decodes providerConfig strictly).
 
 Not here: the rules by class and field (`converter`, imported on first use, because of `cattrs`).
 """
@@ -38,16 +38,18 @@ _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
 
 def decode(cls: type[T], data: object) -> T:
     """Return an instance of `cls` from a JSON object. Raises DecodeError."""
-    from actuator.converter import LENIENT, structure
+    from actuator.converter import structure
 
-    return structure(LENIENT, cls, data)
+    return structure(cls, data)
 
 
 def decode_strictly(cls: type[T], data: object) -> T:
-    """Like `decode`, but a field that `cls` does not have is an error. Raises DecodeError."""
-    from actuator.converter import STRICT, structure
+    """Like `decode`, but only for data without `actuator.checking` problems. Raises DecodeError."""
+    from actuator.checking import described
 
-    return structure(STRICT, cls, data)
+    if problems := described(cls, data, closed=True):
+        raise DecodeError(problems)
+    return decode(cls, data)
 
 
 def decode_at(cls: type[T], data: object, where: str) -> T:
@@ -150,6 +152,6 @@ def _shallow(text: bytes) -> bytes:
 
 def encode(obj: object) -> Raw:
     """Return the JSON object of an instance, without fields that have their default value."""
-    from actuator.converter import LENIENT
+    from actuator.converter import CONVERTER
 
-    return cast(Raw, LENIENT.unstructure(obj))
+    return cast(Raw, CONVERTER.unstructure(obj))

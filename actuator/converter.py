@@ -1,59 +1,39 @@
-"""The one converter between JSON and the contract's classes, with two sets of rules.
+"""The one converter between JSON and the contract's classes.
 
-`LENIENT` keeps unknown fields, `STRICT` refuses them. Not here: JSON text (`codec`).
+Not here: JSON text (`codec`), and the texts of errors (`checking`).
 """
 
-import re
 from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum
-from types import NoneType
-from typing import Any, TypeVar, cast, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
 import attrs
 import cattrs
-from cattrs.errors import BaseValidationError, ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from actuator.errors import DecodeError
 from actuator.meta import Base64, Raw, schema_of, wire_name
 
 T = TypeVar("T")
-_PATH = re.compile(r"@ \$\S+")
-_SNAKE = re.compile(r"_([a-z])")
 
 
-def structure(converter: cattrs.Converter, cls: type[T], data: object) -> T:
+def structure(cls: type[T], data: object) -> T:
     """Return an instance of `cls` from a JSON object. Raises DecodeError."""
-    if not isinstance(data, dict):
-        raise DecodeError(f"expected an object, got {type(data).__name__}")
     try:
-        return converter.structure(data, cls)
-    except BaseValidationError as error:
-        raise DecodeError(_text(error)) from None
-    except (TypeError, ValueError, AttributeError, KeyError) as error:
-        raise DecodeError(str(error)) from None
+        return CONVERTER.structure(data, cls)
+    except Exception as error:  # also of the class's validators
+        from actuator.checking import described
+
+        text = str(error) or type(error).__name__
+        with suppress(NameError, TypeError, ValueError):  # of a class without a schema
+            text = described(cls, data, closed=False) or text
+        raise DecodeError(text) from None
 
 
-def _text(error: BaseValidationError) -> str:
-    """Return all problems in one line, each with the path in JSON names."""
-    problems = cattrs.transform_error(error, format_exception=_say)
-    return "; ".join(_PATH.sub(lambda path: _camel(path.group()), text) for text in problems)
-
-
-def _camel(path: str) -> str:
-    return _SNAKE.sub(lambda match: match.group(1).upper(), path)
-
-
-def _say(error: BaseException, _expected: type | None) -> str:
-    if isinstance(error, KeyError):
-        return "required field missing"
-    if isinstance(error, ForbiddenExtraKeysError):
-        return f"unknown field {', '.join(sorted(error.extra_fields))}"
-    return str(error) or type(error).__name__
-
-
-def _make_converter(*, strict: bool) -> cattrs.Converter:
-    converter = cattrs.Converter(detailed_validation=True, forbid_extra_keys=strict)
+def _make_converter() -> cattrs.Converter:
+    converter = cattrs.Converter(detailed_validation=False)
     for scalar in (str, int, bool, float):
         converter.register_structure_hook(scalar, _exactly(scalar))
     converter.register_structure_hook(Base64, lambda value, _: Base64(_exactly(str)(value, str)))
@@ -62,7 +42,7 @@ def _make_converter(*, strict: bool) -> cattrs.Converter:
     converter.register_structure_hook_func(_is_raw, _raw)
     converter.register_unstructure_hook_func(_is_raw, lambda value: value)
     converter.register_structure_hook_func(_is_int_or_string, _int_or_string)
-    converter.register_structure_hook_func(_is_enum, _enum)
+    converter.register_structure_hook_func(_is_enum, lambda value, cls: cls(value))
     converter.register_structure_hook_factory(_is_list, _list_hook)
     converter.register_structure_hook_factory(attrs.has, _decoder)
     converter.register_unstructure_hook_factory(attrs.has, _encoder)
@@ -72,11 +52,11 @@ def _make_converter(*, strict: bool) -> cattrs.Converter:
 def _exactly(scalar: type) -> Callable[[object, object], Any]:
     accepted = (int, float) if scalar is float else (scalar,)
 
-    def hook(value: object, cls: object) -> Any:
+    def hook(value: object, cls: Any) -> Any:
         if cls is scalar and type(value) is scalar:
             return value
         if _is_enum(cls):  # cattrs finds the hook for str before the one for Enum
-            return _enum(value, cls)
+            return cls(value)
         if type(value) not in accepted:
             raise TypeError(f"expected {scalar.__name__}, got {type(value).__name__}")
         return value
@@ -95,7 +75,8 @@ def _raw(value: object, cls: object) -> object:
 
 
 def _is_int_or_string(cls: object) -> bool:
-    return set(get_args(cls)) - {NoneType} == {int, str}
+    of_both = set(get_args(cls)) - {NoneType} == {int, str}
+    return of_both and get_origin(cls) in (Union, UnionType)
 
 
 def _int_or_string(value: object, cls: object) -> object:
@@ -106,14 +87,6 @@ def _int_or_string(value: object, cls: object) -> object:
 
 def _is_enum(cls: object) -> bool:
     return isinstance(cls, type) and issubclass(cls, Enum)
-
-
-def _enum(value: object, cls: Any) -> object:
-    try:
-        return cls(value)
-    except ValueError:
-        allowed = ", ".join(str(member.value) for member in cls)
-        raise ValueError(f"expected one of {allowed}, got {value!r}") from None
 
 
 def _is_list(cls: object) -> bool:
@@ -131,8 +104,8 @@ def _list_hook(cls: Any, converter: cattrs.Converter) -> Callable[..., object]:
         for index, element in enumerate(value):
             try:
                 result.append(structure(element, item))
-            except (BaseValidationError, TypeError, ValueError) as error:
-                raise _in_list(error, index) from error
+            except ValueError as error:  # of the class's validators, which `checking` does not know
+                raise ValueError(f"[{index}]: {error}") from error
         return result
 
     return hook
@@ -142,11 +115,6 @@ def _optional_hook(cls: Any, converter: cattrs.Converter) -> Callable[..., objec
     wanted: Any = _optional(cls)
     structure = converter.get_structure_hook(wanted)
     return lambda value, _: None if value is None else structure(value, wanted)
-
-
-def _in_list(error: Exception, index: int) -> ValueError:
-    text = _text(error) if isinstance(error, BaseValidationError) else error
-    return ValueError(f"[{index}]: {text}")
 
 
 def _optional(cls: object) -> Any:
@@ -176,15 +144,18 @@ def _decoder(cls: type, converter: cattrs.Converter) -> Callable[..., Any]:
     fields: Callable[..., Any] = make_dict_structure_fn(cls, converter, **_overrides(cls))
     known = {wire_name(f): f for f in attrs.fields(cls) if f.name != "extra"}
     keeps_unknown = len(known) < len(attrs.fields(cls))
+    optional = {n for n, field in known.items() if field.default is not attrs.NOTHING}
 
     def hook(value: Any, _: object) -> Any:
         if not isinstance(value, dict):
             raise TypeError(f"expected an object, got {type(value).__name__}")
-        if not keeps_unknown or (all(value.values()) and value.keys() <= known.keys()):
+        if all(value.values()) and value.keys() <= known.keys():
             return fields(value, cls)  # nothing to keep: nothing unknown, null or a default
         # an explicit null means "not set", whatever the field's type
-        given = {n: v for n, v in value.items() if v is not None or n not in known}
+        given = {n: v for n, v in value.items() if v is not None or n not in optional}
         result = fields(given, cls)
+        if not keeps_unknown:
+            return result
         kept = {
             n: v
             for n, v in value.items()
@@ -230,5 +201,4 @@ def _encoder(cls: type, converter: cattrs.Converter) -> Callable[[Any], Raw]:
     return hook
 
 
-LENIENT = _make_converter(strict=False)
-STRICT = _make_converter(strict=True)
+CONVERTER = _make_converter()

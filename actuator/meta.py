@@ -39,18 +39,31 @@ class Base64(str):
 
 @attrs.frozen
 class Schema:
-    """CRD schema of a field beyond its type; used as `Annotated[T, Schema(...)]`."""
+    """Schema of a field, or of a list's entries, beyond the type: `Annotated[T, Schema(...)]`.
+
+    The API server checks it for the fields of custom resources, `actuator.checking` for those of
+    configurations; both use `actuator.schema`.
+    """
 
     description: str = ""
+    """Replaces the text below the field."""
     minimum: int | None = None
     maximum: int | None = None
     min_length: int | None = None
+    """Characters of a text, entries of a list."""
+    max_length: int | None = None
+    pattern: str = ""
+    """A regular expression for the whole text, in the syntax that RE2 and Python share."""
+    example: str | int | float | None = None
     default: str | None = None
     """The value that the API server sets if the user sets none."""
     type: str | None = None  # for an annotation without a type: Any
     immutable: bool = False
     format: str | None = None
+    """Configurations are checked for "cidr" (a range without host bits) and "date-time"; a value of
+    format "password" is in no message."""
     required: bool = False
+    """Whether the user must set the field although it has a default in Python."""
 
 
 def parse_time(text: str) -> datetime:

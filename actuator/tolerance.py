@@ -66,7 +66,7 @@ def _hiding(cls: type, part: str, base: type, wrong: frozenset[str]) -> type:
             decode(cls, {part: {name: obj.extra[name] for name in wrong}})
         except DecodeError as error:
             raise WrongField(f"{error}; correct the field or upgrade the extension") from None
-        raise WrongField(f"invalid fields @ $.{part}")
+        raise WrongField(f"{part}: invalid fields")
 
     def hide(name: str, wire: str) -> property:
         def replace(obj: Any, value: object) -> None:

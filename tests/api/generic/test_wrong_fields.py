@@ -21,7 +21,7 @@ from actuator.v1alpha1.infrastructure import InfrastructureSpec, InfrastructureS
 from generic.reconciler.orphans import ORPHANS, OrphanReason, remaining
 
 PROBLEM = ["ERR_CONFIGURATION_PROBLEM"]
-ERROR = "expected int, got str @ $.spec.region"
+ERROR = "spec.region: expected an integer, got a string"
 
 
 @attrs.frozen(kw_only=True)

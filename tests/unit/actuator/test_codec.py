@@ -186,14 +186,24 @@ def test_anything_at_all_is_an_object_or_a_clear_error(obj):
 @pytest.mark.parametrize(
     ("wire", "named"),
     [
-        pytest.param({"spec": {"type": 5}}, "$.spec.type", id="a number is no string"),
-        pytest.param({"spec": {"secretRef": []}}, "$.spec.secretRef", id="a list is no object"),
-        pytest.param({"spec": "x"}, "$.spec", id="a string is no spec"),
+        pytest.param(
+            {"spec": {"type": 5}},
+            "spec.type: expected a string, got an integer",
+            id="a number is no string",
+        ),
+        pytest.param(
+            {"spec": {"secretRef": []}},
+            "spec.secretRef: expected an object, got a list",
+            id="a list is no object",
+        ),
+        pytest.param({"spec": "x"}, "spec: expected an object", id="a string is no spec"),
         pytest.param({"metadata": {"generation": "5"}}, "generation", id="no number from text"),
         pytest.param({"metadata": {"generation": True}}, "generation", id="a bool is no number"),
         pytest.param({"metadata": {"finalizers": "x"}}, "finalizers", id="a string is no list"),
         pytest.param(
-            {"status": {"conditions": [{"type": 1}]}}, "[0]", id="an entry of a list is named"
+            {"status": {"conditions": [{"type": 1}]}},
+            "status.conditions[0].type: ",
+            id="an entry of a list is named",
         ),
     ],
 )
@@ -225,9 +235,11 @@ class Outer:
 @pytest.mark.parametrize(
     ("wire", "named"),
     [
-        pytest.param({"inner": "text"}, "expected an object, got str @ $.inner", id="a string"),
-        pytest.param({"inner": []}, "expected an object, got list @ $.inner", id="a list"),
-        pytest.param({"zones": [{"zoneName": "a"}, 5]}, "[1]: expected an object", id="an entry"),
+        pytest.param({"inner": "text"}, "inner: expected an object, got a string", id="a string"),
+        pytest.param({"inner": []}, "inner: expected an object, got a list", id="a list"),
+        pytest.param(
+            {"zones": [{"zoneName": "a"}, 5]}, "zones[1]: expected an object", id="an entry"
+        ),
     ],
 )
 def test_what_is_no_object_is_named_in_a_configuration_too(wire, named):

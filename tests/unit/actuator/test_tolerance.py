@@ -44,9 +44,9 @@ def test_reading_a_wrong_field_raises_an_error_with_its_path_and_a_remedy():
     with pytest.raises(DecodeError) as caught:
         attrgetter("spec.region")(wrong())
     assert str(caught.value) == (
-        "expected str, got dict @ $.spec.region; correct the field or upgrade the extension"
+        "spec.region: expected a string, got an object; correct the field or upgrade the extension"
     )
-    with pytest.raises(DecodeError, match=r"(?i)got str @ \$\.status\.egressCIDRs"):
+    with pytest.raises(DecodeError, match=r"status\.egressCIDRs: .* got a string"):
         attrgetter("status.egress_cidrs")(wrong())
 
 
@@ -63,7 +63,7 @@ def test_setting_a_wrong_field_replaces_its_value(value, written):
     assert found.status.egress_cidrs == value
     others = {"nodesCIDR": "10.0.0.0/8", "providerStatus": {"id": 1}}
     assert encode(found)["status"] == encode(found.status) == {**others, **written}
-    with pytest.raises(DecodeError, match=r"\$\.spec\.region"):
+    with pytest.raises(DecodeError, match=r"^spec\.region: "):
         attrgetter("spec.region")(found)
     with pytest.raises(DecodeError, match=r"(?i)egressCIDRs"):
         attrgetter("status.egress_cidrs")(wrong())
@@ -73,7 +73,7 @@ def test_setting_one_of_two_wrong_fields_leaves_the_other_wrong():
     found = decode_tolerantly(Infrastructure, text(status={"providerStatus": 1, "state": "x"}))
     found.status.provider_status = None
     assert encode(found)["status"] == {"state": "x"}
-    with pytest.raises(DecodeError, match=r"\$\.status\.state"):
+    with pytest.raises(DecodeError, match=r"^status\.state: "):
         attrgetter("status.state")(found)
     found.status.state = None
     assert not encode(found).get("status")
@@ -96,7 +96,7 @@ def test_a_wrong_field_is_written_back_as_it_was_read():
 def test_an_error_deep_in_a_field_hides_the_field_of_the_spec():
     found = decode_tolerantly(Worker, text({**SPEC, "pools": [{"minimum": "1"}]}))
     assert found.spec.region == "eu-1"
-    with pytest.raises(DecodeError, match=r"expected int, got str @ \$\.minimum @ \$\.spec\.pools"):
+    with pytest.raises(DecodeError, match=r"^spec\.pools\[0\]\.minimum: expected an integer, got"):
         attrgetter("spec.pools")(found)
 
 
@@ -106,7 +106,7 @@ def test_the_kubelet_of_an_operating_system_config_may_have_been_an_object_befor
     spec = {"type": "local", "purpose": "reconcile", "inPlaceUpdates": updates}
     found = decode_tolerantly(OperatingSystemConfig, text(spec))
     assert found.spec.purpose == "reconcile"
-    with pytest.raises(DecodeError, match=r"expected str, got dict .*inPlaceUpdates"):
+    with pytest.raises(DecodeError, match=r"inPlaceUpdates.*: expected a string, got an object"):
         attrgetter("spec.in_place_updates")(found)
 
 
@@ -114,9 +114,9 @@ def test_the_kubelet_of_an_operating_system_config_may_have_been_an_object_befor
 def test_a_wrong_field_of_any_kind_is_tolerated(cls):
     found = decode_tolerantly(cls, text({"type": 5, "class": "shoot"}, status={"conditions": "x"}))
     assert found.spec.class_ == "shoot"
-    with pytest.raises(DecodeError, match=r"\$\.spec\.type"):
+    with pytest.raises(DecodeError, match=r"^spec\.type: "):
         attrgetter("spec.type")(found)
-    with pytest.raises(DecodeError, match=r"\$\.status\.conditions"):
+    with pytest.raises(DecodeError, match=r"^status\.conditions: "):
         attrgetter("status.conditions")(found)
 
 

@@ -51,8 +51,14 @@ FAULTS: dict[str, tuple[Any, list[str]]] = {
     "unknown field": (provider_config() | {"dualStack": {}}, ["unknown field dualStack"]),
     "unknown field of the VPC": (changed(["vpc", "id"], "vpc-1"), ["unknown field id"]),
     "unknown field of a zone": (changed(["zones", 0, "worker"], "x"), ["unknown field worker"]),
-    "range is no text": (changed(["vpc", "cidr"], 10), ["expected str, got int"]),
-    "zones is no list": (changed(["zones"], "a"), ["expected a list, got str"]),
+    "range is no text": (
+        changed(["vpc", "cidr"], 10),
+        ["networks.vpc.cidr: expected a string, got an integer"],
+    ),
+    "zones is no list": (
+        changed(["zones"], "a"),
+        ["networks.zones: expected a list, got a string"],
+    ),
     "no VPC": (without(["vpc"]), ["required field missing", "networks.vpc"]),
     "no workers": (without(["zones", 0, "workers"]), ["workers", "required field missing"]),
     "no zone": (changed(["zones"], []), ["networks.zones: there is no zone; name at least one"]),

@@ -298,16 +298,19 @@ WRONG = {
     "two references": (B + "{name: b, ref: r, repository: r}", "image 'b': set either ref"),
     "ref and tag": (B + "{name: b, ref: r, tag: '1'}", "image 'b': set either ref"),
     "empty tag": (B + "{name: b, repository: r, tag: ''}", "image 'b': empty field"),
-    "a number as tag": (B + "{name: b, repository: r, tag: 3.10}", "expected str, got float.*tag"),
+    "a number as tag": (
+        B + "{name: b, repository: r, tag: 3.10}",
+        r"images\[1\]\.tag: expected a string, got a nu",
+    ),
     "a wrong range": (B + "{name: b, ref: r, targetVersion: new}", "'new'; write '>= 1.30, < 1"),
     "a wrong range of seeds": (B + "{name: b, ref: r, runtimeVersion: '>'}", "'>'; write"),
     "another architecture": (
         B + "{name: b, ref: r, architectures: [amd65]}",
         "image 'b': architectures: expected amd64 or arm64",
     ),
-    "no images": ("image: []", r"required field missing @ \$\.images"),
-    "no list": ("images: 3", "expected a list, got int"),
-    "no object": ("- a", "expected an object, got list"),
+    "no images": ("image: []", "images: required field missing"),
+    "no list": ("images: 3", "images: expected a list, got an integer"),
+    "no object": ("- a", "expected an object, got a list"),
     "no YAML": ("images: [", "while parsing"),
 }
 

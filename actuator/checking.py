@@ -1,0 +1,157 @@
+"""Checks a value against the JSON Schema of a class, and says what is expected in which field.
+
+A null counts as an absent field, as in Kubernetes. No message contains a value of an unknown field,
+or of one with the format "password". Bounded for values of any size. Pure.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
+from functools import lru_cache
+from ipaddress import ip_network
+from itertools import islice
+from operator import ge, le
+from typing import Any
+
+from actuator.meta import Raw
+from actuator.schema import decodable, json_schema
+
+MAX_PROBLEMS = 20
+_SHOWN = 60
+"""Maximum characters of a name or a value in a message."""
+_TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
+    "array": ("a list", (list,)),
+    "boolean": ("a boolean", (bool,)),
+    "integer": ("an integer", (int,)),
+    "number": ("a number", (int, float)),
+    "object": ("an object", (dict,)),
+    "string": ("a string", (str,)),
+}
+_FORMATS = {"cidr": "the first address of a range and its prefix length"}
+_CHECKS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "enum": ("one of {}", lambda names, value: value in names),
+    "minimum": ("at least {}", le),
+    "maximum": ("at most {}", ge),
+    "minLength": ("characters: at least {}", lambda limit, value: len(value) >= limit),
+    "maxLength": ("characters: at most {}", lambda limit, value: len(value) <= limit),
+    "minItems": ("entries: at least {}", lambda limit, value: len(value) >= limit),
+    "maxItems": ("entries: at most {}", lambda limit, value: len(value) <= limit),
+    "pattern": ("pattern {}", lambda pattern, text: re.fullmatch(pattern, text) is not None),
+    "format": ("{}", lambda name, text: name not in _FORMATS or _is_range(text)),
+}
+"""Of each keyword its phrase in messages, and whether a value fits."""
+
+
+def check(
+    cls: type, value: object, field: str = "", *, closed: bool = True
+) -> list[tuple[str, str]]:
+    """Return the first MAX_PROBLEMS problems of a value, each as path and description.
+
+    `field` is the path of the value itself. Unless `closed`, the only problems are values that
+    `codec.decode` refuses. Raises TypeError if the class has no schema.
+    """
+    return list(islice(_problems(_cached(cls, closed), value, field), MAX_PROBLEMS))
+
+
+def described(cls: type, value: object, *, closed: bool) -> str:
+    """Return the problems that `check` finds in one line."""
+    found = check(cls, value, closed=closed)
+    return "; ".join(f"{field}: {text}" if field else text for field, text in found)
+
+
+@lru_cache(maxsize=256)
+def _cached(cls: type, closed: bool) -> Raw:
+    return json_schema(cls) if closed else decodable(cls)
+
+
+def constraints(schema: Raw) -> Iterator[str]:
+    """Yield a phrase for each constraint of a schema beyond the type."""
+    for name, (phrase, _) in _CHECKS.items():
+        limit = schema.get(name)
+        if name == "format":
+            limit = _FORMATS.get(str(limit))
+        if limit is not None:
+            text = ", ".join(limit) if isinstance(limit, list) else str(limit)
+            words = "{}" if limit == [text] else phrase  # the only valid value
+            yield words.format(text.removeprefix("^(?:").removesuffix(")$"))
+
+
+def _problems(schema: Raw, value: Any, field: str) -> Iterator[tuple[str, str]]:
+    types = _types(schema)
+    if types and not any(type(value) in _TYPES[name][1] for name in types):
+        named = [phrase for phrase, known in _TYPES.values() if type(value) in known]
+        yield field, f"expected {_expected(schema)}, got {named[0] if named else 'null'}"
+    elif not all(
+        fits(schema[name], value) for name, (_, fits) in _CHECKS.items() if name in schema
+    ):
+        got = "a secret value" if schema.get("format") == "password" else _shown(value)
+        yield field, f"expected {_expected(schema)}, got {got}"
+    elif isinstance(value, list) and "items" in schema:
+        for index, item in enumerate(value):
+            yield from _problems(schema["items"], item, f"{field}[{index}]")
+    elif isinstance(value, dict) and "properties" in schema:
+        yield from _problems_of_fields(schema, value, field)
+    elif isinstance(value, dict) and "additionalProperties" in schema:  # a map
+        for name, item in value.items():
+            yield from _problems(schema["additionalProperties"], item, _join(field, name))
+
+
+def _problems_of_fields(schema: Raw, value: Raw, field: str) -> Iterator[tuple[str, str]]:
+    known: Raw = schema["properties"]
+    enums = {name: known.get(name, {}).get("enum", ()) for name in ("apiVersion", "kind")}
+    valid = {name: enum[0] for name, enum in enums.items() if len(enum) == 1}
+    got = {name: valid[name] if value.get(name) is None else value[name] for name in valid}
+    if got != valid:  # another configuration, which has other fields
+        wanted = " and ".join(f"{name} {constant}" for name, constant in valid.items())
+        yield field, f"{' '.join(map(_named, got.values()))} is not supported; set {wanted}"
+        return
+    for name in value:
+        if name not in known and schema.get("additionalProperties") is False:
+            yield field, f"unknown field {_named(name)}; {_remedy(name, known)}"
+    for name, part in known.items():
+        if (item := value.get(name)) is not None:
+            yield from _problems(part, item, _join(field, name))
+        elif name in schema.get("required", ()):
+            yield _join(field, name), f"required field missing; set {_expected(part)}"
+
+
+def _is_range(text: str) -> bool:
+    try:
+        return re.fullmatch(r"[\w.:]+/\d+", text, re.ASCII) is not None and bool(ip_network(text))
+    except ValueError:
+        return False
+
+
+def _expected(schema: Raw) -> str:
+    listed = ", ".join(constraints(schema))
+    if "enum" in schema:
+        return listed
+    phrase = " or ".join(_TYPES[name][0] for name in _types(schema))
+    example = f" like {schema['example']!r}" if "example" in schema else ""
+    return f"{phrase}{example}{listed and f' ({listed})'}"
+
+
+def _types(schema: Raw) -> list[str]:
+    return [one["type"] for one in schema.get("anyOf", [schema]) if "type" in one]
+
+
+def _remedy(name: str, known: Iterable[str]) -> str:
+    """Suggest the known field that was probably meant; else list the known ones."""
+    lowered = {one.lower(): one for one in known}
+    for close in get_close_matches(name[:_SHOWN].lower(), lowered, 1):
+        return f"did you mean {lowered[close]}?"
+    return f"remove it, or use one of {', '.join(islice(known, MAX_PROBLEMS))}"
+
+
+def _join(field: str, name: str) -> str:
+    return f"{field}.{_named(name)}".lstrip(".")
+
+
+def _named(name: object) -> str:
+    plain = isinstance(name, str) and re.fullmatch(r"[\w./-]+", name[: _SHOWN + 1], re.ASCII)
+    return str(name) if plain and len(str(name)) <= _SHOWN else _shown(name)
+
+
+def _shown(value: object) -> str:
+    text = repr(value[: _SHOWN + 1] if isinstance(value, str) else value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,262 @@
+"""A configuration is checked against its JSON Schema, and each problem has its exact path."""
+
+import time
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator, FormatChecker
+
+from actuator import checking
+from actuator.checking import MAX_PROBLEMS, check
+from actuator.codec import decode, decode_strictly
+from actuator.errors import DecodeError
+from actuator.meta import Base64, Raw, Schema
+from actuator.schema import json_schema, structural
+
+VERSION = "example.org/v1"
+
+
+class Policy(StrEnum):
+    DELETE = "Delete"
+    RETAIN = "Retain"
+
+
+@attrs.frozen(kw_only=True)
+class Zone:
+    """A zone."""
+
+    name: Annotated[str, Schema(pattern="[a-z]+", example="a")]
+    workers: Annotated[str, Schema(format="cidr", example="10.0.0.0/8")] = "10.0.0.0/8"
+    """The range
+    of the nodes."""
+
+
+@attrs.frozen(kw_only=True)
+class Networks:
+    zones: Annotated[list[Zone], Schema(min_length=1, max_length=3)]
+    mtu: Annotated[int | None, Schema(minimum=1280, maximum=9000)] = None
+
+
+@attrs.frozen(kw_only=True)
+class Config:
+    """A configuration."""
+
+    api_version: str = VERSION
+    kind: str = "Config"
+    networks: Networks
+    policy: Policy = Policy.DELETE
+    mode: Literal["fast", "safe"] = "fast"
+    ratio: float = 0.5
+    is_public: bool = False
+    size: int | str = 1
+    counts: dict[str, int] = attrs.field(factory=dict)
+    labels: dict[str, Annotated[str, Schema(max_length=3)]] = attrs.field(factory=dict)
+    data: Base64 | None = None
+    raw: Raw | None = None
+    anything: Any = None
+    token: Annotated[str, Schema(format="password", min_length=8)] = "changeme"
+
+
+GOOD = {"networks": {"zones": [{"name": "a"}]}}
+FORMATS = FormatChecker(())
+FORMATS.checks("cidr")(lambda text: not isinstance(text, str) or checking._is_range(text))
+VALIDATOR = Draft202012Validator(json_schema(Config), format_checker=FORMATS)
+
+
+def accepts(value: object) -> bool:
+    return bool(VALIDATOR.is_valid(value))
+
+
+def decodes(value: object) -> bool:
+    try:
+        decode_strictly(Config, value)
+    except DecodeError:
+        return False
+    return True
+
+
+TEXTS = st.sampled_from(["a", "ab", "A", "", "Delete", "fast", "10.0.0.0/8", "10.0.0.1/8", "1.5"])
+SCALARS = TEXTS | st.booleans() | st.sampled_from([0, 1, 1280, 9000, 9001, -1, 0.5, 2**70])
+ANY = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def fields(**known: st.SearchStrategy[Any]) -> st.SearchStrategy[Raw]:
+    """Some of these fields, now and then with a value of any type, or an unknown field."""
+    odd = {name: value | ANY for name, value in known.items()}
+    unknown = st.dictionaries(st.just("nmae"), ANY, max_size=1) | st.just({}) | st.just({})
+    return st.builds(
+        lambda one, other: one | other, st.fixed_dictionaries({}, optional=odd), unknown
+    )
+
+
+ZONES = fields(name=TEXTS, workers=TEXTS)
+CONFIGS = fields(
+    apiVersion=st.sampled_from([VERSION, "example.org/v2"]),
+    kind=st.sampled_from(["Config", "Other"]),
+    networks=fields(zones=st.lists(ZONES, max_size=4), mtu=st.integers(1279, 9001)) | st.just({}),
+    policy=TEXTS,
+    mode=TEXTS,
+    ratio=st.floats(0.1, 0.9) | st.integers(),
+    isPublic=st.booleans(),
+    size=SCALARS,
+    counts=st.dictionaries(TEXTS, SCALARS, max_size=2),
+    labels=st.dictionaries(TEXTS, TEXTS, max_size=2),
+    data=TEXTS,
+    raw=ANY,
+    anything=ANY,
+    token=TEXTS,
+)
+LIKELY = st.builds(lambda value, rest: {**rest, **value}, st.just(GOOD), CONFIGS)
+
+
+@settings(max_examples=200)
+@given(CONFIGS | LIKELY | ANY)
+def test_the_schema_accepts_exactly_what_is_decoded(value):
+    assert accepts(value) == decodes(value)
+
+
+NEAR_MISSES = {
+    "a bound": {"networks": {"zones": [{"name": "a"}], "mtu": 1279}},
+    "a pattern": {"networks": {"zones": [{"name": "A"}]}},
+    "a range": {"networks": {"zones": [{"name": "a", "workers": "10.0.0.1/8"}]}},
+    "too few": {"networks": {"zones": []}},
+    "too long": GOOD | {"labels": {"a": "abcd"}},
+    "an enum": GOOD | {"policy": "delete"},
+    "a literal": GOOD | {"mode": "slow"},
+    "a type": GOOD | {"counts": {"a": "1"}},
+    "a bool": GOOD | {"size": True},
+    "a field": GOOD | {"polcy": "Delete"},
+    "a missing field": {"networks": {}},
+    "another version": GOOD | {"apiVersion": "example.org/v2"},
+}
+
+
+@pytest.mark.parametrize("miss", NEAR_MISSES)
+def test_schema_and_decoding_refuse_the_same_near_misses(miss):
+    assert accepts(GOOD)
+    assert decodes(GOOD)
+    assert not accepts(NEAR_MISSES[miss])
+    assert not decodes(NEAR_MISSES[miss])
+
+
+@pytest.mark.parametrize(
+    "keyword", ["enum", "minimum", "pattern", "maxLength", "minItems", "format"]
+)
+def test_a_constraint_that_decoding_forgets_is_noticed(monkeypatch, keyword):
+    phrase, _ = checking._CHECKS[keyword]
+    monkeypatch.setitem(checking._CHECKS, keyword, (phrase, lambda _limit, _value: True))
+    forgotten = [miss for miss in NEAR_MISSES.values() if accepts(miss) != decodes(miss)]
+    assert forgotten or keyword == "enum", "an Enum also refuses its value when it is decoded"
+
+
+def with_zone(**changes: Any) -> Raw:
+    return {"networks": {"zones": [{"name": "a"}, {"name": "b"} | changes]}}
+
+
+RANGE = "a string like '10.0.0.0/8' (the first address of a range and its prefix length)"
+PROBLEMS = [
+    (
+        with_zone(workers="10.0.0.1/8"),
+        f".networks.zones[1].workers: expected {RANGE}, got '10.0.0.1/8'",
+    ),
+    (with_zone(worker="x"), ".networks.zones[1]: unknown field worker; did you mean workers?"),
+    (with_zone(NAME="x"), ".networks.zones[1]: unknown field NAME; did you mean name?"),
+    (with_zone(x=1), ".networks.zones[1]: unknown field x; remove it, or use one of name, workers"),
+    (
+        with_zone(name=5),
+        ".networks.zones[1].name: expected a string like 'a' (pattern [a-z]+), got an integer",
+    ),
+    (
+        with_zone(name=None),
+        ".networks.zones[1].name: required field missing; set a string like 'a' (pattern [a-z]+)",
+    ),
+    ({}, ".networks: required field missing; set an object"),
+    ([], ": expected an object, got a list"),
+    (GOOD | {"policy": "delete"}, ".policy: expected one of Delete, Retain, got 'delete'"),
+    (GOOD | {"counts": {"a": "1"}}, ".counts.a: expected an integer, got a string"),
+    (GOOD | {"size": 1.5}, ".size: expected an integer or a string, got a number"),
+    (
+        GOOD | {"token": "secret"},
+        ".token: expected a string (characters: at least 8), got a secret value",
+    ),
+    (
+        GOOD | {"kind": "Confg", "x": 1},
+        f": {VERSION} Confg is not supported; set apiVersion {VERSION} and kind Config",
+    ),
+]
+
+
+@pytest.mark.parametrize(("value", "problem"), PROBLEMS)
+def test_a_problem_has_the_path_the_expectation_and_the_value(value, problem):
+    assert [f"{field}: {text}" for field, text in check(Config, value, "spec")] == [
+        f"spec{problem}"
+    ]
+
+
+def test_a_null_counts_as_an_absent_field():
+    given = GOOD | {"policy": None, "kind": None, "counts": None}
+    assert decode_strictly(Config, given) == decode_strictly(Config, GOOD)
+
+
+def test_values_of_unknown_fields_are_in_no_message():
+    assert "hunter2" not in str(check(Config, GOOD | {"pasword": "hunter2"}))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {f"field{number}": 1 for number in range(200_000)},
+        {"networks": {"zones": [{"name": "A" * 10**6}] * 3}},
+        {"networks": {"zones": [1] * 10**6}},
+        GOOD | {"labels": {f"{number}" * 9: "x" * 9 for number in range(10**5)}},
+        GOOD | {"\x1b]0;x\x07" * 10**5: 1, "kind": "\x1b" * 10**6},
+        GOOD | {"ratio": "1" * 10**6, "policy": "x" * 10**6},
+    ],
+)
+def test_problems_are_few_and_short_whatever_the_value(value):
+    began = time.monotonic()
+    problems = check(Config, value, "spec")
+    assert time.monotonic() - began < 5
+    assert 0 < len(problems) <= MAX_PROBLEMS
+    assert all(
+        len(f"{field}{text}") < 500 and (field + text).isprintable() for field, text in problems
+    )
+
+
+def test_the_schema_is_valid_and_has_the_texts_below_the_fields():
+    schema = json_schema(Config)
+    Draft202012Validator.check_schema(schema)
+    zone = schema["properties"]["networks"]["properties"]["zones"]["items"]
+    assert zone["description"] == "A zone."
+    assert zone["properties"]["workers"]["description"] == "The range of the nodes."
+    assert zone["properties"]["workers"]["default"] == "10.0.0.0/8"
+    assert schema["properties"]["kind"]["enum"] == ["Config"]
+
+
+def test_the_structural_schema_has_no_default_and_is_open():
+    text = str(structural(Config))
+    assert "default'" not in text
+    assert "additionalProperties': False" not in text
+    assert "'x-kubernetes-int-or-string': True" in text
+
+
+def test_a_dict_of_integers_is_no_integer_or_string():
+    assert decode(Config, GOOD | {"counts": {"a": 1}}).counts == {"a": 1}
+
+
+@attrs.frozen
+class Odd:
+    callback: set[str] = attrs.field(factory=set)
+
+
+def test_a_type_without_schema_is_named():
+    with pytest.raises(TypeError, match=r"Odd\.callback: set\[str\] has no schema; use a scalar"):
+        json_schema(Odd)
