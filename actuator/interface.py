@@ -161,6 +161,27 @@ class FieldProblem:
         return f"{self.field}: {self.detail}"
 
 
+@attrs.frozen(kw_only=True)
+class ProviderConfig:
+    """Base class of the configuration in providerConfig: an attrs class, decoded strictly.
+
+    A subclass gives `api_version` and `kind` their only valid values as defaults. `Schema` declares
+    the constraints of a field, the text below it is its description.
+    """
+
+    api_version: str
+    """The group and version of this configuration."""
+    kind: str
+    """The name of this configuration."""
+
+    def problems(self) -> Iterable[FieldProblem]:
+        """Return the problems that types and `Schema` cannot express, with fields of this class.
+
+        Called only if there are no others; "zones[0].name" is such a field.
+        """
+        return ()
+
+
 def invalid(obj: Object, problems: Sequence[FieldProblem]) -> ActuatorError:
     """Return an error that lists all problems: a ConfigurationError, unless one is internal."""
     listed = "; ".join(str(problem) for problem in problems)
@@ -303,16 +324,23 @@ class Actuator(ABC, Generic[K]):
     finalizer: str = ""
     """Replaces the kind's finalizer; each Extension type has "extensions.gardener.cloud/NAME"."""
 
+    provider_config: type[ProviderConfig] | None = None
+    """The configuration in spec.providerConfig (for a Worker: of its pools). `validate` checks it,
+    `actuator docs` and `actuator validate` know it. Read it with `provider_config.read_config`."""
+
     of: type[K] | None = None
     """K, for classes that cannot be declared as Actuator[K]: wrappers of any actuator."""
 
     def validate(self, ctx: Context, obj: K, cluster: Cluster, /) -> Iterable[FieldProblem]:
-        """Return the problems of `obj`. Called before reconcile and restore; a problem stops both.
+        """Return the problems of `obj`, by default those of its `provider_config`.
 
-        The status then reports ERR_CONFIGURATION_PROBLEM, unless a problem is internal (Gardener
-        documentation, "Infrastructure", ConfigValidator).
+        Called before reconcile and restore; a problem stops both. The status then reports
+        ERR_CONFIGURATION_PROBLEM, unless a problem is internal (Gardener documentation,
+        "Infrastructure", ConfigValidator).
         """
-        return ()
+        from actuator.provider_config import config_problems
+
+        return () if self.provider_config is None else config_problems(self.provider_config, obj)
 
     @abstractmethod
     def reconcile(self, ctx: Context, obj: K, cluster: Cluster, /) -> Result | None:
@@ -368,6 +396,7 @@ class WrappedActuator(Actuator[Any]):
         self.permissions = inner.permissions
         self.watches = inner.watches
         self.finalizer = inner.finalizer
+        self.provider_config = inner.provider_config
 
     def _around(
         self,

@@ -1,41 +1,52 @@
-"""providerConfig: an extension's configuration, decoded strictly; problems are FieldProblems.
+"""providerConfig: a user's configuration, decoded strictly; its problems are FieldProblems.
 
-A configuration is an attrs class with a default for every field, including the apiVersion and kind
-that a user has to write. Pure.
+Gardener decodes it strictly too: unknown fields, and another apiVersion or kind than the declared
+ones, are errors (`checking`). A null counts as absent. Pure.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol, TypeVar
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, TypeVar
 
-from actuator.codec import decode_strictly
+import attrs
+
+from actuator.checking import MAX_PROBLEMS, check
+from actuator.codec import decode
 from actuator.errors import DecodeError
-from actuator.interface import FieldProblem
-from actuator.meta import DefaultSpec
+from actuator.interface import FieldProblem, ProviderConfig, invalid
+from actuator.meta import DefaultSpec, Object, Raw
 
 FIELD = "spec.providerConfig"
-
-
-class ProviderConfig(Protocol):
-    """The attributes that a configuration class must have."""
-
-    @property
-    def api_version(self) -> str:
-        """Group and version; the default is the supported one."""
-
-    @property
-    def kind(self) -> str:
-        """The kind; the default is the supported one."""
-
-    def problems(self) -> Iterable[FieldProblem]:
-        """Return the problems that the types cannot express."""
-
-
 C = TypeVar("C", bound=ProviderConfig)
 
 
-def read_config(cls: type[C], spec: DefaultSpec) -> C:
-    """Return the configuration; omitted fields have their defaults. Raises DecodeError."""
-    return decode_strictly(cls, spec.provider_config or {})
+def read_config(cls: type[C], obj: Object, pool: int = 0) -> C:
+    """Return the configuration of an object, or of the pool of a Worker with this index.
+
+    Omitted fields have their defaults. Raises ConfigurationError with all problems.
+    """
+    field, given = list(_configs(obj))[pool]
+    if problems := problems_of(cls, given, field):
+        raise invalid(obj, problems)
+    return decode(cls, given or {})
+
+
+def config_problems(cls: type[ProviderConfig], obj: Object) -> Iterator[FieldProblem]:
+    """Yield every problem of an object's configuration, for `Actuator.validate`."""
+    for field, given in _configs(obj):
+        yield from problems_of(cls, given, field)
+
+
+def problems_of(cls: type[ProviderConfig], given: object, field: str) -> list[FieldProblem]:
+    """Return the problems of a configuration at this path; None is one without any field."""
+    data: Any = {} if given is None else given
+    if found := check(cls, data, field):
+        return [FieldProblem(field=path, detail=detail) for path, detail in found]
+    try:
+        problems = list(islice(decode(cls, data).problems(), MAX_PROBLEMS))
+    except DecodeError as error:  # of the class's own validators
+        return [FieldProblem(field=field, detail=f"{error}; correct it")]
+    return [attrs.evolve(one, field=f"{field}.{one.field}".rstrip(".")) for one in problems]
 
 
 def refuse_config(spec: DefaultSpec) -> Iterator[FieldProblem]:
@@ -44,18 +55,10 @@ def refuse_config(spec: DefaultSpec) -> Iterator[FieldProblem]:
         yield FieldProblem(field=FIELD, detail="there is nothing to configure; remove it")
 
 
-def config_problems(cls: type[ProviderConfig], spec: DefaultSpec) -> Iterator[FieldProblem]:
-    """Yield every problem of the configuration, for `Actuator.validate`."""
-    try:
-        config = read_config(cls, spec)
-    except DecodeError as error:
-        yield FieldProblem(field=FIELD, detail=f"{error}; correct or remove these fields")
-        return
-    understood = cls()
-    if (config.api_version, config.kind) != (understood.api_version, understood.kind):
-        yield FieldProblem(
-            field=FIELD,
-            detail=f"{config.api_version} {config.kind} is not supported; "
-            f"set apiVersion {understood.api_version} and kind {understood.kind}",
-        )
-    yield from config.problems()
+def _configs(obj: Any) -> Iterator[tuple[str, Raw | None]]:
+    """Yield each configuration with its path: that of the spec, or those of a Worker's pools."""
+    pools = getattr(obj.spec, "pools", None)
+    if pools is None:
+        yield FIELD, obj.spec.provider_config
+    for index, pool in enumerate(pools or ()):
+        yield f"spec.pools[{index}].providerConfig", pool.provider_config

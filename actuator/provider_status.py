@@ -32,6 +32,11 @@ def read_status(cls: type[S], status: DefaultStatus, unreadable: S | None = None
 
 
 def write_status(status: DefaultStatus, record: object) -> None:
-    """Store the record in the object."""
+    """Store the record in the object. Raises TypeError unless it has an apiVersion and a kind."""
     status.provider_status = encode(record)
+    if not {"apiVersion", "kind"} <= status.provider_status.keys():
+        name = type(record).__name__
+        raise TypeError(
+            f"{name}: give api_version and kind defaults; readers of a status need both"
+        )
     status.state = encode(record)

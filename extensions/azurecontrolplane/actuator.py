@@ -18,14 +18,13 @@ Methods are virtual: restore calls `self.reconcile`, and thus the override here.
 the embedded actuator's Restore calls its own Reconcile.)
 """
 
-from collections.abc import Iterable
 from datetime import timedelta
 
 import attrs
 
-from actuator import Cluster, Context, FieldProblem, RequeueAfter, Resource, Result
+from actuator import Cluster, Context, ProviderConfig, RequeueAfter, Resource, Result
 from actuator.meta import Raw, parse_time
-from actuator.provider_config import config_problems, read_config
+from actuator.provider_config import read_config
 from actuator.v1alpha1 import ControlPlane
 from extensions.azurecontrolplane import parts, remedies
 from generic.library import seedobjects
@@ -43,16 +42,13 @@ _CLOUD_CONTROLLER = "cloud-controller-manager"
 
 
 @attrs.frozen(kw_only=True)
-class ControlPlaneConfig:
-    """`remedy_controller`: whether it is deployed to repair stuck addresses and machines."""
+class ControlPlaneConfig(ProviderConfig):
+    """The configuration of a control plane."""
 
     api_version: str = API_VERSION
     kind: str = "ControlPlaneConfig"
     remedy_controller: bool = True
-
-    def problems(self) -> Iterable[FieldProblem]:
-        """Return none: the types express all constraints."""
-        return ()
+    """Whether the remedy controller is deployed, which repairs stuck addresses and machines."""
 
 
 class AzureControlPlane(GenericControlPlane):
@@ -61,13 +57,10 @@ class AzureControlPlane(GenericControlPlane):
     origin = "provider-azure"
     access_secrets = (_CLOUD_CONTROLLER, parts.REMEDY)
     seed_objects = remedies.GROUPS
+    provider_config = ControlPlaneConfig
 
     def __init__(self) -> None:
         self._images = load_images(__file__)
-
-    def validate(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> Iterable[FieldProblem]:
-        """Return the problems of providerConfig."""
-        return config_problems(ControlPlaneConfig, obj.spec)
 
     def config(self, at: Situation) -> list[Raw]:
         """Return the cloud provider's configuration."""
@@ -134,4 +127,4 @@ class AzureControlPlane(GenericControlPlane):
 
 
 def _wants_remedies(obj: ControlPlane) -> bool:
-    return read_config(ControlPlaneConfig, obj.spec).remedy_controller
+    return read_config(ControlPlaneConfig, obj).remedy_controller

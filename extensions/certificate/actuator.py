@@ -14,9 +14,9 @@ deleted with the shoot (Gardener documentation, "Force Deletion").
 
 from collections.abc import Iterable
 
-from actuator import Actuator, Cluster, Context, FieldProblem, SeedObjects
+from actuator import Actuator, Cluster, Context, SeedObjects
 from actuator.meta import Raw
-from actuator.provider_config import config_problems, read_config
+from actuator.provider_config import read_config
 from actuator.v1alpha1 import Extension
 from extensions.certificate.config import CertificateConfig, IssuerConfig
 from extensions.certificate.issuers import ISSUERS, Issuer
@@ -40,16 +40,13 @@ class CertificateService(Actuator[Extension]):
 
     finalizer = "extensions.gardener.cloud/certificate-service"
     seed_objects = (_ISSUERS,)
+    provider_config = CertificateConfig
     permissions = (*managedresources.PERMISSIONS, seedobjects.permission(_ISSUERS))
-
-    def validate(self, ctx: Context, obj: Extension, cluster: Cluster) -> Iterable[FieldProblem]:
-        """Return the problems of providerConfig."""
-        return config_problems(CertificateConfig, obj.spec)
 
     def reconcile(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Ensure that exactly the configured issuers exist, and list them in the shoot."""
         client, namespace = ctx.client, obj.metadata.namespace
-        issuers = read_config(CertificateConfig, obj.spec).issuers
+        issuers = read_config(CertificateConfig, obj).issuers
         for issuer in issuers:
             spec = {"server": issuer.server, "email": issuer.email}
             wanted = manifest_of(Issuer, issuer.name, namespace, spec=spec)

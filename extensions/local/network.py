@@ -11,7 +11,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from actuator import Actuator, Cluster, Context, ExternalResource, FieldProblem
 from actuator.meta import Raw
-from actuator.provider_config import config_problems, read_config
+from actuator.provider_config import read_config
 from actuator.v1alpha1 import IPFamily, Network, NetworkSpec
 from extensions.local import shoot
 from extensions.local.config import NetworkConfig
@@ -30,6 +30,7 @@ class LocalNetwork(Actuator[Network]):
     """A DaemonSet in the shoot, a reservation outside."""
 
     permissions = PERMISSIONS
+    provider_config = NetworkConfig
 
     def __init__(self, outside: Outside) -> None:
         self._outside = outside
@@ -38,7 +39,7 @@ class LocalNetwork(Actuator[Network]):
     def validate(self, ctx: Context, obj: Network, cluster: Cluster) -> Iterable[FieldProblem]:
         """Yield the problems of the ranges, the families and providerConfig."""
         yield from _problems(obj.spec)
-        yield from config_problems(NetworkConfig, obj.spec)
+        yield from super().validate(ctx, obj, cluster)
 
     def reconcile(self, ctx: Context, obj: Network, cluster: Cluster) -> None:
         """Reserve the ranges, and deploy the network to the shoot without waiting for it."""
@@ -46,7 +47,7 @@ class LocalNetwork(Actuator[Network]):
         ranges = {"podCIDR": spec.pod_cidr, "serviceCIDR": spec.service_cidr}
         hold(ctx, self._outside, obj, cluster, type=RESERVATION, properties=ranges)
         images = self._images.references(cluster, _NAME, in_shoot=True)
-        manifests = _manifests(read_config(NetworkConfig, spec), ranges, images[_NAME])
+        manifests = _manifests(read_config(NetworkConfig, obj), ranges, images[_NAME])
         shoot.deploy(ctx, obj, _MANAGED_NAME, manifests)
         obj.status.ip_families = _families(spec)
 

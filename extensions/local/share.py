@@ -10,18 +10,10 @@ prevent the others, so the error names the actual cause.
 
 from collections.abc import Iterable
 
-from actuator import (
-    Actuator,
-    Cluster,
-    ConfigurationError,
-    Context,
-    ExternalResource,
-    FieldProblem,
-    Resource,
-)
+from actuator import Actuator, Cluster, ConfigurationError, Context, ExternalResource, Resource
 from actuator.errors import RequeueAfter
 from actuator.meta import NamedResourceReference, Raw, ResourceReference
-from actuator.provider_config import config_problems, read_config
+from actuator.provider_config import read_config
 from actuator.references import locate_referenced
 from actuator.v1alpha1 import Extension
 from extensions.local import seed
@@ -43,6 +35,7 @@ class LocalExtension(Actuator[Extension]):
     """A share outside, a Mount in the seed."""
 
     finalizer = "extensions.gardener.cloud/local-extension"
+    provider_config = ShareConfig
     seed_objects = (seed.group(Extension.KIND, MOUNTS, [Mount.KIND.finalizer]),)
     permissions = (
         seedobjects.permission(seed_objects[0]),
@@ -52,13 +45,9 @@ class LocalExtension(Actuator[Extension]):
     def __init__(self, outside: Outside) -> None:
         self._outside = outside
 
-    def validate(self, ctx: Context, obj: Extension, cluster: Cluster) -> Iterable[FieldProblem]:
-        """Return the problems of providerConfig."""
-        return config_problems(ShareConfig, obj.spec)
-
     def reconcile(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Ensure that the share exists outside and is mounted."""
-        config = read_config(ShareConfig, obj.spec)
+        config = read_config(ShareConfig, obj)
         secret_name = _credentials(ctx, obj, cluster, config.credentials)
         properties = {"capacity": config.capacity}
         hold(ctx, self._outside, obj, cluster, type=SHARE, properties=properties)

@@ -6,11 +6,11 @@ ManagedResource itself (Gardener documentation, "Force Deletion").
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from actuator import Actuator, Cluster, Context, FieldProblem
+from actuator import Actuator, Cluster, Context
 from actuator.meta import Raw
-from actuator.provider_config import config_problems, read_config
+from actuator.provider_config import read_config
 from actuator.v1alpha1 import Extension
 from extensions.networkfilter.config import FilterConfig
 from generic.library import managedresources
@@ -29,18 +29,15 @@ class NetworkFilter(Actuator[Extension]):
 
     finalizer = "extensions.gardener.cloud/networking-filter"
     permissions = managedresources.PERMISSIONS
+    provider_config = FilterConfig
 
     def __init__(self) -> None:
         self._images = load_images(__file__)
 
-    def validate(self, ctx: Context, obj: Extension, cluster: Cluster) -> Iterable[FieldProblem]:
-        """Return the problems of providerConfig."""
-        return config_problems(FilterConfig, obj.spec)
-
     def reconcile(self, ctx: Context, obj: Extension, cluster: Cluster) -> None:
         """Deploy the filter to the shoot, without waiting for it."""
         images = self._images.references(cluster, _NAME, in_shoot=True)
-        wanted = _manifests(read_config(FilterConfig, obj.spec).blocked, images[_NAME])
+        wanted = _manifests(read_config(FilterConfig, obj).blocked, images[_NAME])
         namespace = obj.metadata.namespace
         managedresources.deploy_for_shoot(
             ctx.client, namespace, MANAGED_NAME, wanted, origin=ORIGIN

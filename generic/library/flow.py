@@ -42,6 +42,8 @@ class ResourceRecord:
 class FlowStatus(KeepsUnknownFields):
     """The part of a providerStatus that a flow keeps: all resources that may exist."""
 
+    api_version: str = "actuator.extensions.gardener.cloud/v1alpha1"
+    kind: str = "FlowStatus"
     resources: list[ResourceRecord] = attrs.field(factory=list)
 
     @property

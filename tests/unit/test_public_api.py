@@ -32,6 +32,7 @@ PROMISED = [
     "Object",
     "ObjectMeta",
     "Permission",
+    "ProviderConfig",
     "Provisioned",
     "ReadyReasons",
     "RequeueAfter",

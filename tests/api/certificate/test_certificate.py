@@ -175,8 +175,11 @@ def test_a_shoot_that_moves_keeps_what_is_in_it(certified, serve_issuers):
     ("given", "words"),
     [
         (config(FIRST, FIRST), ["spec.providerConfig.issuers", "'first' is there 2 times"]),
-        (config({**FIRST, "name": "First"}), ["issuers[0].name", "no DNS label"]),
-        (config({**FIRST, "server": "http://x"}), ["issuers[0].server", "no https URL"]),
+        (config({**FIRST, "name": "First"}), ["issuers[0].name", "'letsencrypt'", "'First'"]),
+        (
+            config({**FIRST, "server": "http://x"}),
+            ["issuers[0].server", "https://.+", "'http://x'"],
+        ),
         (config(accounts=[]), ["spec.providerConfig", "accounts"]),
         (config(kind="Certificates"), ["kind CertificateConfig"]),
     ],

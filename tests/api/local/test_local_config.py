@@ -37,7 +37,7 @@ def faults(actuator: Any, cls: type[Object], **spec: Any) -> list[str]:
         ),
         (
             {"providerConfig": config("NetworkConfig", mtu=1)},
-            ["spec.providerConfig.mtu: 1 bytes; set 1280 to 9000"],
+            ["spec.providerConfig.mtu: expected an integer (at least 1280, at most 9000), got 1"],
         ),
         ({"providerConfig": config("NetworkConfig", mtu=1280)}, []),
         ({"providerConfig": {"mtux": 1}}, ["spec.providerConfig: unknown field mtux"]),

@@ -1,0 +1,146 @@
+"""A providerConfig is read strictly, and each problem names the object and the field."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import attrs
+import pytest
+
+from actuator import Actuator, Cluster, ConfigurationError, ErrorCode, FieldProblem, ProviderConfig
+from actuator.codec import decode, encode
+from actuator.meta import DefaultStatus, Schema
+from actuator.provider_config import config_problems, problems_of, read_config, refuse_config
+from actuator.provider_status import write_status
+from actuator.v1alpha1 import Extension, Worker
+from generic.manager.manager import Manager
+
+VERSION = "mine.example.org/v1"
+NOT_SUPPORTED = f"is not supported; set apiVersion {VERSION} and kind Config"
+
+
+def even(_config: object, _field: object, value: int) -> None:
+    if value % 2:
+        raise ValueError(f"{value} is odd")
+
+
+@attrs.frozen(kw_only=True)
+class Config(ProviderConfig):
+    """A configuration."""
+
+    api_version: str = VERSION
+    kind: str = "Config"
+    names: list[Annotated[str, Schema(min_length=1)]] = attrs.field(factory=list)
+    number: int = attrs.field(default=0, validator=even)
+
+    def problems(self) -> Iterable[FieldProblem]:
+        for index, name in enumerate(self.names):
+            if name in self.names[:index]:
+                yield FieldProblem(field=f"names[{index}]", detail=f"{name!r} is there twice")
+
+
+@attrs.frozen(kw_only=True)
+class Required(ProviderConfig):
+    api_version: str = VERSION
+    kind: str = "Required"
+    zone: str
+
+
+class Mine(Actuator[Extension]):
+    provider_config = Config
+
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+
+def extension(config: Any) -> Extension:
+    spec = {"type": "mine", "providerConfig": config}
+    return decode(Extension, {"metadata": {"name": "x", "namespace": "ns"}, "spec": spec})
+
+
+def worker(*configs: Any) -> Worker:
+    pools = [{"name": f"p{index}", "providerConfig": one} for index, one in enumerate(configs)]
+    meta = {"name": "w", "namespace": "ns"}
+    return decode(Worker, {"metadata": meta, "spec": {"type": "mine", "pools": pools}})
+
+
+def test_a_configuration_is_read_and_an_absent_one_has_the_defaults():
+    assert read_config(Config, extension({"names": ["a"]})).names == ["a"]
+    assert read_config(Config, extension(None)) == Config()
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        ({"name": ["a"]}, "spec.providerConfig: unknown field name; did you mean names?"),
+        (
+            {"names": ["a", ""]},
+            "spec.providerConfig.names[1]: expected a string (characters: at least 1), got ''",
+        ),
+        ({"names": ["a", "a"]}, "spec.providerConfig.names[1]: 'a' is there twice"),
+        ({"number": 3}, "spec.providerConfig: 3 is odd; correct it"),
+        (
+            {"apiVersion": "mine.example.org/v2", "other": 1},
+            f"spec.providerConfig: mine.example.org/v2 Config {NOT_SUPPORTED}",
+        ),
+    ],
+)
+def test_a_problem_stops_reconcile_with_a_configuration_problem(config, problem):
+    obj = extension(config)
+    with pytest.raises(ConfigurationError) as caught:
+        read_config(Config, obj)
+    assert str(caught.value) == f"Extension ns/x: {problem}"
+    assert caught.value.codes == (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
+    assert [str(one) for one in Mine().validate(None, obj, Cluster())] == [problem]
+
+
+def test_a_required_field_of_an_absent_configuration_is_named():
+    (problem,) = config_problems(Required, extension(None))
+    assert str(problem) == "spec.providerConfig.zone: required field missing; set a string"
+
+
+def test_the_pools_of_a_worker_have_the_configurations():
+    obj = worker({"names": ["a"]}, None, {"nmaes": []})
+    assert read_config(Config, obj).names == ["a"]
+    assert read_config(Config, obj, pool=1) == Config()
+    problem = "spec.pools[2].providerConfig: unknown field nmaes; did you mean names?"
+    assert [str(one) for one in config_problems(Config, obj)] == [problem]
+    with pytest.raises(ConfigurationError, match=r"^Worker ns/w: spec\.pools\[2\]\.providerConfig"):
+        read_config(Config, obj, pool=2)
+
+
+def test_problems_of_the_class_are_few():
+    assert len(problems_of(Config, {"names": ["a"] * 1000}, "spec")) == 20
+
+
+def test_a_kind_without_configuration_refuses_one():
+    (problem,) = refuse_config(extension({}).spec)
+    assert str(problem) == "spec.providerConfig: there is nothing to configure; remove it"
+    assert not list(refuse_config(extension(None).spec))
+
+
+@attrs.frozen(kw_only=True)
+class Unsupported(ProviderConfig):
+    api_version: str = VERSION
+    kind: str = "Unsupported"
+    zones: tuple[str, ...] = ()
+
+
+def test_a_configuration_class_without_schema_is_refused_when_it_is_added():
+    actuator = Mine()
+    actuator.provider_config = Unsupported
+    with pytest.raises(TypeError, match=r"Unsupported\.zones: .* has no schema; use"):
+        Manager().add(actuator, type="mine")
+
+
+def test_api_version_and_kind_of_a_configuration_are_always_written():
+    assert encode(Config()) == {"apiVersion": VERSION, "kind": "Config"}
+
+
+@attrs.define(kw_only=True)
+class Nameless:
+    id: str = "1"
+
+
+def test_a_status_without_api_version_and_kind_is_refused():
+    with pytest.raises(TypeError, match="Nameless: give api_version and kind defaults"):
+        write_status(DefaultStatus(), Nameless())
