@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 PAGE = Path(__file__).parents[1] / "docs" / "extensions.md"
@@ -15,7 +17,8 @@ def run_examples(heading: str) -> dict[str, Any]:
     section = re.split(r"^#+ ", section, maxsplit=1, flags=re.MULTILINE)[0]
     examples = re.findall(r"^```python\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
     assert examples, f"{PAGE.name} has no example below {heading}"
-    defined: dict[str, Any] = {}
+    module = ModuleType("documented_example")
+    sys.modules[module.__name__] = module  # where the annotations of its classes are resolved
     for example in examples:
-        exec(example, defined)
-    return defined
+        exec(example, vars(module))
+    return vars(module)

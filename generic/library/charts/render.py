@@ -13,13 +13,13 @@ import tempfile
 from collections.abc import Mapping
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
 
 import attrs
 import yaml
 
 from actuator.errors import ActuatorError
 from actuator.meta import Raw
+from generic.kube.goyaml import GoLoader
 from generic.library.charts.helm import HelmNotFound, find_helm, helm_environment
 
 logger = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def render(chart: Chart, kubernetes_version: str) -> list[Raw]:
         path = _on_disk(chart.path, Path(folder))
         output = _template(chart, path, kubernetes_version, Path(folder))
     try:
-        documents = [document for document in yaml.load_all(output, _Loader) if document]
+        documents = [document for document in yaml.load_all(output, GoLoader) if document]
     except yaml.YAMLError:  # its text would quote the manifest
         raise ActuatorError(f"Chart {chart.path.name}: helm rendered invalid YAML") from None
     if not all(isinstance(document, dict) for document in documents):
@@ -134,28 +134,3 @@ def _unpack(source: Traversable, target: Path) -> Path:
     for entry in source.iterdir():
         _unpack(entry, target / entry.name)
     return target
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads YAML like Go: no dates, and no numbers of base 60."""
-
-
-def _resolvers() -> dict[str, list[tuple[str, Any]]]:
-    other = {"timestamp", "int", "float", "value"}
-    return {
-        first: [(tag, pattern) for tag, pattern in pairs if tag.rpartition(":")[2] not in other]
-        for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
-_Loader.yaml_implicit_resolvers = _resolvers()
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:int",
-    re.compile(r"[-+]?(?:0b[01_]+|0[0-7_]*|[1-9][0-9_]*|0x[0-9a-fA-F_]+)$"),
-    list("-+0123456789"),
-)
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$|[-+]?\.inf$|\.nan$"),
-    list("-+0123456789."),
-)

@@ -25,6 +25,8 @@ _COMMANDS = {
     "env": ("generic.tools.cli.env", "Start and stop the embedded cluster."),
     "rbac": ("generic.tools.cli.install", "Print the roles that an extension needs."),
     "crds": ("generic.tools.cli.install", "Print CustomResourceDefinitions."),
+    "docs": ("generic.tools.cli.configuration", "Print the documentation of configurations."),
+    "validate": ("generic.tools.cli.configuration", "Validate configurations in manifests."),
     "rules": ("generic.tools.cli.monitoring", "Print recording rules and alerts for Prometheus."),
     "dashboards": ("generic.tools.cli.monitoring", "Print dashboards for Grafana."),
     "image": ("generic.tools.cli.chart", "Write the Dockerfile of an extension."),

@@ -1,0 +1,106 @@
+"""`actuator docs` and `actuator validate`: the provider configurations of extensions."""
+
+import json
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import attrs
+import click
+
+from actuator.errors import ActuatorError, ConfigurationError
+from actuator.interface import Actuator
+from actuator.schema import json_schema, structural
+from generic.kube.printable import echo
+from generic.manager.manager import Manager
+from generic.manager.registry import Registration
+from generic.tools.cli.load import load, populate, types_option
+from generic.tools.config_manifests import examine, places_of
+from generic.tools.config_page import config_page
+
+_FORMATS = click.Choice(["markdown", "json-schema", "openapi"])
+
+
+@click.command()
+@click.argument("references", nargs=-1, required=True, metavar="MODULE:OBJECT...")
+@types_option
+@click.option("--output", "-o", type=_FORMATS, default="markdown", show_default=True)
+def docs(references: tuple[str, ...], types: tuple[str, ...], output: str) -> None:
+    """Print the documentation of provider configurations.
+
+    Each MODULE:OBJECT is a configuration class, or an extension whose actuators declare some.
+    """
+    found: dict[type, list[str]] = {}
+    for reference in references:
+        cls = load(reference)
+        if isinstance(cls, type) and attrs.has(cls) and not issubclass(cls, Actuator):
+            found.setdefault(cls, [])
+            continue
+        for one in _registrations(reference, types):
+            if declared := one.actuator.provider_config:
+                found.setdefault(declared, []).extend(places_of(one.kind, one.types))
+    try:
+        schemas = [json_schema(cls) for cls in found]
+    except (NameError, TypeError) as error:
+        raise ConfigurationError(str(error)) from error
+    if output == "markdown":
+        echo("\n".join(config_page(cls, places) for cls, places in found.items()), lines=True)
+        return
+    printed = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    if output == "openapi":
+        printed = {"components": {"schemas": {cls.__name__: structural(cls) for cls in found}}}
+    echo(json.dumps(printed, indent=2), lines=True)
+
+
+@click.command()
+@click.argument("references", nargs=-1, metavar="[MODULE:OBJECT]...")
+@types_option
+@click.option(
+    *("--file", "-f", "files"),
+    type=click.File("rb"),
+    multiple=True,
+    required=True,
+    help="Manifests in YAML or JSON; - is standard input.",
+)
+def validate(
+    references: tuple[str, ...], types: tuple[str, ...], files: tuple[BinaryIO, ...]
+) -> None:
+    """Validate the provider configurations in manifests, without a cluster.
+
+    The command reads Shoots and extension objects, and checks the configurations that the
+    extensions MODULE:OBJECT (by default extensions.aws:extension) declare. The exit status is 1 if
+    a configuration is invalid, or if there is none to check.
+    """
+    configs = {
+        (one.kind.api_version, one.kind.name, type): cls
+        for reference in references or ("extensions.aws:extension",)
+        for one in _registrations(reference, types)
+        if (cls := one.actuator.provider_config)
+        for type in one.types or ("",)
+    }
+    valid = invalid = 0
+    for one in (one for file in files for one in examine(file, configs)):
+        for problem in one.problems or ():
+            echo(f"{one.place}: {problem}")
+        if one.problems is None:
+            echo(f"{one.place}: {one.field}: not checked: {one.of} is not served", err=True)
+        elif not one.problems:
+            valid += 1
+            echo(f"{one.place}: {one.field}: valid")
+        invalid += bool(one.problems)
+    if invalid:
+        total = valid + invalid
+        raise ActuatorError(f"{invalid} of {total} configurations are invalid; correct the fields")
+    if not valid:
+        served = ", ".join(sorted(f"{kind} {type}".rstrip() for _, kind, type in configs))
+        raise ConfigurationError(f"no configuration to check; these extensions serve {served}")
+
+
+def _registrations(reference: str, types: tuple[str, ...]) -> Sequence[Registration]:
+    """Return the registrations of an extension. Raises ConfigurationError if none has a class."""
+    manager = Manager()
+    populate(manager, reference, types)
+    if not any(one.actuator.provider_config for one in manager.registrations):
+        raise ConfigurationError(
+            f"{reference}: no actuator declares provider_config; set it to a configuration class"
+        )
+    return manager.registrations

@@ -1,0 +1,123 @@
+"""Finds the provider configurations in manifests of Shoots and extension objects, and checks them.
+
+gardenlet copies those of a Shoot to the extension objects (Gardener documentation, "Extension
+contract", and the API reference of core.gardener.cloud/v1beta1).
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+
+import attrs
+import yaml
+
+from actuator.errors import ConfigurationError
+from actuator.interface import FieldProblem, ProviderConfig
+from actuator.meta import GROUP, VERSION, Kind, Raw
+from actuator.provider_config import problems_of
+from generic.kube.goyaml import GoLoader
+
+Configs = Mapping[tuple[str, str, str], type[ProviderConfig]]
+"""The configuration classes by apiVersion, kind and type of their objects; type "" is any."""
+_LARGEST = 4 * 2**20
+"""Characters of a manifest in JSON."""
+_POOLS = "spec.provider.workers[]"
+_IN_SHOOT = [
+    ("Infrastructure", "spec.provider", "type", "infrastructureConfig"),
+    ("ControlPlane", "spec.provider", "type", "controlPlaneConfig"),
+    ("Worker", _POOLS, "", "providerConfig"),
+    ("OperatingSystemConfig", f"{_POOLS}.machine.image", "name", "providerConfig"),
+    ("ContainerRuntime", f"{_POOLS}.cri.containerRuntimes[]", "type", "providerConfig"),
+    ("Network", "spec.networking", "type", "providerConfig"),
+    ("Extension", "spec.extensions[]", "type", "providerConfig"),
+]
+"""The kind, the part of a Shoot with its configuration, and the fields of type and configuration
+there; without such a field, the type is that of the provider."""
+
+
+@attrs.frozen
+class Examined:
+    """A configuration `of` a kind and type; `problems` is None if no class is known for it."""
+
+    place: str
+    """File, document, kind and name of the object."""
+    field: str
+    of: str
+    problems: Sequence[FieldProblem] | None
+
+
+def places_of(kind: Kind, types: Sequence[str]) -> list[str]:
+    """Return the fields in which users write the configuration of a kind, for these types."""
+    suffix = f" with type {' or '.join(types)}" if types else ""
+    in_shoot = [f"{holder}.{name}" for one, holder, _, name in _IN_SHOOT if one == kind.name]
+    places = [f"{kind.name}: `{_holder(kind.name)}.providerConfig`{suffix}"]
+    return places + [f"Shoot: `{place}`{suffix}" for place in in_shoot if kind.group == GROUP]
+
+
+def examine(file: BinaryIO, configs: Configs) -> Iterator[Examined]:
+    """Yield the configurations in a file of YAML or JSON. Raises ConfigurationError."""
+    try:
+        for number, document in enumerate(yaml.load_all(file.read(), GoLoader), 1):
+            yield from _examine(_as_json(document), f"{file.name}: document {number}", configs)
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
+        text = " ".join(str(error).split())
+        raise ConfigurationError(f"{file.name} cannot be read: {text}; correct it") from error
+
+
+def _as_json(document: object) -> Any:
+    """Return a document as JSON. Raises ValueError, TypeError or RecursionError if it is none."""
+    pieces, size = [], 0
+    for piece in json.JSONEncoder(allow_nan=False).iterencode(document):
+        pieces.append(piece)
+        if (size := size + len(piece)) > _LARGEST:  # aliases multiply
+            raise ValueError(f"it has more than {_LARGEST} characters")
+    return json.loads("".join(pieces))
+
+
+def _examine(obj: Any, place: str, configs: Configs) -> Iterator[Examined]:
+    if not isinstance(obj, dict):
+        return
+    for item in obj["items"] if isinstance(obj.get("items"), list) else ():
+        yield from _examine(item, place, configs)
+    version, kind = str(obj.get("apiVersion")), str(obj.get("kind"))
+    parts, owner = [(kind, _holder(kind), "type", "providerConfig")], "spec"
+    if is_shoot := kind == "Shoot" and version.startswith("core.gardener.cloud/"):
+        parts, owner, version = _IN_SHOOT, "spec.provider", f"{GROUP}/{VERSION}"
+    meta = dict(_objects(obj, "metadata")).get("metadata", {})
+    provider = dict(_objects(obj, owner)).get(owner, {})
+    name = "/".join(str(meta[part]) for part in ("namespace", "name") if part in meta)
+    subject = f"{place}: {kind} {name}".rstrip()
+    for one, holder, type_field, field in parts:
+        for path, found in _objects(obj, holder):
+            given, type = found.get(field), str(found.get(type_field, provider.get("type", "")))
+            cls = configs.get((version, one, type)) or configs.get((version, one, ""))
+            workerless = is_shoot and one != "Extension" and not provider.get("workers")
+            if given is not None or (cls is not None and not workerless):
+                problems = None if cls is None else _problems(cls, given, f"{path}.{field}")
+                yield Examined(subject, f"{path}.{field}", f"{one} {type}", problems)
+
+
+def _problems(cls: type[ProviderConfig], given: object, field: str) -> list[FieldProblem]:
+    try:
+        return problems_of(cls, given, field)
+    except Exception as error:  # of the author's `problems`
+        detail = f"{cls.__name__} raised {type(error).__name__}: {error}; correct the class"
+        return [FieldProblem(field=field, detail=detail, internal=True)]
+
+
+def _holder(kind: str) -> str:
+    return "spec.pools[]" if kind == "Worker" else "spec"
+
+
+def _objects(value: Raw, path: str, field: str = "") -> Iterator[tuple[str, Raw]]:
+    """Yield each object at a path such as "spec.extensions[]", with its own path."""
+    head, _, rest = path.partition(".")
+    name = head.removesuffix("[]")
+    where, found = f"{field}.{name}".lstrip("."), value.get(name)
+    items = {where: found}
+    if head != name:
+        listed = found if isinstance(found, list) else []
+        items = {f"{where}[{index}]": item for index, item in enumerate(listed)}
+    for place, item in items.items():
+        if isinstance(item, dict):
+            yield from _objects(item, rest, place) if rest else [(place, item)]

@@ -1,0 +1,345 @@
+"""`actuator docs` and `actuator validate`: what users read, and the exit status."""
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+from documented import run_examples
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV30SpecValidator
+
+from actuator.codec import decode
+from actuator.provider_config import problems_of
+from actuator.schema import json_schema
+from actuator.v1alpha1 import Infrastructure
+from extensions.azurecontrolplane.actuator import ControlPlaneConfig
+from extensions.certificate.config import CertificateConfig
+from extensions.local.config import NetworkConfig, ShareConfig
+from extensions.networkfilter.config import FilterConfig
+from generic.manager.manager import Manager
+from generic.tools.cli.main import main
+from generic.tools.config_page import example
+
+CONFIGS = [CertificateConfig, ControlPlaneConfig, FilterConfig, NetworkConfig, ShareConfig]
+EXTENSIONS = [
+    "extensions.azurecontrolplane:extension",
+    "extensions.certificate:extension",
+    "extensions.networkfilter:extension",
+]
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code: Any = 0
+        try:
+            main(arguments)
+        except SystemExit as end:
+            code = end.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def validate(run, tmp_path) -> Run:
+    def validate(*documents: object, text: str = "") -> tuple[int, str, str]:
+        (tmp_path / "shoot.yaml").write_text(text or yaml.safe_dump_all(documents))
+        return run("validate", *EXTENSIONS, "-f", "shoot.yaml")
+
+    return validate
+
+
+def shoot(**spec: Any) -> dict[str, Any]:
+    meta = {"name": "mine", "namespace": "garden-dev"}
+    return {
+        "apiVersion": "core.gardener.cloud/v1beta1",
+        "kind": "Shoot",
+        "metadata": meta,
+        "spec": spec,
+    }
+
+
+def extension(config: Any, type: str = "networking-filter", **more: Any) -> dict[str, Any]:
+    meta = {"name": "x", "namespace": "shoot--a--b"}
+    spec = {"type": type, "providerConfig": config}
+    version = "extensions.gardener.cloud/v1alpha1"
+    return {"apiVersion": version, "kind": "Extension", "metadata": meta, "spec": spec} | more
+
+
+def test_the_documented_example_finds_the_documented_problems():
+    defined = run_examples("## Provider configuration")
+    good = example(json_schema(defined["InfrastructureConfig"]))
+    assert good["mtu"] == 1450
+    zone, actuator = good["zones"][0], defined["Network"]()
+    spec = {"providerConfig": good | {"zones": [zone, zone]}}
+    (problem,) = actuator.validate(None, decode(Infrastructure, {"spec": spec}), None)
+    assert str(problem) == "spec.providerConfig.zones[1].name: eu-1 is used twice"
+    spec = {"providerConfig": good | {"zones": [zone, {**zone, "worker": 1}]}}
+    (problem,) = actuator.validate(None, decode(Infrastructure, {"spec": spec}), None)
+    words = "spec.providerConfig.zones[1]: unknown field worker; did you mean workers?"
+    assert str(problem) == words
+    Manager().add(actuator, type="mine")
+
+
+@pytest.mark.parametrize("cls", CONFIGS)
+def test_the_example_of_each_sample_is_valid(cls):
+    given = example(json_schema(cls))
+    assert problems_of(cls, given, "spec.providerConfig") == []
+    Draft202012Validator(json_schema(cls)).validate(given)
+
+
+def test_the_page_has_an_example_and_all_fields(run):
+    code, page, _ = run("docs", "extensions.certificate:extension")
+    assert code == 0
+    _, _, rest = page.partition("```yaml\n")
+    assert problems_of(CertificateConfig, yaml.safe_load(rest.partition("```")[0]), "") == []
+    assert "- Shoot: `spec.extensions[].providerConfig` with type certificate-service" in page
+    (row,) = [line for line in page.splitlines() if "`issuers[].server`" in line]
+    words = "| string | required | pattern https://.+ | The directory of the certificate authority."
+    assert words in row
+    assert page.count("\n| `") == 6
+
+
+def test_a_class_is_documented_with_defaults_and_bounds(run):
+    code, page, _ = run("docs", "extensions.local.config:NetworkConfig")
+    assert code == 0
+    assert "| `mtu` | integer | `1450` | at least 1280, at most 9000 | The largest packet" in page
+
+
+def test_the_json_schema_of_one_or_several_is_valid(run):
+    for given in (EXTENSIONS[:1], EXTENSIONS):
+        code, text, _ = run("docs", "-o", "json-schema", *given)
+        assert code == 0
+        Draft202012Validator.check_schema(json.loads(text))
+    ours = [example(json_schema(cls)) for cls in (ControlPlaneConfig, CertificateConfig)]
+    assert [Draft202012Validator(json.loads(text)).is_valid(one) for one in ours] == [True, True]
+    assert not Draft202012Validator(json.loads(text)).is_valid({"kind": "Other"})
+
+
+def test_the_openapi_fragment_is_a_part_of_a_valid_document(run):
+    code, text, _ = run("docs", "-o", "openapi", *EXTENSIONS)
+    assert code == 0
+    head = {"openapi": "3.0.3", "info": {"title": "x", "version": "1"}, "paths": {}}
+    OpenAPIV30SpecValidator(head | json.loads(text)).validate()
+    assert set(json.loads(text)["components"]["schemas"]) == {
+        "ControlPlaneConfig",
+        "CertificateConfig",
+        "FilterConfig",
+    }
+
+
+BAD = shoot(
+    provider={
+        "type": "azure",
+        "infrastructureConfig": {"a": 1},
+        "controlPlaneConfig": {"remedyControler": False},
+        "workers": [{"name": "a", "providerConfig": {"a": 1}}],
+    },
+    networking={"type": "calico"},
+    extensions=[
+        {"type": "unknown", "providerConfig": {}},
+        {
+            "type": "certificate-service",
+            "providerConfig": {"issuers": [{"name": "a", "server": "https://a"}, {"name": "B"}]},
+        },
+        {"type": "networking-filter"},
+    ],
+)
+
+
+def test_each_problem_is_one_line_with_file_document_object_and_field(validate):
+    code, out, err = validate(None, {"kind": "ConfigMap"}, BAD, extension({"kind": "Filter"}))
+    assert code == 1
+    subject = "shoot.yaml: document 3: Shoot garden-dev/mine: spec."
+    field = f"{subject}extensions[1].providerConfig.issuers[1]"
+    version = "networkfilter.extensions.gardener.cloud/v1alpha1"
+    known = [line.replace(version, "VERSION") for line in out.splitlines()]
+    unknown = "unknown field remedyControler; did you mean remedyController?"
+    pattern = "(pattern [a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)"
+    server = "a string like 'https://acme-v02.api.letsencrypt.org/directory' (pattern https://.+)"
+    supported = "VERSION Filter is not supported; set apiVersion VERSION and kind FilterConfig"
+    assert known == [
+        f"{subject}provider.controlPlaneConfig: {unknown}",
+        f"{field}.name: expected a string like 'letsencrypt' {pattern}, got 'B'",
+        f"{field}.server: required field missing; set {server}",
+        f"{subject}extensions[2].providerConfig: valid",
+        f"shoot.yaml: document 4: Extension shoot--a--b/x: spec.providerConfig: {supported}",
+    ]
+    not_checked = [line.partition(": not checked: ") for line in err.splitlines()]
+    assert [(place.rpartition("spec.")[2], rest) for place, _, rest in not_checked] == [
+        ("provider.infrastructureConfig", "Infrastructure azure is not served"),
+        ("provider.workers[0].providerConfig", "Worker azure is not served"),
+        ("extensions[0].providerConfig", "Extension unknown is not served"),
+        ("Error: 3 of 4 configurations are invalid; correct the fields", ""),
+    ]
+
+
+def test_valid_manifests_and_lists_have_status_0(validate):
+    listed = {"kind": "List", "items": [extension({"blocked": ["10.0.0.0/8"]}), extension(None)]}
+    code, out, err = validate(listed)
+    assert (code, err) == (0, "")
+    assert (
+        out.splitlines()
+        == ["shoot.yaml: document 1: Extension shoot--a--b/x: spec.providerConfig: valid"] * 2
+    )
+
+
+MODULE = """
+import attrs
+from actuator import Actuator, ProviderConfig
+from actuator.v1alpha1 import Infrastructure, Worker
+
+@attrs.frozen(kw_only=True)
+class Config(ProviderConfig):
+    api_version: str = "a/v1"
+    kind: str = "Config"
+    zone: str
+
+    def problems(self):
+        return 1 / (self.zone != "raise") and ()
+
+@attrs.frozen(kw_only=True)
+class Odd(ProviderConfig):
+    api_version: str = "a/v1"
+    kind: str = "Odd"
+    zones: set[str]
+
+class Base:
+    provider_config = Config
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+class Machines(Base, Actuator[Worker]): ...
+class Network(Base, Actuator[Infrastructure]): ...
+class Without(Network):
+    provider_config = None
+
+def extension(manager):
+    manager.add(Machines(), type="a")
+    manager.add(Network(), type="a")
+"""
+
+
+@pytest.fixture
+def mine(tmp_path) -> Any:
+    (tmp_path / "typedmine.py").write_text(MODULE)
+    yield
+    sys.modules.pop("typedmine", None)
+
+
+def test_pools_and_required_configurations_are_checked(run, mine, tmp_path):
+    workers = [{"providerConfig": {"zone": "a"}}, {"providerConfig": {"zone": 1}}, {}]
+    shoots = [shoot(provider={"type": "a", "workers": workers}), shoot(provider={"type": "a"})]
+    pools = {"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Worker"}
+    pools["spec"] = {"type": "a", "pools": workers[1:]}
+    (tmp_path / "a.json").write_text(json.dumps(shoots[0]))
+    (tmp_path / "b.yaml").write_text(yaml.safe_dump_all([shoots[1], pools]))
+    code, out, _ = run("validate", "typedmine:extension", "-f", "a.json", "-f", "b.yaml")
+    assert code == 1
+    wrong = "providerConfig.zone: expected a string, got an integer"
+    missing = "zone: required field missing; set a string"
+    subject = "a.json: document 1: Shoot garden-dev/mine: spec.provider"
+    assert out.splitlines() == [
+        f"{subject}.infrastructureConfig.{missing}",
+        f"{subject}.workers[0].providerConfig: valid",
+        f"{subject}.workers[1].{wrong}",
+        f"{subject}.workers[2].providerConfig.{missing}",
+        f"b.yaml: document 2: Worker: spec.pools[0].{wrong}",
+        f"b.yaml: document 2: Worker: spec.pools[1].providerConfig.{missing}",
+    ]
+
+
+def test_a_class_that_raises_is_named(run, mine, tmp_path):
+    given = shoot(provider={"type": "a", "infrastructureConfig": {"zone": "raise"}})
+    (tmp_path / "a.json").write_text(json.dumps(given))
+    code, out, err = run("validate", "typedmine:extension", "-f", "a.json")
+    assert code == 1
+    words = "infrastructureConfig: Config raised ZeroDivisionError: division by zero"
+    assert words in out
+    assert "Traceback" not in out + err
+
+
+LAUGHS = "".join(
+    f"{name}: &{name} [{','.join([f'*{of}'] * 10)}]\n"
+    for of, name in zip("abcdef", "bcdefg", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: [1\n", "line 2, column 1"),
+        ("a: &a {b: *a}\n", "Circular reference"),
+        (f"a: &a [{'x,' * 99}x]\n{LAUGHS}", "it has more than"),
+        ("[" * 100_000, "recursion depth"),
+        ("a: .nan\n", "not JSON compliant"),
+        ("a: 0x" + "f" * 20_000 + "\n", "4300 digits"),
+        ("a: !!python/object:os.system x\n", "could not determine a constructor"),
+        ("a: 'x\0y'\n", "unacceptable character"),
+        ("? [a]\n: b\n", "unhashable key"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_sentence(validate, text, words):
+    code, out, err = validate(text=text)
+    assert (code, out) == (1, "")
+    assert err.startswith("Error: shoot.yaml cannot be read: ")
+    assert words in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [],
+        5,
+        {"kind": "Shoot", "apiVersion": "core.gardener.cloud/v1beta1", "spec": 5, "metadata": []},
+        shoot(provider=[], extensions={}, networking="x"),
+        shoot(extensions=[5, {"type": []}, {"type": {"a": 1}, "providerConfig": None}]),
+        {"items": [{"items": 5}, None]},
+        extension(None, kind=["Extension"]),
+    ],
+)
+def test_a_manifest_of_any_shape_is_read(validate, document):
+    code, out, err = validate(document)
+    assert (code, out) == (1, "")
+    serve = "ControlPlane azure, Extension certificate-service, Extension networking-filter"
+    assert err == f"Error: no configuration to check; these extensions serve {serve}\n"
+
+
+@pytest.mark.parametrize("config", [5, "x", [1], True])
+def test_a_configuration_that_is_no_object_is_a_problem(validate, config):
+    code, out, _ = validate(extension(config))
+    assert code == 1
+    assert "spec.providerConfig: expected an object, got a" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["validate", *EXTENSIONS], 2, "Missing option '--file' / '-f'"),
+        (["validate", *EXTENSIONS, "-f", "absent.yaml"], 2, "'absent.yaml': No such file"),
+        (["validate", "nowhere:x", "-f", "typedmine.py"], 1, "module 'nowhere' not found"),
+        (
+            ["validate", "typedmine:Without", "--type", "a", "-f", "typedmine.py"],
+            1,
+            "typedmine:Without: no actuator declares provider_config; set it to",
+        ),
+        (["docs"], 2, "Missing argument"),
+        (["docs", "-o", "html", *EXTENSIONS], 2, "'html' is not one of"),
+        (["docs", "typedmine:Odd"], 1, "Odd.zones: set[str] has no schema; use a scalar"),
+        (["docs", "typedmine:Missing"], 1, "typedmine has no 'Missing'"),
+    ],
+)
+def test_wrong_input_gets_one_sentence_and_its_status(run, mine, arguments, code, words):
+    found, out, err = run(*arguments)
+    assert (found, out) == (code, "")
+    assert words in err
+    assert "Traceback" not in err
