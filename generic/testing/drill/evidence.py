@@ -65,7 +65,7 @@ def by_error(lives: Iterable[Life]) -> dict[tuple[str, str, tuple[str, ...]], li
 
 @attrs.frozen(kw_only=True)
 class Origin:
-    """What a drill tested, and the command that repeats it."""
+    """The tested version, and the command that repeats the drill."""
 
     version: str = ""
     commit: str = ""
