@@ -131,7 +131,7 @@ def test_nothing_may_be_on_record_where_everything_goes_with_the_shoot(shoots_on
     evidence = Evidence(**FACTS, shoots_only=shoots_only, records=records)
     found = {finding.rule: finding.problems for finding in judge(evidence)}
     assert bool(found["I1"]) is shoots_only
-    assert all("goes with its shoot" in problem for problem in found["I1"])
+    assert all("is deleted with its shoot" in problem for problem in found["I1"])
 
 
 def test_what_nobody_can_say_is_on_record_all_the_same():

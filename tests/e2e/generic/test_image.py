@@ -42,14 +42,14 @@ name = "mine"
 version = "1.0"
 dependencies = ["gardener-actuator"]
 [project.optional-dependencies]
-cloud = ["boto3"]
+cloud = ["botocore"]
 [tool.hatch.build.targets.wheel]
 packages = ["mine"]
 """
 MODULE = """
 from actuator import Actuator
 from actuator.v1alpha1 import Infrastructure
-import boto3
+import botocore
 
 class Network(Actuator[Infrastructure]):
     def reconcile(self, ctx, infrastructure, cluster): ...
