@@ -42,7 +42,7 @@ name = "mine"
 version = "1.0"
 dependencies = ["gardener-actuator"]
 [project.optional-dependencies]
-cloud = ["botocore"]
+aws = ["botocore"]
 [tool.hatch.build.targets.wheel]
 packages = ["mine"]
 """
@@ -154,17 +154,29 @@ def programs_of(image: Image) -> set[str]:
 
 
 @pytest.mark.long
-def test_the_image_of_a_sample_runs_a_manager_and_nothing_is_written_into_it(
-    work, framework, bases, admin, seed, environment, namespace
+def test_the_image_of_an_authors_project_runs_a_manager_and_nothing_is_written_into_it(
+    work, framework, bases, admin, seed, environment, namespace, monkeypatch
 ):
-    """As the chart's user, on files of root; the kubeconfig stands for the account of a pod."""
-    context = project(work / "samples", framework, requirements=LOCK)
-    write(context, "extensions.aws:extension", "--extra", "aws")
+    """The project's wheel depends on the framework's, which its lock names with a hash.
+
+    As the chart's user, on files of root; the kubeconfig stands for the account of a pod.
+    """
+    source = work / "source"
+    (source / "mine").mkdir(parents=True)
+    (source / "pyproject.toml").write_text(PROJECT)
+    (source / "mine" / "__init__.py").write_text(MODULE)
+    digest = hashlib.sha256(framework.read_bytes()).hexdigest()
+    lock = f"{LOCK}\ngardener-actuator==0.1.0 --hash=sha256:{digest}\n"
+    context = project(work / "author", wheel(source, work / "own"), framework, requirements=lock)
+    monkeypatch.syspath_prepend(source)
+    write(context, "mine:extension", "--extra", "aws", "--helm")
+    monkeypatch.setenv("ACTUATOR_HELM", str(find_helm(print)))  # to build it takes minutes
     image = Builder(context, work / "stages", bases).build()
-    assert "helm" not in programs_of(image)
-    assert image.command == ["run", "extensions.aws:extension"]
+    assert programs_of(image) >= {"actuator", "helm"}
+    assert image.command == ["run", "mine:extension"]
     assert "--leader-election" in output_of(image, *image.command, "--help")
-    assert "- infrastructures\n" in output_of(image, "rbac", image.command[1])
+    for module in ("mine", "extensions.aws"):  # the extra is that of both wheels
+        assert "infrastructures" in output_of(image, "rbac", f"{module}:extension")
 
     before = files_of(image)
     if os.geteuid():  # then these files are ours
@@ -202,27 +214,6 @@ def test_the_image_of_a_sample_runs_a_manager_and_nothing_is_written_into_it(
     data = extended.client.get(Resource("v1", "secrets"), secret["name"], namespace)["data"]
     assert b"mirror/filter:2" in b"".join(base64.b64decode(one) for one in data.values())
     assert files_of(image) == before
-
-
-@pytest.mark.long
-def test_the_image_of_an_authors_project_has_helm_where_it_is_asked_for(
-    work, framework, bases, monkeypatch
-):
-    """The project's wheel depends on the framework's, which its lock names with a hash."""
-    source = work / "source"
-    (source / "mine").mkdir(parents=True)
-    (source / "pyproject.toml").write_text(PROJECT)
-    (source / "mine" / "__init__.py").write_text(MODULE)
-    digest = hashlib.sha256(framework.read_bytes()).hexdigest()
-    lock = f"{LOCK}\ngardener-actuator==0.1.0 --hash=sha256:{digest}\n"
-    context = project(work / "author", wheel(source, work / "own"), framework, requirements=lock)
-    monkeypatch.syspath_prepend(source)
-    write(context, "mine:extension", "--extra", "cloud", "--helm")
-    monkeypatch.setenv("ACTUATOR_HELM", str(find_helm(print)))  # to build it takes minutes
-    image = Builder(context, work / "author-stages", bases).build()
-    assert programs_of(image) >= {"actuator", "helm"}
-    assert "--leader-election" in output_of(image, *image.command, "--help")
-    assert "- infrastructures\n" in output_of(image, "rbac", "mine:extension")
 
     code = "from generic.library.charts import find_helm; print(find_helm(print))"
     found = subprocess.run(
@@ -325,6 +316,7 @@ def test_the_base_images_are_arguments_and_new_enough(written):
         "with-helm-${HELM}",
     }
     assert defaults["HELM"] == "no"
+    assert "\nFROM ${BASE} AS with-helm-no\n\nFROM" in written  # nothing is added
 
 
 @pytest.mark.parametrize(
