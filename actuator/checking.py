@@ -6,7 +6,6 @@ or of one with the format "password". Bounded for values of any size. Pure.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from difflib import get_close_matches
 from functools import lru_cache
 from ipaddress import ip_network
 from itertools import islice
@@ -17,6 +16,7 @@ from actuator.meta import Raw
 from actuator.schema import decodable, json_schema
 
 MAX_PROBLEMS = 20
+from actuator.suggestions import closest
 _SHOWN = 60
 """Maximum characters of a name or a value in a message."""
 _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
@@ -137,9 +137,8 @@ def _types(schema: Raw) -> list[str]:
 
 def _remedy(name: str, known: Iterable[str]) -> str:
     """Suggest the known field that was probably meant; else list the known ones."""
-    lowered = {one.lower(): one for one in known}
-    for close in get_close_matches(name[:_SHOWN].lower(), lowered, 1):
-        return f"did you mean {lowered[close]}?"
+    if found := closest(name, known):
+        return f"did you mean {found}?"
     return f"remove it, or use one of {', '.join(islice(known, MAX_PROBLEMS))}"
 
 

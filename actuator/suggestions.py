@@ -3,13 +3,17 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_LENGTH = 60
+"""Characters that are compared: the time grows with their square."""
 _SIMILARITY = 0.75
 """Minimum similarity of two words, from 0 to 1: "reconcil" is close to "reconcile"."""
 
 
 def closest(word: str, known: Iterable[str], similarity: float = _SIMILARITY) -> str | None:
-    """Return the known word most similar to `word`, or None if none is similar enough."""
-    return next(iter(get_close_matches(word, list(known), n=1, cutoff=similarity)), None)
+    """Return the known word most similar to `word`, in any case; None if none is similar enough."""
+    names = {name.lower(): name for name in known}
+    found = get_close_matches(word[:_LENGTH].lower(), names, n=1, cutoff=similarity)
+    return names[found[0]] if found else None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -36,6 +36,6 @@ def _misspelt(cls: type) -> Iterator[str]:
         bases = {n: v for base in cls.__mro__[:number:-1] for n, v in vars(base).items()}
         for name, value in vars(part).items():
             same = [n for n, v in bases.items() if n[0] != "_" and callable(v) is callable(value)]
-            found = None if name[0] == "_" else closest(name.lower(), same, _SIMILARITY)
+            found = None if name[0] == "_" else closest(name, same, _SIMILARITY)
             if found is not None and found not in name:  # "deleted", "pre_delete": other words
                 yield f"{name} overrides nothing; did you mean {found!r}?"
