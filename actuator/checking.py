@@ -1,7 +1,8 @@
 """Checks a value against the JSON Schema of a class, and says what is expected in which field.
 
 A null counts as an absent field, as in Kubernetes. No message contains a value of an unknown field,
-or of one with the format "password". Bounded for values of any size. Pure.
+the entries of a list or map of a wrong length, or a value with the format "password". Bounded for
+values of any size. Pure.
 """
 
 import re
@@ -10,13 +11,14 @@ from functools import lru_cache
 from ipaddress import ip_network
 from itertools import islice
 from operator import ge, le
+from types import UnionType
 from typing import Any
 
 from actuator.meta import Raw
 from actuator.schema import decodable, json_schema
+from actuator.suggestions import closest
 
 MAX_PROBLEMS = 20
-from actuator.suggestions import closest
 _SHOWN = 60
 """Maximum characters of a name or a value in a message."""
 _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
@@ -28,18 +30,20 @@ _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     "string": ("a string", (str,)),
 }
 _FORMATS = {"cidr": "the first address of a range and its prefix length"}
-_CHECKS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
-    "enum": ("one of {}", lambda names, value: value in names),
-    "minimum": ("at least {}", le),
-    "maximum": ("at most {}", ge),
-    "minLength": ("characters: at least {}", lambda limit, value: len(value) >= limit),
-    "maxLength": ("characters: at most {}", lambda limit, value: len(value) <= limit),
-    "minItems": ("entries: at least {}", lambda limit, value: len(value) >= limit),
-    "maxItems": ("entries: at most {}", lambda limit, value: len(value) <= limit),
-    "pattern": ("pattern {}", lambda pattern, text: re.fullmatch(pattern, text) is not None),
-    "format": ("{}", lambda name, text: name not in _FORMATS or _is_range(text)),
+_CHECKS: dict[str, tuple[str, type | UnionType, Callable[[Any, Any], bool]]] = {
+    "enum": ("one of {}", str, lambda names, value: value in names),
+    "minimum": ("at least {}", int | float, le),
+    "maximum": ("at most {}", int | float, ge),
+    "minLength": ("characters: at least {}", str, lambda limit, value: len(value) >= limit),
+    "maxLength": ("characters: at most {}", str, lambda limit, value: len(value) <= limit),
+    "minItems": ("entries: at least {}", list, lambda limit, value: len(value) >= limit),
+    "maxItems": ("entries: at most {}", list, lambda limit, value: len(value) <= limit),
+    "minProperties": ("entries: at least {}", dict, lambda limit, value: len(value) >= limit),
+    "maxProperties": ("entries: at most {}", dict, lambda limit, value: len(value) <= limit),
+    "pattern": ("pattern {}", str, lambda pattern, text: re.fullmatch(pattern, text) is not None),
+    "format": ("{}", str, lambda name, text: name not in _FORMATS or _is_range(text)),
 }
-"""Of each keyword its phrase in messages, and whether a value fits."""
+"""Of each keyword its phrase in messages, the types that it is for, and whether a value fits."""
 
 
 def check(
@@ -66,7 +70,7 @@ def _cached(cls: type, closed: bool) -> Raw:
 
 def constraints(schema: Raw) -> Iterator[str]:
     """Yield a phrase for each constraint of a schema beyond the type."""
-    for name, (phrase, _) in _CHECKS.items():
+    for name, (phrase, *_) in _CHECKS.items():
         limit = schema.get(name)
         if name == "format":
             limit = _FORMATS.get(str(limit))
@@ -82,9 +86,12 @@ def _problems(schema: Raw, value: Any, field: str) -> Iterator[tuple[str, str]]:
         named = [phrase for phrase, known in _TYPES.values() if type(value) in known]
         yield field, f"expected {_expected(schema)}, got {named[0] if named else 'null'}"
     elif not all(
-        fits(schema[name], value) for name, (_, fits) in _CHECKS.items() if name in schema
+        fits(schema[name], value)
+        for name, (_, types_of_it, fits) in _CHECKS.items()
+        if name in schema and isinstance(value, types_of_it)
     ):
         got = "a secret value" if schema.get("format") == "password" else _shown(value)
+        got = f"{len(value)} entries" if isinstance(value, list | dict) else got
         yield field, f"expected {_expected(schema)}, got {got}"
     elif isinstance(value, list) and "items" in schema:
         for index, item in enumerate(value):

@@ -50,7 +50,7 @@ class Schema:
     minimum: int | None = None
     maximum: int | None = None
     min_length: int | None = None
-    """Characters of a text, entries of a list."""
+    """Characters of a text, entries of a list or a map."""
     max_length: int | None = None
     pattern: str = ""
     """A regular expression for the whole text, in the syntax that RE2 and Python share."""
@@ -60,8 +60,8 @@ class Schema:
     type: str | None = None  # for an annotation without a type: Any
     immutable: bool = False
     format: str | None = None
-    """Configurations are checked for "cidr" (a range without host bits) and "date-time"; a value of
-    format "password" is in no message."""
+    """Configurations are checked for "cidr" (a range without host bits); a value of format
+    "password" is in no message."""
     required: bool = False
     """Whether the user must set the field although it has a default in Python."""
 

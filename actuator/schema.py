@@ -31,12 +31,12 @@ _Use = Literal["decoding", "structural", "configuration"]
 
 def structural(cls: type) -> Raw:
     """Return the schema as the API server accepts it. Raises TypeError like `json_schema`."""
-    return _object(cls, "structural")
+    return _whole(cls, "structural")
 
 
 def decodable(cls: type) -> Raw:
     """Return the schema of all that `codec.decode` accepts. Raises TypeError like `json_schema`."""
-    return _object(cls, "decoding")
+    return _whole(cls, "decoding")
 
 
 def json_schema(cls: type) -> Raw:
@@ -45,7 +45,15 @@ def json_schema(cls: type) -> Raw:
     Raises TypeError, which names the field, for a type without a schema.
     """
     draft = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": draft, "title": cls.__name__, **_object(cls, "configuration")}
+    return {"$schema": draft, "title": cls.__name__, **_whole(cls, "configuration")}
+
+
+def _whole(cls: type, use: _Use) -> Raw:
+    try:
+        return _object(cls, use)
+    except RecursionError:
+        remedy = "use dict[str, Any] for the inner value"
+        raise TypeError(f"{cls.__name__} contains itself and has no schema; {remedy}") from None
 
 
 def _object(cls: type, use: _Use) -> Raw:
@@ -129,7 +137,7 @@ def _type(annotation: Any, alternatives: list[Any], use: _Use) -> Raw:
 
 
 def _details(declared: Schema, type: object) -> Raw:
-    size = "Items" if type == "array" else "Length"
+    size = {"array": "Items", "object": "Properties"}.get(str(type), "Length")
     rule = {"rule": "self == oldSelf", "message": "field is immutable"}
     details: Raw = {
         "type": declared.type,

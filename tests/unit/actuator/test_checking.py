@@ -151,8 +151,8 @@ def test_schema_and_decoding_refuse_the_same_near_misses(miss):
     "keyword", ["enum", "minimum", "pattern", "maxLength", "minItems", "format"]
 )
 def test_a_constraint_that_decoding_forgets_is_noticed(monkeypatch, keyword):
-    phrase, _ = checking._CHECKS[keyword]
-    monkeypatch.setitem(checking._CHECKS, keyword, (phrase, lambda _limit, _value: True))
+    phrase, types, _ = checking._CHECKS[keyword]
+    monkeypatch.setitem(checking._CHECKS, keyword, (phrase, types, lambda _limit, _value: True))
     forgotten = [miss for miss in NEAR_MISSES.values() if accepts(miss) != decodes(miss)]
     assert forgotten or keyword == "enum", "an Enum also refuses its value when it is decoded"
 
@@ -250,6 +250,48 @@ def test_the_structural_schema_has_no_default_and_is_open():
 
 def test_a_dict_of_integers_is_no_integer_or_string():
     assert decode(Config, GOOD | {"counts": {"a": 1}}).counts == {"a": 1}
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """Constraints of fields with several types, of lists and of maps."""
+
+    replicas: Annotated[int | str, Schema(minimum=1, pattern="[0-9]+%")] = 1
+    tokens: Annotated[list[Annotated[str, Schema(format="password")]], Schema(max_length=1)] = (
+        attrs.field(factory=list)
+    )
+    labels: Annotated[dict[str, str], Schema(max_length=1)] = attrs.field(factory=dict)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"replicas": 3}, ""),
+        ({"replicas": "50%"}, ""),
+        ({"replicas": 0}, "(at least 1, pattern [0-9]+%), got 0"),
+        ({"replicas": "all"}, "got 'all'"),
+        ({"tokens": ["hunter2", "hunter3"]}, "a list (entries: at most 1), got 2 entries"),
+        ({"labels": {"a": "hunter2", "b": ""}}, "an object (entries: at most 1), got 2 entries"),
+    ],
+)
+def test_a_constraint_is_for_the_values_of_its_type(value, words):
+    problems = check(Limits, value)
+    assert Draft202012Validator(json_schema(Limits)).is_valid(value) == (words == "")
+    assert [text for _, text in problems if words in text and "hunter" not in text] == [
+        text for _, text in problems
+    ]
+    assert bool(problems) == bool(words)
+
+
+@attrs.frozen
+class Tree:
+    children: "list[Tree]" = attrs.field(factory=list)
+
+
+@pytest.mark.parametrize("schema_of", [json_schema, structural])
+def test_a_class_that_contains_itself_is_named(schema_of):
+    with pytest.raises(TypeError, match=r"^Tree contains itself and has no schema; use dict\["):
+        schema_of(Tree)
 
 
 @attrs.frozen
