@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator
 from inspect import isasyncgenfunction, iscoroutinefunction
+from typing import Any, get_type_hints
 
-from actuator.interface import Actuator, innermost
+import attrs
+
+from actuator.interface import Actuator, ProviderConfig, innermost
+from actuator.meta import Object
 from actuator.suggestions import closest
 
 _SIMILARITY = 0.85
@@ -19,6 +23,25 @@ def check_class(who: str, actuator: object) -> None:
     for cls in (type(actuator), type(innermost(actuator))):
         for problem in (*_async(cls), *_misspelt(cls)):
             raise TypeError(f"{who}: {cls.__name__}.{problem}")
+
+
+def check_config(who: str, actuator: Actuator[Any], kind: type[Object]) -> None:
+    """Raise TypeError for a provider_config that cannot be decoded, or without a field for it."""
+    config = actuator.provider_config
+    if config is None:
+        return
+    from actuator.schema import decodable
+
+    if not (isinstance(config, type) and issubclass(config, ProviderConfig)):
+        raise TypeError(f"{who}: provider_config: expected a subclass of ProviderConfig")
+    decodable(config)
+    spec = get_type_hints(kind).get("spec")
+    fields = attrs.fields_dict(spec) if spec and attrs.has(spec) else {}
+    if not {"provider_config", "pools"} & fields.keys():
+        raise TypeError(
+            f"{who}: {kind.KIND.name} has no spec.providerConfig; remove provider_config, or "
+            "derive the spec from DefaultSpec"
+        )
 
 
 def _async(cls: type) -> Iterator[str]:

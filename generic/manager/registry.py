@@ -17,7 +17,7 @@ from actuator.meta import Kind, Object
 from actuator.qualified import require_qualified
 from generic.controller.predicates import Predicate
 from generic.controller.watch import Watch, watches_for
-from generic.manager.mistakes import check_class
+from generic.manager.mistakes import check_class, check_config
 from generic.manager.options import Options
 from generic.reconciler.deletion.escalation import Escalation
 from generic.reconciler.stripping import OUT_OF_SCOPE
@@ -92,8 +92,8 @@ class Registry:
         without limit, unless `escalations` limit it. With `guards_secret`, the Secret of
         spec.secretRef is kept until the last object that needs it is cleaned up.
         Raises TypeError if the actuator does not declare its kind, has an async method, misspells
-        an inherited name or has a provider_config with a field without a schema; ValueError if a
-        Gardener kind has no type, a name is taken, another actuator serves the same objects, or the
+        an inherited name or has a provider_config that does not fit; ValueError if a Gardener
+        kind has no type, a name is taken, another actuator serves the same objects, or the
         kind has no spec.secretRef to guard.
         """
         from generic.reconciler.behaviours import with_behaviour  # with all kinds of Gardener
@@ -108,10 +108,7 @@ class Registry:
             flag = "set type=…, or --type on the command line"
             raise ValueError(f"{who}: {cls.KIND.name} objects have a type; {flag}")
         _check_finalizer(who, kind_of(actuator))
-        if actuator.provider_config is not None:
-            from actuator.schema import decodable
-
-            decodable(actuator.provider_config)
+        check_config(who, actuator, cls)
         for group in actuator.seed_objects:
             if group.namespaced and not cls.KIND.namespaced:
                 raise ValueError(f"{who}: {OUT_OF_SCOPE.format(cls.KIND.name, group.resource)}")

@@ -9,6 +9,8 @@ from mypy import api
 from actuator import Actuator
 from actuator.interface import WrappedActuator
 from actuator.v1alpha1 import Infrastructure
+from extensions.certificate.config import CertificateConfig
+from extensions.externaldatabase.kind import ExternalDatabase
 from generic.manager.manager import Manager
 
 ROOT = Path(__file__).parents[3]
@@ -68,9 +70,22 @@ class Vague(Actuator):
     def delete(self, ctx, obj, cluster): ...
 
 
+class Unconfigured(Actuator[ExternalDatabase]):
+    provider_config = CertificateConfig
+
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+
+class PlainConfig(Network):
+    provider_config = dict
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (Unconfigured, "ExternalDatabase has no spec.providerConfig; remove provider_config, or"),
+        (PlainConfig, "provider_config: expected a subclass of ProviderConfig"),
         (Misspelt, "Misspelt.extrnal_resources overrides nothing; did you mean 'external_resourc"),
         (lambda: WrappedActuator(Misspelt()), "Misspelt.extrnal_resources overrides nothing"),
         (Camel, "Camel.forceDelete overrides nothing; did you mean 'force_delete'?"),
