@@ -48,7 +48,9 @@ class ProblemLog:
 
     def _log(self, level: int, problem: str) -> None:
         with self._lock:
-            resources = sorted(self._seen.pop((level, problem)))
+            resources = sorted(self._seen.pop((level, problem), ()))
+        if not resources:  # another thread has logged it
+            return
         fields: dict[str, object] = {"resources": resources, "problem": problem}
         if remedy := _REMEDIES.get(problem.partition(":")[0]):
             fields["remedy"] = remedy

@@ -40,6 +40,15 @@ def test_equal_problems_of_several_kinds_are_one_line_with_the_remedy(caplog):
     assert len(timers.actions) == 3, "later problems are a new line"
 
 
+def test_a_problem_that_another_thread_has_logged_is_not_logged_again(caplog):
+    timers = Held()
+    log = ProblemLog(timers)
+    log.say(logging.WARNING, "things", ABSENT)
+    for action in timers.actions * 2:
+        action()
+    assert len(caplog.records) == 1
+
+
 @pytest.mark.parametrize(
     ("error", "text"),
     [
