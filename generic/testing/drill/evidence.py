@@ -49,7 +49,7 @@ class Life:
         return f"{self.kind} {self.shoot}/{self.name}"
 
 
-_VARIABLE = re.compile(r"[\w.-]*\d[\w.-]*")
+_VARIABLE = re.compile(r"(?<![\w.-])[\w.-]*\d[\w.-]*")
 """The parts of an error that differ between objects: ids, names, numbers, times."""
 
 
