@@ -1,6 +1,8 @@
 """Every `actuator` command in README, docs, runbooks and samples exists, with its options."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -49,3 +51,15 @@ def test_a_command_that_does_not_exist_is_found():
     assert problem("actuator explane NAMESPACE") == "explane"
     assert problem("actuator drill --shoot 3") == "--shoot"
     assert problem("actuator orphans list --all") is None
+
+
+def test_commands_are_completed_without_loading_any():
+    code = (
+        "import sys; from click import Context; from generic.tools.cli.main import cli; "
+        "print(*(one.value for one in cli.shell_complete(Context(cli), 'd'))); "
+        "print(*(name for name in sys.modules if name.startswith('generic.tools.cli.')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["drill drain docs dashboards", "generic.tools.cli.main"]

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import CompletionItem
 
 from actuator.errors import ActuatorError, ApiError, Forbidden, Unauthorized, Unavailable
 from generic.kube.printable import echo
@@ -58,6 +59,14 @@ class LazyGroup(click.Group):
         module = import_module(_COMMANDS[cmd_name][0])
         command: click.Command = getattr(module, cmd_name)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands and options that begin so, without loading any command."""
+        found = [
+            (name, text) for name, (_, text) in _COMMANDS.items() if name.startswith(incomplete)
+        ]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(CompletionItem(name, help=text) for name, text in found), *options]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands, without loading any of them."""
