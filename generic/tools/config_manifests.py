@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import attrs
 import yaml
+from yaml.constructor import ConstructorError
 
 from actuator.errors import ConfigurationError
 from actuator.interface import FieldProblem, ProviderConfig
@@ -21,6 +22,9 @@ Configs = Mapping[tuple[str, str, str], type[ProviderConfig]]
 """The configuration classes by apiVersion, kind and type of their objects; type "" is any."""
 _LARGEST = 4 * 2**20
 """Characters of a manifest in JSON."""
+_MAX_MERGED = 10_000
+"""Fields that the merge keys of one mapping may add: aliases multiply."""
+_MERGE = "tag:yaml.org,2002:merge"
 _POOLS = "spec.provider.workers[]"
 _IN_SHOOT = [
     ("Infrastructure", "spec.provider", "type", "infrastructureConfig"),
@@ -46,6 +50,38 @@ class Examined:
     problems: Sequence[FieldProblem] | None
 
 
+class _Loader(GoLoader):
+    """Refuses duplicate keys, of which only the last would count, and merge keys that multiply."""
+
+    def __init__(self, stream: bytes) -> None:
+        super().__init__(stream)
+        self._flat: dict[int, yaml.MappingNode] = {}
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Replace the merge keys of a node. Raises ConstructorError."""
+        if id(node) in self._flat:
+            return
+        self._flat[id(node)] = node
+        names, merged = set(), 0
+        for key, value in node.value:
+            if key.tag == _MERGE:
+                for one in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    if isinstance(one, yaml.MappingNode):
+                        self.flatten_mapping(one)
+                        merged += len(one.value)
+            elif isinstance(key, yaml.ScalarNode):
+                if key.value in names:
+                    raise _refusal(f"key {key.value!r} is there twice", key)
+                names.add(key.value)
+            if merged > _MAX_MERGED:
+                raise _refusal(f"merge keys add more than {_MAX_MERGED} fields", key)
+        super().flatten_mapping(node)
+
+
+def _refusal(problem: str, node: yaml.Node) -> yaml.YAMLError:
+    return ConstructorError(None, None, problem, node.start_mark)
+
+
 def places_of(kind: Kind, types: Sequence[str]) -> list[str]:
     """Return the fields in which users write the configuration of a kind, for these types."""
     suffix = f" with type {' or '.join(types)}" if types else ""
@@ -57,7 +93,7 @@ def places_of(kind: Kind, types: Sequence[str]) -> list[str]:
 def examine(file: BinaryIO, configs: Configs) -> Iterator[Examined]:
     """Yield the configurations in a file of YAML or JSON. Raises ConfigurationError."""
     try:
-        for number, document in enumerate(yaml.load_all(file.read(), GoLoader), 1):
+        for number, document in enumerate(yaml.load_all(file.read(), _Loader), 1):
             yield from _examine(_as_json(document), f"{file.name}: document {number}", configs)
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
         text = " ".join(str(error).split())

@@ -1,7 +1,7 @@
 """`actuator docs` and `actuator validate`: the provider configurations of extensions."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
 import attrs
@@ -9,6 +9,7 @@ import click
 
 from actuator.errors import ActuatorError, ConfigurationError
 from actuator.interface import Actuator
+from actuator.meta import Raw
 from actuator.schema import json_schema, structural
 from generic.kube.printable import echo
 from generic.manager.manager import Manager
@@ -45,14 +46,34 @@ def docs(references: tuple[str, ...], types: tuple[str, ...], output: str) -> No
     if output == "markdown":
         echo("\n".join(config_page(cls, places) for cls, places in found.items()), lines=True)
         return
-    printed = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
-    if output == "openapi":
-        printed = {"components": {"schemas": {cls.__name__: structural(cls) for cls in found}}}
+    printed = _openapi(found) if output == "openapi" else _one_schema(schemas)
     echo(json.dumps(printed, indent=2), lines=True)
 
 
+def _one_schema(schemas: Sequence[Raw]) -> Raw:
+    """Return a schema that accepts each of the configurations."""
+    if len(schemas) == 1:
+        return schemas[0]
+    key = "$schema"  # only valid at the root
+    parts = [{name: one[name] for name in one if name != key} for one in schemas]
+    return {key: schemas[0][key], "anyOf": parts}
+
+
+def _openapi(classes: Iterable[type]) -> Raw:
+    """Return the fragment with the schemas. Raises ConfigurationError for equal names."""
+    found: Raw = {}
+    for cls in classes:
+        if cls.__name__ in found:
+            raise ConfigurationError(
+                f"{cls.__module__}:{cls.__name__}: another class has the same name in the "
+                "fragment; print each extension's fragment separately"
+            )
+        found[cls.__name__] = structural(cls)
+    return {"components": {"schemas": found}}
+
+
 @click.command()
-@click.argument("references", nargs=-1, metavar="[MODULE:OBJECT]...")
+@click.argument("references", nargs=-1, required=True, metavar="MODULE:OBJECT...")
 @types_option
 @click.option(
     *("--file", "-f", "files"),
@@ -67,12 +88,12 @@ def validate(
     """Validate the provider configurations in manifests, without a cluster.
 
     The command reads Shoots and extension objects, and checks the configurations that the
-    extensions MODULE:OBJECT (by default extensions.aws:extension) declare. The exit status is 1 if
-    a configuration is invalid, or if there is none to check.
+    extensions MODULE:OBJECT declare. The exit status is 1 if a configuration is invalid, or if
+    there is none to check.
     """
     configs = {
         (one.kind.api_version, one.kind.name, type): cls
-        for reference in references or ("extensions.aws:extension",)
+        for reference in references
         for one in _registrations(reference, types)
         if (cls := one.actuator.provider_config)
         for type in one.types or ("",)

@@ -23,7 +23,7 @@ from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
 
 F = TypeVar("F", bound=Callable[..., None])
 types_option = click.option(
-    "--type", "types", multiple=True, help="Type, if EXTENSION is an Actuator."
+    "--type", "types", multiple=True, help="Type, if the extension is an Actuator."
 )
 output_option = click.option(
     "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True

@@ -119,6 +119,7 @@ def test_the_json_schema_of_one_or_several_is_valid(run):
         code, text, _ = run("docs", "-o", "json-schema", *given)
         assert code == 0
         Draft202012Validator.check_schema(json.loads(text))
+        assert text.count('"$schema"') == 1, "valid only at the root"
     ours = [example(json_schema(cls)) for cls in (ControlPlaneConfig, CertificateConfig)]
     assert [Draft202012Validator(json.loads(text)).is_valid(one) for one in ours] == [True, True]
     assert not Draft202012Validator(json.loads(text)).is_valid({"kind": "Other"})
@@ -212,6 +213,10 @@ class Odd(ProviderConfig):
     kind: str = "Odd"
     zones: set[str]
 
+class Other:
+    class Config(Config):
+        pass
+
 class Base:
     provider_config = Config
     def reconcile(self, ctx, obj, cluster): ...
@@ -273,6 +278,22 @@ LAUGHS = "".join(
 )
 
 
+MERGES = "a: &a {0: x, 1: x, 2: x, 3: x, 4: x, 5: x, 6: x, 7: x, 8: x, 9: x}\n" + "".join(
+    f"{name}: &{name} {{<<: [{','.join([f'*{of}'] * 10)}]}}\n"
+    for of, name in zip("abcdefghi", "bcdefghij", strict=True)
+)
+
+
+def test_merge_keys_are_read_as_in_go(validate):
+    text = "x: &x {kind: FilterConfig}\nitems:\n"
+    config = "{<<: *x, kind: FilterConfig, blocked: [10.0.0.0/8]}"
+    for one in (config, "*x"):
+        text += f"- {json.dumps(extension('CONFIG'))}\n".replace('"CONFIG"', one)
+    code, out, err = validate(text=text)
+    assert (code, err) == (0, "")
+    assert out.count(": valid\n") == 2
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -285,6 +306,8 @@ LAUGHS = "".join(
         ("a: !!python/object:os.system x\n", "could not determine a constructor"),
         ("a: 'x\0y'\n", "unacceptable character"),
         ("? [a]\n: b\n", "unhashable key"),
+        ("a: 1\nb: 2\na: 3\n", "key 'a' is there twice"),
+        (MERGES, "merge keys add more than 10000 fields"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_one_sentence(validate, text, words):
@@ -336,6 +359,12 @@ def test_a_configuration_that_is_no_object_is_a_problem(validate, config):
         (["docs", "-o", "html", *EXTENSIONS], 2, "'html' is not one of"),
         (["docs", "typedmine:Odd"], 1, "Odd.zones: set[str] has no schema; use a scalar"),
         (["docs", "typedmine:Missing"], 1, "typedmine has no 'Missing'"),
+        (["validate"], 2, "Missing argument 'MODULE:OBJECT"),
+        (
+            ["docs", "-o", "openapi", "typedmine:Config", "typedmine:Other.Config"],
+            1,
+            "typedmine:Config: another class has the same name in the fragment; print each",
+        ),
     ],
 )
 def test_wrong_input_gets_one_sentence_and_its_status(run, mine, arguments, code, words):
