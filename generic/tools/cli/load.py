@@ -50,6 +50,8 @@ def load(reference: str) -> Any:
         raise ConfigurationError(
             f"{reference}: module {error.name!r} not found; install it, or run in its folder"
         ) from error
+    except ActuatorError as error:  # such as a missing extra
+        raise ConfigurationError(f"{reference}: {error}") from error
     except Exception as error:
         why = f"{type(error).__name__}: {error}{_where(error)}"
         raise ConfigurationError(f"{reference}: importing {module_name} failed: {why}") from error

@@ -67,13 +67,16 @@ def here(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(MODULE)
     (tmp_path / "broken.py").write_text("import nowhere_to_be_found")
     (tmp_path / "raising.py").write_text("\n1 / 0")
+    words = "certificates need the package `x`: pip install x"
+    text = f"from actuator import ConfigurationError\nraise ConfigurationError({words!r})"
+    (tmp_path / "extra.py").write_text(text)
     (tmp_path / "notyaml").write_text("a: b: c")
     (tmp_path / "flags.yaml").write_text("leader-elect: true")
     (tmp_path / "list.yaml").write_text("- leader-election")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["", *sys.path])
     yield
-    for name in ("mine", "broken", "raising"):
+    for name in ("mine", "broken", "raising", "extra"):
         sys.modules.pop(name, None)
 
 
@@ -86,6 +89,7 @@ MODULES = [
         1,
         "importing raising failed: ZeroDivisionError: division by zero (raising.py:2)",
     ),
+    ("run extra:x", 1, "Error: extra:x: certificates need the package `x`: pip install x"),
     ("run mine", 1, "expected MODULE:OBJECT, for example extensions.aws:extension"),
     ("run mine.py:Network", 1, "expected MODULE:OBJECT, for example"),
     ("run mine:Netwrk", 1, "mine has no 'Netwrk'; did you mean 'Network'?"),
