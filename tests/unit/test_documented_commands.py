@@ -63,3 +63,10 @@ def test_commands_are_completed_without_loading_any():
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == ["drill drain docs dashboards", "generic.tools.cli.main"]
+
+
+def test_a_command_that_cannot_be_loaded_has_no_completion(monkeypatch):
+    monkeypatch.setitem(sys.modules, "generic.tools.cli.env", None)
+    assert cli.get_command(click.Context(cli, resilient_parsing=True), "env") is None
+    with pytest.raises(ModuleNotFoundError):
+        cli.get_command(click.Context(cli), "env")

@@ -56,7 +56,12 @@ class LazyGroup(click.Group):
             return None
         from importlib import import_module
 
-        module = import_module(_COMMANDS[cmd_name][0])
+        try:
+            module = import_module(_COMMANDS[cmd_name][0])
+        except (ActuatorError, ModuleNotFoundError):
+            if ctx.resilient_parsing:  # completion: an error would be text at the prompt
+                return None
+            raise
         command: click.Command = getattr(module, cmd_name)
         return command
 
