@@ -23,6 +23,7 @@ _INT_OR_STRING: Raw = {
     "anyOf": [{"type": "integer"}, {"type": "string"}],
     "x-kubernetes-int-or-string": True,
 }
+_KNOWN = "a scalar, an enum of strings, list, dict[str, …] or attrs class"
 _SCALARS: dict[object, str] = {str: "string", int: "integer", bool: "boolean", float: "number"}
 
 
@@ -51,6 +52,8 @@ def json_schema(cls: type) -> Raw:
 def _whole(cls: type, use: _Use) -> Raw:
     try:
         return _object(cls, use)
+    except NameError as error:
+        raise TypeError(f"{cls.__name__}: {error}; import it at run time") from None
     except RecursionError:
         remedy = "use dict[str, Any] for the inner value"
         raise TypeError(f"{cls.__name__} contains itself and has no schema; {remedy}") from None
@@ -121,10 +124,9 @@ def _type(annotation: Any, alternatives: list[Any], use: _Use) -> Raw:
         return dict(_PRESERVE)
     if origin in (Union, UnionType) and set(alternatives) == {int, str}:
         return dict(_INT_OR_STRING)
-    if origin is Literal:
-        return {"type": "string", "enum": [str(one) for one in alternatives]}
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return {"type": "string", "enum": [str(member.value) for member in annotation]}
+    names = alternatives if origin is Literal else _values(annotation)
+    if names and all(isinstance(name, str) for name in names):
+        return {"type": "string", "enum": [str(name) for name in names]}
     if origin is list:
         return {"type": "array", "items": _schema(alternatives[0], use)}
     if origin is dict and alternatives[0] is str:
@@ -133,7 +135,12 @@ def _type(annotation: Any, alternatives: list[Any], use: _Use) -> Raw:
         return {"type": "object", "additionalProperties": _schema(alternatives[1], use)}
     if isinstance(annotation, type) and attrs.has(annotation):
         return _object(annotation, use)
-    raise TypeError(f"{annotation} has no schema; use a scalar, list, dict[str, …] or attrs class")
+    raise TypeError(f"{annotation} has no schema; use {_KNOWN}")
+
+
+def _values(annotation: Any) -> list[object]:
+    is_enum = isinstance(annotation, type) and issubclass(annotation, Enum)
+    return [member.value for member in annotation] if is_enum else []
 
 
 def _details(declared: Schema, type: object) -> Raw:

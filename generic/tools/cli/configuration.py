@@ -41,7 +41,7 @@ def docs(references: tuple[str, ...], types: tuple[str, ...], output: str) -> No
                 found.setdefault(declared, []).extend(places_of(one.kind, one.types))
     try:
         schemas = [json_schema(cls) for cls in found]
-    except (NameError, TypeError) as error:
+    except TypeError as error:
         raise ConfigurationError(str(error)) from error
     if output == "markdown":
         echo("\n".join(config_page(cls, places) for cls, places in found.items()), lines=True)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from actuator.errors import ActuatorError, ApiError, ConfigurationError
-from actuator.interface import Actuator
+from actuator.interface import Actuator, ProviderConfig
 from actuator.meta import Object
 from actuator.shared_names import share_names
 from actuator.suggestions import did_you_mean
@@ -133,6 +133,8 @@ def populate(manager: Manager, reference: str, types: tuple[str, ...]) -> None:
             found = found()
         if isinstance(found, Actuator):
             manager.add(found, type=types)
+        elif isinstance(found, type) and issubclass(found, ProviderConfig):
+            raise TypeError("expected an extension, got a configuration; name its Actuator")
         elif iscoroutinefunction(found):
             raise TypeError("async functions are not supported; remove async")
         elif callable(found):

@@ -1,6 +1,7 @@
 """`actuator docs` and `actuator validate`: what users read, and the exit status."""
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -194,6 +195,8 @@ def test_valid_manifests_and_lists_have_status_0(validate):
 
 
 MODULE = """
+from typing import Literal
+
 import attrs
 from actuator import Actuator, ProviderConfig
 from actuator.v1alpha1 import Infrastructure, Worker
@@ -212,6 +215,14 @@ class Odd(ProviderConfig):
     api_version: str = "a/v1"
     kind: str = "Odd"
     zones: set[str]
+
+@attrs.frozen(kw_only=True)
+class Late(ProviderConfig):
+    zone: "Nowhere"
+
+@attrs.frozen(kw_only=True)
+class Number(ProviderConfig):
+    size: Literal[1, 2]
 
 class Other:
     class Config(Config):
@@ -359,6 +370,9 @@ def test_a_configuration_that_is_no_object_is_a_problem(validate, config):
         (["docs", "-o", "html", *EXTENSIONS], 2, "'html' is not one of"),
         (["docs", "typedmine:Odd"], 1, "Odd.zones: set[str] has no schema; use a scalar"),
         (["docs", "typedmine:Missing"], 1, "typedmine has no 'Missing'"),
+        (["docs", "typedmine:Late"], 1, "Late: name 'Nowhere' is not defined; import it at run"),
+        (["docs", "typedmine:Number"], 1, "Number.size: typing.Literal[1, 2] has no schema; use"),
+        (["validate", "typedmine:Odd", "-f", os.devnull], 1, "got a configuration; name its Act"),
         (["validate"], 2, "Missing argument 'MODULE:OBJECT"),
         (
             ["docs", "-o", "openapi", "typedmine:Config", "typedmine:Other.Config"],
