@@ -9,6 +9,7 @@ class keeps unknown fields in `extra` (`KeepsUnknownFields`).
 """
 
 import base64
+import re
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
@@ -37,6 +38,13 @@ class Base64(str):
         return base64.b64decode(self)
 
 
+def _check_pattern(_schema: "Schema", _field: "attrs.Attribute[str]", pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"Schema(pattern={pattern!r}): {error}; correct it") from None
+
+
 @attrs.frozen
 class Schema:
     """Schema of a field, or of a list's entries, beyond the type: `Annotated[T, Schema(...)]`.
@@ -52,7 +60,7 @@ class Schema:
     min_length: int | None = None
     """Characters of a text, entries of a list or a map."""
     max_length: int | None = None
-    pattern: str = ""
+    pattern: str = attrs.field(default="", validator=_check_pattern)
     """A regular expression for the whole text, in the syntax that RE2 and Python share."""
     example: str | int | float | None = None
     default: str | None = None

@@ -283,6 +283,11 @@ def test_a_constraint_is_for_the_values_of_its_type(value, words):
     assert bool(problems) == bool(words)
 
 
+def test_an_invalid_pattern_is_refused_where_it_is_declared():
+    with pytest.raises(ValueError, match=r"Schema\(pattern='\['\): unterminated .*; correct it"):
+        Schema(pattern="[")
+
+
 @attrs.frozen
 class Tree:
     children: "list[Tree]" = attrs.field(factory=list)
