@@ -153,14 +153,9 @@ def programs_of(image: Image) -> set[str]:
     return found
 
 
-@pytest.mark.long
-def test_the_image_of_an_authors_project_runs_a_manager_and_nothing_is_written_into_it(
-    work, framework, bases, admin, seed, environment, namespace, monkeypatch
-):
-    """The project's wheel depends on the framework's, which its lock names with a hash.
-
-    As the chart's user, on files of root; the kubeconfig stands for the account of a pod.
-    """
+@pytest.fixture(scope="module")
+def image(work, framework, bases) -> Image:
+    """An author's project, which depends on the framework's wheel; the lock has its hash."""
     source = work / "source"
     (source / "mine").mkdir(parents=True)
     (source / "pyproject.toml").write_text(PROJECT)
@@ -168,30 +163,48 @@ def test_the_image_of_an_authors_project_runs_a_manager_and_nothing_is_written_i
     digest = hashlib.sha256(framework.read_bytes()).hexdigest()
     lock = f"{LOCK}\ngardener-actuator==0.1.0 --hash=sha256:{digest}\n"
     context = project(work / "author", wheel(source, work / "own"), framework, requirements=lock)
-    monkeypatch.syspath_prepend(source)
-    write(context, "mine:extension", "--extra", "aws", "--helm")
-    monkeypatch.setenv("ACTUATOR_HELM", str(find_helm(print)))  # to build it takes minutes
-    image = Builder(context, work / "stages", bases).build()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(source)
+        write(context, "mine:extension", "--extra", "aws", "--helm")
+        patch.setenv("ACTUATOR_HELM", str(find_helm(print)))  # to build it takes minutes
+        return Builder(context, work / "stages", bases).build()
+
+
+@pytest.mark.long
+def test_an_image_has_the_project_the_samples_and_the_extra_of_both_wheels(image):
     assert programs_of(image) >= {"actuator", "helm"}
     assert image.command == ["run", "mine:extension"]
     assert "--leader-election" in output_of(image, *image.command, "--help")
-    for module in ("mine", "extensions.aws"):  # the extra is that of both wheels
+    for module in ("mine", "extensions.aws"):
         assert "infrastructures" in output_of(image, "rbac", f"{module}:extension")
 
+
+@pytest.mark.long
+def test_an_image_has_helm_where_it_is_asked_for(image):
+    code = "from generic.library.charts import find_helm; print(find_helm(print))"
+    found = subprocess.run(
+        [image.files / "opt/extension/bin/python", "-c", code],
+        env={**image.env, "PATH": f"{image.files}/usr/local/bin:{image.env['PATH']}"},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        **as_nobody(),
+    )
+    assert found.stdout.strip() == f"{image.files}/usr/local/bin/helm"
+
+
+@pytest.mark.long
+def test_an_image_runs_a_manager_and_nothing_is_written_into_it(
+    work, image, admin, seed, environment, namespace
+):
+    """As the chart's user, on files of root; the kubeconfig stands for the account of a pod."""
     before = files_of(image)
     if os.geteuid():  # then these files are ours
         for path in [image.files, *image.files.rglob("*")]:
             if not path.is_symlink():
                 path.chmod(path.stat().st_mode & ~0o222)
-    mounted = work / "mounted"
-    mounted.mkdir(mode=0o755)
-    kubeconfig, images = mounted / "kubeconfig", mounted / "images.yaml"
-    kubeconfig.touch(mode=0o600)
-    kubeconfig.write_bytes(environment.kubeconfig.read_bytes())
-    if not os.geteuid():
-        os.chown(kubeconfig, NOBODY, NOBODY)
-    entry = {"name": "network-filter", "ref": "mirror/filter:2"}
-    images.write_text(yaml.dump({"images": [entry]}))
+    kubeconfig, images = mounted(work / "mounted", environment.kubeconfig)
     arguments = ["run", "extensions.networkfilter:extension", "--kubeconfig", str(kubeconfig)]
     ports = ["--metrics-bind-address=:0", "--health-bind-address=:0"]
     process = start(image, *arguments, *ports, IMAGEVECTOR_OVERWRITE=str(images))
@@ -215,17 +228,18 @@ def test_the_image_of_an_authors_project_runs_a_manager_and_nothing_is_written_i
     assert b"mirror/filter:2" in b"".join(base64.b64decode(one) for one in data.values())
     assert files_of(image) == before
 
-    code = "from generic.library.charts import find_helm; print(find_helm(print))"
-    found = subprocess.run(
-        [image.files / "opt/extension/bin/python", "-c", code],
-        env={**image.env, "PATH": f"{image.files}/usr/local/bin:{image.env['PATH']}"},
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        **as_nobody(),
-    )
-    assert found.stdout.strip() == f"{image.files}/usr/local/bin/helm"
+
+def mounted(folder: Path, source: Path) -> tuple[Path, Path]:
+    """A kubeconfig and an image vector, as volumes for the image's user."""
+    folder.mkdir(mode=0o755)
+    kubeconfig, images = folder / "kubeconfig", folder / "images.yaml"
+    kubeconfig.touch(mode=0o600)
+    kubeconfig.write_bytes(source.read_bytes())
+    if not os.geteuid():
+        os.chown(kubeconfig, NOBODY, NOBODY)
+    entry = {"name": "network-filter", "ref": "mirror/filter:2"}
+    images.write_text(yaml.dump({"images": [entry]}))
+    return kubeconfig, images
 
 
 def files_of(image: Image) -> dict[str, int]:
