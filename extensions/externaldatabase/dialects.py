@@ -85,6 +85,7 @@ MYSQL = Dialect(
 SELECT SCHEMA_NAME AS name, COALESCE(ROUTINE_COMMENT, '') AS mark FROM information_schema.SCHEMATA
 LEFT JOIN information_schema.ROUTINES
 ON ROUTINE_SCHEMA = SCHEMA_NAME AND ROUTINE_NAME = 'actuator_owner'
+AND ROUTINE_TYPE = 'PROCEDURE'
 """,
     begun="""
 NOT EXISTS (SELECT 1 FROM mysql.db WHERE User = %(login)s) AND NOT EXISTS (

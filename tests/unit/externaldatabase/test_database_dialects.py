@@ -1,5 +1,7 @@
 """What is sent to MySQL and to MariaDB, and what their error numbers mean, without any server."""
 
+import sqlite3
+
 import pymysql
 import pytest
 
@@ -125,6 +127,25 @@ def test_a_database_is_dropped_while_its_login_or_its_mark_names_the_owner(
     connection = Connection(version, (MARK, 1, 0))
     connected(connection).remove(CLAIM, lambda: None)
     assert connection.sent[1:] == sent
+
+
+def test_a_function_with_the_name_of_the_mark_changes_nothing():
+    """A login may create one in its database; a second row would fail each look at it."""
+    with sqlite3.connect(":memory:") as catalogue:
+        catalogue.execute("ATTACH ':memory:' AS information_schema")
+        columns = "ROUTINE_SCHEMA, ROUTINE_NAME, ROUTINE_TYPE, ROUTINE_COMMENT"
+        catalogue.execute(f"CREATE TABLE information_schema.ROUTINES ({columns})")
+        catalogue.execute("CREATE TABLE information_schema.SCHEMATA (SCHEMA_NAME)")
+        catalogue.execute("INSERT INTO information_schema.SCHEMATA VALUES ('ours'), ('others')")
+        routines = [
+            ("ours", "actuator_owner", "PROCEDURE", MARK),
+            ("ours", "actuator_owner", "FUNCTION", "of the login"),
+            ("others", "actuator_owner", "FUNCTION", MARK),
+        ]
+        insert = "INSERT INTO information_schema.ROUTINES VALUES (?, ?, ?, ?)"
+        catalogue.executemany(insert, routines)
+        rows = catalogue.execute(MYSQL.databases).fetchall()
+    assert sorted(rows) == [("others", ""), ("ours", MARK)]
 
 
 @pytest.mark.parametrize("mark", ["", "actuator of-another shop/orders"])
