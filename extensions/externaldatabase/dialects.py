@@ -65,14 +65,21 @@ class Dialect:
         missing = [("create a database", [self.create])] if found.holder is None else []
         if not self.mark:
             return [*missing, login, _OPEN]
-        unmarked = [("mark a database", [self.mark])] if missing or not found.marked else []
+        unmarked = self._marking() if missing or not found.marked else []
         return [login, *missing, *unmarked, _OPEN]
 
-    def remove(self, *, holds: bool) -> list[Step]:
-        """Return the steps that delete the login, and the database if the login holds it."""
+    def remove(self, found: Found, *, holds: bool) -> list[Step]:
+        """Return the steps that delete the login, and the database if the login holds it.
+
+        A database without mark is marked first, because another object may mark it meanwhile.
+        """
         login = "drop a login", [DROP_LOGIN]
         held = [("drop a database", ["DROP DATABASE IF EXISTS {name}"])] if holds else []
-        return [*held, login] if self.mark else [login, *held]
+        unmarked = [] if found.marked else self._marking()
+        return [*unmarked, *held, login] if self.mark else [login, *held]
+
+    def _marking(self) -> list[Step]:
+        return [("mark a database", [self.mark])]
 
 
 MARIADB = Dialect(

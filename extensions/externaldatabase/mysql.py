@@ -105,9 +105,9 @@ class MySqlServer:
 
     def remove(self, claim: Claim, check: Check) -> None:
         """See Server."""
-        holds = self.look(claim).holder == claim.login
+        found = self.look(claim)
         with self._connected() as (cursor, dialect):
-            for step in dialect.remove(holds=holds):
+            for step in dialect.remove(found, holds=found.holder == claim.login):
                 check()
                 self._run(cursor, step, claim)
 

@@ -185,6 +185,25 @@ def test_of_two_objects_with_one_name_only_the_first_gets_in(server, ground, cla
         server.remove(one, free)
 
 
+def test_a_database_that_another_object_marks_meanwhile_is_not_dropped(server, claim):
+    """Two objects have one name; one is deleted after a crash between creation and mark."""
+    another = attrs.evolve(claim, login=claim.login[::-1], owner="shop/another")
+    for one, steps in ((another, 1), (claim, 2)):
+        with pytest.raises(Killed):
+            server.provision(one, "secret", NOTHING, killed_before(steps))
+
+    def mark_it_first():
+        if not server.look(claim).marked:
+            provision(server, claim)
+
+    with pytest.raises(Refused, match="did not mark a database"):
+        server.remove(another, mark_it_first)
+    server.remove(another, free)
+    assert server.look(another) == attrs.evolve(NOTHING, holder=claim.login)
+    assert server.look(claim).has_login
+    server.remove(claim, free)
+
+
 def test_the_accounts_use_caching_sha2_password(server, ground, claim):
     provision(server, claim)
     query = f"SELECT plugin FROM mysql.user WHERE User IN ('extension', '{claim.login}')"

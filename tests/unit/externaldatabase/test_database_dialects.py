@@ -118,13 +118,18 @@ def test_each_product_gets_its_own_statements(connected, version, found, row, se
 
 
 @pytest.mark.parametrize(
-    ("version", "sent"),
-    [("10.11.6-MariaDB", [DROP_LOGIN, DROP_DATABASE]), ("8.0.36", [DROP_DATABASE, DROP_LOGIN])],
+    ("version", "row", "sent"),
+    [
+        ("10.11.6-MariaDB", (MARK, 1, 0), [DROP_LOGIN, DROP_DATABASE]),
+        ("8.0.36", (MARK, 1, 0), [DROP_DATABASE, DROP_LOGIN]),
+        ("8.0.36", ("", 1, 1), [MARK_MYSQL, DROP_DATABASE, DROP_LOGIN]),
+    ],
+    ids=["mariadb", "mysql", "unmarked"],
 )
 def test_a_database_is_dropped_while_its_login_or_its_mark_names_the_owner(
-    connected, version, sent
+    connected, version, row, sent
 ):
-    connection = Connection(version, (MARK, 1, 0))
+    connection = Connection(version, row)
     connected(connection).remove(CLAIM, lambda: None)
     assert connection.sent[1:] == sent
 
