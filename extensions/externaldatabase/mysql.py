@@ -45,7 +45,8 @@ _SENDS_PASSWORD = ("mysql_clear_password", "dialog", "sha256_password")
 _NEEDS_TLS = "caching_sha2_password"
 """Without TLS it would encrypt the password with any key that the server sends."""
 _NO_PLUGIN = 2059
-_EXISTS = 1007
+_TAKEN = frozenset((1007, 1304))
+"""The database exists, its mark exists."""
 _SYNTAX_ERROR = 1064
 """Its message repeats the statement, which may contain a password."""
 
@@ -143,7 +144,7 @@ class MySqlServer:
                 for statement in statements:
                     cursor.execute(statement.format(name=name, grant=grant), values)
             except pymysql.MySQLError as error:
-                if error.args[:1] == (_EXISTS,):  # the login must not claim a database of others
+                if _TAKEN.intersection(error.args[:1]):  # the login must claim nothing of others
                     cursor.execute(DROP_LOGIN, values)
                 raise
 

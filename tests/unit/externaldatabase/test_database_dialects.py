@@ -134,6 +134,32 @@ def test_a_database_is_dropped_while_its_login_or_its_mark_names_the_owner(
     assert connection.sent[1:] == sent
 
 
+@pytest.mark.parametrize(
+    ("statement", "number", "cleanup"),
+    [
+        ("CREATE DATABASE", 1007, [DROP_LOGIN]),  # it exists
+        ("CREATE PROCEDURE", 1304, [DROP_LOGIN]),  # it exists
+        ("CREATE PROCEDURE", 1044, []),
+    ],
+)
+def test_the_login_of_a_name_that_another_took_meanwhile_is_dropped(
+    connected, statement, number, cleanup
+):
+    """Without privileges it would claim any empty database of that name, at any later time."""
+
+    class Failing(Connection):
+        def execute(self, sent, values=None):
+            super().execute(sent, values)
+            if sent.startswith(statement):
+                raise pymysql.OperationalError(number, "refused")
+
+    connection = Failing("8.0.36")
+    with pytest.raises(Refused, match="refused"):
+        connected(connection).provision(CLAIM, "p'w", NOTHING, lambda: None)
+    refused = [sent for sent in connection.sent if sent.startswith(statement)]
+    assert connection.sent[connection.sent.index(*refused) + 1 :] == cleanup
+
+
 def test_a_function_with_the_name_of_the_mark_changes_nothing():
     """A login may create one in its database; a second row would fail each look at it."""
     with sqlite3.connect(":memory:") as catalogue:
