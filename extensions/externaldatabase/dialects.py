@@ -17,9 +17,9 @@ import attrs
 
 from extensions.externaldatabase.server import Found
 
-REQUIRED = "MySQL 8.0 or later, or MariaDB 10.5 or later"
-_OLDEST = 8
-
+REQUIRED = "MySQL 8.0.16 or later, or MariaDB 10.5 or later"
+_OLDEST = (8, 0, 16)
+"""The first MySQL with the setting `literal` (MySQL 8.0 Release Notes)."""
 
 Step = tuple[str, Sequence[str]]
 """The name of a request, and its statements, with the placeholders of `Dialect`."""
@@ -111,5 +111,5 @@ def dialect_of(version: str) -> Dialect | None:
     """Return the dialect of a server that reports this version; None if it is too old."""
     if "MariaDB" in version:
         return MARIADB
-    major = re.match(r"\d+", version)
-    return MYSQL if major and int(major[0]) >= _OLDEST else None
+    numbers = tuple(map(int, re.findall(r"\d+", version)[:3]))
+    return MYSQL if numbers >= _OLDEST else None

@@ -75,11 +75,12 @@ def connected(monkeypatch):
     [
         ("5.5.5-10.11.6-MariaDB-0+deb12u1", MARIADB),
         ("11.4.5-MariaDB-log", MARIADB),
-        ("8.0.36", MYSQL),
+        ("8.0.16", MYSQL),
         ("8.0.40-0ubuntu0.24.04.1", MYSQL),
         ("8.4.5-5", MYSQL),
         ("9.7.4-2", MYSQL),
         ("10.0.0", MYSQL),
+        ("8.0.15", None),  # it has no partial_revokes
         ("5.7.44-log", None),
         ("", None),
         ("unknown", None),
@@ -192,7 +193,7 @@ def test_an_old_server_is_refused_in_one_sentence_that_names_what_to_use(connect
     assert refused.value.codes == (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
     assert str(refused.value) == (
         "MySQL or MariaDB at 127.0.0.1:3306 did not serve: it is version 5.7.44; "
-        "use MySQL 8.0 or later, or MariaDB 10.5 or later"
+        "use MySQL 8.0.16 or later, or MariaDB 10.5 or later"
     )
 
 
