@@ -151,7 +151,7 @@ class MySqlServer:
     @contextmanager
     def _connected(self) -> Iterator[tuple[Cursor, Dialect]]:
         """Open a connection for one operation; no connection stays open between operations."""
-        with self._errors("accept a connection"):
+        with self._request("accept a connection"):
             connection = connect(self.endpoint)
         with connection:
             version = connection.get_server_info()
@@ -163,18 +163,14 @@ class MySqlServer:
 
     @contextmanager
     def _request(self, what: str) -> Iterator[None]:
-        with self._traffic.request(f"mysql: {what}"), self._errors(what):
-            yield
-
-    @contextmanager
-    def _errors(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except pymysql.MySQLError as error:
-            number, *rest = error.args or (0,)
-            why = "a syntax error" if number == _SYNTAX_ERROR else " ".join(map(str, rest))
-            code = _MEANINGS.get(number, ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES)
-            raise Refused(self._name, what, why or str(error), code) from None
+        with self._traffic.request(f"mysql: {what}"):
+            try:
+                yield
+            except pymysql.MySQLError as error:
+                number, *rest = error.args or (0,)
+                why = "a syntax error" if number == _SYNTAX_ERROR else " ".join(map(str, rest))
+                code = _MEANINGS.get(number, ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES)
+                raise Refused(self._name, what, why or str(error), code) from None
 
     @property
     def _name(self) -> str:

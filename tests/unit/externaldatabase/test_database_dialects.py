@@ -187,6 +187,26 @@ def test_a_database_of_others_is_not_dropped(connected, mark):
     assert connection.sent[1:] == [DROP_LOGIN]
 
 
+def test_attempts_to_connect_are_limited_like_other_requests(monkeypatch):
+    """A server that refuses all connections must not get one after the other."""
+
+    class Noted(Traffic):
+        sent = ()
+
+        def request(self, what):
+            self.sent = (*self.sent, what)
+            return super().request(what)
+
+    def refused(_there):
+        raise pymysql.OperationalError(2003, "connection refused")
+
+    monkeypatch.setattr(mysql, "connect", refused)
+    traffic = Noted(1e6)
+    with pytest.raises(Refused, match="did not accept a connection: connection refused"):
+        mysql.MySqlServer(HERE, traffic).look(CLAIM)
+    assert traffic.sent == ("mysql: accept a connection",)
+
+
 def test_an_old_server_is_refused_in_one_sentence_that_names_what_to_use(connected):
     with pytest.raises(Refused) as refused:
         connected(Connection("5.7.44")).look(CLAIM)
