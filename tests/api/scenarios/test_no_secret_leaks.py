@@ -250,4 +250,5 @@ def test_no_secret_is_in_the_report_of_a_drill(planted, command, tmp_path, monke
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     told = {file.name: file.read_text() for file in (tmp_path / "out").iterdir()}
     assert {"report.html", "report.json"} <= set(told)
+    assert "finalizer released" in done.stderr, "the logs of its managers are looked at, too"
     assert planted.leaks({**told, "stdout": done.stdout, "stderr": done.stderr}) == []
