@@ -96,7 +96,7 @@ class Registry:
         kind has no type, a name is taken, another actuator serves the same objects, or the
         kind has no spec.secretRef to guard.
         """
-        from generic.reconciler.behaviours import with_behaviour  # with all kinds of Gardener
+        from generic.reconciler.behaviours import with_behaviour  # with the first actuator
 
         types = (type,) if isinstance(type, str) else tuple(type)
         if not self.registrations:
