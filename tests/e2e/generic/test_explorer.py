@@ -74,7 +74,8 @@ def test_a_resource_that_is_not_reported_after_a_kill_is_found(explore):
     assert done.returncode == 1
     created = ["Vpc", "Subnet", "Subnet (no. 2)", "Subnet (no. 3)", "SecurityGroup"]
     after = {f"after ec2: Create{name}" for name in created}
-    later = re.compile("before API: patch infrastructures/status|.*Authorize|after actuator: rec")
+    # A slow machine reports its progress by another patch, after which the same is true.
+    later = re.compile("(before|after) API: patch .*status|.*Authorize|after actuator: rec")
     failures = {failure["at"]: failure["problems"] for failure in tally["failures"]}
     assert after <= failures.keys()
     assert [at for at in failures.keys() - after if not later.match(at)] == []
