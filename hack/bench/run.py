@@ -73,7 +73,7 @@ class Size:
 
 
 _QUICK = Size(runs=1, objects=100, cached=500)
-_WHOLE = Size(runs=5, objects=500, cached=10_000)
+_WHOLE = Size(runs=9, objects=500, cached=10_000)
 
 
 @attrs.frozen
@@ -195,7 +195,7 @@ def _run_speed(bench: Bench, size: Size) -> list[Gate]:
     sides = (ours(), peer(_progress))
     figures: dict[str, list[Figures]] = {side.name: [] for side in sides}
     for run in range(runs):
-        for side in sides:
+        for side in sides if run % 2 == 0 else sides[::-1]:
             figures[side.name].append(bench.measure(side, f"{side.name}-{run}", objects))
             print(f"{side.name} {run + 1}/{runs}: {_describe(figures[side.name][-1])}", flush=True)
     medians = {name: _median(measured) for name, measured in figures.items()}
