@@ -52,6 +52,7 @@ class MachineController:
         self._namespace = namespace
         self._enabled = True
         self._one_round = threading.Lock()
+        self._known: dict[Resource, list[Raw]] = {}  # as listed in this round, until it is changed
 
     @property
     def enabled(self) -> bool:
@@ -67,6 +68,7 @@ class MachineController:
         """Do one round of work. Raises ApiError."""
         with self._one_round:
             if self._enabled:
+                self._known.clear()
                 self._serve_all()
 
     def _serve_all(self) -> None:
@@ -147,7 +149,9 @@ class MachineController:
         meta = machine["metadata"]
         if reason == _CHOSEN:
             patch = {"labels": {SELECTED: None}, "ownerReferences": _owned_by(new)}
-            self._client.patch(MACHINES, meta["name"], self._namespace, {"metadata": patch})
+            self._change(MACHINES).patch(
+                MACHINES, meta["name"], self._namespace, {"metadata": patch}
+            )
             self._say(MACHINES, machine, {"conditions": []})
             return True
         if reason is None:
@@ -198,7 +202,7 @@ class MachineController:
         if one["spec"].get("replicas", 0) != replicas and not _is_deleting(one):
             patch = {"spec": {"replicas": replicas}}
             with suppress(NotFound):
-                self._client.patch(MACHINE_SETS, _name(one), self._namespace, patch)
+                self._change(MACHINE_SETS).patch(MACHINE_SETS, _name(one), self._namespace, patch)
 
     def _create(
         self, resource: Resource, name: str, like: Raw, finalizers: list[str], owner: Raw
@@ -208,15 +212,24 @@ class MachineController:
         meta["labels"] = like["metadata"]["labels"]
         manifest = {"apiVersion": resource.api_version, "kind": _KINDS[resource.plural]}
         with suppress(AlreadyExists):
-            self._client.create(resource, {**manifest, "metadata": meta, "spec": like["spec"]})
+            self._change(resource).create(
+                resource, {**manifest, "metadata": meta, "spec": like["spec"]}
+            )
 
     def _list(self, resource: Resource) -> list[Raw]:
-        return self._client.list(resource, self._namespace)
+        if resource not in self._known:
+            self._known[resource] = self._client.list(resource, self._namespace)
+        return self._known[resource]
+
+    def _change(self, resource: Resource) -> Client:
+        """Return the client for a write, after which these objects have to be listed again."""
+        self._known.pop(resource, None)
+        return self._client
 
     def _delete(self, resource: Resource, obj: Raw) -> None:
         if not _is_deleting(obj):
             with suppress(NotFound):
-                self._client.delete(resource, _name(obj), self._namespace)
+                self._change(resource).delete(resource, _name(obj), self._namespace)
 
     def _hold(self, resource: Resource, obj: Raw, finalizer: str) -> None:
         meta = decode(ObjectMeta, obj["metadata"])
@@ -230,14 +243,14 @@ class MachineController:
 
     def _patch(self, resource: Resource, obj: Raw, patch: list[Raw]) -> None:
         with suppress(NotFound, Stale):
-            patch_tested(self._client, resource, _name(obj), self._namespace, patch)
+            patch_tested(self._change(resource), resource, _name(obj), self._namespace, patch)
 
     def _say(self, resource: Resource, obj: Raw, status: Raw) -> None:
         told = obj.get("status") or {}
         if any(told.get(key) != value for key, value in status.items()):
             with suppress(NotFound):
                 where = (resource, _name(obj), self._namespace)
-                self._client.patch(*where, {"status": status}, subresource="status")
+                self._change(resource).patch(*where, {"status": status}, subresource="status")
 
 
 class MachineControllers:

@@ -1,6 +1,7 @@
 """Polling, waiting and parallel work, for drills and simulated controllers.
 
-For drills and tests only, where the number of requests does not matter; controllers use informers.
+For drills and tests only; controllers use informers. Whoever polls rests at least four times as
+long as a look took: on a busy machine, frequent looks would slow down what they look at.
 """
 
 import logging
@@ -18,21 +19,27 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_REST = 4
+"""Rest, as a multiple of the duration of a look."""
+
 
 @contextmanager
 def polling(poll: Callable[[], None], name: str, *, every: float = 0.25) -> Iterator[None]:
-    """Call `poll` every `every` seconds in a thread until the context is left.
+    """Call `poll` every `every` seconds or more seldom, in a thread, until the context is left.
 
     ApiError and Stale are only logged: the next call reads the state again.
     """
     stop = threading.Event()
 
     def run() -> None:
-        while not stop.wait(every):
+        pause = every
+        while not stop.wait(pause):
+            began = time.monotonic()
             try:
                 poll()
             except (ApiError, Stale) as error:
                 logger.debug("%s cannot poll: %s", name, error)
+            pause = _pause(began, every)
 
     thread = threading.Thread(target=run, name=name, daemon=True)
     thread.start()
@@ -45,10 +52,15 @@ def polling(poll: Callable[[], None], name: str, *, every: float = 0.25) -> Iter
 
 def wait_while(problems: Callable[[], Sequence[T]], seconds: float, every: float) -> Sequence[T]:
     """Wait until there are no problems; return those that remain after `seconds`."""
-    deadline = time.monotonic() + seconds
+    deadline = (began := time.monotonic()) + seconds
     while (left := problems()) and time.monotonic() < deadline:
-        time.sleep(every)
+        time.sleep(min(_pause(began, every), max(0, deadline - time.monotonic())))
+        began = time.monotonic()
     return left
+
+
+def _pause(began: float, every: float) -> float:
+    return max(every, _REST * (time.monotonic() - began))
 
 
 def parallel(items: Sequence[T], act: Callable[[T], object], *, at_once: int = 10) -> None:

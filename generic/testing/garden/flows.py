@@ -189,14 +189,17 @@ class Flow:
         return [(kind, obj) for kind in kinds for obj in self._garden.objects(kind, self._shoot)]
 
     def wait(self, kinds: Sequence[Kind], missing: Callable[[Raw], str | None]) -> None:
-        """Wait until `missing` returns None for each of these objects. Raises ActuatorError."""
+        """Wait until `missing` returned None for each of these objects. Raises ActuatorError."""
+        awaited = {kind.name for kind in kinds}
 
         def problems() -> list[str]:
-            return [
-                f"{kind.name} {obj['metadata']['name']}: {problem}"
-                for kind, obj in self._objects(kinds)
+            found = [
+                (kind.name, obj["metadata"]["name"], problem)
+                for kind, obj in self._objects(kind for kind in kinds if kind.name in awaited)
                 if (problem := missing(obj)) is not None
             ]
+            awaited.intersection_update({kind for kind, _, _ in found})
+            return [f"{kind} {name}: {problem}" for kind, name, problem in found]
 
         self._until(problems, max(map(order.seconds, kinds), default=0.0))
 

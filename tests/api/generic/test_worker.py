@@ -39,6 +39,7 @@ from generic.library.worker import GenericWorker, in_zone, pool_hash
 from generic.library.worker.availability import is_stuck
 from generic.library.worker.objects import look
 from generic.library.worker.poolhash import in_place_hash
+from generic.testing.garden import not_ready_because
 from generic.testing.machinecontroller import SELECTED, MachineController
 from generic.testing.polling import polling
 from generic.testing.seed import install_crds
@@ -170,8 +171,8 @@ def is_done(workers):
     """Waits until it is; what it says of itself is in the failure."""
 
     def succeeded():
-        status = workers.status()
-        assert workers.is_ready(), status
+        found = workers.get()
+        assert not_ready_because(found) is None, found.get("status")
         return True
 
     eventually(succeeded)
