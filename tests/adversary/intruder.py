@@ -40,6 +40,7 @@ class Intruder:
         self._finishing.set()
         if self._thread.ident is not None:
             self._thread.join()
+        self._lives.close()
 
     def without(self, found: Mapping[str, T]) -> dict[str, T]:
         """What was found by uid, except that of these objects."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
@@ -47,6 +46,7 @@ class Feed:
         self._report = report
         self._latest: dict[_Key, Raw | None] = {}
         self._changed = threading.Condition()
+        self._over = threading.Event()
         for cls in classes:
             resource = resource_of(cls.KIND)
             threading.Thread(target=self._follow, args=(resource,), daemon=True).start()
@@ -67,14 +67,18 @@ class Feed:
         with self._changed:
             self._latest.pop(key, None)
 
+    def close(self) -> None:
+        """Watch no more: each thread ends with its stream."""
+        self._over.set()
+
     def _follow(self, resource: Resource) -> None:
-        while True:
+        while not self._over.is_set():
             with suppress(ApiError):
                 query = {"watch": "true"}
                 with self._client.stream(path_of(resource), query, read_timeout=3600) as lines:
                     for line in lines:
                         self._take(resource.plural, line)
-            time.sleep(0.2)
+            self._over.wait(0.2)
 
     def _take(self, plural: str, line: bytes) -> None:
         event = read(line)
@@ -108,6 +112,10 @@ class Lives:
         self._report = report
         self._only = only
         self._feed = Feed(client, [only] if only else CLASSES, report)
+
+    def close(self) -> None:
+        """Watch no more. To be called after the last input."""
+        self._feed.close()
 
     def live(self, family: str, number: int) -> None:
         """One input from its beginning to its end."""

@@ -90,6 +90,7 @@ def attack(
         if most - start.memory > _MIB:
             report.complain("memory", "the manager", f"{start.memory:.0f} MiB, then {most:.0f} MiB")
         _judge_process(process, log, report)
+    lives.close()
     for one in pending:
         one.result()  # a mistake of ours would be silent
     _judge_rest(admin, lives, model.registrations, report)
