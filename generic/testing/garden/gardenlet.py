@@ -82,7 +82,7 @@ class Garden:
         """Create an object and return it, an extension object with the operation annotation.
 
         Fills in the other kind's providerStatus if needed. An existing object gets annotation and
-        spec, but no reconcile request if it is ready and its kind is in `order.ON_REQUEST`.
+        spec, but no reconcile request if it is ready and unchanged, and in `order.ON_REQUEST`.
         """
         resource = resource_of_manifest(manifest)
         if resource.group == Cluster.KIND.group:
@@ -101,7 +101,8 @@ class Garden:
         meta = manifest["metadata"]
         where = (resource, meta["name"], meta.get("namespace", ""))
         found = self.client.get(*where)
-        rests = operation == "reconcile" and manifest["kind"] in ON_REQUEST
+        unchanged = manifest.get("spec", {}).items() <= found.get("spec", {}).items()
+        rests = operation == "reconcile" and manifest["kind"] in ON_REQUEST and unchanged
         if resource.group != Cluster.KIND.group or (rests and not_ready_because(found) is None):
             return found
         patch = {"metadata": {"annotations": meta["annotations"]}, "spec": manifest["spec"]}
