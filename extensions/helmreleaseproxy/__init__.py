@@ -1,6 +1,6 @@
 """The sample for Helm releases in other clusters, modelled on Cluster API's Helm addon provider.
 
-    actuator run extensions.helmreleaseproxy:extension --embedded
+    actuator dev extensions.helmreleaseproxy:extension
     actuator drill extensions.helmreleaseproxy.rehearsal:HelmReleaseProxyRehearsal \
         --scenario everything-fails
 

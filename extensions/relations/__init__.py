@@ -1,6 +1,6 @@
 """The relations sample: three ways to tie an object to its dependent resources.
 
-    actuator run extensions.relations:extension --embedded
+    actuator dev extensions.relations:extension
     actuator drill extensions.relations.rehearsal:RelationsRehearsal
 
 Read `kinds`, then `owned`, `watched` and `external`, one actuator each; `register` is the outside,

@@ -56,10 +56,10 @@ def role_binding(role: Raw, user: str, namespace: str = "") -> Raw:
 
 
 def grant(client: Client, manager: Manager, name: str) -> None:
-    """Create the roles `name` for `manager`, and bind them to the user `name`. Raises ApiError."""
+    """Apply the roles `name` for `manager`, bound to the user `name`. Raises ApiError."""
     for manifest in manifests(manager, name, user=name):
         plural, namespaced = f"{manifest['kind'].lower()}s", "namespace" in manifest["metadata"]
-        client.create(Resource(manifest["apiVersion"], plural, namespaced), manifest)
+        client.apply(Resource(manifest["apiVersion"], plural, namespaced), manifest)
 
 
 def _permissions(manager: Manager, *, watch_all: bool) -> Iterator[Permission]:

@@ -90,14 +90,19 @@ def places_of(kind: Kind, types: Sequence[str]) -> list[str]:
     return places + [f"Shoot: `{place}`{suffix}" for place in in_shoot if kind.group == GROUP]
 
 
-def examine(file: BinaryIO, configs: Configs) -> Iterator[Examined]:
-    """Yield the configurations in a file of YAML or JSON. Raises ConfigurationError."""
+def documents(file: BinaryIO) -> Iterator[Any]:
+    """Yield the documents of a file of YAML or JSON. Raises ConfigurationError."""
     try:
-        for number, document in enumerate(yaml.load_all(file.read(), _Loader), 1):
-            yield from _examine(_as_json(document), f"{file.name}: document {number}", configs)
+        yield from map(_as_json, yaml.load_all(file.read(), _Loader))
     except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
         text = " ".join(str(error).split())
         raise ConfigurationError(f"{file.name} cannot be read: {text}; correct it") from error
+
+
+def examine(file: BinaryIO, configs: Configs) -> Iterator[Examined]:
+    """Yield the configurations in a file of YAML or JSON. Raises ConfigurationError."""
+    for number, document in enumerate(documents(file), 1):
+        yield from _examine(document, f"{file.name}: document {number}", configs)
 
 
 def _as_json(document: object) -> Any:

@@ -62,7 +62,7 @@ def test_commands_are_completed_without_loading_any():
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines() == ["drill drain docs dashboards", "generic.tools.cli.main"]
+    assert done.stdout.splitlines() == ["dev drill drain docs dashboards", "generic.tools.cli.main"]
 
 
 def test_a_command_that_cannot_be_loaded_has_no_completion(monkeypatch):

@@ -5,9 +5,10 @@ steps are in `Garden`, and in `cleanup.OWN` for the objects that gardenlet delet
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 
-from actuator.errors import ActuatorError
+from actuator.errors import ActuatorError, AlreadyExists
 from actuator.meta import Kind, Raw
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.testing.garden import order
@@ -28,10 +29,17 @@ class Flow:
 
     `kinds` are those that extensions serve in this seed. A wait ends after gardenlet's timeout, or
     after `patience` seconds if that is less, with an ActuatorError that names the missing state.
+    `progress` receives each state that a wait sees.
     """
 
     def __init__(
-        self, garden: Garden, shoot: Shoot, kinds: Sequence[Kind], *, patience: float = _DELETED
+        self,
+        garden: Garden,
+        shoot: Shoot,
+        kinds: Sequence[Kind],
+        *,
+        patience: float = _DELETED,
+        progress: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._garden = garden
         self._client = garden.client
@@ -39,6 +47,7 @@ class Flow:
         self._kinds = kinds
         self._moving = [kind for kind in kinds if kind.migratable]
         self._patience = patience
+        self._progress = progress
         self._sync = partial(garden.sync, shoot)
 
     def create(self, manifests: Sequence[Raw]) -> None:
@@ -105,9 +114,13 @@ class Flow:
         self._migrate(order.MIGRATION[0])
         return collect(self._garden, self._shoot, self._moving)
 
-    def migrate(self) -> ShootState:
-        """Migrate all objects and delete them in this seed; return the state for the other."""
+    def migrate(self, keep: Callable[[ShootState], object] = lambda _: None) -> ShootState:
+        """Migrate all objects and delete them in this seed; return the state for the other.
+
+        `keep` receives the state before anything is deleted.
+        """
         state = self.begin_migration()
+        keep(state)
         for stage, deletion in zip(order.MIGRATION, order.MIGRATED, strict=True):
             if stage is not order.MIGRATION[0]:
                 self._migrate(stage)
@@ -116,7 +129,8 @@ class Flow:
 
     def restore(self, manifests: Sequence[Raw], state: ShootState) -> None:
         """Create the shoot in this seed from the state of another, until all objects are ready."""
-        self._garden.create_namespace(self._shoot)
+        with suppress(AlreadyExists):  # a retry
+            self._garden.create_namespace(self._shoot)
         self._sync("Restore")
         put_back_resources(self._client, self._shoot, state)
         self._deploy_others(manifests)
@@ -209,8 +223,16 @@ class Flow:
         return [f"Namespace {name} is still there" for _ in found]
 
     def _until(self, problems: Callable[[], Sequence[str]], seconds: float) -> None:
-        limit = min(seconds, self._patience)
-        if left := wait_while(problems, limit, _POLL):
+        limit, seen = min(seconds, self._patience), set[str]()
+
+        def reported() -> Sequence[str]:
+            found = problems()
+            for problem in [one for one in found if one not in seen]:
+                self._progress(problem)
+            seen.update(found)
+            return found
+
+        if left := wait_while(reported, limit, _POLL):
             raise ActuatorError(
                 f"shoot {self._shoot.name}: after {limit:.0f} s still waiting for {'; '.join(left)}"
             )

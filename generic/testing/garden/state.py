@@ -107,10 +107,11 @@ def _referenced(client: Client, shoot: Shoot, extension: ExtensionState, ref: Ra
             f"{extension.kind} {shoot.technical_id}/{extension.name}: status.resources names "
             f"{ref['kind']} {ref['name']}, which does not exist; keep it, or remove the entry"
         )
-    return {**_bare(found), "apiVersion": ref["apiVersion"], "kind": ref["kind"]}
+    return {**bare(found), "apiVersion": ref["apiVersion"], "kind": ref["kind"]}
 
 
-def _bare(obj: Raw) -> Raw:
+def bare(obj: Raw) -> Raw:
+    """Return the object without the fields that the API server and controllers write."""
     kept = ("name", "namespace", "labels", "annotations")
     meta = {key: value for key, value in obj["metadata"].items() if key in kept}
     return {**{k: v for k, v in obj.items() if k != "status"}, "metadata": meta}
@@ -138,4 +139,4 @@ def _machine_state(client: Client, namespace: str) -> Raw | None:
 def _belonging(deployment: str, objects: Iterable[Raw]) -> Iterator[Raw]:
     for obj in objects:
         if (obj["metadata"].get("labels") or {}).get(DEPLOYMENT_NAME) == deployment:
-            yield _bare(obj)
+            yield bare(obj)

@@ -10,11 +10,11 @@ import click
 
 from actuator.meta import Kind
 from actuator.v1alpha1 import KINDS
-from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.manager.manager import Manager
 from generic.manager.registry import Registration
+from generic.tools.cli.development import connect_seed, current
 from generic.tools.cli.load import load_kind, output_option, populate
 from generic.tools.explain import Explanation, Overview, overview
 from generic.tools.explain import explain as explain_object
@@ -43,11 +43,13 @@ def explain(
 
     The command only reads from the API server. The target of a cluster-scoped kind is KIND/NAME.
     """
+    if (found := current(**seed)) and not extension:
+        extension, types = found.extension, found.types
     registrations = _registrations(extension, types)
     classes = [*KINDS, *map(load_kind, own), *(one.cls for one in registrations or ())]
     kinds = [cls.KIND for cls in dict.fromkeys(classes)]
     namespace, kind, name = _parse(target, kinds)
-    client, now = connect(**seed), SystemClock().now()
+    client, now = connect_seed(**seed), SystemClock().now()
     if kind is None:
         _show(overview(client, kinds, namespace, now, registrations or ()), output)
     else:

@@ -1,7 +1,8 @@
 """The command `actuator`: its subcommands, and its errors, each one sentence."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 from click.shell_completion import CompletionItem
@@ -12,6 +13,8 @@ from generic.testing.envtest import EnvtestError
 
 _COMMANDS = {
     "run": ("generic.tools.cli.run", "Run an extension against a cluster."),
+    "dev": ("generic.tools.cli.dev", "Develop an extension: run it with a shoot, and reload it."),
+    "shoot": ("generic.tools.cli.shoot", "Create, change and delete shoots of `actuator dev`."),
     "drill": ("generic.tools.cli.drill", "Rehearse a force deletion and check its invariants."),
     "explore": (
         "generic.tools.cli.explore",
@@ -85,13 +88,11 @@ def cli() -> None:
     """Develop, run and test Gardener-style extensions."""
 
 
-def main(args: Sequence[str] | None = None) -> None:
-    """Run the command line; exit with 0, 1 (failure), 2 (wrong usage) or 130 (interrupted)."""
+@contextmanager
+def reported() -> Iterator[None]:
+    """Print an error as one sentence, and exit with its status."""
     try:
-        from generic.tools.package_conflicts import check_packages
-
-        check_packages()
-        cli.main(args=None if args is None else list(args), standalone_mode=False)
+        yield
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -109,3 +110,12 @@ def main(args: Sequence[str] | None = None) -> None:
         remedy = next((text for cls, text in _REMEDIES.items() if isinstance(error, cls)), "")
         echo(f"Error: {error}{remedy}", err=True, lines=isinstance(error, EnvtestError))
         sys.exit(1)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line; exit with 0, 1 (failure), 2 (wrong usage) or 130 (interrupted)."""
+    with reported():
+        from generic.tools.package_conflicts import check_packages
+
+        check_packages()
+        cli.main(args=None if args is None else list(args), standalone_mode=False)

@@ -9,11 +9,9 @@ import click
 from actuator.errors import ActuatorError, ApiError, ConfigurationError
 from actuator.interface import Client
 from actuator.meta import Raw
-from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.manager.manager import Manager
-from generic.manager.options import Options
 from generic.reconciler.orphans.kind import Orphan, OrphanState
 from generic.reconciler.orphans.ledger import (
     Serving,
@@ -24,6 +22,7 @@ from generic.reconciler.orphans.ledger import (
     short_names,
 )
 from generic.reconciler.orphans.verification import Finding, verify
+from generic.tools.cli.development import connect_seed
 from generic.tools.cli.load import output_option, populate, with_flags
 
 _SHARED = ("kubeconfig", "context", "master")
@@ -48,8 +47,7 @@ def _on_a_seed(function: _Command) -> _Command:
 
     @with_flags(*_SHARED)
     def with_client(**values: Any) -> None:
-        options = Options(**{name: values.pop(name) for name in _SHARED})
-        function(connect(options.kubeconfig, options.context, server=options.master), **values)
+        function(connect_seed(**{name: values.pop(name) for name in _SHARED}), **values)
 
     with_client.__name__, with_client.__doc__ = function.__name__, function.__doc__
     return with_client

@@ -1,23 +1,16 @@
 """`actuator run`, `rbac` and `crds` as people call them."""
 
 import os
-import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
-from builders import infrastructure
-from harness import eventually
 
 from actuator import Resource
 from actuator.v1alpha1 import KINDS
-from generic.kube.client import connect
-from generic.testing.garden import Garden, Shoot, not_ready_because
 
 ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
-INFRASTRUCTURES = Resource("extensions.gardener.cloud/v1alpha1", "infrastructures")
 MODULE = """
 import attrs
 from actuator import Actuator
@@ -138,28 +131,6 @@ def test_the_role_and_the_crds_are_accepted_by_the_api_server(admin, here, comma
     assert len(set(names)) == len(KINDS) + 2
     (own,) = documents(command("crds", "mine:Tenant").stdout)
     assert own["metadata"]["name"] == "tenants.example.org"
-
-
-def test_run_embedded_brings_its_own_cluster_and_an_authors_actuator_works(author):
-    command = [*ACTUATOR, "run", "mine:Network", "--type", "mine", "--embedded"]
-    command += ["--metrics-bind-address=0", "--health-bind-address=0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=author)
-    try:
-        lines = iter(process.stderr.readline, "")
-        assert "starting the embedded cluster\n" in lines
-        assert next(lines).startswith("installing ")
-        kubeconfig = next(line for line in lines if line.startswith("export KUBECONFIG="))
-        client = connect(Path(kubeconfig.strip().partition("=")[2]))
-        name = "shoot--p--s"
-        garden = Garden(client)
-        garden.create_namespace(Shoot(technical_id=name, name="s", project="p", region="eu-1"))
-        garden.deploy(infrastructure(name, "mine"))
-        eventually(lambda: not_ready_because(client.get(INFRASTRUCTURES, "infra", name)) is None)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -7,14 +7,19 @@ import gc
 import os
 import socket
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
 from builders import cluster, infrastructure
 from harness import FINALIZER
 
+from actuator import Resource
 from actuator.cluster import FORCE_DELETION
 from generic.controller.predicates import OPERATION
+from generic.testing.garden import NAMESPACES
+
+BUCKETS = Resource("extensions.gardener.cloud/v1alpha1", "backupbuckets", namespaced=False)
 
 MODULE = """
 import attrs
@@ -34,6 +39,9 @@ class Tenant(Object):
 def extension(manager):
     manager.add(Network(), type="mine")
 """
+
+
+FREE = "--health-bind-address=0 --metrics-bind-address=0"
 
 
 @pytest.fixture(autouse=True)
@@ -76,6 +84,9 @@ def fails(done, words, status=1):
         ("explain BackupBucket/missing", "BackupBucket missing not found"),
         ("orphans close missing", "missing"),
         ("orphans verify mine:extension missing", "missing"),
+        ("shoot reconcile missing", "shoot missing does not exist; run `actuator shoot list`"),
+        ("shoot force-delete missing", "shoot missing does not exist; run `actuator shoot list`"),
+        ("shoot restore missing", "run `actuator shoot migrate` before"),
     ],
 )
 def test_a_missing_object_is_named(ask, line, words):
@@ -91,6 +102,8 @@ def test_a_missing_object_is_named(ask, line, words):
         ("explain NS", "kubectl create clusterrole actuator-explain --verb=get,list"),
         ("explain NS/infra/infra", "--resource=infrastructures.extensions.gardener.cloud"),
         ("orphans list", "grant this permission, or select another user with --kubeconfig"),
+        (f"dev mine:extension {FREE}", "grant this permission, or select another user with --kube"),
+        ("shoot create NS", "grant this permission, or select another user with --kubeconfig"),
         ("drain mine:extension", "use an account with the roles of `actuator rbac`"),
     ],
 )
@@ -149,11 +162,62 @@ def test_a_cluster_that_does_not_answer_comes_with_its_remedy(
 )
 def test_a_manager_that_cannot_start_says_why(ask, line, words):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        free = "--health-bind-address=0 --metrics-bind-address=0"
         flags = line.replace("TAKEN", str(taken.getsockname()[1]))
-        done = ask(f"run mine:extension {free} {flags}")
+        done = ask(f"run mine:extension {FREE} {flags}")
     fails(done, words)
     assert "start failed" in done.stderr
+
+
+@pytest.mark.parametrize("flag", ["--metrics-bind-address", "--health-bind-address"])
+def test_a_port_in_use_ends_the_development_before_it_starts(ask, flag):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = ask(f"dev mine:extension {FREE} {flag} {address}")
+    fails(done, f"cannot listen on {address}: Address already in use; set another address")
+
+
+MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {key: value}"
+
+
+def test_a_shoot_of_others_is_refused_and_an_existing_one_not_created_again(ask, admin, namespace):
+    Path("shoot.yaml").write_text(MANIFEST)
+    name = namespace.removeprefix("test-")
+    assert ask(f"shoot create {name}").stdout == f"shoot {name}: created\n"
+    assert f"dev/{name}" in ask("shoot list").stdout.replace("garden-dev", "dev")
+    fails(ask(f"shoot create {name}"), f"shoot {name} exists; reconcile it instead")
+    unmarked = {"metadata": {"labels": None}}
+    admin.patch(NAMESPACES, f"shoot--dev--{name}", "", unmarked)
+    for act in ("create", "reconcile", "delete", "force-delete", "migrate", "restore"):
+        words = f"Namespace shoot--dev--{name} is not of this shoot; choose another name"
+        fails(ask(f"shoot {act} {name}"), words)
+    assert "deletionTimestamp" not in admin.get(NAMESPACES, f"shoot--dev--{name}")["metadata"]
+
+
+def test_a_cluster_scoped_object_of_others_is_not_changed(ask, admin, namespace):
+    bucket = {
+        "apiVersion": "extensions.gardener.cloud/v1alpha1",
+        "kind": "BackupBucket",
+        "metadata": {"name": namespace},
+        "spec": {"type": "mine", "region": "eu-1", "secretRef": {"name": "s", "namespace": "ns"}},
+    }
+    admin.create(BUCKETS, bucket)
+    Path("shoot.yaml").write_text(yaml.safe_dump({**bucket, "spec": {"type": "other"}}))
+    done = ask(f"shoot create {namespace}")
+    fails(done, f"BackupBucket {namespace} is not of this shoot; choose another name")
+    assert admin.get(BUCKETS, namespace)["spec"] == bucket["spec"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: b: c", "shoot.yaml cannot be read: mapping values are not allowed here"),
+        ("- 1", "shoot.yaml: "),
+        ("", "the shoot has no objects; set --extension or --file"),
+    ],
+)
+def test_wrong_manifests_of_a_shoot_are_named(ask, namespace, text, words):
+    Path("shoot.yaml").write_text(text)
+    fails(ask(f"shoot create {namespace}"), words)
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,7 @@ def here(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
+FREE = "--metrics-bind-address=0 --health-bind-address=0"
 RELATIONS = "extensions.relations.rehearsal:RelationsRehearsal"
 MODULES = [
     ("run nowhere:x", 1, "module 'nowhere' not found; install it, or run in its folder"),
@@ -94,6 +95,9 @@ MODULES = [
     ("run mine.py:Network", 1, "expected MODULE:OBJECT, for example"),
     ("run mine:Netwrk", 1, "mine has no 'Netwrk'; did you mean 'Network'?"),
     ("rbac mine:missing", 1, "mine has no 'missing'"),
+    ("dev nowhere:x", 1, "module 'nowhere' not found; install it, or run in its folder"),
+    ("dev mine:Netwrk", 1, "mine has no 'Netwrk'; did you mean 'Network'?"),
+    ("dev mine", 1, "expected MODULE:OBJECT, for example extensions.aws:extension"),
     ("crds mine:missing", 1, "mine has no 'missing'"),
 ]
 FUNCTIONS = [
@@ -120,6 +124,7 @@ FUNCTIONS = [
     ("drill mine:Half", 1, "abstract class Half with"),
     ("explore mine:number", 1, "expected a rehearsal MODULE:CLASS, for example extensions.aws."),
     ("explain ns --extension mine:raising", 1, "mine:raising: KeyError: 'vpc' (mine.py:"),
+    ("dev mine:raising", 1, "mine:raising: KeyError: 'vpc' (mine.py:"),
 ]
 FLAGS = [
     ("run mine:Network", 1, "set type=…, or --type on the command line"),
@@ -143,6 +148,10 @@ FLAGS = [
     ("drill RELATIONS --path migrate", 2, "cannot run path migrate: its kinds do not migrate"),
     ("drill mine:Alone --scenario migration", 2, "other processes cannot use its outside world"),
     ("drill --random-seed 3", 2, "--random-seed requires --scenario migration"),
+    ("dev mine:extension --leader-elect", 2, "Did you mean one of: '--leader-election'"),
+    ("shoot create Local", 2, "expected lower-case letters, digits and inner hyphens"),
+    ("shoot delete local --timeout=-1", 2, "-1.0 is not in the range x>=0"),
+    ("shoot create local --file missing.yaml", 2, "missing.yaml"),
     ("explain ns --type x", 2, "--type requires --extension"),
     ("dance", 2, "No such command 'dance'"),
 ]
@@ -152,6 +161,7 @@ PORTS = [
         2,
         "set HOST:PORT, :PORT for all interfaces",
     ),
+    ("dev mine:extension --metrics-bind-address=8080", 2, "set HOST:PORT, :PORT for all"),
     ("run mine:extension --health-bind-address=localhost", 2, "set HOST:PORT, :PORT for all"),
     ("run mine:extension --metrics-bind-address=:70000", 2, "or 0 to disable"),
 ]
@@ -165,6 +175,10 @@ KUBECONFIGS = [
     ("orphans list --kubeconfig list.yaml", 1, "cannot load kubeconfig list.yaml"),
     ("explain ns --kubeconfig .", 2, "is a directory"),
     ("drill --context seed", 2, "set --kubeconfig and --context together"),
+    ("dev mine:extension FREE --kubeconfig missing", 1, "missing does not exist; set --kubeconfig"),
+    ("shoot create local", 1, "no `actuator dev` runs in this directory; start it, or set --kub"),
+    ("shoot list", 1, "no `actuator dev` runs in this directory; start it, or set --kubeconfig"),
+    ("shoot list --kubeconfig notyaml", 1, "cannot load kubeconfig notyaml: mapping val"),
     ("env kubeconfig --name missing", 1, "'missing' is not running; run `actuator env up`"),
 ]
 CRDS = [
@@ -191,7 +205,7 @@ CRDS = [
     ],
 )
 def test_a_wrong_input_gets_one_sentence_and_its_exit_status(command, line, status, words):
-    done = command(*line.replace("RELATIONS", RELATIONS).split(" "))
+    done = command(*line.replace("RELATIONS", RELATIONS).replace("FREE", FREE).split(" "))
     error = done.stderr.splitlines()[-1]
     assert (done.returncode, done.stdout) == (status, "")
     assert error.startswith("Error: ")

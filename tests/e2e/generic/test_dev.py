@@ -1,0 +1,140 @@
+"""docs/development-shoot.md: its commands work in the order of the page."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from harness import eventually
+
+from generic.kube.client import connect
+from generic.testing.garden.gardenlet import Resource
+
+DOCS = Path(__file__).parents[3] / "docs"
+ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
+FILE = re.compile(r"^Create `(\S+)`:\n\n```\w+\n(.*?)^```", re.DOTALL | re.MULTILINE)
+STEP = re.compile(
+    rf"{FILE.pattern}|^In `(\S+)`, replace `(.+?)` with `(.+?)`|^```sh\n(.*?)^```",
+    re.DOTALL | re.MULTILINE,
+)
+SERVES = "the manager serves Infrastructure acme"
+INFRASTRUCTURES = Resource("extensions.gardener.cloud/v1alpha1", "infrastructures")
+
+
+class Development:
+    """A running `actuator dev`, in a session of its own."""
+
+    def __init__(self, log, *arguments):
+        free = {f"ACTUATOR_{name}_BIND_ADDRESS": "0" for name in ("METRICS", "HEALTH")}
+        self._log = log
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [*ACTUATOR, *arguments],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **free},
+                start_new_session=True,
+            )
+        self._served = 0
+        self.until_served()
+
+    def text(self):
+        return self._log.read_text()
+
+    def until_served(self):
+        """Wait for the next start of the manager."""
+        self._served += 1
+        eventually(lambda: self.text().count(SERVES) == self._served, seconds=60)
+
+    def stop(self):
+        """Press Ctrl-C; return the exit status."""
+        os.killpg(self._process.pid, signal.SIGINT)
+        return self._process.wait(30)
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+
+    def processes(self):
+        """The processes of its session, all that it started."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(ProcessLookupError, FileNotFoundError):
+                is_ours = os.getsid(int(process.name)) == self._process.pid
+                command = process.joinpath("cmdline").read_text()  # empty once it has ended
+                found += [command] if is_ours and command else []
+        return found
+
+
+@pytest.fixture
+def development(tmp_path, monkeypatch):
+    """The extension of the tutorial, under development."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, text in FILE.findall((DOCS / "tutorial.md").read_text()):
+        monkeypatch.delitem(sys.modules, name.removesuffix(".py"), raising=False)
+        Path(name).write_text(text)
+    started = Development(tmp_path / "dev.log", "dev", "acme:extension")
+    yield started
+    started.kill()
+
+
+def test_every_command_of_the_page_works(development, command):
+    shown = development.text()
+    kubeconfig = Path(re.search(r"KUBECONFIG=(\S+)", shown)[1])
+    client = connect(kubeconfig)
+    for part in ("acme:extension", "Infrastructure acme", "Kubernetes v1", "shoot create local"):
+        assert part in shown
+    for file, text, edited, old, new, lines in STEP.findall(
+        (DOCS / "development-shoot.md").read_text()
+    ):
+        if file:
+            Path(file).write_text(text)
+        elif edited:
+            break_and_repair(development, Path(edited), old, new)
+        for line in lines.splitlines():
+            run(line, command)
+        if "reconcile" in lines:
+            found = client.get(INFRASTRUCTURES, "local-acme", "shoot--dev--local")
+            region = "europe-1" if Path("shoot.yaml").exists() else "local"
+            assert found["status"]["providerStatus"]["region"] == region
+    assert development.stop() == 0
+    eventually(lambda: development.processes() == [])
+    assert not Path(".actuator-dev").exists()
+    assert not kubeconfig.parent.exists()
+
+
+def break_and_repair(development, path, old, new):
+    """Save a syntax error, which the cluster survives, then the new code."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(f"{text}\n(")
+    eventually(lambda: "the manager does not run; waiting for a change" in development.text())
+    assert f"importing {path.stem} failed: SyntaxError: '(' was never closed" in development.text()
+    path.write_text(text.replace(old, new))
+    development.until_served()
+
+
+def run(line, command):
+    """Run a line of the page; it fails if the page says so."""
+    program, *arguments = shlex.split(line)
+    if program == "touch":
+        Path(*arguments).touch()
+        return
+    assert program == "actuator"
+    if arguments[0] == "dev":
+        return
+    done = command(*arguments)
+    assert done.returncode == (1 if "--timeout" in arguments else 0), f"{line}\n{done}"
+    if arguments[1] == "delete":
+        assert "Acme refuses the credentials" in done.stderr
+    if arguments[1] == "force-delete":
+        assert "shoot local: deleted; open orphans: 1\n" in done.stdout
+        assert "Acme::Network shoot--dev--local" in done.stdout
+    if arguments[0] in ("explain", "orphans"):
+        assert done.stderr.startswith("using the cluster of `actuator dev`")

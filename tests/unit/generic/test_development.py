@@ -1,0 +1,180 @@
+"""`actuator dev` and `actuator shoot`, without a cluster: what they decide."""
+
+from pathlib import Path
+
+import pytest
+
+from actuator import Actuator
+from actuator.errors import ConfigurationError
+from actuator.v1alpha1 import BackupBucket, DNSRecord, Infrastructure, Worker
+from generic.manager.manager import Manager
+from generic.tools.cli.dev import sources
+from generic.tools.cli.development import Development, announced, current
+from generic.tools.cli.shoot import _Play, shoot_named
+
+FOUND = Development("acme:extension", ("acme",), Path("kubeconfig"), None)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_running_development_is_found_until_it_ends():
+    assert current() is None
+    with announced() as announce:
+        assert current() is None  # its cluster is not ready
+        announce(FOUND)
+        assert current() == FOUND
+    assert current() is None
+    assert list(Path.cwd().iterdir()) == []
+
+
+@pytest.mark.parametrize("flags", [(Path("x"), None, ""), (None, "x", ""), (None, None, "x")])
+def test_a_flag_selects_another_cluster(flags):
+    with announced() as announce:
+        announce(FOUND)
+        assert current(*flags) is None
+
+
+def test_a_killed_development_is_not_found():
+    Path(".actuator-dev").write_text("{}")
+    assert current() is None
+    with announced() as announce:  # and does not prevent the next one
+        announce(FOUND)
+        assert current() == FOUND
+
+
+def test_a_second_development_in_the_directory_is_refused():
+    refused = pytest.raises(ConfigurationError, match="already runs in this directory")
+    with announced(), refused, announced():
+        pass
+    assert list(Path.cwd().iterdir()) == []
+
+
+SAVED = [
+    ("acme.py", True),
+    ("acme/cloud.py", True),
+    ("acme/chart.yaml", False),
+    (".git/hook.py", False),
+    ("acme/__pycache__/cloud.py", False),
+    ("node_modules/x.py", False),
+    ("env/lib/x.py", False),
+]
+
+
+@pytest.mark.parametrize(("name", "restarts"), SAVED)
+def test_saving_a_source_file_restarts_the_manager(name, restarts):
+    Path("env").mkdir()
+    Path("env/pyvenv.cfg").touch()
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    seen = sources(Path.cwd())
+    path.write_text("1")
+    created = sources(Path.cwd())
+    path.write_text("12")
+    changed = sources(Path.cwd())
+    path.unlink()
+    assert (created != seen, changed != created, sources(Path.cwd()) == seen) == (
+        restarts,
+        restarts,
+        True,
+    )
+
+
+class Anything(Actuator):
+    def __init_subclass__(cls):
+        """Each subclass serves a kind."""
+
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+
+class Networks(Anything, Actuator[Infrastructure]): ...
+
+
+class Names(Anything, Actuator[DNSRecord]): ...
+
+
+class Machines(Anything, Actuator[Worker]): ...
+
+
+class Buckets(Anything, Actuator[BackupBucket]): ...
+
+
+def play(*actuators, types=("acme",), file=None):
+    manager = Manager()
+    for actuator in actuators:
+        manager.add(actuator, type=types)
+    kinds = {one.kind.name: one.kind for one in manager.registrations}
+    return _Play(
+        client=None,
+        shoot=shoot_named("local"),
+        served=manager.registrations,
+        kinds=kinds,
+        flow=None,
+        file=file,
+    )
+
+
+SECRET = {"name": "cloudprovider"}
+MINIMAL = [
+    (Networks(), {"type": "acme", "region": "local", "secretRef": SECRET}),
+    (Machines(), {"type": "acme", "region": "local", "secretRef": SECRET, "pools": []}),
+    (
+        Names(),
+        {
+            "type": "acme",
+            "region": "local",
+            "secretRef": SECRET,
+            "name": "",
+            "recordType": "",
+            "values": [],
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("actuator", "spec"), MINIMAL)
+def test_a_minimal_object_has_the_required_fields(actuator, spec):
+    (found,) = play(actuator)._minimal()
+    assert found["spec"] == spec
+    assert found["metadata"]["name"] == "local-acme"
+
+
+def test_each_type_gets_an_object_of_its_own():
+    found = play(Networks(), types=("one", "two"))._minimal()
+    assert [one["metadata"]["name"] for one in found] == ["local-one", "local-two"]
+
+
+def test_an_object_without_namespace_is_named_after_the_shoot():
+    (found,) = play(Buckets())._minimal()
+    assert found["metadata"]["name"] == "shoot--dev--local-acme"
+
+
+NAMED = {"kind": "Infrastructure", "metadata": {"name": "x"}}
+WHOLE = {"apiVersion": "extensions.gardener.cloud/v1alpha1", **NAMED}
+
+
+def test_every_object_gets_the_namespace_and_the_labels_of_the_shoot():
+    given = {
+        **WHOLE,
+        "metadata": {"name": "x", "namespace": "kube-system", "labels": {"a": "b"}},
+        "spec": {"type": "acme", "secretRef": {"name": "own"}},
+    }
+    found = play(Networks())._placed(given)
+    assert found["metadata"] == {
+        "name": "x",
+        "namespace": "shoot--dev--local",
+        "labels": {"a": "b", **shoot_named("local").labels},
+    }
+    assert found["spec"]["secretRef"] == {"name": "own", "namespace": "shoot--dev--local"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [5, ["x"], {"metadata": 5}, {"metadata": {"labels": 5}}, NAMED, {**WHOLE, "spec": 5}],
+)
+def test_what_is_no_manifest_is_refused(given):
+    with pytest.raises(ConfigurationError):
+        play(Networks())._placed(given)
