@@ -95,8 +95,8 @@ class Manager(Registry):
             from generic.manager import flags
 
             flags.refuse(error)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda _number, _frame: self._stop.set())
+        for number in (signal.SIGTERM, signal.SIGINT):  # this thread may hold the event's lock
+            signal.signal(number, lambda *_: threading.Thread(target=self._stop.set).start())
         gc.freeze()  # modules and classes stay for good
         gc.set_threshold(_GARBAGE)
         code = 1
