@@ -126,7 +126,7 @@ def _banner(found: Development, manager: Manager) -> str:
 actuator {version("gardener-actuator")}: developing {found.extension}
   serves      {_served(manager)}
   cluster     Kubernetes {kubernetes}, https://{client.host}
-  kubeconfig  export KUBECONFIG={found.kubeconfig or "..."}
+  kubeconfig  export KUBECONFIG={found.kubeconfig or os.environ.get("KUBECONFIG", "")}
   metrics     {manager.options.metrics_bind_address}, health {manager.options.health_bind_address}
   shoot       {_SHOOT}, in namespace {shoot.technical_id}; edit its Secret cloudprovider
 

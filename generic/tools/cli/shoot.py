@@ -14,7 +14,7 @@ import msgspec
 
 from actuator.cluster import Cluster
 from actuator.codec import decode, decode_at
-from actuator.errors import ConfigurationError
+from actuator.errors import ConfigurationError, Invalid
 from actuator.interface import Client, Resource
 from actuator.meta import Kind, Object, Raw
 from actuator.schema import structural
@@ -235,7 +235,8 @@ def _list(**selected: Any) -> None:
     """List the shoots, with their namespaces and last operations."""
     for one in _select(**selected)[0].list(CLUSTERS, label_selector=_OURS):
         found = decode(Cluster, one)
-        echo(f"{found.shoot_key:<30} {found.metadata.name:<40} {_last_operation(found)}")
+        name = found.shoot["metadata"]["name"]
+        echo(f"{name:<20} {found.metadata.name:<32} {_last_operation(found)}")
 
 
 def _command(act: Callable[[_Play], str]) -> None:
@@ -261,7 +262,10 @@ def _command(act: Callable[[_Play], str]) -> None:
         known = [*kinds.values()]
         flow = Flow(Garden(client), new, known, patience=timeout, progress=progress)
         play = _Play(client=client, shoot=new, served=served, kinds=kinds, flow=flow, file=file)
-        echo(f"shoot {name}: {act(play)}", lines=True)
+        try:
+            echo(f"shoot {name}: {act(play)}", lines=True)
+        except Invalid as error:
+            raise ConfigurationError(f"{error}; write a valid object into shoot.yaml") from error
 
 
 for _act in (_Play.create, _Play.reconcile, _Play.hibernate, _Play.wake, _Play.migrate):

@@ -5,6 +5,7 @@ The others are in `tests/unit/generic/test_wrong_inputs.py`.
 
 import gc
 import os
+import re
 import socket
 import sys
 from pathlib import Path
@@ -183,7 +184,8 @@ def test_a_shoot_of_others_is_refused_and_an_existing_one_not_created_again(ask,
     Path("shoot.yaml").write_text(MANIFEST)
     name = namespace.removeprefix("test-")
     assert ask(f"shoot create {name}").stdout == f"shoot {name}: created\n"
-    assert f"dev/{name}" in ask("shoot list").stdout.replace("garden-dev", "dev")
+    line = rf"^{name} +shoot--dev--{name} +Create Succeeded$"
+    assert re.search(line, ask("shoot list").stdout, re.MULTILINE)
     fails(ask(f"shoot create {name}"), f"shoot {name} exists; reconcile it instead")
     unmarked = {"metadata": {"labels": None}}
     admin.patch(NAMESPACES, f"shoot--dev--{name}", "", unmarked)
@@ -205,6 +207,14 @@ def test_a_cluster_scoped_object_of_others_is_not_changed(ask, admin, namespace)
     done = ask(f"shoot create {namespace}")
     fails(done, f"BackupBucket {namespace} is not of this shoot; choose another name")
     assert admin.get(BUCKETS, namespace)["spec"] == bucket["spec"]
+
+
+def test_a_minimal_object_that_is_refused_comes_with_its_remedy(ask, namespace):
+    text = Path("mine.py").read_text()
+    Path("mine.py").write_text(text.replace("Infrastructure", "ContainerRuntime"))
+    done = ask(f"shoot create {namespace} --extension mine:extension")
+    fails(done, "; write a valid object into shoot.yaml")
+    assert "spec.workerPool.name" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,9 @@ class Development:
         eventually(lambda: self.text().count(SERVES) == self._served, seconds=60)
 
     def stop(self):
-        """Press Ctrl-C; return the exit status."""
+        """Press Ctrl-C; return the exit status. A manager that has to be killed takes longer."""
         os.killpg(self._process.pid, signal.SIGINT)
-        return self._process.wait(30)
+        return self._process.wait(9)
 
     def kill(self):
         self._process.kill()
