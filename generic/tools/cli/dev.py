@@ -71,7 +71,12 @@ class _Seed(ShootRehearsal):
 @click.command(cls=ManagerCommand, context_settings={"auto_envvar_prefix": PREFIX})
 @click.argument("extension")
 @types_option
-@with_flags(*(flag.name for flag in FLAGS if flag.name and flag.name != "master"))
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Path of the kubeconfig. Default: an embedded cluster.",
+)
+@with_flags(*({str(flag.name) for flag in FLAGS} - {"kubeconfig", "master"}))
 def dev(extension: str, types: tuple[str, ...], **values: Any) -> None:
     """Run EXTENSION (MODULE:OBJECT) with a shoot, and restart it on every change.
 

@@ -225,8 +225,15 @@ def shoot() -> None:
 
 def _selected(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options that select a cluster and an extension."""
-    extension = click.option("--extension", help="MODULE:OBJECT. Default: that of `actuator dev`.")
-    return extension(types_option(with_flags("kubeconfig", "context")(function)))
+    path = click.Path(path_type=Path, dir_okay=False)
+    for option in (
+        with_flags("context"),
+        click.option("--kubeconfig", type=path, help="Default: the cluster of `actuator dev`."),
+        types_option,
+        click.option("--extension", help="MODULE:OBJECT. Default: that of `actuator dev`."),
+    ):
+        function = option(function)
+    return function
 
 
 @shoot.command("list")
