@@ -11,6 +11,7 @@ import attrs
 from generic.testing.drill import takeover
 from generic.testing.drill.judge import Finding
 from generic.testing.drill.migration.run import SCENARIO
+from generic.testing.drill.paths import PATHS
 from generic.testing.drill.settings import Settings
 from generic.testing.drill.trouble import CALM, TROUBLES, Trouble
 from generic.testing.rehearsal import CombinedRehearsal
@@ -86,3 +87,24 @@ def unsupported(rehearsal: CombinedRehearsal) -> dict[str, str]:
     elif not rehearsal.is_shared:
         found[SCENARIO] = "other processes cannot use its outside world (share, attach)"
     return found
+
+
+def default_scenario(rehearsal: CombinedRehearsal) -> str:
+    """Return the usual scenario if the rehearsal has it, else its first."""
+    usual, known = "credentials-revoked", rehearsal.scenarios
+    return usual if usual in known else next(iter(known), "")
+
+
+def refusal(rehearsal: CombinedRehearsal, scenario: str, path: str | None = None) -> str:
+    """Return why the rehearsal does not have or cannot run a scenario or path, or ""."""
+    refused = unsupported(rehearsal)
+    known = [*rehearsal.scenarios]
+    if not path:
+        known += [name for name in OWN_SCENARIOS if name not in refused]
+        if reason := refused.get(scenario):
+            return f"{rehearsal.title} cannot run {scenario}: {reason}"
+    elif rehearsal.never_migrates and "migrat" in PATHS[path]:
+        return f"{rehearsal.title} cannot run path {path}: {refused[SCENARIO]}"
+    if scenario in known:
+        return ""
+    return f"{rehearsal.title} has no scenario {scenario!r}; set one of: {', '.join(known)}"

@@ -34,6 +34,11 @@ class Finding:
         """Whether the rule holds."""
         return not self.problems
 
+    def why(self, shown: int = 1) -> str:
+        """Return at most `shown` problems, and the number of others."""
+        more = len(self.problems) - shown
+        return "\n".join(self.problems[:shown]) + (f" (and {more} more)" if more > 0 else "")
+
 
 Rules = Mapping[str, tuple[str, Callable[[E], Iterable[str]]]]
 """Rules for evidence E, by name: a title, and the function that finds the problems."""

@@ -13,31 +13,24 @@ from typing import Any
 
 import attrs
 import click
-from attrs import AttrsInstance
 
 from actuator.errors import ActuatorError, ApiError
 from generic.controller import logs
 from generic.controller.metrics import version
 from generic.kube.printable import echo
-from generic.testing.drill import judge as force_deletion
-from generic.testing.drill.all import OWN_SCENARIOS, Held, Round, index, rounds, unsupported
+from generic.testing.drill.all import Held, Round, default_scenario, index, refusal, rounds
 from generic.testing.drill.breaks import BREAKS, EACH, MIGRATION_BREAKS
-from generic.testing.drill.evidence import Origin
+from generic.testing.drill.evidence import Evidence, Origin
 from generic.testing.drill.judge import Finding, rules_of
-from generic.testing.drill.migration import rules as migration
-from generic.testing.drill.migration.run import SCENARIO, migrate
-from generic.testing.drill.paths import PATHS, PathRun
-from generic.testing.drill.report import check_report, write_html, write_json
-from generic.testing.drill.run import Run
-from generic.testing.drill.run import drill as hold
+from generic.testing.drill.migration.run import SCENARIO
+from generic.testing.drill.paths import PATHS
+from generic.testing.drill.report import write_html
 from generic.testing.drill.settings import Settings
 from generic.testing.drill.takeover import SCENARIO as TAKE_OVER
-from generic.testing.drill.takeover import TakeOver
 from generic.testing.envtest import EnvtestError
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.tools.cli.load import load_rehearsals
 
-_SCENARIO = "credentials-revoked"
 _NOT_WITH_ALL = ("break_rule", "kubeconfig", "dice")
 
 
@@ -45,7 +38,8 @@ _NOT_WITH_ALL = ("break_rule", "kubeconfig", "dice")
 @click.argument("rehearsals", nargs=-1, metavar="[REHEARSAL]...")
 @click.option("--shoots", type=click.IntRange(1, 200), default=10, show_default=True)
 @click.option(
-    "--scenario", help=f"External failure.  [default: {_SCENARIO}, or the first of the rehearsal]"
+    "--scenario",
+    help="External failure.  [default: credentials-revoked, or the first of the rehearsal]",
 )
 @click.option("--path", type=click.Choice([*PATHS]), help="gardenlet flow before the deletion.")
 @click.option("--all", "everything", is_flag=True, help="All scenarios, also with faults.")
@@ -90,10 +84,9 @@ def drill(
             "--all selects scenarios and faults itself; remove the other options"
         )
     rehearsal = load_rehearsals(rehearsals)
-    first = next(iter(rehearsal.scenarios), "")
-    scenario = scenario or (_SCENARIO if _SCENARIO in rehearsal.scenarios else first)
-    if not everything:
-        _check_supported(rehearsal, scenario, path)
+    scenario = scenario or default_scenario(rehearsal)
+    if not everything and (problem := refusal(rehearsal, scenario, path)):
+        raise click.UsageError(problem)
     settings = Settings(
         scenario=scenario,
         path=f"{path}: {PATHS[path]}" if path else "",
@@ -112,21 +105,6 @@ def drill(
         holds = all(finding.holds for finding in findings)
     if not holds:
         raise SystemExit(1)
-
-
-def _check_supported(rehearsal: CombinedRehearsal, scenario: str, path: str | None) -> None:
-    """Raise UsageError for a scenario or path that the rehearsal does not have or cannot run."""
-    refused = unsupported(rehearsal)
-    known = [*rehearsal.scenarios]
-    if not path:
-        known += [name for name in OWN_SCENARIOS if name not in refused]
-        if reason := refused.get(scenario):
-            raise click.UsageError(f"{rehearsal.title} cannot run {scenario}: {reason}")
-    elif rehearsal.never_migrates and "migrat" in PATHS[path]:
-        raise click.UsageError(f"{rehearsal.title} cannot run path {path}: {refused[SCENARIO]}")
-    if scenario not in known:
-        told = f"set one of: {', '.join(known)}"
-        raise click.UsageError(f"{rehearsal.title} has no scenario {scenario!r}; {told}")
 
 
 def _check(settings: Settings) -> None:
@@ -186,7 +164,16 @@ def _hold_one(one: Round, settings: Settings, rehearsal: CombinedRehearsal, outp
 
 
 def _hold(settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> list[Finding]:
-    return (_migrate if settings.scenario == SCENARIO else _drill)(settings, rehearsal, output)
+    from generic.testing.drill.course import run  # needs jinja2
+    from generic.tools.cli.terminal import Terminal, show, show_findings
+
+    with Terminal() as terminal:
+        evidence, findings = run(settings, rehearsal, terminal, output)
+    if isinstance(evidence, Evidence):
+        show(evidence, findings, output)
+    else:
+        show_findings(findings, output)
+    return findings
 
 
 def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
@@ -197,35 +184,6 @@ def _say_unnoticed(break_rule: str | None, findings: Sequence[Finding]) -> None:
             f"{break_rule}",
             err=True,
         )
-
-
-def _drill(settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> list[Finding]:
-    from generic.testing.drill.page import page  # needs jinja2
-    from generic.tools.cli.terminal import Terminal, show
-
-    with Terminal() as terminal:
-        course = TakeOver if settings.scenario == TAKE_OVER else PathRun if settings.path else Run
-        evidence = hold(settings, rehearsal, terminal, course)
-    told = evidence
-    if settings.broken.forgets_a_record:
-        told = attrs.evolve(evidence, records=evidence.records[1:])
-    findings = _write_json(output, evidence, told, force_deletion.judge(evidence))
-    write_html(output / "report.html", page(told, findings))
-    show(evidence, findings, output)
-    return findings
-
-
-def _migrate(settings: Settings, rehearsal: CombinedRehearsal, output: Path) -> list[Finding]:
-    from generic.testing.drill.migration.page import page, verdict
-    from generic.tools.cli.terminal import Terminal, show_findings
-
-    with Terminal() as terminal:
-        evidence = migrate(settings, rehearsal, terminal)
-        terminal.say(verdict(evidence))
-    findings = _write_json(output, evidence, evidence, migration.judge(evidence))
-    write_html(output / "report.html", page(evidence, findings))
-    show_findings(findings, output)
-    return findings
 
 
 def _patience(scenario: str, break_rule: str | None) -> float:
@@ -243,17 +201,3 @@ def _configure_logs(level: logs.Level | None) -> None:
         logging.getLogger().addHandler(logging.NullHandler())
     else:
         logs.configure(level, "text")
-
-
-def _write_json(
-    output: Path, seen: AttrsInstance, told: AttrsInstance, findings: list[Finding]
-) -> list[Finding]:
-    """Write report.json, and add a finding about its consistency with the evidence."""
-    output.mkdir(parents=True, exist_ok=True)
-    path = output / "report.json"
-    write_json(path, told, findings)
-    problems = check_report(path, seen, findings)
-    title = "The report matches the evidence"
-    findings = [*findings, Finding(rule="report", title=title, problems=tuple(problems))]
-    write_json(path, told, findings)
-    return findings

@@ -84,9 +84,7 @@ def show_rules(findings: Sequence[Finding], shown: int = 1) -> None:
     """Print the rules with their results, and at most `shown` problems of each."""
     rules = new_table("rule", "invariant", "", title="Invariants", whole=("rule",))
     for finding in findings:
-        more = len(finding.problems) - shown
-        why = "\n".join(finding.problems[:shown]) + (f" (and {more} more)" if more > 0 else "")
-        rules.add_row(finding.rule, finding.title, verdict(finding.holds, why))
+        rules.add_row(finding.rule, finding.title, verdict(finding.holds, finding.why(shown)))
     Screen().print(rules)
 
 

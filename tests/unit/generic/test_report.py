@@ -246,7 +246,7 @@ def test_the_page_says_what_is_broken():
 
 @pytest.mark.parametrize("flags", [[], ["--scenario", "migration"]], ids=str)
 def test_a_drill_without_jinja2_ends_before_it_begins(command, monkeypatch, tmp_path, flags):
-    for module in ("html", "page", "migration.page"):
+    for module in ("html", "page", "migration.page", "course"):
         monkeypatch.delitem(sys.modules, f"generic.testing.drill.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "jinja2", None)
     done = command(

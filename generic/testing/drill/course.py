@@ -1,0 +1,63 @@
+"""One drill from its settings to its report: a force deletion, a path, a take-over, a migration.
+
+Needs jinja2.
+"""
+
+from pathlib import Path
+
+import attrs
+
+from generic.testing.drill import judge as force_deletion
+from generic.testing.drill.evidence import Evidence
+from generic.testing.drill.judge import Finding
+from generic.testing.drill.migration import page as migration_page
+from generic.testing.drill.migration import rules as migration
+from generic.testing.drill.migration.rules import MigrationEvidence
+from generic.testing.drill.migration.run import SCENARIO, migrate
+from generic.testing.drill.page import page
+from generic.testing.drill.paths import PathRun
+from generic.testing.drill.report import check_report, write_html, write_json
+from generic.testing.drill.run import Run, drill
+from generic.testing.drill.settings import Settings, Watcher
+from generic.testing.drill.takeover import SCENARIO as TAKE_OVER
+from generic.testing.drill.takeover import TakeOver
+from generic.testing.rehearsal import CombinedRehearsal
+
+
+def run(
+    settings: Settings, rehearsal: CombinedRehearsal, watcher: Watcher, output: Path
+) -> tuple[Evidence | MigrationEvidence, list[Finding]]:
+    """Run the drill, write report.json and report.html; return the evidence and the findings.
+
+    Raises ActuatorError or ApiError if the drill could not run.
+    """
+    if settings.scenario == SCENARIO:
+        moved = migrate(settings, rehearsal, watcher)
+        watcher.say(migration_page.verdict(moved))
+        findings = _write_json(output, moved, moved, migration.judge(moved))
+        write_html(output / "report.html", migration_page.page(moved, findings))
+        return moved, findings
+    course = TakeOver if settings.scenario == TAKE_OVER else PathRun if settings.path else Run
+    evidence = told = drill(settings, rehearsal, watcher, course)
+    if settings.broken.forgets_a_record:
+        told = attrs.evolve(evidence, records=evidence.records[1:])
+    findings = _write_json(output, evidence, told, force_deletion.judge(evidence))
+    write_html(output / "report.html", page(told, findings))
+    return evidence, findings
+
+
+def _write_json(
+    output: Path,
+    seen: Evidence | MigrationEvidence,
+    told: Evidence | MigrationEvidence,
+    findings: list[Finding],
+) -> list[Finding]:
+    """Write report.json, and add a finding about its consistency with the evidence."""
+    output.mkdir(parents=True, exist_ok=True)
+    path = output / "report.json"
+    write_json(path, told, findings)
+    problems = check_report(path, seen, findings)
+    title = "The report matches the evidence"
+    findings = [*findings, Finding(rule="report", title=title, problems=tuple(problems))]
+    write_json(path, told, findings)
+    return findings
