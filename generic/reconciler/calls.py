@@ -120,7 +120,7 @@ class Call:
     ) -> None:
         """`gate` raises LeaseLost; `grace` as for `cancel`."""
         self.operation = operation
-        self.client: Client = FencedClient(services.client, self.check)
+        self.client: Client = FencedClient(services.client, self.permit)
         self.clock = clock
         self.deadline = clock.monotonic() + seconds
         self.limit = self.deadline + (ABANDONED_AFTER if grace is None else grace)
@@ -138,6 +138,10 @@ class Call:
 
     def check(self) -> None:
         """See Context."""
+        self.permit()
+
+    def permit(self) -> None:
+        """Raise Cancelled if the call must stop; every use of it begins with this."""
         if self._cancelled is not None:
             raise CallAbandoned(str(self._cancelled))  # a new one: a shared one keeps all frames
         if self.clock.monotonic() >= self.deadline:
@@ -150,43 +154,43 @@ class Call:
 
     def event(self, reason: str, message: str, *, warning: bool = False) -> None:
         """See Context."""
-        self.check()
+        self.permit()
         self._services.event(reason, message, warning=warning)
 
     def save(self, _obj: Object) -> None:
         """See Context."""
-        self.check()
+        self.permit()
         self._services.save()
 
     def secret(self, name: str, namespace: str) -> Raw:
         """See Context."""
-        self.check()
+        self.permit()
         return self._services.secret(self, Request(namespace, name))
 
     @cached_property
     def shoot(self) -> Client:
         """See Context."""
-        self.check()
+        self.permit()
         return self._services.shoot(self)
 
     @cached_property
     def garden(self) -> Client:
         """See Context."""
-        self.check()
+        self.permit()
         return self._services.garden(self)
 
     def limited(self, client: HttpClient, seconds: float = inf) -> HttpClient:
         """Return a client whose requests end with the call, and wait `seconds` for data at most."""
 
         def left() -> float:
-            self.check()
+            self.permit()
             return max(_LEAST_SECONDS, min(seconds, self.remaining()))
 
-        return client.limited(left).gated(self.check)
+        return client.limited(left).gated(self.permit)
 
     def delete_seed_objects(self, groups: Iterable[SeedObjects]) -> None:
         """See Context."""
-        self.check()
+        self.permit()
         self._services.delete_seed_objects(self, groups)
 
     def cancel(self, reason: str, *, grace: float | None = None) -> None:
