@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pprint import pformat
 from typing import TypeVar
 
 from actuator.errors import ApiError
@@ -61,6 +62,26 @@ def wait_while(problems: Callable[[], Sequence[T]], seconds: float, every: float
 
 def _pause(began: float, every: float) -> float:
     return max(every, _REST * (time.monotonic() - began))
+
+
+def eventually(condition: Callable[[], T], timeout: float = 30.0) -> T:
+    """Return the first true value of `condition`; call it again for up to `timeout` seconds.
+
+    An exception counts as not yet. Raises AssertionError with the last value or exception.
+    """
+    __tracebackhide__ = True  # pytest shows the caller's line
+    found: list[T] = []
+
+    def problems() -> Sequence[str]:
+        try:
+            found[:] = [condition()]
+        except Exception as error:  # the object may not exist yet, or its status be empty
+            return [f"raised {type(error).__name__}: {error}"]
+        return () if found[0] else [f"returned {pformat(found[0], width=100)}"]
+
+    if left := wait_while(problems, timeout, 0.1):
+        raise AssertionError(f"not true after {timeout:g} s: the last call {left[0]}")
+    return found[0]
 
 
 def parallel(items: Sequence[T], act: Callable[[T], object], *, at_once: int = 10) -> None:

@@ -42,12 +42,17 @@ def install_crds(client: Client, crds: Iterable[Raw]) -> None:
             time.sleep(0.05)
 
 
+def resource_of_crd(manifest: Raw) -> Resource:
+    """Return the resource of a CRD, in its first version."""
+    spec = manifest["spec"]
+    version = f"{spec['group']}/{spec['versions'][0]['name']}"
+    return Resource(version, spec["names"]["plural"], spec["scope"] == "Namespaced")
+
+
 def _is_served(client: Client, manifest: Raw) -> bool:
     """Return whether requests succeed: right after Established they still fail with 429."""
-    spec = manifest["spec"]
-    resource = Resource(f"{spec['group']}/{spec['versions'][0]['name']}", spec["names"]["plural"])
     try:
-        client.list(resource)
+        client.list(resource_of_crd(manifest))
     except ApiError:
         return False
     return True
