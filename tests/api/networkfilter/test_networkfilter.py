@@ -15,9 +15,11 @@ from actuator.v1alpha1 import Extension
 from extensions.networkfilter import NetworkFilter, extension
 from extensions.networkfilter.actuator import MANAGED_NAME
 from extensions.networkfilter.config import API_VERSION
+from extensions.networkfilter.rehearsal import NetworkFilterRehearsal
 from generic.library.managedresources import SHOOT_FINALIZER
 from generic.manager.manager import Manager
 from generic.manager.options import Options
+from generic.testing.assertions import assert_rehearsal
 from generic.testing.drill.shoots import Shoots
 
 SECRETS = Resource("v1", "secrets")
@@ -139,9 +141,7 @@ def test_what_is_wrong_in_the_configuration_is_named(filtered, given, words):
     eventually(filtered.is_gone)
 
 
-def test_force_deletions_are_rehearsed_and_every_rule_holds(command, tmp_path):
-    rehearsal = "extensions.networkfilter.rehearsal:NetworkFilterRehearsal"
-    options = ["--shoots", "2", "--scenario", "deletion-denied", "--output", tmp_path]
-    done = command("drill", *options, rehearsal)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "ERR_CLEANUP_CLUSTER_RESOURCES" in done.stdout
+@pytest.mark.usefixtures("borrowed")
+def test_force_deletions_are_rehearsed_and_every_rule_holds(tmp_path):
+    assert_rehearsal(NetworkFilterRehearsal, "deletion-denied", shoots=2, output=tmp_path)
+    assert "ERR_CLEANUP_CLUSTER_RESOURCES" in (tmp_path / "report.json").read_text()

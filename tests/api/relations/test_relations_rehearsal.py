@@ -10,10 +10,9 @@ from extensions.relations import extension
 from extensions.relations.rehearsal import RelationsRehearsal
 from generic.manager.manager import Manager
 from generic.manager.options import Options
+from generic.testing.assertions import assert_rehearsal
 from generic.testing.drill.all import rounds
 from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
-
-REHEARSAL = "extensions.relations.rehearsal:RelationsRehearsal"
 
 
 @pytest.fixture
@@ -69,10 +68,9 @@ def test_what_was_broken_is_mended_with_all_that_was_in_it(rehearsal, tmp_path, 
     assert rehearsal.left_outside() == []
 
 
-def test_the_drill_holds_and_records_every_entry(command, tmp_path):
-    flags = ("--scenario", "everything-fails", "--shoots", "2", "--output", tmp_path)
-    done = command("drill", REHEARSAL, *flags)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr
+@pytest.mark.usefixtures("borrowed")
+def test_the_drill_holds_and_records_every_entry(tmp_path):
+    assert_rehearsal(RelationsRehearsal, "everything-fails", shoots=2, output=tmp_path)
     evidence = json.loads((tmp_path / "report.json").read_text())["evidence"]
     assert len(evidence["records"]) == len(evidence["outside_after"]) == 2
     assert {life["kind"] for life in evidence["lives"]} == {"Team", "Mirror", "Entry"}

@@ -1,14 +1,14 @@
 """One drill of the sample: stuck, forced, on record."""
 
-import json
+import pytest
 
-REHEARSAL = "extensions.externaldatabase.rehearsal:DatabaseRehearsal"
+from extensions.externaldatabase.rehearsal import DatabaseRehearsal
+from generic.testing.assertions import assert_rehearsal
 
 
-def test_a_drill_leaves_databases_and_says_so(command, tmp_path):
-    done = command("drill", REHEARSAL, "--shoots", 2, "--output", tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    report = json.loads((tmp_path / "report.json").read_text())
-    text = json.dumps(report)
+@pytest.mark.usefixtures("borrowed")
+def test_a_drill_leaves_databases_and_says_so(tmp_path):
+    assert_rehearsal(DatabaseRehearsal, shoots=2, output=tmp_path)
+    report = (tmp_path / "report.json").read_text()
     for type in ("postgres::Database", "postgres::Login", "mysql::Database", "mysql::Login"):
-        assert type in text
+        assert type in report
