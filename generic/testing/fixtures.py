@@ -16,7 +16,8 @@ and `shoot_settings` where the defaults do not fit.
 import logging
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +27,7 @@ from msgspec.structs import replace
 
 from actuator.codec import decode
 from actuator.errors import NotFound
-from actuator.interface import Actuator, Client, Resource, resource_of
+from actuator.interface import Actuator, Client, Resource, object_class, resource_of
 from actuator.meta import Object, Raw
 from actuator.v1alpha1 import KINDS, Cluster
 from generic.controller import logs
@@ -45,6 +46,17 @@ from generic.testing.garden import SHOOT, Flow, Garden, Shoot, not_ready_because
 from generic.testing.garden.flows import still_there
 from generic.testing.seed import install_crds, resource_of_crd
 
+__all__ = [
+    "Seed",
+    "ShootSettings",
+    "ShootUnderTest",
+    "eventually",
+    "manager",
+    "seed",
+    "seed_crds",
+    "shoot",
+    "shoot_settings",
+]
 pytest_plugins = ["generic.testing.envtest.pytest_plugin"]
 
 K = TypeVar("K", bound=Object)
@@ -224,53 +236,61 @@ def manager(
     """
     with ExitStack() as stack:
         if plugin := request.config.pluginmanager.get_plugin("logging-plugin"):
-            handler = plugin.report_handler  # "Captured log call" of a failed test
-            stack.callback(handler.setFormatter, handler.formatter)
-            handler.setFormatter(logs.TextFormatter(tracebacks=True, colour=False))
-            once = _once(handler.formatter)
-            stack.callback(handler.removeFilter, once)
-            handler.addFilter(once)
-
-        def start(extension: Actuator[Any] | Callable[[Manager], object], **added: Any) -> Manager:
-            manager = Manager(_QUIET)
-            if isinstance(extension, Actuator):
-                manager.add(extension, **{"type": shoot.settings.type} | added)
-            else:
-                extension(manager)
-            if not manager.registrations:
-                raise ValueError(f"{extension!r} added no actuator; pass an Actuator or a function")
-            stack.callback(manager.stop)
-            _serve(manager, seed, shoot)
-            return manager
-
-        yield start
+            stack.enter_context(_readable(plugin.report_handler))
+        yield partial(_start, seed, shoot, stack)
 
 
-def _once(formatter: logging.Formatter) -> Callable[[logging.LogRecord], bool]:
-    """Return a filter for lines that differ in more than their time: operations are retried."""
+@contextmanager
+def _readable(handler: logging.Handler) -> Iterator[None]:
+    """Write each line with its fields, and once: a failed operation is retried."""
     seen: set[str] = set()
+    before = handler.formatter
+    formatter = logs.TextFormatter(tracebacks=True, colour=False)
 
     def is_new(record: logging.LogRecord) -> bool:
         count = len(seen)
-        seen.add(formatter.format(record).partition(" ")[2])
+        seen.add(formatter.format(record).partition(" ")[2])  # without the time
         return len(seen) > count
 
-    return is_new
+    handler.addFilter(is_new)
+    handler.setFormatter(formatter)
+    yield
+    handler.removeFilter(is_new)
+    handler.setFormatter(before)
 
 
-def _serve(manager: Manager, seed: Seed, shoot: ShootUnderTest) -> None:
-    """Limit a manager to the shoot, and start it."""
+def _start(
+    seed: Seed,
+    shoot: ShootUnderTest,
+    stack: ExitStack,
+    extension: Actuator[Any] | Callable[[Manager], object],
+    **added: Any,
+) -> Manager:
+    """Start a manager that serves only the shoot."""
+    manager = Manager(_QUIET)
+    if not isinstance(extension, Actuator):
+        extension(manager)
+    elif object_class(extension).KIND.has_operation_annotation:
+        manager.add(extension, **{"type": shoot.settings.type} | added)
+    else:
+        manager.add(extension, **added)
+    if not manager.registrations:
+        raise ValueError(f"{extension!r} added no actuator; pass an Actuator or a function")
     for number, one in enumerate(manager.registrations):
-        mine = (*one.predicates, shoot.owns)
-        manager.registrations[number] = replace(one, predicates=mine)
-        if one.types:
-            shoot.types[one.cls] = one.types[0]
+        mine = replace(one, predicates=(*one.predicates, shoot.owns))
+        manager.registrations[number] = mine
+        shoot.types[one.cls] = next(iter(one.types), "")
     user = f"{shoot.namespace}-{id(manager):x}"
     grant(seed.client, manager, user)
+    for kind in ("clusterrolebindings", "clusterroles"):
+        role = Resource("rbac.authorization.k8s.io/v1", kind, namespaced=False)
+        stack.callback(seed.client.delete, role, user)
     kubeconfig = seed.environment.user_kubeconfig(user)
     manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
+    stack.callback(manager.stop)
     manager.start()
     manager.wait_synced()
+    return manager
 
 
 @pytest.fixture

@@ -26,6 +26,8 @@ from generic.reconciler.calls import Call, FencedClient
 from generic.reconciler.operation import Operation
 from generic.testing.garden import resource_of_manifest
 
+__all__ = ["Recorded", "RecordingClient", "RecordingContext"]
+
 
 @attrs.frozen
 class Recorded:
@@ -130,7 +132,7 @@ class RecordingContext(Call):
         """`shoot` and `garden` are by default empty; `seconds` is the time until the deadline."""
         self.steps: list[str] = []
         """Requests to the seed, saves, checks, events and deletions of seed objects, in order."""
-        self.saved: list[Object] = []
+        self.saved: list[Any] = []
         """A copy of the object at each save."""
         recorder = RecordingClient(*objects, steps=self.steps)
         self.requests = recorder.requests

@@ -96,6 +96,19 @@ LIBRARY = {
     "user_data",
     "workload_identity": "WorkloadIdentity workload_identity",
 }
+TESTING = {
+    "assertions": "assert_rehearsal",
+    "fixtures": "Seed ShootSettings ShootUnderTest eventually manager seed seed_crds shoot "
+    "shoot_settings",
+    "recording": "Recorded RecordingClient RecordingContext",
+}
+
+
+@pytest.mark.parametrize("module", TESTING)
+def test_the_names_for_tests_of_authors_are_all_there_and_no_others(module):
+    found = import_module(f"generic.testing.{module}")
+    assert found.__all__ == TESTING[module].split()
+    assert all(hasattr(found, name) for name in found.__all__)
 
 
 def test_the_names_of_generic_are_all_there_and_no_others():

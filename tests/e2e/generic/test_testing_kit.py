@@ -1,59 +1,45 @@
-"""generic.testing.fixtures, as the author of an extension gets them: in a pytest run of its own."""
+"""docs/testing.md: its tests, and tests that fail, in a pytest run of its own on the tutorial's
+extension."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
-
-import pytest
-
-CONFTEST = """
-import os
+from importlib import import_module
 from pathlib import Path
-import pytest
-from actuator import Resource
-from generic.testing.envtest.access import Access
-from generic.testing.fixtures import ShootSettings
 
-pytest_plugins = ["generic.testing.fixtures"]
+import pytest
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "testing.md").read_text()
+FILE = re.compile(r"^Create `(\S+)`:\n\n```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+COMMANDS = re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+REHEARSAL = "test_rehearsal.py"
+
+SAME_CLUSTER = """
 
 @pytest.fixture(scope="session")
-def environment():  # the cluster of the outer run, because another one takes seconds
-    return Access(os.environ["URL"], Path(os.environ["DIRECTORY"]))
+def environment():
+    import os
+    from pathlib import Path
+    from generic.testing.envtest.access import Access
 
-@pytest.fixture
-def shoot_settings():
-    return ShootSettings(type="acme", region="here", credentials={"token": "abc"})
+    return Access(os.environ["URL"], Path(os.environ["DIRECTORY"]))
 """
 
 TESTS = """
-import pytest
-from actuator import Actuator, ActuatorError, ErrorCode, ExternalResource, Permission, Resource
+from acme import Network
+from acme_cloud import Cloud
+
+from actuator import Actuator, Resource
 from actuator.interface import resource_of
 from actuator.v1alpha1 import BackupBucket, Infrastructure
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 
 SECRETS = Resource("v1", "secrets")
-
-
-class Network(Actuator[Infrastructure]):
-    permissions = [SECRETS.permission("get")]
-
-    def reconcile(self, ctx, obj, cluster):
-        ctx.secret(obj.spec.secret_ref.name, obj.spec.secret_ref.namespace)
-        if obj.spec.provider_config:
-            code = ErrorCode.ERR_INFRA_UNAUTHENTICATED
-            raise ActuatorError("Acme refuses the token", codes=[code])
-        asleep = cluster.hibernation_enabled
-        obj.status.provider_status = {"region": obj.spec.region, "asleep": asleep}
-
-    def delete(self, ctx, obj, cluster):
-        raise ActuatorError("Acme is down", codes=[ErrorCode.ERR_INFRA_DEPENDENCIES])
-
-    def external_resources(self, obj):
-        yield ExternalResource(type="Acme::Network", id="net-1")
 
 
 class Buckets(Actuator[BackupBucket]):
@@ -64,70 +50,92 @@ class Buckets(Actuator[BackupBucket]):
         pass
 
 
+class Sleeper(Actuator[Infrastructure]):
+    def reconcile(self, ctx, obj, cluster):
+        status = {"asleep": cluster.hibernation_enabled, "key": obj.spec.ssh_public_key}
+        obj.status.provider_status = status
+
+    def delete(self, ctx, obj, cluster):
+        ctx.secret("cloudprovider", obj.metadata.namespace)
+
+
 def buckets(manager):
     manager.add(Buckets(), type="acme-buckets")
 
 
-def test_a_life(shoot, manager, eventually):
-    manager(Network())
-    made = shoot.deploy(Infrastructure)
-    ready = eventually(lambda: shoot.ready(made))
-    assert ready.status.provider_status == {"region": "here", "asleep": False}
-    shoot.hibernate()
-    shoot.request(made, sshPublicKey="YQ==")
-    assert eventually(lambda: shoot.ready(made).status.provider_status["asleep"])
-    shoot.delete(made)
-    error = eventually(lambda: shoot.get(made).status.last_error)
-    assert error.codes == ["ERR_INFRA_DEPENDENCIES"]
-    shoot.force_delete(made)
-    eventually(lambda: shoot.gone(made))
-    [orphan] = shoot.orphans()
-    assert orphan.spec.resource == ExternalResource(type="Acme::Network", id="net-1")
+FAILED = []
 
 
-def test_the_failure_is_readable(shoot, manager, eventually):
-    manager(Network())
+def test_a_failure(shoot, manager, eventually, tmp_path):
+    FAILED.append(shoot.namespace)
+    manager(Network(Cloud(tmp_path)))
     manager(buckets)
     bucket = shoot.deploy(BackupBucket, shoot.namespace)
     assert bucket.spec.type == "acme-buckets"
     eventually(lambda: shoot.get(bucket).status.last_error)
-    made = shoot.deploy(Infrastructure, "net", providerConfig={"kind": "Wrong"})
+    (tmp_path / "revoked").touch()
+    made = shoot.deploy(Infrastructure, "net")
     eventually(lambda: shoot.ready(made), timeout=1)
 
 
 def left(seed, resource):
-    # of this run, which shares its cluster
     names = ((one["metadata"]["name"], one) for one in seed.client.list(resource))
-    return [one for name, one in names if name.startswith("shoot--test--")]
+    return [one for name, one in names if name.startswith(FAILED[0])]
 
 
 def test_what_the_failed_test_left_is_removed(seed):
     assert left(seed, CLUSTERS) == left(seed, resource_of(BackupBucket.KIND)) == []
     assert {one["status"]["phase"] for one in left(seed, NAMESPACES)} <= {"Terminating"}
+    roles = Resource("rbac.authorization.k8s.io/v1", "clusterroles", namespaced=False)
+    assert left(seed, roles) == []
 
 
-def test_an_extension_without_actuators_is_refused(manager):
+def test_an_extension_without_actuators(manager):
     manager(lambda manager: None)
 
 
-def test_a_shoot_has_credentials(seed, shoot):
-    found = seed.client.get(SECRETS, "cloudprovider", shoot.namespace)
-    assert found["data"] == {"token": "YWJj"}
+def test_a_shoot_hibernates_and_has_credentials(seed, shoot, manager, eventually):
+    manager(Sleeper(), type="sleeper")
+    made = shoot.deploy(Infrastructure)
+    assert made.spec.secret_ref.namespace == shoot.namespace
+    eventually(lambda: shoot.ready(made))
+    shoot.hibernate()
+    shoot.request(made, sshPublicKey="YQ==")
+    status = eventually(lambda: shoot.ready(made).status.provider_status)
+    assert status == {"asleep": True, "key": "YQ=="}
     assert seed.kubeconfig.exists()
+    secret = seed.client.get(SECRETS, "cloudprovider", shoot.namespace)
+    assert secret["data"] == {"token": "c2VjcmV0"}
+    shoot.delete(made)
+    error = eventually(lambda: shoot.get(made).status.last_error)
+    assert "is forbidden" in error.description, "the actuator declares no permission"
 """
 
 
 @pytest.fixture(scope="module")
-def output(environment, tmp_path_factory):
-    """What pytest prints about the author's tests."""
+def project(tmp_path_factory) -> Path:
+    """The folder of the author, with the files of both pages."""
     folder = tmp_path_factory.mktemp("author")
-    (folder / "conftest.py").write_text(CONFTEST)
-    (folder / "test_acme.py").write_text(TESTS)
+    files = dict(FILE.findall((DOCS / "tutorial.md").read_text()) + FILE.findall(PAGE))
+    assert PAGE.count("```python") == len(FILE.findall(PAGE)), "a block that no test executes"
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    (folder / "test_more.py").write_text(TESTS)
+    with (folder / "conftest.py").open("a") as conftest:
+        conftest.write(SAME_CLUSTER)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def output(environment, project):
+    """What the command of the page prints; the rehearsal is another test."""
+    [command] = COMMANDS
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
     reached = {"URL": environment.url, "DIRECTORY": str(environment.directory)}
+    arguments = ["-p", "no:cacheprovider", "-p", "no:xdist", "--ignore", REHEARSAL]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", str(folder)],
-        cwd=folder,
+        [sys.executable, "-m", *shlex.split(command), *arguments],
+        cwd=project,
         env=inherited | reached,
         capture_output=True,
         text=True,
@@ -137,19 +145,19 @@ def output(environment, tmp_path_factory):
     return done.stdout + done.stderr
 
 
-def test_an_extension_is_tested_from_its_first_object_to_its_orphans(output):
-    assert "2 failed, 3 passed" in output, output
+def test_the_tests_of_the_page_pass(output):
+    assert "2 failed, 5 passed" in output, output
+    assert "test_acme.py ." in output
+    assert "test_network.py .." in output
 
 
 def test_a_failure_names_object_and_reason_and_each_error_once(output):
     key = r"shoot--test--\w+"
-    told = rf"Infrastructure {key}/net is not ready: error: .*Acme refuses the token"
+    told = rf"Infrastructure {key}/net is not ready: error: .*Acme refuses the credentials"
     assert re.search(rf"not true after 1 s: the last call raised AssertionError: {told}", output)
     lines = [line for line in output.splitlines() if re.search(r"Z (ERROR|WARNING)", line)]
     crash, refused = lines
-    assert re.search(
-        rf"operation failed kind=BackupBucket object={key} .*KeyError: 'bucket'", crash
-    )
+    assert re.search(rf"failed kind=BackupBucket object={key} .*KeyError: 'bucket'", crash)
     assert 'raise KeyError("bucket")' in output
     assert re.search(rf'kind=Infrastructure object={key}/net .*error="Acme refuses the', refused)
     assert "codes=ERR_INFRA_UNAUTHENTICATED" in refused
@@ -158,3 +166,13 @@ def test_a_failure_names_object_and_reason_and_each_error_once(output):
 
 def test_an_extension_that_adds_nothing_is_refused_in_one_sentence(output):
     assert re.search(r"ValueError: <function .*> added no actuator; pass an Actuator or", output)
+
+
+@pytest.mark.usefixtures("borrowed")
+def test_the_rehearsal_of_the_page_passes(project, monkeypatch):
+    monkeypatch.syspath_prepend(project)
+    for name in ("acme", "acme_cloud", "acme_rehearsal", "test_rehearsal"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    module = import_module("test_rehearsal")
+    [name] = [name for name in vars(module) if name.startswith("test_")]
+    getattr(module, name)()
