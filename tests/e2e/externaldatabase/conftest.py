@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
-import attrs
 import pytest
 from database_objects import Databases
-from harness import BINDINGS, ROLES
 
+from actuator.meta import Object
 from extensions.externaldatabase import server_for
 from extensions.externaldatabase.actuator import DatabaseActuator
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
 from extensions.externaldatabase.rehearsal import Ground
 from extensions.externaldatabase.server import Claim, Server, Traffic
-from generic.controller.predicates import has_namespace
 from generic.manager.manager import Manager
-from generic.manager.options import Options
-from generic.manager.rbac import grant
-from generic.testing.seed import install_kinds
+from generic.testing import fixtures
 
 if TYPE_CHECKING:
     from extensions.externaldatabase.rehearsal import Ground
+
+manager, seed, shoot = fixtures.manager, fixtures.seed, fixtures.shoot
+shoot_settings = fixtures.shoot_settings
 
 
 @pytest.fixture(scope="session")
@@ -70,11 +70,15 @@ def claim() -> Claim:
     return Claim(database=f"db-{login[:10]}", login=login, owner=f"shop/{login[:10]}")
 
 
+@pytest.fixture(scope="session")
+def seed_crds() -> list[type[Object]]:
+    return [ExternalDatabase]
+
+
 @pytest.fixture
-def databases(admin, namespace, ground) -> Databases:
+def databases(seed, shoot, ground) -> Databases:
     """The ExternalDatabases of a namespace."""
-    install_kinds(admin, [ExternalDatabase])
-    return Databases(admin, namespace, ground)
+    return Databases(seed.client, shoot.namespace, ground)
 
 
 @pytest.fixture
@@ -84,24 +88,6 @@ def login(databases) -> Callable[[], str]:
 
 
 @pytest.fixture
-def serve(environment, admin, namespace, servers) -> Iterator[Callable[..., Manager]]:
+def serve(manager, servers) -> Callable[..., Manager]:
     """Starts a manager for the databases of this namespace, under its generated Role."""
-    started = []
-
-    def start(**added) -> Manager:
-        manager = Manager(Options(metrics_bind_address="0", health_bind_address="0"))
-        actuator = DatabaseActuator(servers)
-        manager.add(actuator, predicates=[has_namespace(namespace)], **added)
-        name = f"databases-{id(manager):x}"
-        grant(admin, manager, name)
-        kubeconfig = environment.user_kubeconfig(name)
-        manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
-        manager.start()
-        started.append((manager, name))
-        return manager
-
-    yield start
-    for manager, name in started:
-        manager.stop()
-        admin.delete(BINDINGS, name)
-        admin.delete(ROLES, name)
+    return partial(manager, DatabaseActuator(servers))
