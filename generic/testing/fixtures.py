@@ -1,16 +1,7 @@
 """Fixtures for pytest: an extension on a real API server, with a simulated gardenlet.
 
-A project asks for them in its top-level conftest.py:
-
-    pytest_plugins = ["generic.testing.fixtures"]
-
-    def test_network(shoot, manager, eventually):
-        manager(Network(), type="acme")
-        infrastructure = shoot.deploy(Infrastructure)
-        eventually(lambda: shoot.ready(infrastructure))
-
-The managers of a test serve only its own shoot, so tests can run in parallel. Override `seed_crds`
-and `shoot_settings` where the defaults do not fit.
+A project gets them by `pytest_plugins = ["generic.testing.fixtures"]` in its top-level conftest.py.
+The managers of a test serve only its own shoot, so tests can run in parallel.
 """
 
 import logging
@@ -46,24 +37,14 @@ from generic.testing.garden import SHOOT, Flow, Garden, Shoot, not_ready_because
 from generic.testing.garden.flows import still_there
 from generic.testing.seed import install_crds, resource_of_crd
 
-__all__ = [
-    "Seed",
-    "ShootSettings",
-    "ShootUnderTest",
-    "eventually",
-    "manager",
-    "seed",
-    "seed_crds",
-    "shoot",
-    "shoot_settings",
-]
+__all__ = ["Seed", "ShootSettings", "ShootUnderTest"]
 pytest_plugins = ["generic.testing.envtest.pytest_plugin"]
 
 K = TypeVar("K", bound=Object)
 _QUIET = Options(metrics_bind_address="0", health_bind_address="0", shutdown_timeout=5.0)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Seed:
     """The embedded cluster, as its administrator; `resources` are those of its CRDs."""
 
@@ -97,16 +78,11 @@ class ShootUnderTest:
         self.types: dict[type[Object], str] = {}
         """The types that the managers of this test serve."""
         self._seed, self._client, self._garden = seed, seed.client, Garden(seed.client)
-        self._shoot = Shoot(
-            technical_id=self.namespace,
-            name=name,
-            project="test",
-            region=settings.region,
-            labels={SHOOT: self.namespace},
-        )
+        self._labels = {SHOOT: self.namespace}
+        names = {"technical_id": self.namespace, "name": name, "project": "test"}
+        self._shoot = Shoot(**names, region=settings.region, labels=self._labels)
         self._garden.create_namespace(self._shoot)
-        provider = {"provider": {"type": settings.type}}
-        self._garden.sync(self._shoot, "Create", spec=provider | settings.spec)
+        self._garden.sync(self._shoot, "Create", spec=settings.spec)
         secret = manifest("v1", "Secret", "cloudprovider", self.namespace)
         self._garden.deploy(secret | {"stringData": settings.credentials})
 
@@ -122,8 +98,7 @@ class ShootUnderTest:
         }
         given: Any = decode(cls, {"spec": usual | spec})
         known = {field: one for field, one in usual.items() if field not in given.spec.extra}
-        labels = self._shoot.labels
-        wanted = manifest_of(cls, name, self.namespace, labels, spec=known | spec)
+        wanted = manifest_of(cls, name, self.namespace, self._labels, spec=known | spec)
         return decode(cls, self._garden.deploy(wanted))
 
     def get(self, obj: K) -> K:
@@ -158,11 +133,10 @@ class ShootUnderTest:
         """Delete the object as gardenlet does, without waiting; `force`: see `force_delete`."""
         self._garden.delete(obj.KIND, obj.metadata.namespace, obj.metadata.name, force=force)
 
-    def force_delete(self, *objects: Object) -> None:
-        """Confirm the force deletion of the shoot, and delete these objects."""
+    def force_delete(self, obj: Object) -> None:
+        """Confirm the force deletion of the shoot, and delete the object."""
         self._garden.force(self._shoot)
-        for obj in objects:
-            self.delete(obj, force=True)
+        self.delete(obj, force=True)
 
     def orphans(self) -> list[Orphan]:
         """Return the recorded external resources of the shoot."""
@@ -175,10 +149,10 @@ class ShootUnderTest:
             where = self.namespace if resource.namespaced else ""
             label = "" if where else f"{SHOOT}={self.namespace}"
             for obj in self._client.list(resource, where, label_selector=label):
-                name = obj["metadata"]["name"]
+                found = (resource, obj["metadata"]["name"], where)
                 with suppress(NotFound):
-                    self._client.delete(resource, name, where)
-                    self._client.patch(resource, name, where, {"metadata": {"finalizers": None}})
+                    self._client.delete(*found)
+                    self._client.patch(*found, {"metadata": {"finalizers": None}})
         Flow(self._garden, self._shoot, ()).clear()
 
     def owns(self, event: Event[Header]) -> bool:
@@ -204,12 +178,7 @@ def seed(environment: Access, seed_crds: Sequence[type[Object] | Raw]) -> Seed:
     crds = [one if isinstance(one, dict) else crd(one) for one in kinds]
     client = connect(environment.kubeconfig)
     install_crds(client, crds)
-    return Seed(
-        client=client,
-        kubeconfig=environment.kubeconfig,
-        environment=environment,
-        resources=[resource_of_crd(one) for one in crds],
-    )
+    return Seed(client, environment.kubeconfig, environment, [*map(resource_of_crd, crds)])
 
 
 @pytest.fixture
@@ -268,25 +237,22 @@ def _start(
 ) -> Manager:
     """Start a manager that serves only the shoot."""
     manager = Manager(_QUIET)
-    if not isinstance(extension, Actuator):
-        extension(manager)
-    elif object_class(extension).KIND.has_operation_annotation:
-        manager.add(extension, **{"type": shoot.settings.type} | added)
+    if isinstance(extension, Actuator):
+        typed = object_class(extension).KIND.has_operation_annotation
+        manager.add(extension, **{"type": shoot.settings.type if typed else ()} | added)
     else:
-        manager.add(extension, **added)
+        extension(manager)
     if not manager.registrations:
         raise ValueError(f"{extension!r} added no actuator; pass an Actuator or a function")
     for number, one in enumerate(manager.registrations):
-        mine = replace(one, predicates=(*one.predicates, shoot.owns))
-        manager.registrations[number] = mine
+        manager.registrations[number] = replace(one, predicates=(*one.predicates, shoot.owns))
         shoot.types[one.cls] = next(iter(one.types), "")
     user = f"{shoot.namespace}-{id(manager):x}"
     grant(seed.client, manager, user)
     for kind in ("clusterrolebindings", "clusterroles"):
         role = Resource("rbac.authorization.k8s.io/v1", kind, namespaced=False)
         stack.callback(seed.client.delete, role, user)
-    kubeconfig = seed.environment.user_kubeconfig(user)
-    manager.options = attrs.evolve(manager.options, kubeconfig=kubeconfig)
+    manager.options = attrs.evolve(_QUIET, kubeconfig=seed.environment.user_kubeconfig(user))
     stack.callback(manager.stop)
     manager.start()
     manager.wait_synced()

@@ -1,9 +1,5 @@
 """A Context and a Client for unit tests of an actuator: they record what it asked for.
 
-    ctx = RecordingContext(secret)
-    Network(cloud).reconcile(ctx, infrastructure, Cluster())
-    assert ctx.steps == ["get secrets shoot--a--b/cloudprovider", "save", "check"]
-
 RecordingContext is the framework's own Context. RecordingClient is not an API server: it has no
 schemas, evaluates no patches, and no controllers run. For these use `generic.testing.fixtures`.
 """
@@ -12,8 +8,6 @@ import logging
 from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
-
-import attrs
 
 from actuator.codec import encode
 from actuator.errors import NotFound
@@ -26,30 +20,17 @@ from generic.reconciler.calls import Call, FencedClient
 from generic.reconciler.operation import Operation
 from generic.testing.garden import resource_of_manifest
 
-__all__ = ["Recorded", "RecordingClient", "RecordingContext"]
-
-
-@attrs.frozen
-class Recorded:
-    """A request; `body` is the object or the patch."""
-
-    verb: str
-    resource: Resource
-    name: str
-    namespace: str
-    body: Any = None
-
-    def __str__(self) -> str:
-        return f"{self.verb} {self.resource} {self.namespace}/{self.name}".rstrip("/ ")
+__all__ = ["RecordingClient", "RecordingContext"]
 
 
 class RecordingClient:
-    """A Client with the given objects, to which requests add others; `requests` has them all."""
+    """A Client with the given objects, to which requests add others."""
 
-    def __init__(self, *objects: Object | Raw, steps: list[str] | None = None) -> None:
-        """`steps` receives each request as text."""
-        self.requests: list[Recorded] = []
-        self._steps = [] if steps is None else steps
+    def __init__(self, *objects: Object | Raw) -> None:
+        self.steps: list[str] = []
+        """The requests, such as `create configmaps shoot--a--b/one`."""
+        self.bodies: dict[str, Any] = {}
+        """The object or the patch of each request that has one; of equal requests, the last."""
         self._objects: dict[tuple[str, str, str], Raw] = {}
         for one in objects:
             if isinstance(one, Object):
@@ -60,13 +41,13 @@ class RecordingClient:
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Raw:
         """See Client."""
-        return self._found(Recorded("get", resource, name, namespace))
+        return self._found("get", resource, name, namespace)
 
     def list(
         self, resource: Resource, namespace: str = "", *, label_selector: str = ""
     ) -> list[Raw]:
         """See Client. Raises NotImplementedError for a selector other than `key=value,…`."""
-        self._record(Recorded("list", resource, "", namespace))
+        self.steps.append(f"list {resource} {namespace}".rstrip())
         wanted = [tuple(pair.split("=")) for pair in label_selector.split(",") if pair]
         if any(len(pair) != 2 or pair[0].endswith("!") for pair in wanted):
             given = f"list {resource}: RecordingClient cannot evaluate {label_selector!r}"
@@ -79,7 +60,7 @@ class RecordingClient:
         ]
 
     def create(self, resource: Resource, obj: Raw) -> Raw:
-        """See Client."""
+        """See Client; the object replaces an existing one."""
         return self._put(resource, obj, "create")
 
     def apply(self, resource: Resource, obj: Raw, **options: Any) -> Raw:
@@ -90,32 +71,29 @@ class RecordingClient:
         self, resource: Resource, name: str, namespace: str, patch: Any, **options: Any
     ) -> Raw:
         """Record the patch, and return the object as it was."""
-        return self._found(Recorded("patch", resource, name, namespace, patch))
+        found = self._found("patch", resource, name, namespace)
+        self.bodies[self.steps[-1]] = deepcopy(patch)
+        return found
 
     def delete(self, resource: Resource, name: str, namespace: str = "", **options: Any) -> None:
         """See Client."""
-        self._found(Recorded("delete", resource, name, namespace))
+        self._found("delete", resource, name, namespace)
         del self._objects[str(resource), namespace, name]
 
-    def _record(self, request: Recorded) -> None:
-        self.requests.append(request)
-        self._steps.append(str(request))
-
-    def _found(self, request: Recorded) -> Raw:
-        self._record(request)
-        found = self._objects.get((str(request.resource), request.namespace, request.name))
+    def _found(self, verb: str, resource: Resource, name: str, namespace: str) -> Raw:
+        self.steps.append(f"{verb} {resource} {namespace}/{name}".replace(" /", " "))
+        found = self._objects.get((str(resource), namespace, name))
         if found is None:
-            raise NotFound(
-                404, f"{request}: not found; if it has to exist, pass it to the recorder"
-            )
+            given = "if it has to exist, pass it to the recorder"
+            raise NotFound(404, f"{self.steps[-1]}: not found; {given}")
         return deepcopy(found)
 
     def _put(self, resource: Resource, obj: Raw, verb: str = "") -> Raw:
-        meta, kept = obj["metadata"], deepcopy(obj)
-        name, namespace = meta["name"], meta.get("namespace", "")
+        name, namespace = obj["metadata"]["name"], obj["metadata"].get("namespace", "")
+        self._objects[str(resource), namespace, name] = deepcopy(obj)
         if verb:
-            self._record(Recorded(verb, resource, name, namespace, kept))
-        self._objects[str(resource), namespace, name] = kept
+            self._found(verb, resource, name, namespace)
+            self.bodies[self.steps[-1]] = deepcopy(obj)
         return deepcopy(obj)
 
 
@@ -130,15 +108,14 @@ class RecordingContext(Call):
         seconds: float = 60.0,
     ) -> None:
         """`shoot` and `garden` are by default empty; `seconds` is the time until the deadline."""
-        self.steps: list[str] = []
+        recorder = RecordingClient(*objects)
+        self.steps = recorder.steps
         """Requests to the seed, saves, checks, events and deletions of seed objects, in order."""
+        self.bodies = recorder.bodies
         self.saved: list[Any] = []
         """A copy of the object at each save."""
-        recorder = RecordingClient(*objects, steps=self.steps)
-        self.requests = recorder.requests
-        services = _Services(
-            recorder, self.steps, shoot or RecordingClient(), garden or RecordingClient()
-        )
+        clients = (recorder, shoot or RecordingClient(), garden or RecordingClient())
+        services = _Services(self.steps, *clients)
         self.logs = services.lines
         super().__init__(Operation.RECONCILE, services, SystemClock(), lambda: None, seconds)
 
@@ -156,11 +133,10 @@ class RecordingContext(Call):
 class _Services(logging.Handler):
     """The services of a RecordingContext, and the handler of its log."""
 
-    def __init__(self, client: Client, steps: list[str], shoot: Client, garden: Client) -> None:
+    def __init__(self, steps: list[str], client: Client, shoot: Client, garden: Client) -> None:
         super().__init__()
-        self.client = client
+        self._steps, self.client, self._shoot, self._garden = steps, client, shoot, garden
         self.lines: list[str] = []
-        self._steps, self._shoot, self._garden = steps, shoot, garden
         logger = logging.Logger("actuator")  # noqa: LOG001 - of this context alone
         logger.addHandler(self)
         self.log = logs.bind(logger)

@@ -98,9 +98,8 @@ LIBRARY = {
 }
 TESTING = {
     "assertions": "assert_rehearsal",
-    "fixtures": "Seed ShootSettings ShootUnderTest eventually manager seed seed_crds shoot "
-    "shoot_settings",
-    "recording": "Recorded RecordingClient RecordingContext",
+    "fixtures": "Seed ShootSettings ShootUnderTest",
+    "recording": "RecordingClient RecordingContext",
 }
 
 

@@ -4,6 +4,7 @@ Needs jinja2.
 """
 
 from pathlib import Path
+from typing import TypeVar
 
 import attrs
 
@@ -22,6 +23,8 @@ from generic.testing.drill.settings import Settings, Watcher
 from generic.testing.drill.takeover import SCENARIO as TAKE_OVER
 from generic.testing.drill.takeover import TakeOver
 from generic.testing.rehearsal import CombinedRehearsal
+
+E = TypeVar("E", Evidence, MigrationEvidence)
 
 
 def run(
@@ -46,12 +49,7 @@ def run(
     return evidence, findings
 
 
-def _write_json(
-    output: Path,
-    seen: Evidence | MigrationEvidence,
-    told: Evidence | MigrationEvidence,
-    findings: list[Finding],
-) -> list[Finding]:
+def _write_json(output: Path, seen: E, told: E, findings: list[Finding]) -> list[Finding]:
     """Write report.json, and add a finding about its consistency with the evidence."""
     output.mkdir(parents=True, exist_ok=True)
     path = output / "report.json"

@@ -10,7 +10,7 @@ from actuator.errors import CallAbandoned, DeadlineExceeded, NotFound
 from actuator.interface import resource_of
 from actuator.v1alpha1 import Infrastructure
 from generic.library.manifests import manifest
-from generic.testing.recording import Recorded, RecordingClient, RecordingContext
+from generic.testing.recording import RecordingClient, RecordingContext
 
 SECRETS = Resource("v1", "secrets")
 CONFIG_MAPS = Resource("v1", "configmaps")
@@ -66,8 +66,8 @@ def test_everything_is_recorded_in_order():
     assert saved.status.provider_status == {"network": "net-1"}, "as it was then"
     assert network.tokens == ["YQ=="]
     assert ctx.logs == ["INFO    network created id=net-1"]
-    assert [str(one) for one in shoot.requests] == ["list configmaps kube-system"]
-    assert ctx.requests[1].body == config_map("network")
+    assert shoot.steps == ["list configmaps kube-system"]
+    assert ctx.bodies == {"create configmaps shoot--a--b/network": config_map("network")}
     network.delete(ctx, obj, Cluster())
     network.force_delete(ctx, obj, Cluster())
     assert ctx.steps[5:] == [
@@ -111,7 +111,7 @@ def test_objects_are_found_by_kind_namespace_and_labels():
     assert client.apply(CONFIG_MAPS, changed) == changed
     patch = [{"op": "remove", "path": "/data/a"}]
     assert client.patch(CONFIG_MAPS, "a", "shoot--a--b", patch, subresource="status") == changed
-    assert client.requests[-1] == Recorded("patch", CONFIG_MAPS, "a", "shoot--a--b", patch)
+    assert client.bodies[client.steps[-1]] == patch
 
 
 @pytest.mark.parametrize(
