@@ -70,12 +70,6 @@ def test_the_filter_gets_into_the_shoot_and_so_does_a_change(filtered):
     assert "203.0.113.0/24" not in manifests(filtered)
 
 
-def test_without_a_configuration_nothing_is_blocked(filtered):
-    deploy(filtered)
-    eventually(filtered.is_ready)
-    assert filtered.managed(MANAGED_NAME)["spec"]["injectLabels"], "gardenlet leaves it to us"
-
-
 def test_a_deletion_waits_for_the_shoot_and_says_what_is_wrong_with_it(filtered, shoots):
     deploy(filtered)
     eventually(lambda: filtered.inside() == FILTER)

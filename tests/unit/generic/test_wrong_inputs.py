@@ -2,7 +2,7 @@
 
 Status 2 is for a wrong command line, 1 for everything else. Inputs that need an API server are in
 `tests/api/generic/test_wrong_inputs_of_clusters.py`, wrong provider configurations in
-`tests/unit/aws/test_aws_config.py`.
+`tests/unit/aws/test_aws_config.py`, those of the testing kit in its own tests.
 """
 
 import sys
