@@ -2,6 +2,8 @@
 
 A project gets them by `pytest_plugins = ["generic.testing.fixtures"]` in its top-level conftest.py.
 The managers of a test serve only its own shoot, so tests can run in parallel.
+
+PYTEST_DONT_REWRITE: a conftest.py may import this module before pytest does.
 """
 
 import logging

@@ -132,7 +132,7 @@ def output(environment, project):
     [command] = COMMANDS
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
     reached = {"URL": environment.url, "DIRECTORY": str(environment.directory)}
-    arguments = ["-p", "no:cacheprovider", "-p", "no:xdist", "--ignore", REHEARSAL]
+    arguments = ["-W", "error", "-p", "no:cacheprovider", "-p", "no:xdist", "--ignore", REHEARSAL]
     done = subprocess.run(
         [sys.executable, "-m", *shlex.split(command), *arguments],
         cwd=project,
