@@ -3,7 +3,8 @@
 Start reading at `rehearsal` (the interface of an extension), then `drill` (a force deletion from
 end to end, judged by invariants) and `explorer` (crash tests at every API call). `envtest` starts
 etcd and kube-apiserver; `garden`, `resourcemanager` and `machinecontroller` simulate Gardener's
-components; `faults` injects faults.
+components; `faults` injects faults. `fixtures`, `recording` and `assertions` are for the tests of
+authors.
 
 Not here: anything that a running extension imports. Commands are in `generic.tools`.
 """

@@ -148,6 +148,12 @@ def test_it_has_all_that_a_context_has():
 @pytest.mark.parametrize("name", sorted(members(Client)))
 def test_it_takes_the_arguments_that_a_client_takes(name):
     wanted = inspect.signature(getattr(Client, name)).parameters.values()
-    given = {one.name: None for one in wanted if one.kind is one.KEYWORD_ONLY}
-    positional = [None for one in wanted if one.kind is not one.KEYWORD_ONLY]
-    inspect.signature(getattr(RecordingClient, name)).bind(*positional, **given)
+    namespaced = {"metadata": {"name": "a", "namespace": "b"}}
+    values = {"resource": SECRETS, "name": "a", "namespace": "b", "obj": namespaced, "patch": {}}
+    given = {one.name: values.get(one.name, "") for one in wanted if one.name != "self"}
+    client = RecordingClient(manifest("v1", "Secret", "a", "b"))
+    answer = getattr(client, name)(**given)
+    assert (answer is None) == (name == "delete")
+    assert client.steps == [f"{name} secrets b" if name == "list" else f"{name} secrets b/a"]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'timeout'"):
+        getattr(client, name)(**given, timeout=5)
