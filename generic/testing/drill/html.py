@@ -1,6 +1,6 @@
 """HTML reports from the Jinja2 templates in `templates`; every value is escaped.
 
-Import this module where a report is made: it needs `jinja2`, which comes with the extra `drill`.
+Import this module where a report is made: it needs `jinja2`, of the extra `rehearsal`.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ try:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 except ImportError as error:
     raise ConfigurationError(
-        "reports need the package `jinja2`: pip install 'gardener-actuator[drill]'"
+        "reports need the package `jinja2`: pip install 'gardener-actuator[rehearsal]'"
     ) from error
 
 

@@ -27,7 +27,7 @@ try:
 except ConfigurationError as error:
     raise EnvtestError(
         "the embedded cluster needs the package `cryptography`:"
-        " pip install 'gardener-actuator[envtest]'"
+        " pip install 'gardener-actuator[envtest]', or [rehearsal] for drills"
     ) from error
 
 __all__ = ["Authority", "KeyPair", "new_private_key", "save_private"]

@@ -20,6 +20,7 @@ from generic.kube.errorinfo import describe
 from generic.manager.flags import FLAGS
 from generic.manager.manager import Manager
 from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
+from generic.tools.extras import installation
 
 F = TypeVar("F", bound=Callable[..., None])
 types_option = click.option(
@@ -47,8 +48,9 @@ def load(reference: str) -> Any:
     try:
         found: Any = import_module(module_name)
     except ModuleNotFoundError as error:
+        remedy = installation(error.name) or "install it, or run in its folder"
         raise ConfigurationError(
-            f"{reference}: module {error.name!r} not found; install it, or run in its folder"
+            f"{reference}: module {error.name!r} not found; {remedy}"
         ) from error
     except ActuatorError as error:  # such as a missing extra
         raise ConfigurationError(f"{reference}: {error}") from error

@@ -100,11 +100,12 @@ def reported() -> Iterator[None]:
         echo("interrupted", err=True)
         sys.exit(130)
     except ModuleNotFoundError as error:
-        if error.name != "rich":
+        from generic.tools.extras import installation
+
+        if not (remedy := installation(error.name)):
             raise
-        echo(
-            "Error: tables require the package rich; run pip install rich, or use -o json", err=True
-        )
+        other = ", or use -o json" if error.name == "rich" else ""
+        echo(f"Error: this command needs the package `{error.name}`: {remedy}{other}", err=True)
         sys.exit(1)
     except (ActuatorError, ApiError, EnvtestError) as error:
         remedy = next((text for cls, text in _REMEDIES.items() if isinstance(error, cls)), "")

@@ -255,7 +255,7 @@ def test_a_drill_without_jinja2_ends_before_it_begins(command, monkeypatch, tmp_
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr == (
-        "Error: reports need the package `jinja2`: pip install 'gardener-actuator[drill]'\n"
+        "Error: reports need the package `jinja2`: pip install 'gardener-actuator[rehearsal]'\n"
     )
 
 
