@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 HERE = Path(__file__).parents[1]
 LEVELS = ("unit", "api", "e2e")
@@ -31,16 +30,6 @@ def test_every_module_has_a_name_of_its_own():
     """The folders are no packages: of two modules of one name pytest imports the first twice."""
     names = Counter(path.name for path in HERE.rglob("*.py") if path.name != "conftest.py")
     assert [name for name, count in names.items() if count > 1] == []
-
-
-def test_the_update_bot_keeps_the_actions_of_the_workflows_current():
-    github = HERE.parent / ".github"
-    workflows = [yaml.safe_load(path.read_text()) for path in github.glob("workflows/*.yml")]
-    steps = [step for one in workflows for job in one["jobs"].values() for step in job["steps"]]
-    assert any("uses" in step for step in steps)
-    updates = yaml.safe_load((github / "dependabot.yml").read_text())["updates"]
-    ecosystems = {(one["package-ecosystem"], one["directory"]) for one in updates}
-    assert ("github-actions", "/") in ecosystems
 
 
 def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
