@@ -4,13 +4,17 @@ It is also stored in status.state: other objects of a shoot read providerStatus,
 migration transfers state to the next seed. No record means that no resource was ever requested.
 """
 
-from typing import TypeVar
+from copy import deepcopy
+from typing import Any, TypeVar
+
+import attrs
 
 from actuator.codec import decode, encode
 from actuator.errors import ActuatorError, DecodeError
-from actuator.meta import DefaultStatus
+from actuator.meta import DefaultStatus, wire_name
 
 S = TypeVar("S")
+_IDENTITY = {"apiVersion", "kind"}
 
 
 def read_status(cls: type[S], status: DefaultStatus, unreadable: S | None = None) -> S | None:
@@ -31,12 +35,21 @@ def read_status(cls: type[S], status: DefaultStatus, unreadable: S | None = None
         ) from error
 
 
-def write_status(status: DefaultStatus, record: object) -> None:
-    """Store the record in the object. Raises TypeError unless it has an apiVersion and a kind."""
-    status.provider_status = encode(record)
-    if not {"apiVersion", "kind"} <= status.provider_status.keys():
+def write_status(status: DefaultStatus, record: Any) -> None:
+    """Store the record in the object. Raises TypeError unless it has an apiVersion and a kind.
+
+    Fields of the stored record that its class does not have stay: after a rollback they are of a
+    later version, which needs them.
+    """
+    encoded = encode(record)
+    if not encoded.keys() >= _IDENTITY:
         name = type(record).__name__
         raise TypeError(
             f"{name}: give api_version and kind defaults; readers of a status need both"
         )
-    status.state = encode(record)
+    stored = status.provider_status or status.state or {}
+    if all(stored.get(name) == encoded[name] for name in _IDENTITY):
+        known = {wire_name(field) for field in attrs.fields(type(record))}
+        encoded = {k: v for k, v in stored.items() if k not in known} | encoded
+    status.provider_status = encoded
+    status.state = deepcopy(encoded)

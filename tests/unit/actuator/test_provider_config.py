@@ -144,3 +144,24 @@ class Nameless:
 def test_a_status_without_api_version_and_kind_is_refused():
     with pytest.raises(TypeError, match="Nameless: give api_version and kind defaults"):
         write_status(DefaultStatus(), Nameless())
+
+
+def test_a_status_keeps_what_a_later_version_recorded():
+    """Of the same record: of known fields the written value counts, also if that is the default."""
+    same = {"apiVersion": VERSION, "kind": "Config"}
+    stored = {**same, "names": ["a"], "number": 4, "later": {"id": 1}}
+    for before in (
+        DefaultStatus(provider_status=stored, state=stored),
+        DefaultStatus(state=stored),
+    ):
+        write_status(before, Config(names=["b"]))
+        assert before.provider_status == {**same, "names": ["b"], "later": {"id": 1}}
+        assert before.state == before.provider_status
+        assert before.state["later"] is not before.provider_status["later"]
+
+
+def test_a_status_keeps_nothing_of_another_record():
+    stored = {"apiVersion": VERSION, "kind": "Other", "later": 1}
+    status = DefaultStatus(provider_status=stored)
+    write_status(status, Config())
+    assert status.provider_status == {"apiVersion": VERSION, "kind": "Config"}

@@ -1,0 +1,174 @@
+"""Upgrade and rollback: objects in every operation, as another version of the framework left them.
+
+`python tests/upgrading.py tests/recorded/VERSION.json` records those of a version.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import infrastructure
+from harness import OPERATION, eventually
+from installed import PROJECT
+from upgrading import ENDS, GONE, INFRASTRUCTURES, LEASES, TYPE, World
+from versioned import Versioned
+
+from actuator import Client
+from actuator.errors import NotFound
+from actuator.meta import Raw
+from actuator.v1alpha1 import Infrastructure
+from generic.kube.clusters import CLUSTERS
+from generic.reconciler.orphans import ORPHANS, Orphan
+from generic.testing.seed import CRDS
+
+RECORDED = sorted(Path(__file__).parents[2].glob("recorded/*.json"))
+KEPT = "x-kubernetes-preserve-unknown-fields"
+FUTURE = {"since": "9.9"}
+ANNOTATION = "actuator.extensions.gardener.cloud/future"
+
+
+@pytest.fixture
+def world(admin, namespace, tmp_path) -> Iterator[World]:
+    found = World(admin, namespace, tmp_path)
+    found.take_over()
+    yield found
+    for state in ENDS:
+        with suppress(NotFound):
+            admin.delete(CLUSTERS, found.namespace(state))
+    for orphan in admin.list(ORPHANS):
+        if orphan["spec"]["object"].get("type") == namespace:
+            admin.delete(ORPHANS, orphan["metadata"]["name"])
+
+
+def records_of(path: Path, world: World) -> dict[str, list[Raw]]:
+    return json.loads(path.read_text().replace(TYPE, world.type))
+
+
+def test_this_version_is_recorded():
+    assert PROJECT["version"] in [path.stem for path in RECORDED]
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_objects_of_an_earlier_version_come_to_their_end(path, world, start):
+    records = records_of(path, world)
+    world.restore(records)
+    restore_lease(world, *records["leases"])
+    start(Versioned(world.type, world.folder), leader_election=True)
+    check_ends(world)
+    world.annotate("ready", "reconcile")
+    eventually(lambda: world.last_operation("ready") == ("Reconcile", "Succeeded"))
+
+
+def restore_lease(world: World, lease: Raw) -> None:
+    """The Lease of a killed manager, which ends in a second."""
+    metadata = {"name": lease["metadata"]["name"], "namespace": world.type}
+    assert lease["spec"]["holderIdentity"]
+    spec = {**lease["spec"], "leaseDurationSeconds": 1}
+    world.client.create(LEASES, {**lease, "metadata": metadata, "spec": spec})
+
+
+def check_ends(world: World) -> None:
+    eventually(lambda: not world.unfinished())
+    vpcs = {state: f"vpc-{world.namespace(state)}" for state in ("forced", "force-deleting")}
+    assert world.orphans() == vpcs
+    assert states_seen(world)["restoring"].items() >= world.record("restoring").items()
+    for state in ENDS.keys() - GONE:
+        status = world.get(state)["status"]
+        assert "lastError" not in status
+        assert status["state"].items() >= world.record(state).items()
+    assert world.get("waiting")["metadata"]["annotations"][OPERATION] == "wait-for-state"
+
+
+def states_seen(world: World) -> dict[str, Any]:
+    """The status.state that each call saw."""
+    lines = [line.split(" ", 2) for line in (world.folder / "calls").read_text().splitlines()]
+    return {state: json.loads(seen) for _, state, seen in lines}
+
+
+def lenient(schema: Any) -> Any:
+    """The schema of a later version: each object has fields that this version does not know."""
+    if isinstance(schema, list):
+        return [lenient(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    more = {KEPT: True} if schema.get("type") == "object" and "properties" in schema else {}
+    return {name: lenient(value) for name, value in schema.items()} | more
+
+
+@pytest.fixture
+def later_crds(admin, world) -> Iterator[None]:
+    """CRDs of a later version, as they stay in the cluster after a rollback."""
+    before = {}
+    for cls in (Infrastructure, Orphan):
+        name = f"{cls.KIND.plural}.{cls.KIND.group}"
+        versions = before[name] = admin.get(CRDS, name)["spec"]["versions"]
+        (version,) = versions
+        later = {"openAPIV3Schema": lenient(version["schema"]["openAPIV3Schema"])}
+        admin.patch(CRDS, name, "", {"spec": {"versions": [{**version, "schema": later}]}})
+    admin.create(INFRASTRUCTURES, infrastructure(world.type, "other", "probe"))
+    eventually(lambda: keeps_unknown(admin, world.type))
+    yield
+    for name, versions in before.items():
+        admin.patch(CRDS, name, "", {"spec": {"versions": versions}})
+    eventually(lambda: not keeps_unknown(admin, world.type))
+
+
+def keeps_unknown(admin: Client, namespace: str) -> bool:
+    patch = {"spec": {"future": time.monotonic()}}
+    return "future" in admin.patch(INFRASTRUCTURES, "probe", namespace, patch)["spec"]
+
+
+def from_the_future(records: dict[str, list[Raw]]) -> None:
+    """Add fields and values that a later version may write."""
+    for one in [*records["infrastructures"], *records["orphans"], *records["leases"]]:
+        one["metadata"].setdefault("annotations", {})[ANNOTATION] = "kept"
+    for one in records["infrastructures"]:
+        status = one["status"]
+        status["future"] = FUTURE
+        for record in filter(None, (status.get("providerStatus"), status.get("state"))):
+            record["future"] = FUTURE
+        for part in filter(None, (status.get("lastOperation"), status.get("lastError"))):
+            part["future"] = FUTURE
+        if "lastError" in status:
+            status["lastError"]["codes"] = [*status["lastError"].get("codes", []), "ERR_FUTURE"]
+        times = dict.fromkeys(("lastTransitionTime", "lastUpdateTime"), "2026-11-22T10:00:00Z")
+        condition = {"type": "Future", "status": "Perhaps", "reason": "x", "message": "y", **times}
+        status.setdefault("conditions", []).append({**condition, "future": FUTURE})
+    for one in records["orphans"]:
+        one["spec"] |= {"future": FUTURE, "reason": "Negotiated"}
+        one["spec"]["object"]["future"] = FUTURE
+        one["status"] = {"state": "Disputed", "future": FUTURE}
+
+
+def test_records_of_a_later_version_are_taken_back_and_what_they_say_is_kept(
+    world, start, later_crds, command, environment
+):
+    records = records_of(RECORDED[-1], world)
+    from_the_future(records)
+    world.restore(records)
+    restore_lease(world, *records["leases"])
+    start(Versioned(world.type, world.folder), leader_election=True)
+    check_ends(world)
+    for state in ENDS.keys() - GONE:
+        found = world.get(state)
+        assert found["metadata"]["annotations"][ANNOTATION] == "kept"
+        assert found["status"]["future"] == FUTURE
+        if state != "creating":  # nothing was recorded
+            assert found["status"]["state"]["future"] == FUTURE
+        assert "Future" in {one["type"] for one in found["status"]["conditions"]}
+    (name,) = [one["metadata"]["name"] for one in records["orphans"]]
+    options = ["--kubeconfig", environment.kubeconfig]
+    listed = command("orphans", "list", "--shoot", world.namespace("forced"), *options)
+    assert (listed.returncode, "vpc" in listed.stdout) == (0, True), "an unknown state is open"
+    assert command("orphans", "close", name, "--note", "done", *options).returncode == 0
+    orphan = world.client.get(ORPHANS, name)
+    assert orphan["spec"] == records["orphans"][0]["spec"]
+    assert orphan["status"]["future"] == FUTURE
+    assert orphan["status"]["state"] == "Closed"
+    assert orphan["metadata"]["annotations"][ANNOTATION] == "kept"
