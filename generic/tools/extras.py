@@ -11,8 +11,8 @@ _OPTIONAL = re.compile(r"""([\w.-]+).*extra == ['"]([\w-]+)['"]""")
 def installation(module: str | None) -> str:
     """Return the command that installs the module with the smallest extra; "" if none has it."""
     extras: dict[str, set[str]] = defaultdict(set)
-    for requirement in metadata.requires(_OURS) or ():
-        if found := _OPTIONAL.match(requirement):
+    for ours in metadata.distributions(name=_OURS):
+        for found in filter(None, map(_OPTIONAL.match, ours.requires or ())):
             extras[found[2]].add(found[1].lower())
     package = (module or "").partition(".")[0].lower()
     able = [name for name, packages in extras.items() if package in packages]

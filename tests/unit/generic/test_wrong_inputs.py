@@ -70,13 +70,14 @@ def here(tmp_path, monkeypatch):
     words = "certificates need the package `x`: pip install x"
     text = f"from actuator import ConfigurationError\nraise ConfigurationError({words!r})"
     (tmp_path / "extra.py").write_text(text)
+    (tmp_path / "absent.py").write_text("raise ModuleNotFoundError(name='moto.core')")
     (tmp_path / "notyaml").write_text("a: b: c")
     (tmp_path / "flags.yaml").write_text("leader-elect: true")
     (tmp_path / "list.yaml").write_text("- leader-election")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["", *sys.path])
     yield
-    for name in ("mine", "broken", "raising", "extra"):
+    for name in ("mine", "broken", "raising", "extra", "absent"):
         sys.modules.pop(name, None)
 
 
@@ -91,6 +92,7 @@ MODULES = [
         "importing raising failed: ZeroDivisionError: division by zero (raising.py:2)",
     ),
     ("run extra:x", 1, "Error: extra:x: certificates need the package `x`: pip install x"),
+    ("run absent:x", 1, "module 'moto.core' not found; pip install 'gardener-actuator[drill]'"),
     ("run mine", 1, "expected MODULE:OBJECT, for example extensions.aws:extension"),
     ("run mine.py:Network", 1, "expected MODULE:OBJECT, for example"),
     ("run mine:Netwrk", 1, "mine has no 'Netwrk'; did you mean 'Network'?"),
