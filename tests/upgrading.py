@@ -214,12 +214,12 @@ def until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 @contextmanager
-def manager(source: str, kubeconfig: Path, folder: Path, log: Path) -> Any:
+def manager(source: Path, kubeconfig: Path, folder: Path, log: Path) -> Any:
     """One with the framework in that folder; killed at the end."""
     command = [sys.executable, VERSIONED, TYPE, folder, f"--kubeconfig={kubeconfig}"]
     flags = ["--metrics-bind-address=0", "--health-bind-address=0"]
     leading = ["--leader-election=true", "--leader-election-namespace=default"]
-    env = {**os.environ, "PYTHONPATH": source}
+    env = {**os.environ, "PYTHONPATH": str(source.resolve())}
     with log.open("ab") as output:
         process = subprocess.Popen(
             [*command, *flags, *leading], env=env, cwd=folder, stdout=output, stderr=output
@@ -244,11 +244,11 @@ def recorded(client: Client) -> dict[str, list[Raw]]:
 
 
 def main() -> None:
-    here = str(Path(__file__).parents[1])
+    here = Path(__file__).parents[1]
     parser = argparse.ArgumentParser()
     parser.add_argument("file", type=Path, nargs="?")
-    parser.add_argument("--first", default=here)
-    parser.add_argument("--second", default=here)
+    parser.add_argument("--first", type=Path, default=here)
+    parser.add_argument("--second", type=Path, default=here)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, Environment() as environment:
         folder, log = Path(name), Path(name) / "log"
@@ -266,12 +266,13 @@ def main() -> None:
                 with suppress(AssertionError):
                     until(lambda: not world.unfinished())
                 time.sleep(3)
-                print("unfinished:", world.unfinished())
+                left = world.unfinished()
+                print("unfinished:", left)
                 print("orphans:", world.orphans())
-                print("objects:", json.dumps(recorded(client)["infrastructures"], indent=1))
         except BaseException:
             print(log.read_text()[-8000:])
             raise
+    sys.exit(bool(left))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ Ids = Mapping[str, str]
 
 
 @attrs.define(kw_only=True)
-class ResourceRecord:
+class ResourceRecord(KeepsUnknownFields):
     """One resource in the status; `id` is "" from before its creation until its id is known."""
 
     name: str
