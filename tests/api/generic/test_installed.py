@@ -15,6 +15,8 @@ IMPORTS = """
 from actuator import Actuator, ActuatorError, Cluster, Context, RequeueAfter
 from actuator.v1alpha1 import KINDS
 from generic import Manager, Rehearsal, finalizer, owns, watches
+import generic.tools.cli.chart, generic.tools.cli.configuration, generic.tools.cli.install
+import generic.tools.cli.monitoring, generic.tools.cli.run
 print(len(KINDS))
 """
 DRILL = """
