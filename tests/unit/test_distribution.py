@@ -73,3 +73,8 @@ def test_the_wheel_says_what_pyproject_says(content):
     said = Parser().parsestr(content["METADATA"])
     assert said["Version"] == PROJECT["version"]
     assert set(said.get_all("Provides-Extra")) == PROJECT["optional-dependencies"].keys()
+
+
+def test_the_changelog_has_this_version():
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    assert re.search(rf"^## {PROJECT['version']} - \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE)
