@@ -1,0 +1,32 @@
+"""The check at the end of the tests that no thread goes on."""
+
+from __future__ import annotations
+
+import threading
+
+from restless import RESTLESS, busy_for
+
+
+def test_a_thread_that_looks_for_something_is_noticed():
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.01):
+            pass
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    seen = busy_for(0.5)
+    over.set()
+    thread.join()
+    assert seen >= RESTLESS
+
+
+def test_a_thread_that_hangs_is_not():
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    seen = busy_for(0.5)
+    over.set()
+    thread.join()
+    assert seen < RESTLESS
