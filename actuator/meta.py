@@ -283,6 +283,9 @@ class Column:
     type: str = "string"
 
 
+AGE = Column("Age", ".metadata.creationTimestamp", "date")
+
+
 @attrs.frozen(kw_only=True)
 class ReadyReasons:
     """The reasons of the condition Ready: one CamelCase word for each outcome.
@@ -327,6 +330,43 @@ class Kind:
     def api_version(self) -> str:
         """`group/version`."""
         return f"{self.group}/{self.version}"
+
+
+def plural_of(kind: str) -> str:
+    """Return the plural of a kind that Kubernetes' naming implies: "policies" for Policy."""
+    name = kind.lower()
+    if name.endswith(("s", "x", "ch")):
+        return f"{name}es"
+    if name.endswith("y") and name[-2:-1] not in "aeiou":
+        return f"{name[:-1]}ies"
+    return f"{name}s"
+
+
+def own_kind(
+    name: str,
+    group: str,
+    *columns: Column,
+    ready: ReadyReasons | None = ReadyReasons(),
+    **more: Any,
+) -> Kind:
+    """Return a kind outside Gardener: without a shoot, triggered by each change of the spec.
+
+    Its own annotation forces a deletion. The last columns are Ready and Reason, unless `ready` is
+    None, and Age. `more` are other fields of Kind.
+    """
+    condition = '.status.conditions[?(@.type=="Ready")]'
+    state = Column("Ready", f"{condition}.status"), Column("Reason", f"{condition}.reason")
+    traits: dict[str, Any] = {
+        "plural": plural_of(name),
+        "finalizer": f"{group}/{name.lower()}",
+        "cluster": ClusterNeed.NEVER,
+        "force_from": ForceSource.OBJECT,
+        "skips_failed_shoot": False,
+        "migratable": False,
+        "has_operation_annotation": False,
+        "columns": (*columns, *(state if ready else ()), AGE),
+    }
+    return Kind(name=name, group=group, ready=ready, **traits | more)
 
 
 @attrs.define(kw_only=True)

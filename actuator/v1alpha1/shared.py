@@ -6,13 +6,13 @@ from typing import Annotated
 
 import attrs
 
+from actuator.meta import AGE as AGE  # noqa: PLC0414 - exported
 from actuator.meta import Column, DefaultSpec, KeepsUnknownFields, Schema, SecretReference
 
 TYPE = Column("Type", ".spec.type")
 REGION = Column("Region", ".spec.region")
 STATUS = Column("Status", ".status.lastOperation.state")
 STATE = Column("State", ".status.lastOperation.state")
-AGE = Column("Age", ".metadata.creationTimestamp", "date")
 
 
 @attrs.frozen(kw_only=True)

@@ -11,14 +11,7 @@ import attrs
 
 from actuator import Actuator, Cluster, Context, Kind, Object, Resource
 from actuator.interface import resource_of
-from actuator.meta import (
-    ClusterNeed,
-    Column,
-    DefaultStatus,
-    ForceSource,
-    KeepsUnknownFields,
-    Schema,
-)
+from actuator.meta import Column, DefaultStatus, ForceSource, KeepsUnknownFields, Schema, own_kind
 
 
 @attrs.frozen(kw_only=True)
@@ -33,20 +26,12 @@ class IssuerSpec(KeepsUnknownFields):
 class Issuer(Object):
     """An account at a certificate authority."""
 
-    KIND: ClassVar[Kind] = Kind(
-        name="Issuer",
-        plural="issuers",
-        group="certificates.example.org",
-        finalizer="certificates.example.org/issuer",
-        cluster=ClusterNeed.NEVER,
+    KIND: ClassVar[Kind] = own_kind(
+        "Issuer",
+        "certificates.example.org",
+        Column("Server", ".spec.server"),
         force_from=ForceSource.NONE,
-        skips_failed_shoot=False,
-        migratable=False,
-        has_operation_annotation=False,
-        columns=(
-            Column("Server", ".spec.server"),
-            Column("Age", ".metadata.creationTimestamp", "date"),
-        ),
+        ready=None,
     )
 
     spec: Annotated[IssuerSpec, Schema(required=True)] = attrs.field(factory=IssuerSpec)

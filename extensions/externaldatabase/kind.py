@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import attrs
 
 from actuator import ConditionedStatus, Kind, Object, ReadyReasons
-from actuator.meta import ClusterNeed, Column, ForceSource, KeepsUnknownFields, Schema
+from actuator.meta import Column, KeepsUnknownFields, Schema, own_kind
 
 GROUP = "database.actuator.extensions.gardener.cloud"
 
@@ -45,27 +45,15 @@ class ExternalDatabaseStatus(ConditionedStatus):
 class ExternalDatabase(Object):
     """A database with a login of its own, on a server outside the cluster."""
 
-    KIND: ClassVar[Kind] = Kind(
-        name="ExternalDatabase",
-        plural="externaldatabases",
-        group=GROUP,
+    KIND: ClassVar[Kind] = own_kind(
+        "ExternalDatabase",
+        GROUP,
+        Column("Engine", ".spec.engine"),
+        Column("DbId", ".status.dbid"),
+        Column("Policy", ".spec.deletionPolicy"),
         short_names=("edb",),
-        finalizer=f"{GROUP}/externaldatabase",
         timeout=60.0,
-        cluster=ClusterNeed.NEVER,
-        skips_failed_shoot=False,
-        force_from=ForceSource.OBJECT,
-        migratable=False,
-        has_operation_annotation=False,
         ready=ReadyReasons(succeeded="Provisioned", failed="ProvisionFailed"),
-        columns=(
-            Column("Engine", ".spec.engine"),
-            Column("DbId", ".status.dbid"),
-            Column("Policy", ".spec.deletionPolicy"),
-            Column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
-            Column("Reason", '.status.conditions[?(@.type=="Ready")].reason'),
-            Column("Age", ".metadata.creationTimestamp", "date"),
-        ),
     )
 
     spec: Annotated[ExternalDatabaseSpec, Schema(required=True)] = attrs.field(

@@ -12,13 +12,13 @@ import attrs
 from actuator import ConditionedStatus, Kind, Object, ReadyReasons, Resource
 from actuator.interface import resource_of
 from actuator.meta import (
-    ClusterNeed,
     Column,
     ForceSource,
     KeepsUnknownFields,
     Raw,
     Schema,
     SecretReference,
+    own_kind,
 )
 
 GROUP = "addons.actuator.extensions.gardener.cloud"
@@ -36,37 +36,18 @@ RELEASE_LABEL = f"{GROUP}/release"
 """Label of a release in a Target: the unique uid of its HelmReleaseProxy."""
 
 
-def _kind(
-    name: str, plural: str, *columns: Column, timeout: float, ready: ReadyReasons | None
-) -> Kind:
-    """Return a kind outside Gardener: no shoot, no operation annotation, forced by its own."""
-    return Kind(
-        name=name,
-        plural=plural,
-        group=GROUP,
-        finalizer=f"{GROUP}/{name.lower()}" if ready else "",
-        timeout=timeout,
-        cluster=ClusterNeed.NEVER,
-        skips_failed_shoot=False,
-        force_from=ForceSource.OBJECT if ready else ForceSource.NONE,
-        migratable=False,
-        has_operation_annotation=False,
-        ready=ready,
-        columns=(*columns, Column("Age", ".metadata.creationTimestamp", "date")),
-    )
-
-
-_READY = (
-    Column("Ready", ".status.conditions[?(@.type=='Ready')].status"),
-    Column("Reason", ".status.conditions[?(@.type=='Ready')].reason"),
-)
-
-
 @attrs.define(kw_only=True)
 class Target(Object):
     """A cluster in which charts are installed."""
 
-    KIND: ClassVar[Kind] = _kind("Target", "targets", timeout=0.0, ready=None)
+    KIND: ClassVar[Kind] = own_kind(
+        "Target",
+        GROUP,
+        finalizer="",
+        timeout=0.0,
+        force_from=ForceSource.NONE,
+        ready=None,
+    )
 
 
 TARGETS: Resource = resource_of(Target.KIND)
@@ -130,13 +111,12 @@ class HelmChartProxyStatus(ConditionedStatus):
 class HelmChartProxy(Object):
     """A chart that is installed in every Target that a selector matches."""
 
-    KIND: ClassVar[Kind] = _kind(
+    KIND: ClassVar[Kind] = own_kind(
         "HelmChartProxy",
-        "helmchartproxies",
+        GROUP,
         Column("Chart", ".spec.chart"),
         Column("Targets", ".status.targets", "integer"),
         Column("Installed", ".status.ready", "integer"),
-        *_READY,
         timeout=60.0,
         ready=ReadyReasons(succeeded="ReleasesReady"),
     )
@@ -180,13 +160,12 @@ class HelmReleaseProxyStatus(ConditionedStatus):
 class HelmReleaseProxy(Object):
     """A Helm release in a Target."""
 
-    KIND: ClassVar[Kind] = _kind(
+    KIND: ClassVar[Kind] = own_kind(
         "HelmReleaseProxy",
-        "helmreleaseproxies",
+        GROUP,
         Column("Target", ".spec.target"),
         Column("Release", ".spec.releaseName"),
         Column("Revision", ".status.revision", "integer"),
-        *_READY,
         timeout=120.0,
         ready=ReadyReasons(
             succeeded="Installed", failed="InstallFailed", deletion_failed="UninstallFailed"

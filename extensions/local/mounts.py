@@ -11,14 +11,7 @@ import attrs
 
 from actuator import Actuator, Cluster, Context, Kind, Object, Resource
 from actuator.interface import resource_of
-from actuator.meta import (
-    ClusterNeed,
-    Column,
-    DefaultStatus,
-    ForceSource,
-    KeepsUnknownFields,
-    Schema,
-)
+from actuator.meta import Column, DefaultStatus, ForceSource, KeepsUnknownFields, Schema, own_kind
 
 
 @attrs.frozen(kw_only=True)
@@ -33,20 +26,12 @@ class MountSpec(KeepsUnknownFields):
 class Mount(Object):
     """A share in use."""
 
-    KIND: ClassVar[Kind] = Kind(
-        name="Mount",
-        plural="mounts",
-        group="storage.example.org",
-        finalizer="storage.example.org/mount",
-        cluster=ClusterNeed.NEVER,
+    KIND: ClassVar[Kind] = own_kind(
+        "Mount",
+        "storage.example.org",
+        Column("Share", ".spec.share"),
         force_from=ForceSource.NONE,
-        skips_failed_shoot=False,
-        migratable=False,
-        has_operation_annotation=False,
-        columns=(
-            Column("Share", ".spec.share"),
-            Column("Age", ".metadata.creationTimestamp", "date"),
-        ),
+        ready=None,
     )
 
     spec: Annotated[MountSpec, Schema(required=True)] = attrs.field(factory=MountSpec)

@@ -4,30 +4,10 @@ from typing import Annotated, ClassVar
 
 import attrs
 
-from actuator import DefaultSpec, Kind, Object
-from actuator.meta import ClusterNeed, Column, ConditionedStatus, ForceSource, ReadyReasons, Schema
+from actuator import ConditionedStatus, DefaultSpec, Kind, Object
+from actuator.meta import Column, Schema, own_kind
 
 GROUP = "relations.example.org"
-_READY = Column("Ready", '.status.conditions[?(@.type=="Ready")].status')
-_AGE = Column("Age", ".metadata.creationTimestamp", "date")
-
-
-def _kind(name: str, plural: str, *columns: Column, namespaced: bool = True) -> Kind:
-    """Return a kind outside Gardener, which its own annotation force-deletes."""
-    return Kind(
-        name=name,
-        plural=plural,
-        group=GROUP,
-        finalizer=f"{GROUP}/{name.lower()}",
-        namespaced=namespaced,
-        cluster=ClusterNeed.NEVER,
-        force_from=ForceSource.OBJECT,
-        skips_failed_shoot=False,
-        migratable=False,
-        has_operation_annotation=False,
-        ready=ReadyReasons(),
-        columns=(*columns, _READY, _AGE),
-    )
 
 
 @attrs.frozen(kw_only=True)
@@ -43,8 +23,8 @@ class TeamSpec(DefaultSpec):
 class Team(Object):
     """Owns ConfigMaps in a namespace; is cluster-scoped itself."""
 
-    KIND: ClassVar[Kind] = _kind(
-        "Team", "teams", Column("Namespace", ".spec.namespace"), namespaced=False
+    KIND: ClassVar[Kind] = own_kind(
+        "Team", GROUP, Column("Namespace", ".spec.namespace"), namespaced=False
     )
 
     spec: Annotated[TeamSpec, Schema(required=True)] = attrs.field(factory=TeamSpec)
@@ -62,7 +42,7 @@ class MirrorSpec(DefaultSpec):
 class Mirror(Object):
     """Copies the ConfigMap with its name, which others own, to another namespace."""
 
-    KIND: ClassVar[Kind] = _kind("Mirror", "mirrors", Column("To", ".spec.to"))
+    KIND: ClassVar[Kind] = own_kind("Mirror", GROUP, Column("To", ".spec.to"))
 
     spec: Annotated[MirrorSpec, Schema(required=True)] = attrs.field(factory=MirrorSpec)
     status: ConditionedStatus = attrs.field(factory=ConditionedStatus)
@@ -86,7 +66,7 @@ class EntryStatus(ConditionedStatus):
 class Entry(Object):
     """An entry in a register outside."""
 
-    KIND: ClassVar[Kind] = _kind("Entry", "entries", Column("Id", ".status.id"))
+    KIND: ClassVar[Kind] = own_kind("Entry", GROUP, Column("Id", ".status.id"))
 
     spec: Annotated[EntrySpec, Schema(required=True)] = attrs.field(factory=EntrySpec)
     status: EntryStatus = attrs.field(factory=EntryStatus)

@@ -12,7 +12,7 @@ import attrs
 from actuator.cluster import FORCE_DELETION, Cluster
 from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import Client, Resource, resource_of
-from actuator.meta import ForceSource, Kind, Raw, format_time
+from actuator.meta import ForceSource, Kind, Raw, format_time, plural_of
 from generic.controller.predicates import OPERATION, TIMESTAMP
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS, NAMESPACES
@@ -187,13 +187,7 @@ class Garden:
 
 def resource_of_manifest(manifest: Raw) -> Resource:
     """Return the resource of a manifest, with the plural that Kubernetes' naming implies."""
-    kind = str(manifest["kind"]).lower()
-    if kind.endswith(("s", "x", "ch")):
-        plural = f"{kind}es"
-    elif kind.endswith("y") and kind[-2] not in "aeiou":
-        plural = f"{kind[:-1]}ies"
-    else:
-        plural = f"{kind}s"
+    plural = plural_of(manifest["kind"])
     return Resource(
         manifest["apiVersion"], plural, namespaced=bool(manifest["metadata"].get("namespace"))
     )
