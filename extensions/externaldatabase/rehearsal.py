@@ -152,10 +152,6 @@ class DatabaseRehearsal(Rehearsal):
         """Enter `around` for each request to a server."""
         self._traffic = partial(_ObservedTraffic, _REQUESTS_PER_SECOND, around)
 
-    def crds(self) -> Sequence[Raw]:
-        """No CRDs of other controllers."""
-        return []
-
     def actuators(self) -> Sequence[Actuator[Any]]:
         """The extension's actuator, with both servers."""
         servers = {

@@ -62,10 +62,6 @@ class RelationsRehearsal(Rehearsal):
         """Enter `around` for each request to the register."""
         self._open = lambda path: _Observed(path, around)
 
-    def crds(self) -> Sequence[Raw]:
-        """No CRDs of other controllers."""
-        return []
-
     def actuators(self) -> Sequence[Actuator[Any]]:
         """One actuator for each relation."""
         return [Entries(self._open(self._path)), Teams(), Mirrors()]

@@ -86,13 +86,12 @@ class Rehearsal(ABC):
     def start(self, directory: Path) -> None:
         """Start the outside world; it may keep files in `directory`."""
 
-    @abstractmethod
-    def stop(self) -> None:
+    def stop(self) -> None:  # noqa: B027 - optional
         """Stop it. Safe to call twice, and without `start`."""
 
-    @abstractmethod
     def crds(self) -> Sequence[Raw]:
         """Return CustomResourceDefinitions of other components that the extension needs."""
+        return ()
 
     @abstractmethod
     def actuators(self) -> Sequence[Actuator[Any]]:

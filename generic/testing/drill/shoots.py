@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import attrs
+import yaml
 
 from actuator.cluster import Cluster
 from actuator.codec import decode
@@ -23,6 +24,8 @@ from generic.library.managedresources import ManagedResource, is_healthy
 from generic.library.manifests import manifest_of
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 from generic.testing.resourcemanager import ResourceManager
+
+_EXAMPLE = "shoot--foobar--crazy-botany"
 
 
 @attrs.frozen
@@ -149,9 +152,6 @@ class ShootRehearsal(Rehearsal):
     def start(self, directory: Path) -> None:
         """Do nothing: all processes run in the seeds."""
 
-    def stop(self) -> None:
-        """Do nothing."""
-
     def share(self) -> Mapping[str, str]:
         """Return nothing: managers reach the shoots only through their seed."""
         return {}
@@ -187,6 +187,20 @@ def extension_object(cls: type[Object], shoot: RehearsedShoot, name: str, spec: 
     """Return the manifest of an extension object for a rehearsed shoot."""
     wanted = {"type": shoot.type, **spec}
     return manifest_of(cls, name, shoot.technical_id, shoot.labels, spec=wanted)
+
+
+def example_objects(path: Path, shoot: RehearsedShoot) -> list[Raw]:
+    """Return the objects of a YAML file for a rehearsed shoot, with its name, labels and type.
+
+    The shoot is called `shoot--foobar--crazy-botany` in the file.
+    """
+    text = path.read_text(encoding="utf-8").replace(_EXAMPLE, shoot.technical_id)
+    manifests: list[Raw] = list(yaml.safe_load_all(text))
+    for manifest in manifests:
+        manifest["metadata"]["labels"] = dict(shoot.labels)
+        if "type" in manifest.get("spec", ()):
+            manifest["spec"]["type"] = shoot.type
+    return manifests
 
 
 def _shoot(mr: Raw) -> str:
