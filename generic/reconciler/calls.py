@@ -131,7 +131,7 @@ class Call:
         self._cancelled: Cancelled | None = None
         self._over = False
 
-    @cached_property
+    @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
         """See Context."""
         return self._services.log
@@ -167,15 +167,23 @@ class Call:
         self.permit()
         return self._services.secret(self, Request(namespace, name))
 
-    @cached_property
+    @property
     def shoot(self) -> Client:
         """See Context."""
+        return self._shoot
+
+    @cached_property
+    def _shoot(self) -> Client:
         self.permit()
         return self._services.shoot(self)
 
-    @cached_property
+    @property
     def garden(self) -> Client:
         """See Context."""
+        return self._garden
+
+    @cached_property
+    def _garden(self) -> Client:
         self.permit()
         return self._services.garden(self)
 
