@@ -236,6 +236,9 @@ class DefaultStatus(KeepsUnknownFields):
     The reconciler owns lastOperation, lastError and observedGeneration.
     """
 
+    OWNS_STATE: ClassVar[bool] = True
+    """Whether the extension writes `state`; gardenlet writes that of a Worker."""
+
     provider_status: Raw | None = None
     conditions: list[Condition] = attrs.field(factory=list)
     last_error: LastError | None = None

@@ -1,7 +1,8 @@
 """providerStatus: an extension's record of external resources, an attrs class of its own.
 
 It is also stored in status.state: other objects of a shoot read providerStatus, control plane
-migration transfers state to the next seed. No record means that no resource was ever requested.
+migration transfers state to the next seed. The state of a Worker belongs to gardenlet. No record
+means that no resource was ever requested.
 """
 
 from copy import deepcopy
@@ -11,7 +12,7 @@ import attrs
 
 from actuator.codec import decode, encode
 from actuator.errors import ActuatorError, DecodeError
-from actuator.meta import DefaultStatus, wire_name
+from actuator.meta import DefaultStatus, Raw, wire_name
 
 S = TypeVar("S")
 _IDENTITY = {"apiVersion", "kind"}
@@ -22,7 +23,7 @@ def read_status(cls: type[S], status: DefaultStatus, unreadable: S | None = None
 
     Of another record returns `unreadable`, or raises ActuatorError if that is None.
     """
-    stored = status.provider_status or status.state
+    stored = _stored(status)
     if stored is None:
         return None
     try:
@@ -47,9 +48,14 @@ def write_status(status: DefaultStatus, record: Any) -> None:
         raise TypeError(
             f"{name}: give api_version and kind defaults; readers of a status need both"
         )
-    stored = status.provider_status or status.state or {}
+    stored = _stored(status) or {}
     if all(stored.get(name) == encoded[name] for name in _IDENTITY):
         known = {wire_name(field) for field in attrs.fields(type(record))}
         encoded = {k: v for k, v in stored.items() if k not in known} | encoded
     status.provider_status = encoded
-    status.state = deepcopy(encoded)
+    if status.OWNS_STATE:
+        status.state = deepcopy(encoded)
+
+
+def _stored(status: DefaultStatus) -> Raw | None:
+    return status.provider_status or (status.state if status.OWNS_STATE else None)

@@ -152,6 +152,8 @@ class InPlaceUpdatesWorkerStatus(KeepsUnknownFields):
 class WorkerStatus(DefaultStatus):
     """The status that the extension reports; gardenlet writes `state`."""
 
+    OWNS_STATE: ClassVar[bool] = False
+
     machine_deployments: list[MachineDeploymentStatus] = attrs.field(factory=list)
     machine_deployments_last_update_time: Annotated[str | None, Schema(format="date-time")] = None
     in_place_updates: InPlaceUpdatesWorkerStatus | None = None

@@ -10,7 +10,7 @@ from actuator import Actuator, Cluster, ConfigurationError, ErrorCode, FieldProb
 from actuator.codec import decode, encode
 from actuator.meta import DefaultStatus, Schema
 from actuator.provider_config import config_problems, problems_of, read_config, refuse_config
-from actuator.provider_status import write_status
+from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import Extension, Worker
 from generic.manager.manager import Manager
 
@@ -139,6 +139,15 @@ def test_api_version_and_kind_of_a_configuration_are_always_written():
 @attrs.define(kw_only=True)
 class Nameless:
     id: str = "1"
+
+
+def test_the_state_of_a_worker_belongs_to_gardenlet():
+    worker = Worker()
+    worker.status.state = {"machineDeployments": {}}
+    assert read_status(Config, worker.status) is None
+    write_status(worker.status, Config(number=2))
+    assert worker.status.state == {"machineDeployments": {}}
+    assert read_status(Config, worker.status) == Config(number=2)
 
 
 def test_a_status_without_api_version_and_kind_is_refused():

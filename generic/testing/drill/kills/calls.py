@@ -171,7 +171,7 @@ class RecordingActuator(WrappedActuator):
             shoot=obj.metadata.labels.get(SHOOT, ""),
             name=obj.metadata.name,
             at=time.monotonic(),
-            state=digest(obj.status.state),
+            state=digest(getattr(obj.status, "state", None)),
         )
         _append(self._path, json.dumps(attrs.asdict(call)))
         return work(ctx, obj, cluster)
