@@ -12,6 +12,7 @@ from generic.kube.printable import echo
 from generic.testing.envtest import EnvtestError
 
 _COMMANDS = {
+    "new": ("generic.tools.cli.new", "Write the project of an extension."),
     "run": ("generic.tools.cli.run", "Run an extension against a cluster."),
     "dev": ("generic.tools.cli.dev", "Develop an extension: run it with a shoot, and reload it."),
     "shoot": ("generic.tools.cli.shoot", "Create, change and delete shoots of `actuator dev`."),

@@ -189,6 +189,18 @@ CRDS = [
     ("crds mine:number", 1, "expected a subclass of Object with a KIND"),
     ("explain ns --kind mine:Network", 1, "expected a subclass of Object with a KIND"),
 ]
+PROJECTS = [
+    ("new", 2, "expected NAME, for example: actuator new acme"),
+    ("new Acme", 2, "invalid name 'Acme': expected at most 30 lower-case letters, digits and hyp"),
+    ("new json", 2, "invalid name 'json'"),
+    ("new acme --kind Infrastucture", 2, "kind 'Infrastucture'; did you mean 'Infrastructure'?"),
+    ("new acme --kind Peering", 2, "no kind 'Peering'; define it with --own-kind"),
+    ("new acme --own-kind peering", 2, "invalid kind 'peering': expected a name such as Peering"),
+    ("new acme --own-kind Worker", 2, "Worker is a kind of Gardener; set it with --kind"),
+    ("new acme --output .", 1, "is not empty; set another folder with --output"),
+    ("new acme --update", 2, "--update reads the name and the kinds from the project"),
+    ("new --update", 1, "no readable .copier-answers.yml: run --update in a project of actuator"),
+]
 
 
 @pytest.mark.parametrize(
@@ -202,6 +214,7 @@ CRDS = [
             "port": PORTS,
             "kubeconfig": KUBECONFIGS,
             "crd": CRDS,
+            "project": PROJECTS,
         }.items()
         for row in rows
     ],

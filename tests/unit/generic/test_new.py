@@ -1,0 +1,328 @@
+"""`actuator new`: projects are clean, tools find mistakes in them, updates keep changes.
+
+`tests/e2e/generic/test_new_projects.py` runs the tests of the projects."""
+
+import json
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from actuator.v1alpha1 import KINDS
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.tools.cli.main import cli
+from generic.tools.packaging import projects
+
+PROJECTS = {
+    "acme": (),
+    "multi-cloud": ("--kind", "ControlPlane", "--kind", "Worker"),
+    "peers": ("--own-kind", "Peering"),
+}
+CACHE = Path(__file__).parents[3] / ".mypy_cache" / "projects"
+EVERYTHING = [kind.KIND.name for kind in KINDS]
+
+
+def new(*arguments):
+    return CliRunner().invoke(cli, ["new", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The folder of the projects."""
+    folder = tmp_path_factory.mktemp("projects")
+    for name, kinds in PROJECTS.items():
+        done = new(name, *kinds, "--output", folder / name)
+        assert done.exit_code == 0, done.output
+    return folder
+
+
+# Each mistake in the actuator of a project: a text, its replacement, and the tools that find it.
+SIGNATURE = "def delete(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:"
+REQUEST = "        ctx.check()\n        self.cloud.put"
+MISTAKES = {
+    "misspelt_override": ("def external_resources", "def extrnal_resources", {"add"}),
+    "missing_delete": ("def delete", "def remove", {"mypy", "pyright", "add"}),
+    "wrong_parameter": (
+        SIGNATURE,
+        SIGNATURE.replace("obj: Infrastructure", "obj: Worker"),
+        {"mypy", "pyright"},
+    ),
+    "wrong_return": (SIGNATURE, SIGNATURE.replace("None", "bool"), {"mypy", "pyright"}),
+    "async_method": (SIGNATURE, f"async {SIGNATURE}", {"mypy", "pyright", "add"}),
+    "unknown_status_field": (
+        REQUEST,
+        f"        obj.status.vpc = status.id\n{REQUEST}",
+        {"mypy", "pyright"},
+    ),
+    "written_spec": (REQUEST, f'        obj.spec.region = "here"\n{REQUEST}', {"mypy", "pyright"}),
+    "missing_type": (', type="acme")', ")", {"add"}),
+    "unknown_code": (
+        REQUEST,
+        f"        ctx.log.info(ErrorCode.ERR_INFRA_UNAUTHENTICATD)\n{REQUEST}",
+        {"mypy", "pyright"},
+    ),
+}
+ADDED = """
+
+def extension(manager: Manager) -> None:
+    manager.add(InfrastructureActuator(Cloud(Path())), type="acme")
+"""
+IMPORTS = """from pathlib import Path
+
+from actuator import ErrorCode
+from actuator.v1alpha1 import Worker
+from generic import Manager
+"""
+
+
+@pytest.fixture(scope="module")
+def planted(written, tmp_path_factory):
+    """All projects in one folder, and the actuator of one with each mistake."""
+    root = tmp_path_factory.mktemp("all")
+    for name in PROJECTS:
+        shutil.copytree(written / name, root, dirs_exist_ok=True)
+    source = (written / "acme/acme/infrastructure.py").read_text() + ADDED
+    source = source.replace("from acme.cloud", f"{IMPORTS}\nfrom acme.cloud")
+
+    (root / "mistakes").mkdir()
+    for name, (text, other, _) in {**MISTAKES, "none": ("", "", set())}.items():
+        assert text in source
+        changed = source.replace(text, other) if text else source
+        (root / "mistakes" / f"{name}.py").write_text(changed)
+    (root / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    return root
+
+
+def mistaken(planted, reported):
+    """The names of the planted files with errors; no other file may have one."""
+    paths = {Path(path).relative_to(planted) for path in reported}
+    assert {path.parts[0] for path in paths} <= {"mistakes"}, paths
+    return {path.stem for path in paths}
+
+
+def found_by(tool):
+    return {name for name, (*_, tools) in MISTAKES.items() if tool in tools}
+
+
+def run(folder, *command):
+    line = [sys.executable, "-m", *command]
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_projects_are_clean_and_mypy_finds_mistakes(planted):
+    packages = [name.replace("-", "_") for name in PROJECTS]
+    options = ("--strict", "--no-error-summary", f"--cache-dir={CACHE}")
+    done = run(planted, "mypy", *options, *packages, "tests", "mistakes")
+    errors = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert mistaken(planted, [planted / line.partition(":")[0] for line in errors]) == found_by(
+        "mypy"
+    )
+
+
+def test_projects_are_clean_and_pyright_finds_mistakes(planted):
+    found = json.loads(run(planted, "pyright", "--outputjson").stdout)["generalDiagnostics"]
+    files = [one["file"] for one in found if one["rule"] != "reportUnusedImport"]
+    assert mistaken(planted, files) == found_by("pyright")
+
+
+def test_projects_select_strict_checks_and_pass_lint(written):
+    for name in PROJECTS:
+        settings = (written / name / "pyproject.toml").read_text()
+        assert "strict = true" in settings
+        assert 'typeCheckingMode = "strict"' in settings
+    assert run(written, "ruff", "check", "--no-cache").returncode == 0
+    assert run(written, "ruff", "format", "--check", "--no-cache").returncode == 0
+
+
+def test_manager_add_finds_mistakes(planted, monkeypatch):
+    monkeypatch.syspath_prepend(planted)
+    refused = set()
+    for name in (*MISTAKES, "none"):
+        module = import_module(f"mistakes.{name}")
+        try:
+            module.extension(Manager(Options()))
+        except (TypeError, ValueError):
+            refused.add(name)
+    assert refused == found_by("add")
+
+
+def test_each_mistake_is_found():
+    assert all(tools for *_, tools in MISTAKES.values())
+
+
+def test_projects_have_image_and_chart_with_permissions_and_own_kinds(written):
+    chart = written / "peers/chart/peers"
+    assert "peerings.peers.example.org" in "".join(path.name for path in chart.rglob("crd-*"))
+    assert (written / "multi-cloud/Dockerfile").read_text().count("multi_cloud:extension") == 2
+    registered = (written / "multi-cloud/chart/controllerregistration.yaml").read_text()
+    _, registration = yaml.safe_load_all(registered)
+    kinds = [one["kind"] for one in registration["spec"]["resources"]]
+    assert kinds == ["ControlPlane", "Worker"]
+
+
+def test_no_file_names_the_machine(written):
+    answers = yaml.safe_load((written / "acme" / projects.ANSWERS).read_text())
+    assert answers == {"version": 1, "name": "acme", "kinds": ["Infrastructure"], "own_kinds": []}
+    files = [path for path in written.rglob("*") if path.is_file()]
+    assert not [path for path in files if str(written) in path.read_text()]
+
+
+def test_actions_have_the_digests_of_our_own_workflow(written):
+    ours = "".join(path.read_text() for path in (CACHE.parents[1] / ".github/workflows").iterdir())
+    lines = (written / "acme/.github/workflows/ci.yml").read_text().splitlines()
+    assert [line for line in lines if "uses:" in line and line.strip() not in ours] == []
+
+
+def test_all_kinds_are_accepted(tmp_path, monkeypatch):
+    monkeypatch.setattr(projects, "_run", lambda *_, **__: "")
+    kinds = [part for kind in EVERYTHING for part in ("--kind", kind)]
+    assert new("everything", *kinds, "--output", tmp_path / "everything").exit_code == 0
+    example = yaml.safe_load_all((tmp_path / "everything/example/shoot.yaml").read_text())
+    assert [one["kind"] for one in example][3:] == EVERYTHING
+
+
+# Updates.
+
+
+def git(project, *arguments):
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments]
+    return subprocess.run(command, cwd=project, capture_output=True, text=True, check=True).stdout
+
+
+def commit(project):
+    git(project, "add", "--all")
+    git(project, "commit", "--quiet", "--message", "x")
+
+
+def edit(path, *pairs):
+    text = path.read_text()
+    for old, replacement in pairs:
+        assert old in text, old
+        text = text.replace(old, replacement)
+    path.write_text(text)
+
+
+@pytest.fixture
+def versions(tmp_path, monkeypatch):
+    """Write the next version of the template: the newest one with an edited cloud module."""
+    monkeypatch.setattr(projects, "TEMPLATE", tmp_path / "template")
+    shutil.copytree(Path(projects.__file__).with_name("project"), projects.TEMPLATE)
+
+    def write(*pairs):
+        newest = max(int(path.name) for path in projects.TEMPLATE.iterdir())
+        folder = projects.TEMPLATE / str(newest + 1)
+        shutil.copytree(projects.TEMPLATE / str(newest), folder)
+        edit(folder / "{{ package }}" / "cloud.py.jinja", *pairs)
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def project(written, versions, tmp_path):
+    """A project that git tracks, in a subfolder of a repository."""
+    repository = tmp_path / "repository"
+    shutil.copytree(written / "acme", repository / "acme")
+    git(repository, "init", "--quiet")
+    commit(repository)
+    return repository / "acme"
+
+
+NEAR, FAR = "        # near: quota of a shoot\n", "# far: region of the cloud\n"
+
+
+@pytest.fixture
+def changed(project):
+    """The project, after its author edited, added, renamed and deleted files."""
+    edit(
+        project / "acme/cloud.py",
+        ('        """Delete a resource, if it exists."""\n', f'        """Delete it."""\n{NEAR}'),
+        ("class Cloud:", f"{FAR}class Cloud:"),
+    )
+    edit(project / "pyproject.toml", ('"0.1.0"', '"7.0.0"'))
+    (project / "acme/quota.py").write_text("LIMIT = 3\n")
+    (project / "README.md").unlink()
+    git(project, "mv", "example/shoot.yaml", "example/three.yaml")
+    commit(project)
+    return project
+
+
+def test_two_updates_keep_each_line_of_the_author(changed, versions):
+    second = versions(("def resources(", "def all_resources("))
+    (second / "SECURITY.md.jinja").write_text("# Security of {{ name }}\n")
+    edit(second / "README.md.jinja", ("# {{ name }}", "# Extension {{ name }}"))
+    edit(second / "example/shoot.yaml.jinja", ("# The objects", "# Objects"))
+    done = new("--update", "--output", changed)
+    assert "has version 2" in done.output, done.exception
+    commit(changed)
+    third = versions(('"""Create or resize a resource."""', '"""Create a resource."""'))
+    edit(third / "pyproject.toml.jinja", ("pytest>=8.3", "pytest>=9"))
+    assert new("--update", "--output", changed).exit_code == 0
+    commit(changed)
+    cloud, settings = (
+        (changed / "acme/cloud.py").read_text(),
+        (changed / "pyproject.toml").read_text(),
+    )
+    for part in (NEAR, FAR, "def all_resources(", '"""Create a resource."""', '"""Delete it."""'):
+        assert part in cloud
+    assert "7.0.0" in settings
+    assert "pytest>=9" in settings
+    assert (changed / "acme/quota.py").read_text() == "LIMIT = 3\n"
+    assert (changed / "SECURITY.md").read_text() == "# Security of acme\n"
+    assert (changed / "example/three.yaml").read_text().startswith("# Objects")
+    assert not (changed / "README.md").exists()
+    assert yaml.safe_load((changed / projects.ANSWERS).read_text())["version"] == 3
+    assert "version 3" in new("--update", "--output", changed).output
+    assert git(changed, "status", "--porcelain") == ""
+
+
+def test_a_file_that_the_author_changed_and_the_template_deletes_is_kept(changed, versions):
+    (versions() / "{{ package }}/cloud.py.jinja").unlink()
+    assert "conflicts in acme/cloud.py" in str(new("--update", "--output", changed).exception)
+    assert NEAR in (changed / "acme/cloud.py").read_text()
+
+
+def test_an_ignored_file_is_not_overwritten(changed, versions):
+    (changed / "report.html").write_text("mine")
+    (versions() / "report.html.jinja").write_text("template")
+    assert "git ignores report.html" in str(new("--update", "--output", changed).exception)
+    assert (changed / "report.html").read_text() == "mine"
+
+
+def test_changes_of_the_same_line_are_a_conflict(project, versions):
+    edit(project / "acme/cloud.py", ("def resources(", "def everything("))
+    commit(project)
+    versions(("def resources(", "def all_resources("))
+    done = new("--update", "--output", project)
+    assert isinstance(done.exception, Exception)
+    assert "conflicts in acme/cloud.py" in str(done.exception)
+    text = (project / "acme/cloud.py").read_text()
+    assert text.index("<<<<<<<") < text.index("def everything(") < text.index("=======")
+    assert text.index("=======") < text.index("def all_resources(") < text.index(">>>>>>>")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda project: (project / "new.py").touch(), "has uncommitted changes; commit them"),
+        (lambda project: shutil.rmtree(project.parent / ".git"), "not a git repository"),
+        (
+            lambda project: edit(project / projects.ANSWERS, ("version: 1", "version: 4")),
+            "has version 4 of the template, this package only 1: install a newer gardener-actuator",
+        ),
+    ],
+)
+def test_a_project_that_cannot_be_updated_is_refused(project, change, words):
+    change(project)
+    assert words in str(new("--update", "--output", project).exception)
+
+
+def test_an_update_without_git_is_refused(project, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert str(new("--update", "--output", project).exception) == "git not found; install it"
