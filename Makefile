@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help drill test check lint types layers test-pure bench env-up env-down soak adversary wheel lock clean dashboards mutants observe docs
+.PHONY: help drill test check lint types layers test-pure bench env-up env-down soak adversary wheel lock clean dashboards mutants observe newcomer docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ env-down: $(STAMP) ## stop the embedded cluster
 
 wheel: $(STAMP) ## build the sdist and the wheel into dist/ and check their content
 	@$(BIN)/python hack/wheel.py
+
+newcomer: wheel ## do what a newcomer does, with an empty cache: 12 commands in at most 10 minutes
+	@bash hack/newcomer.sh dist
 
 docs: $(STAMP) ## build the documentation site into build/docs; a warning or a broken link fails
 	@$(BIN)/python -m sphinx -b html -c docs -d build/doctrees -E -W --keep-going --quiet . build/docs
