@@ -10,7 +10,9 @@ import attrs
 from actuator.cluster import Cluster
 from actuator.errors import ApiError, NotFound
 from actuator.interface import Actuator, Client, SeedObjects, object_class
+from actuator.meta import Raw
 from generic.kube.client import HttpClient, connect
+from generic.kube.crds import crd
 from generic.kube.finalizers import Stale, patch_tested, take_off
 from generic.library.machines import MACHINES
 from generic.library.managedresources import MANAGED_RESOURCES
@@ -22,7 +24,7 @@ from generic.testing.machinecontroller import MachineControllers
 from generic.testing.polling import polling
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.testing.resourcemanager import ResourceManager
-from generic.testing.seed import install_crds, install_kinds
+from generic.testing.seed import install_crds
 
 
 @attrs.frozen
@@ -38,23 +40,31 @@ class EmbeddedSeed:
         return self.environment.user_kubeconfig(name)
 
 
-@contextmanager
 def embedded_seed(
     rehearsal: CombinedRehearsal, say: Callable[[str], None]
-) -> Iterator[EmbeddedSeed]:
-    """Run a seed with all kinds until the context is left.
+) -> AbstractContextManager[EmbeddedSeed]:
+    """Run a seed with the kinds and the simulated controllers of a rehearsal, as `running_seed`."""
+    classes = [Cluster, Orphan, *map(object_class, rehearsal.actuators())]
+    crds = [*map(crd, classes), *rehearsal.crds()]
+    return running_seed(crds, rehearsal.other_controllers, say)
 
-    Simulated controllers serve ManagedResources and machine objects if their CRDs are installed;
-    the rehearsal's own simulated controllers run too.
+
+@contextmanager
+def running_seed(
+    crds: Sequence[Raw],
+    other_controllers: Callable[[Client], Sequence[Callable[[], None]]],
+    say: Callable[[str], None],
+) -> Iterator[EmbeddedSeed]:
+    """Run a seed with these CRDs and simulated controllers until the context is left.
+
+    Simulated controllers serve ManagedResources and machine objects if their CRDs are installed.
     """
     with ExitStack() as stack:
         environment = stack.enter_context(Environment(progress=say))
         admin = connect(environment.kubeconfig, connections=40)
-        install_kinds(admin, [Cluster, Orphan, *map(object_class, rehearsal.actuators())])
-        crds = rehearsal.crds()
         install_crds(admin, crds)
-        served = {crd["metadata"]["name"] for crd in crds}
-        polls = list(rehearsal.other_controllers(admin))
+        served = {one["metadata"]["name"] for one in crds}
+        polls = list(other_controllers(admin))
         if str(MANAGED_RESOURCES) in served:
             polls.append(ResourceManager(admin).poll)
         if str(MACHINES) in served:
