@@ -1,6 +1,6 @@
 """Install CRDs into seeds for drills, tests and local runs.
 
-Only for clusters that this project starts itself; never used on a user's cluster.
+On a user's cluster only for `actuator dev --kubeconfig`, which the user asked for.
 """
 
 import time

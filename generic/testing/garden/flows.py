@@ -29,7 +29,7 @@ class Flow:
 
     `kinds` are those that extensions serve in this seed. A wait ends after gardenlet's timeout, or
     after `patience` seconds if that is less, with an ActuatorError that names the missing state.
-    `progress` receives each state that a wait sees.
+    `progress` receives the states that a wait sees, at each look.
     """
 
     def __init__(
@@ -114,18 +114,18 @@ class Flow:
         self._migrate(order.MIGRATION[0])
         return collect(self._garden, self._shoot, self._moving)
 
-    def migrate(self, keep: Callable[[ShootState], object] = lambda _: None) -> ShootState:
-        """Migrate all objects and delete them in this seed; return the state for the other.
-
-        `keep` receives the state before anything is deleted.
-        """
+    def migrate(self) -> ShootState:
+        """Migrate all objects and delete them in this seed; return the state for the other."""
         state = self.begin_migration()
-        keep(state)
+        self.end_migration()
+        return state
+
+    def end_migration(self) -> None:
+        """Migrate the other stages too, and delete all objects."""
         for stage, deletion in zip(order.MIGRATION, order.MIGRATED, strict=True):
             if stage is not order.MIGRATION[0]:
                 self._migrate(stage)
             self._go(deletion, self._moving)
-        return state
 
     def restore(self, manifests: Sequence[Raw], state: ShootState) -> None:
         """Create the shoot in this seed from the state of another, until all objects are ready."""
@@ -223,13 +223,11 @@ class Flow:
         return [f"Namespace {name} is still there" for _ in found]
 
     def _until(self, problems: Callable[[], Sequence[str]], seconds: float) -> None:
-        limit, seen = min(seconds, self._patience), set[str]()
+        limit = min(seconds, self._patience)
 
         def reported() -> Sequence[str]:
-            found = problems()
-            for problem in [one for one in found if one not in seen]:
+            for problem in (found := problems()):
                 self._progress(problem)
-            seen.update(found)
             return found
 
         if left := wait_while(reported, limit, _POLL):

@@ -36,6 +36,11 @@ class Shoot:
     region: str
     labels: dict[str, str] = attrs.field(factory=dict)
 
+    def namespace(self) -> Raw:
+        """Return the manifest of the namespace."""
+        labels = {**self.labels, "gardener.cloud/role": "shoot"}
+        return manifest("v1", "Namespace", self.technical_id, labels=labels)
+
     def cluster(self) -> Raw:
         """Return the Cluster manifest, with a shoot that is being created."""
         operation = {"type": "Create", "state": "Processing"}
@@ -61,9 +66,7 @@ class Garden:
 
     def create_namespace(self, shoot: Shoot) -> None:
         """Create the shoot's namespace and its Cluster. Raises AlreadyExists."""
-        labels = {**shoot.labels, "gardener.cloud/role": "shoot"}
-        namespace = manifest("v1", "Namespace", shoot.technical_id, labels=labels)
-        self.client.create(NAMESPACES, namespace)
+        self.client.create(NAMESPACES, shoot.namespace())
         self.client.create(CLUSTERS, shoot.cluster())
 
     def sync(self, shoot: Shoot, type: str, state: str = "Processing", **changes: Raw) -> None:

@@ -15,8 +15,7 @@ import yaml
 
 from actuator.errors import ConfigurationError
 from generic.kube.printable import echo
-from generic.manager.manager import Manager
-from generic.tools.cli.load import populate, types_option
+from generic.tools.cli.load import load_manager, types_option
 from generic.tools.packaging.chart import OPTIONS, Chart, chart_files, filled, packed, yaml_text
 from generic.tools.packaging.registration import (
     Deployment,
@@ -124,8 +123,7 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
     The chart has the minimum RBAC of the extension. The registration is
     controllerregistration.yaml for the garden, or extension.yaml for gardener-operator.
     """
-    manager = Manager(OPTIONS)
-    populate(manager, extension, types)
+    manager = load_manager(extension, types, OPTIONS)
     module = extension.partition(":")[0].rpartition(".")[2]  # "aws" for extensions.aws:extension
     chosen = name or f"extension-{module}".replace("_", "-").lower()
     image = given["image"] or f"registry.example.org/{chosen}"
@@ -168,7 +166,7 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
 @click.option("--helm", is_flag=True, help="Include helm, for an extension that renders charts.")
 def image(extension: str, output: Path, extras: tuple[str, ...], helm: bool) -> None:
     """Write a Dockerfile for EXTENSION (MODULE:OBJECT) into the folder of its project."""
-    populate(Manager(OPTIONS), extension, ("any",))
+    load_manager(extension, ("any",), OPTIONS)
     if not all(re.fullmatch(r"[\w.-]+", extra, re.ASCII) for extra in extras):
         raise click.BadParameter("expected an extra, such as aws", param_hint="--extra")
     values = {"EXTENSION": extension, "HELM": "yes" if helm else "no"}

@@ -12,9 +12,8 @@ from actuator.interface import Actuator
 from actuator.meta import Raw
 from actuator.schema import json_schema, structural
 from generic.kube.printable import echo
-from generic.manager.manager import Manager
 from generic.manager.registry import Registration
-from generic.tools.cli.load import load, populate, types_option
+from generic.tools.cli.load import load, load_manager, types_option
 from generic.tools.config_manifests import examine, places_of
 from generic.tools.config_page import config_page
 
@@ -118,8 +117,7 @@ def validate(
 
 def _registrations(reference: str, types: tuple[str, ...]) -> Sequence[Registration]:
     """Return the registrations of an extension. Raises ConfigurationError if none has a class."""
-    manager = Manager()
-    populate(manager, reference, types)
+    manager = load_manager(reference, types)
     if not any(one.actuator.provider_config for one in manager.registrations):
         raise ConfigurationError(
             f"{reference}: no actuator declares provider_config; set it to a configuration class"

@@ -11,10 +11,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +21,11 @@ import attrs
 import click
 
 from actuator.cluster import Cluster
-from actuator.interface import Actuator
-from actuator.meta import Raw
 from actuator.shared_names import share_names
 from actuator.v1alpha1 import KINDS
 from generic.controller import logs
 from generic.controller.health import HealthServer, parse_address
-from generic.kube.client import connect
+from generic.kube.client import HttpClient, connect
 from generic.kube.crds import crd
 from generic.kube.printable import echo
 from generic.library.machines import MACHINE_KINDS
@@ -38,34 +35,20 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import grant
 from generic.reconciler.orphans import Orphan
-from generic.testing.drill.seeds import embedded_seed
-from generic.testing.drill.shoots import ShootRehearsal
-from generic.testing.rehearsal import CombinedRehearsal, RehearsedShoot
+from generic.testing.drill.seeds import running_seed
+from generic.testing.drill.shoots import ShootManager, Shoots
 from generic.testing.seed import CRDS, install_crds
-from generic.tools.cli.development import Development, announced
+from generic.tools.cli.development import Target, announced
 from generic.tools.cli.env import progress
-from generic.tools.cli.load import populate, types_option, with_flags
+from generic.tools.cli.load import load_manager, types_option, with_flags
 from generic.tools.cli.main import reported
 from generic.tools.cli.shoot import prepare, shoot_named
 
 _USER, _SHOOT = "actuator-dev", "local"
 _NO_SOURCES = frozenset({"__pycache__", "build", "dist", "node_modules"})
 _LOOK_SECONDS, _STOP_SECONDS = 0.4, 5.0
-
-
-class _Seed(ShootRehearsal):
-    """The kinds of a seed, and its simulated controllers; no extension is rehearsed."""
-
-    title = "development"
-
-    def crds(self) -> Sequence[Raw]:
-        return [crd(cls) for cls in (*KINDS, Cluster, Orphan, ManagedResource, *MACHINE_KINDS)]
-
-    def actuators(self) -> Sequence[Actuator[Any]]:
-        return []
-
-    def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
-        return []
+_PROCESSES = multiprocessing.get_context("forkserver")
+"""Its processes have the framework's modules from the start, and none of the author's."""
 
 
 @click.command(cls=ManagerCommand, context_settings={"auto_envvar_prefix": PREFIX})
@@ -85,59 +68,56 @@ def dev(extension: str, types: tuple[str, ...], **values: Any) -> None:
     Cluster and the Secret of the shoot `local`. If a changed file cannot be loaded, it prints the
     error and waits for the next change.
 
-    With --kubeconfig or --context, it uses an existing cluster: it installs the missing CRDs, runs
-    the manager as that user, and simulates no controllers. The shoots remain in that cluster.
+    With --kubeconfig, it uses an existing cluster: it installs the missing CRDs, runs the manager
+    as that user, and simulates no controllers. The shoots remain in that cluster.
     """
     options = from_values(**values)
+    if options.context and not options.kubeconfig:  # other terminals may have another KUBECONFIG
+        raise click.UsageError("--context requires --kubeconfig")
     options = attrs.evolve(options, shutdown_timeout=min(options.shutdown_timeout, _STOP_SECONDS))
-    manager = Manager(options)
-    populate(manager, extension, types)
-    _check_ports(options)
+    manager = load_manager(extension, types, options)
+    for text in {options.metrics_bind_address, options.health_bind_address}:
+        if address := parse_address(text):  # refuse one in use before anything is started
+            (server := HealthServer(address)).start()
+            server.stop()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt), announced() as announce, _seed(options) as (admin, used):
-        found = Development(extension, types, admin, used.context)
-        prepare(connect(admin, used.context), shoot_named(_SHOOT))
-        announce(found)
-        echo(_banner(found, manager), lines=True)
-        _supervise(found, used)
-
-
-def _check_ports(options: Options) -> None:
-    """Raise ConfigurationError for an address in use, before anything is built or started."""
-    for text in {options.metrics_bind_address, options.health_bind_address}:
-        if address := parse_address(text):
-            server = HealthServer(address)
-            server.start()
-            server.stop()
+        target = Target(extension=extension, types=types, kubeconfig=admin, context=used.context)
+        client = target.connect()
+        prepare(client, shoot_named(_SHOOT))
+        announce(target)
+        echo(_banner(target, client, manager), lines=True)
+        _supervise(target, used)
 
 
 @contextmanager
-def _seed(options: Options) -> Iterator[tuple[Path | None, Options]]:
+def _seed(options: Options) -> Iterator[tuple[Path, Options]]:
     """Yield the administrator's kubeconfig, and the options of the manager."""
-    if options.kubeconfig or options.context:
-        install_crds(connect(options.kubeconfig, options.context), _Seed().crds())
+    crds = [crd(cls) for cls in (*KINDS, Cluster, Orphan, ManagedResource, *MACHINE_KINDS)]
+    if options.kubeconfig:
+        install_crds(connect(options.kubeconfig, options.context), crds)
         yield options.kubeconfig, options
         return
     echo("starting the embedded cluster", err=True)
-    with embedded_seed(CombinedRehearsal([_Seed()]), progress) as seed:
+    with running_seed(crds, lambda admin: [ShootManager(admin, Shoots()).poll], progress) as seed:
         mine = seed.environment.user_kubeconfig(_USER)
         yield seed.environment.kubeconfig, attrs.evolve(options, kubeconfig=mine)
 
 
-def _banner(found: Development, manager: Manager) -> str:
-    client, shoot = connect(found.kubeconfig, found.context), shoot_named(_SHOOT)
+def _banner(target: Target, client: HttpClient, manager: Manager) -> str:
     kubernetes = json.loads(client.send("GET", "/version"))["gitVersion"]
+    namespace = shoot_named(_SHOOT).technical_id
     return f"""\
-actuator {version("gardener-actuator")}: developing {found.extension}
+actuator {version("gardener-actuator")}: developing {target.extension}
   serves      {_served(manager)}
   cluster     Kubernetes {kubernetes}, https://{client.host}
-  kubeconfig  export KUBECONFIG={found.kubeconfig or os.environ.get("KUBECONFIG", "")}
+  kubeconfig  export KUBECONFIG={target.kubeconfig}
   metrics     {manager.options.metrics_bind_address}, health {manager.options.health_bind_address}
-  shoot       {_SHOOT}, in namespace {shoot.technical_id}; edit its Secret cloudprovider
+  shoot       {_SHOOT}, in namespace {namespace}; edit its Secret cloudprovider
 
 In another terminal, in this directory:
   actuator shoot create {_SHOOT}
-  actuator explain {shoot.technical_id}
+  actuator explain {namespace}
   actuator shoot force-delete {_SHOOT}
 
 Save a Python file to restart the manager; press Ctrl-C to stop."""
@@ -148,52 +128,44 @@ def _served(manager: Manager) -> str:
     return ", ".join(served)
 
 
-def _supervise(found: Development, options: Options) -> None:
-    """Restart the manager on every change until Ctrl-C; exit if the first one cannot start."""
-    seen, first, here = sources(Path.cwd()), True, Path.cwd()
+def _supervise(target: Target, options: Options) -> None:
+    """Run the manager, and restart it on every change of a source file."""
+    _PROCESSES.set_forkserver_preload([__name__])
+    here = Path.cwd()
+    seen = sources(here)
     while True:
-        with _running(found, options) as process:
-            waiting = False
+        process = _PROCESSES.Process(target=_serve, args=(target, options))
+        process.start()
+        try:
+            while process.is_alive() and sources(here) == seen:
+                time.sleep(_LOOK_SECONDS)
+            if not process.is_alive():
+                echo("the manager does not run; waiting for a change", err=True)
             while (now := sources(here)) == seen:
                 time.sleep(_LOOK_SECONDS)
-                if process.exitcode is not None and not waiting:
-                    if first:
-                        sys.exit(process.exitcode)
-                    echo("the manager does not run; waiting for a change", err=True)
-                    waiting = True
             names = sorted({path.name for path, _ in now.items() ^ seen.items()})
             echo(f"{', '.join(names)} changed: restarting the manager", err=True)
-        seen, first = now, False
+            seen = now
+        finally:
+            process.terminate()
+            process.join(2 * _STOP_SECONDS)
+            process.kill()
+            process.join()
 
 
-@contextmanager
-def _running(found: Development, options: Options) -> Iterator[SpawnProcess]:
-    """Run a manager in a child process, and stop it in the end."""
-    process = multiprocessing.get_context("spawn").Process(target=_serve, args=(found, options))
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # until the manager handles Ctrl-C
-    process.start()
-    signal.signal(signal.SIGINT, before)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.join(2 * _STOP_SECONDS)
-        process.kill()
-        process.join()
-
-
-def _serve(found: Development, options: Options) -> None:
+def _serve(target: Target, options: Options) -> None:
     """Load the extension and run its manager; the child process."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
     share_names()
+    sys.dont_write_bytecode = True  # its age is in seconds: two changes in one would be one
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with reported():
         logs.configure(options.log_level, options.log_format)
-        manager = Manager(options)
-        populate(manager, found.extension, found.types)
-        client = connect(found.kubeconfig, found.context)
+        manager = target.manager(options)
+        client = target.connect()
         own = [crd(one.cls) for one in manager.registrations if one.cls not in KINDS]
         install_crds(client, own)
-        if options.kubeconfig != found.kubeconfig:  # the cluster is embedded
+        if options.kubeconfig != target.kubeconfig:  # the cluster is embedded
             for one in own:
                 client.patch(CRDS, one["metadata"]["name"], "", {"spec": one["spec"]})
             grant(client, manager, _USER)

@@ -1,66 +1,88 @@
-"""The `actuator dev` that runs in this directory: other commands find its cluster without flags."""
+"""The target of a command: by default the `actuator dev` that runs in this directory."""
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
 import msgspec
 
 from actuator.errors import ConfigurationError
 from generic.kube.client import HttpClient, connect
 from generic.kube.printable import echo
 from generic.library.programs.cache import open_lock, try_lock
-from generic.library.programs.errors import EnvtestError
+from generic.manager.manager import Manager
+from generic.manager.options import Options
+from generic.tools.cli.load import load_manager
 
 _FILE = Path(".actuator-dev")
 """Locked while the command runs."""
 
 
-class Development(msgspec.Struct, frozen=True):
-    """The extension under development, and the administrator's access to its cluster."""
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """An extension and a cluster, as flags select them."""
 
-    extension: str
-    types: tuple[str, ...]
-    kubeconfig: Path | None
-    context: str | None
+    extension: str | None = None
+    types: tuple[str, ...] = ()
+    kubeconfig: Path | None = None
+    context: str | None = None
+    master: str = ""
+
+    def connect(self) -> HttpClient:
+        """Return a client for the cluster. Raises ConfigurationError."""
+        return connect(self.kubeconfig, self.context, server=self.master)
+
+    def manager(self, options: Options | None = None) -> Manager:
+        """Return a manager with the extension, if there is one. Raises ConfigurationError."""
+        if self.extension is None:
+            return Manager(options)
+        return load_manager(self.extension, self.types, options)
 
 
 @contextmanager
-def announced() -> Iterator[Callable[[Development], object]]:
-    """Yield a function that lets other commands find it until the context is left.
+def announced() -> Iterator[Callable[[Target], object]]:
+    """Yield a function that lets other commands find a target until the context is left.
 
-    Raises ConfigurationError if it already runs in this directory.
+    Raises ConfigurationError if another process does so in this directory.
     """
     with open_lock(_FILE) as handle:
-        if not try_lock(handle):
+        if not try_lock(handle) or not os.fstat(handle).st_nlink:  # it ended, with its file
             raise ConfigurationError("actuator dev already runs in this directory; stop it first")
         try:
-            yield lambda found: _FILE.write_bytes(msgspec.json.encode(found, enc_hook=str))
+            yield lambda target: _FILE.write_bytes(msgspec.json.encode(target, enc_hook=str))
         finally:
-            _FILE.unlink()
+            _FILE.unlink(missing_ok=True)
 
 
-def current(
-    kubeconfig: Path | None = None, context: str | None = None, master: str = ""
-) -> Development | None:
-    """Return the one that runs in this directory; None without, or if a flag selects a cluster."""
-    if kubeconfig or context or master or not _FILE.exists():
-        return None
+def select(asked: Target, *, required: bool = False) -> Target:
+    """Return the target; without a cluster, that of the `actuator dev` in this directory, if any.
+
+    Raises UsageError for a type without an extension, and ConfigurationError without a target
+    that is `required`.
+    """
+    if asked.types and not asked.extension:
+        raise click.UsageError("--type requires --extension")
+    if asked.kubeconfig or asked.context or asked.master:
+        return asked
+    if not (found := _announced()):
+        if required:
+            why = "no `actuator dev` runs in this directory; start it, or set --kubeconfig"
+            raise ConfigurationError(why)
+        return asked
+    echo("using the cluster of `actuator dev`; --kubeconfig selects another", err=True)
+    extension = {"extension": asked.extension, "types": asked.types} if asked.extension else {}
+    return msgspec.structs.replace(found, **extension)
+
+
+def _announced() -> Target | None:
+    """Return the announced target, unless its process was killed or is of another user."""
     try:
-        with open_lock(_FILE) as handle:
-            if try_lock(handle) or os.fstat(handle).st_uid != os.getuid():
-                return None  # it was killed, or is of another user
+        with _FILE.open("r+b") as file:
+            if try_lock(file.fileno()) or os.fstat(file.fileno()).st_uid != os.getuid():
+                return None
             return msgspec.json.decode(
-                _FILE.read_bytes(), type=Development, dec_hook=lambda cls, text: cls(text)
+                file.read(), type=Target, dec_hook=lambda cls, text: cls(text)
             )
-    except (EnvtestError, OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError):
         return None
-
-
-def connect_seed(kubeconfig: Path | None, context: str | None, master: str = "") -> HttpClient:
-    """Return a client for the cluster that the flags select, by default that of `actuator dev`."""
-    if found := current(kubeconfig, context, master):
-        echo("using the cluster of `actuator dev`; --kubeconfig selects another", err=True)
-        return connect(found.kubeconfig, found.context)
-    return connect(kubeconfig, context, server=master)

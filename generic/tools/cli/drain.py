@@ -14,9 +14,8 @@ from actuator.meta import wire_name
 from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
-from generic.manager.manager import Manager
 from generic.manager.options import Options
-from generic.tools.cli.load import output_option, populate, types_option, with_flags
+from generic.tools.cli.load import load_manager, output_option, types_option, with_flags
 from generic.tools.drain import Survey, check_nobody_leads, release, survey, wait
 from generic.tools.drain.release import Row, State, rows_of_held, rows_of_released
 
@@ -69,8 +68,7 @@ def drain(
     """
     leads_by = _lease(disown, lease)
     options = Options(**shared)
-    manager = Manager(options)
-    populate(manager, extension, types)
+    manager = load_manager(extension, types, options)
     client = connect(options.kubeconfig, options.context, server=options.master)
 
     def look() -> Survey:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -12,10 +11,8 @@ from actuator.meta import Kind
 from actuator.v1alpha1 import KINDS
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
-from generic.manager.manager import Manager
-from generic.manager.registry import Registration
-from generic.tools.cli.development import connect_seed, current
-from generic.tools.cli.load import load_kind, output_option, populate
+from generic.tools.cli.development import Target, select
+from generic.tools.cli.load import load_kind, output_option, with_flags
 from generic.tools.explain import Explanation, Overview, overview
 from generic.tools.explain import explain as explain_object
 
@@ -25,8 +22,7 @@ _VERSION = 1
 
 @click.command()
 @click.argument("target", metavar="NAMESPACE[/KIND/NAME]")
-@click.option("--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), help="Seed.")
-@click.option("--context", help="Context of the kubeconfig.")
+@with_flags("kubeconfig", "context")
 @click.option("--kind", "own", multiple=True, metavar="MODULE:CLASS", help="Additional kind.")
 @click.option("--extension", metavar="MODULE:OBJECT", help="Show the objects that it would strip.")
 @click.option("--type", "types", multiple=True, help="Type, if --extension is an Actuator.")
@@ -43,28 +39,16 @@ def explain(
 
     The command only reads from the API server. The target of a cluster-scoped kind is KIND/NAME.
     """
-    if (found := current(**seed)) and not extension:
-        extension, types = found.extension, found.types
-    registrations = _registrations(extension, types)
+    given = select(Target(extension=extension, types=types, **seed))
+    registrations = given.manager().registrations if given.extension else None
     classes = [*KINDS, *map(load_kind, own), *(one.cls for one in registrations or ())]
     kinds = [cls.KIND for cls in dict.fromkeys(classes)]
     namespace, kind, name = _parse(target, kinds)
-    client, now = connect_seed(**seed), SystemClock().now()
+    client, now = given.connect(), SystemClock().now()
     if kind is None:
         _show(overview(client, kinds, namespace, now, registrations or ()), output)
     else:
         _show(explain_object(client, kind, namespace, name, now, registrations), output)
-
-
-def _registrations(extension: str | None, types: tuple[str, ...]) -> Sequence[Registration] | None:
-    """Return the extension's registrations, None without one. Raises ConfigurationError."""
-    if extension is None:
-        if types:
-            raise click.UsageError("--type requires --extension")
-        return None
-    manager = Manager()
-    populate(manager, extension, types)
-    return manager.registrations
 
 
 def _parse(target: str, kinds: Sequence[Kind]) -> tuple[str, Kind | None, str]:

@@ -7,11 +7,10 @@ from click.shell_completion import get_completion_class
 
 from actuator.v1alpha1 import KINDS, Cluster
 from generic.kube.crds import crd
-from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import manifests
 from generic.reconciler.orphans import Orphan
-from generic.tools.cli.load import load_kind, populate, types_option
+from generic.tools.cli.load import load_kind, load_manager, types_option
 from generic.tools.packaging.chart import yaml_text
 
 
@@ -31,8 +30,7 @@ def rbac(
     namespace, slash, account = service_account.partition("/")
     if service_account and not slash:
         raise click.BadParameter("expected NAMESPACE/NAME", param_hint="--service-account")
-    manager = Manager(Options(**options))
-    populate(manager, extension, types)
+    manager = load_manager(extension, types, Options(**options))
     click.echo(yaml_text(*manifests(manager, name, account, namespace)), nl=False)
 
 

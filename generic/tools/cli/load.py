@@ -19,6 +19,7 @@ from actuator.suggestions import did_you_mean
 from generic.kube.errorinfo import describe
 from generic.manager.flags import FLAGS
 from generic.manager.manager import Manager
+from generic.manager.options import Options
 from generic.testing.rehearsal import CombinedRehearsal, Rehearsal
 from generic.tools.extras import installation
 
@@ -124,12 +125,12 @@ def with_flags(*names: str) -> Callable[[F], F]:
     return decorate
 
 
-def populate(manager: Manager, reference: str, types: tuple[str, ...]) -> None:
-    """Add an extension to the manager: a function that takes the manager, or an Actuator.
+def load_manager(reference: str, types: tuple[str, ...], options: Options | None = None) -> Manager:
+    """Return a manager with an extension: a function that takes the manager, or an Actuator.
 
     Raises ConfigurationError.
     """
-    found = load(reference)
+    found, manager = load(reference), Manager(options)
     with _authors(reference):
         if isinstance(found, type) and issubclass(found, Actuator):
             found = found()
@@ -147,3 +148,4 @@ def populate(manager: Manager, reference: str, types: tuple[str, ...]) -> None:
             )
     if not manager.registrations:
         raise ConfigurationError(f"{reference}: the function added no actuator to the manager")
+    return manager

@@ -11,7 +11,6 @@ from actuator.interface import Client
 from actuator.meta import Raw
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
-from generic.manager.manager import Manager
 from generic.reconciler.orphans.kind import Orphan, OrphanState
 from generic.reconciler.orphans.ledger import (
     Serving,
@@ -22,8 +21,8 @@ from generic.reconciler.orphans.ledger import (
     short_names,
 )
 from generic.reconciler.orphans.verification import Finding, verify
-from generic.tools.cli.development import connect_seed
-from generic.tools.cli.load import output_option, populate, with_flags
+from generic.tools.cli.development import Target, select
+from generic.tools.cli.load import load_manager, output_option, with_flags
 
 _SHARED = ("kubeconfig", "context", "master")
 _VERSION = 1
@@ -47,7 +46,8 @@ def _on_a_seed(function: _Command) -> _Command:
 
     @with_flags(*_SHARED)
     def with_client(**values: Any) -> None:
-        function(connect_seed(**{name: values.pop(name) for name in _SHARED}), **values)
+        asked = Target(**{name: values.pop(name) for name in _SHARED})
+        function(select(asked).connect(), **values)
 
     with_client.__name__, with_client.__doc__ = function.__name__, function.__doc__
     return with_client
@@ -111,9 +111,7 @@ def _verify(
     The exit status is 0 if no resource remains. It is 1 if a resource still exists or could not
     be verified, or if no open orphan belongs to this extension.
     """
-    manager = Manager()
-    populate(manager, extension, types)
-    added, recorded = manager.registrations, read_orphans(client)
+    added, recorded = load_manager(extension, types).registrations, read_orphans(client)
     of_shoot = [one for one in recorded if shoot in ("", one.spec.shoot)]
     asked, problems = _named(of_shoot, names)
     others: list[Orphan] = []

@@ -6,8 +6,7 @@ import click
 
 from generic.controller import logs
 from generic.manager.flags import FLAGS, PREFIX, ManagerCommand, from_values
-from generic.manager.manager import Manager
-from generic.tools.cli.load import populate, types_option, with_flags
+from generic.tools.cli.load import load_manager, types_option, with_flags
 
 
 @click.command(cls=ManagerCommand, context_settings={"auto_envvar_prefix": PREFIX})
@@ -18,6 +17,4 @@ def run(extension: str, types: tuple[str, ...], **values: Any) -> None:
     """Run EXTENSION (MODULE:OBJECT), an Actuator or a function of a Manager, until SIGTERM."""
     options = from_values(**values)
     logs.configure(options.log_level, options.log_format)
-    manager = Manager(options)
-    populate(manager, extension, types)
-    manager.run()
+    load_manager(extension, types, options).run()

@@ -4,7 +4,10 @@ It changes only namespaces, Clusters and cluster-scoped objects with the labels 
 objects in these namespaces.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache, partial
+from inspect import isfunction
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,25 +17,24 @@ import msgspec
 
 from actuator.cluster import Cluster
 from actuator.codec import decode, decode_at
-from actuator.errors import ConfigurationError, Invalid
+from actuator.errors import AlreadyExists, ConfigurationError, Invalid
 from actuator.interface import Client, Resource
 from actuator.meta import Kind, Object, Raw
 from actuator.schema import structural
 from actuator.v1alpha1 import KINDS
-from generic.kube.client import HttpClient, connect
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.kube.printable import echo
 from generic.library.lookup import find
 from generic.library.manifests import manifest, manifest_of
-from generic.manager.manager import Manager
+from generic.manager.flags import FLAGS
 from generic.manager.registry import Registration
+from generic.reconciler.orphans import SHOOT_LABEL
 from generic.reconciler.orphans.ledger import read_orphans
 from generic.testing.garden import SHOOT, Flow, Garden, Shoot, ShootState, resource_of_manifest
 from generic.testing.garden.order import ON_REQUEST
 from generic.testing.garden.state import bare
-from generic.tools.cli.development import current
-from generic.tools.cli.env import progress, validated
-from generic.tools.cli.load import populate, types_option, with_flags
+from generic.tools.cli.development import Target, select
+from generic.tools.cli.env import validated
 from generic.tools.config_manifests import documents
 
 _SECRETS, _CREDENTIALS = Resource("v1", "secrets"), "cloudprovider"
@@ -49,74 +51,103 @@ def shoot_named(name: str) -> Shoot:
 
 
 def prepare(client: Client, shoot: Shoot) -> None:
-    """Create namespace, Cluster and Secret of the shoot, unless it exists. Raises ApiError."""
-    if not _exists(client, shoot, NAMESPACES, CLUSTERS):
-        Garden(client).create_namespace(shoot)
-        where = (_CREDENTIALS, shoot.technical_id, shoot.labels)
-        client.create(_SECRETS, manifest("v1", "Secret", *where, type="Opaque"))
+    """Create namespace, Cluster and Secret of the shoot where missing, unless it has migrated.
+
+    Raises ApiError, and ConfigurationError if they belong to others.
+    """
+    _existing(client, shoot)
+    secret = manifest("v1", "Secret", _CREDENTIALS, shoot.technical_id, shoot.labels, type="Opaque")
+    for one in () if _state(shoot).exists() else (shoot.namespace(), shoot.cluster(), secret):
+        with suppress(AlreadyExists):
+            client.create(resource_of_manifest(one), one)
 
 
-def _exists(client: Client, shoot: Shoot, *resources: Resource, name: str = "") -> bool:
-    """Return whether it has one of these objects. Raises ConfigurationError for those of others."""
-    found = [find(client, one, name or shoot.technical_id) for one in resources]
-    for one in filter(None, found):
-        if not shoot.labels.items() <= (one["metadata"].get("labels") or {}).items():
-            what = f"{one['kind']} {one['metadata']['name']}"
-            raise ConfigurationError(f"{what} is not of this shoot; choose another name")
-    return any(found)
+def _existing(client: Client, shoot: Shoot) -> Cluster | None:
+    """Return the Cluster of the shoot, an empty one if only its namespace exists, or None."""
+    both = (NAMESPACES, CLUSTERS)
+    namespace, cluster = (_own(client, shoot, one, shoot.technical_id) for one in both)
+    return decode(Cluster, cluster or {}) if namespace or cluster else None
+
+
+def _own(client: Client, shoot: Shoot, resource: Resource, name: str) -> Raw | None:
+    """Return an object of the shoot, or None. Raises ConfigurationError for one of others."""
+    found = find(client, resource, name)
+    if found and not shoot.labels.items() <= (found["metadata"].get("labels") or {}).items():
+        what = f"{found['kind']} {name}"
+        raise ConfigurationError(f"{what} is not of this shoot; choose another name")
+    return found
+
+
+def _state(shoot: Shoot) -> Path:
+    return Path(f"{shoot.name}.shootstate.json")
 
 
 def _last_operation(cluster: Cluster) -> str:
     operation = (cluster.shoot.get("status") or {}).get("lastOperation") or {}
-    return f"{operation.get('type')} {operation.get('state')}"
+    return f"{operation.get('type', '')} {operation.get('state', '')}"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class _Play:
-    """gardenlet's acts for a shoot; each returns the result, for people."""
+    """gardenlet's acts for a shoot, each a command; they return the result, for people."""
 
     client: Client
     shoot: Shoot
+    cluster: Cluster | None
+    """None if the shoot does not exist."""
     served: Sequence[Registration]
-    kinds: Mapping[str, Kind]
+    kinds: Sequence[Kind]
     flow: Flow
     file: BinaryIO | None
 
     def create(self) -> str:
         """Create a shoot, and wait until its objects are ready."""
-        if self._state.exists():
-            raise ConfigurationError(f"{self._state} exists; restore the shoot, or remove the file")
-        prepare(self.client, self.shoot)
-        if _last_operation(self._cluster) != "Create Processing":
+        if self.cluster and _last_operation(self.cluster) != "Create Processing":
             raise ConfigurationError(f"shoot {self.shoot.name} exists; reconcile it instead")
-        return self._reconcile("created", type="Create")
+        self.flow.reconcile(self._applied(), type="Create")
+        return "created"
 
     def reconcile(self) -> str:
         """Reconcile all objects, create the missing ones, and wait until they are ready."""
-        self.flow.ask([self.kinds[name] for name in ON_REQUEST], "reconcile")
-        return self._reconcile("reconciled", hibernated=self._cluster.hibernation_enabled)
+        manifests = self._applied()
+        self.flow.ask([kind for kind in self.kinds if kind.name in ON_REQUEST], "reconcile")
+        hibernated = self.cluster is not None and self.cluster.hibernation_enabled
+        self.flow.reconcile(manifests, hibernated=hibernated)
+        return "reconciled"
 
     def hibernate(self) -> str:
         """Hibernate a shoot."""
-        return self._reconcile("hibernated", hibernated=True)
+        self.flow.reconcile(self._applied(), hibernated=True)
+        return "hibernated"
 
     def wake(self) -> str:
         """Wake up a hibernated shoot."""
-        return self._reconcile("awake")
+        self.flow.reconcile(self._applied())
+        return "awake"
 
     def migrate(self) -> str:
         """Migrate a shoot away from this seed, and write its state into a file."""
-        self.flow.migrate(self._keep)
-        return f"migrated; its state is in {self._state}"
+        state, file = self.flow.begin_migration(), _state(self.shoot)
+        if not file.exists():  # else an interrupted migration wrote it, with all objects
+            secrets = self.client.list(_SECRETS, self.shoot.technical_id, label_selector=_OURS)
+            state = attrs.evolve(state, resources=[*state.resources, *map(bare, secrets)])
+            new = file.with_suffix(".new")
+            new.touch(mode=0o600)
+            new.write_bytes(msgspec.json.encode(state))
+            new.replace(file)
+        self.flow.end_migration()
+        return f"migrated; its state is in {file}"
 
     def restore(self) -> str:
         """Restore a migrated shoot from the file with its state."""
+        file = _state(self.shoot)
         try:
-            state = msgspec.json.decode(self._state.read_bytes(), type=ShootState)
+            state = msgspec.json.decode(file.read_bytes(), type=ShootState)
         except (OSError, msgspec.MsgspecError) as error:
-            raise ConfigurationError(f"{error}; run `actuator shoot migrate` before") from error
+            why = f"{file} cannot be read: {error}"
+            raise ConfigurationError(f"{why}; run `actuator shoot migrate` before") from error
         self.flow.restore(self._manifests(), state)
-        self._state.unlink()
+        file.unlink()
         return "restored"
 
     def delete(self) -> str:
@@ -128,35 +159,18 @@ class _Play:
         """Force the deletion of a shoot, wait until it is deleted, and print its Orphans."""
         self.flow.force_delete()
         self.flow.delete_afterwards()
-        found = [one for one in read_orphans(self.client) if one.is_open]
-        left = [one for one in found if one.spec.shoot == self.shoot.technical_id]
-        lines = [f"  {one.metadata.name}: {one.spec.resource}" for one in left]
-        return "\n".join([f"deleted; open orphans: {len(left)}", *lines])
+        found = read_orphans(self.client, label_selector=f"{SHOOT_LABEL}={self.shoot.technical_id}")
+        left = [f"  {one.metadata.name}: {one.spec.resource}" for one in found if one.is_open]
+        return "\n".join([f"deleted; open orphans: {len(left)}", *left])
 
-    @property
-    def _cluster(self) -> Cluster:
-        return decode(Cluster, find(self.client, CLUSTERS, self.shoot.technical_id) or {})
-
-    @property
-    def _state(self) -> Path:
-        return Path(f"{self.shoot.name}.shootstate.json")
-
-    def _keep(self, state: ShootState) -> None:
-        """Write the state, with the shoot's Secrets, unless an interrupted migration did."""
-        found = self.client.list(_SECRETS, self.shoot.technical_id, label_selector=_OURS)
-        if not self._state.exists():
-            self._state.touch(mode=0o600)
-            resources = [*state.resources, *map(bare, found)]
-            self._state.write_bytes(msgspec.json.encode(attrs.evolve(state, resources=resources)))
-
-    def _reconcile(self, result: str, type: str = "Reconcile", *, hibernated: bool = False) -> str:
+    def _applied(self) -> list[Raw]:
+        """Return all manifests, with those applied that the flow would only create."""
         manifests = self._manifests()
+        prepare(self.client, self.shoot)
         for one in manifests:
-            resource = resource_of_manifest(one)
-            if resource.group != CLUSTERS.group:  # the flow only creates them
+            if (resource := resource_of_manifest(one)).group != CLUSTERS.group:
                 self.client.apply(resource, one, field_manager=_USER)
-        self.flow.reconcile(manifests, type=type, hibernated=hibernated)
-        return result
+        return manifests
 
     def _manifests(self) -> list[Raw]:
         given = filter(None, documents(self.file)) if self.file else self._minimal()
@@ -170,7 +184,7 @@ class _Play:
         obj, spec = decode_at(Object, given, where), given.get("spec", {})
         if not (obj.api_version and obj.kind and obj.metadata.name and isinstance(spec, dict)):
             raise ConfigurationError(f"{where}: set apiVersion, kind, metadata.name and spec")
-        kind = self.kinds.get(obj.kind)
+        kind = next((one for one in self.kinds if one.name == obj.kind), None)
         meta = {**given["metadata"], "labels": {**obj.metadata.labels, **self.shoot.labels}}
         if kind is None or kind.namespaced:
             meta["namespace"] = id
@@ -178,39 +192,23 @@ class _Play:
             spec = {**spec, "secretRef": {"namespace": id, **reference}}
         one = {**given, "metadata": meta, **({} if kind is None else {"spec": spec})}
         if "namespace" not in meta:
-            _exists(self.client, self.shoot, resource_of_manifest(one), name=obj.metadata.name)
+            _own(self.client, self.shoot, resource_of_manifest(one), obj.metadata.name)
         return one
 
     def _minimal(self) -> Iterator[Raw]:
         """Yield an object with only the required fields for each served kind and type."""
+        usual: Raw = {"region": self.shoot.region, "secretRef": {"name": _CREDENTIALS}}
         for one in self.served:
             schema = structural(one.cls)["properties"]["spec"]
-            fields, required = schema["properties"], {*schema.get("required", ())}
             base = self.shoot.name if one.kind.namespaced else self.shoot.technical_id
             for type in one.types or ("",):
-                known = {"region": self.shoot.region, "secretRef": {"name": _CREDENTIALS}}
-                known |= {"type": type} if type else {}
-                names = sorted(required | known.keys() & fields.keys())
-                empty = {name: _EMPTY.get(fields[name].get("type"), "") for name in names}
-                spec = {**empty, **{name: known[name] for name in names if name in known}}
+                known = {**usual, "type": type} if type else usual
+                spec = {
+                    name: known.get(name, _EMPTY.get(field.get("type"), ""))
+                    for name, field in schema["properties"].items()
+                    if name in known or name in schema.get("required", ())
+                }
                 yield manifest_of(one.cls, f"{base}-{type}" if type else base, spec=spec)
-
-
-def _select(
-    extension: str | None, types: tuple[str, ...], kubeconfig: Path | None, context: str | None
-) -> tuple[HttpClient, Sequence[Registration]]:
-    """Return a client for the cluster, and the extension's registrations."""
-    if found := current(kubeconfig, context):
-        kubeconfig, context = found.kubeconfig, found.context
-        extension, types = (extension, types) if extension else (found.extension, found.types)
-    elif not kubeconfig and not context:
-        raise ConfigurationError(
-            "no `actuator dev` runs in this directory; start it, or set --kubeconfig"
-        )
-    manager = Manager()
-    if extension:
-        populate(manager, extension, types)
-    return connect(kubeconfig, context), manager.registrations
 
 
 @click.group()
@@ -223,59 +221,60 @@ def shoot() -> None:
     """
 
 
-def _selected(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that select a cluster and an extension."""
-    path = click.Path(path_type=Path, dir_okay=False)
-    for option in (
-        with_flags("context"),
-        click.option("--kubeconfig", type=path, help="Default: the cluster of `actuator dev`."),
-        types_option,
-        click.option("--extension", help="MODULE:OBJECT. Default: that of `actuator dev`."),
-    ):
-        function = option(function)
-    return function
-
-
-@shoot.command("list")
-@_selected
-def _list(**selected: Any) -> None:
+def _list(**flags: Any) -> None:
     """List the shoots, with their namespaces and last operations."""
-    for one in _select(**selected)[0].list(CLUSTERS, label_selector=_OURS):
+    for one in (
+        select(Target(**flags), required=True).connect().list(CLUSTERS, label_selector=_OURS)
+    ):
         found = decode(Cluster, one)
         name = found.shoot["metadata"]["name"]
         echo(f"{name:<20} {found.metadata.name:<32} {_last_operation(found)}")
 
 
-def _command(act: Callable[[_Play], str]) -> None:
-    """Add the command of this act."""
+def _perform(
+    act: Callable[[_Play], str], name: str, file: BinaryIO | None, timeout: float, **flags: Any
+) -> None:
+    target, new = select(Target(**flags), required=True), shoot_named(name)
+    client, served = target.connect(), target.manager().registrations
+    kinds = [*dict.fromkeys([*(one.kind for one in served), *(cls.KIND for cls in KINDS)])]
+    cluster, state = _existing(client, new), _state(new)
+    if cluster is None and act not in (_Play.create, _Play.restore):
+        raise ConfigurationError(f"shoot {name} does not exist; run `actuator shoot list`")
+    moves = cluster is not None and _last_operation(cluster).startswith(("Migrate", "Restore"))
+    if state.exists() and act is not _Play.restore and not moves:
+        raise ConfigurationError(f"{state} exists; restore the shoot, or remove the file")
+    progress = cache(partial(echo, err=True))  # each state once
+    flow = Flow(Garden(client), new, kinds, patience=timeout, progress=progress)
+    play = _Play(client, new, cluster, served, kinds, flow, file)
+    try:
+        echo(f"shoot {name}: {act(play)}", lines=True)
+    except Invalid as error:
+        raise ConfigurationError(f"{error}; write a valid object into shoot.yaml") from error
 
-    @shoot.command(act.__name__.replace("_", "-"), help=act.__doc__)
-    @click.argument("name", callback=validated)
-    @click.option(
-        *("--file", "-f"),
+
+_TARGET: list[click.Parameter] = [
+    click.Option(["--extension"], help="MODULE:OBJECT. Default: that of `actuator dev`."),
+    click.Option(["--type", "types"], multiple=True, help="Type, if --extension is an Actuator."),
+    click.Option(
+        ["--kubeconfig"],
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Path of the kubeconfig. Default: the cluster of `actuator dev`.",
+    ),
+    *(flag for flag in FLAGS if flag.name == "context"),
+]
+_ACT: list[click.Parameter] = [
+    click.Argument(["name"], callback=validated),
+    click.Option(
+        ["--file", "-f"],
         type=click.File("rb"),
         default=lambda: "shoot.yaml" if Path("shoot.yaml").exists() else None,
         help="Manifests of its objects. Default: shoot.yaml, else a minimal object of each type.",
-    )
-    @click.option("--timeout", type=click.FloatRange(0), default=300.0, help="Seconds of a wait.")
-    @_selected
-    def perform(name: str, file: BinaryIO | None, timeout: float, **selected: Any) -> None:
-        client, served = _select(**selected)
-        new, kinds = shoot_named(name), {one.KIND.name: one.KIND for one in KINDS}
-        kinds |= {one.kind.name: one.kind for one in served}
-        exists = _exists(client, new, NAMESPACES, CLUSTERS)
-        if not exists and act not in (_Play.create, _Play.restore):
-            raise ConfigurationError(f"shoot {name} does not exist; run `actuator shoot list`")
-        known = [*kinds.values()]
-        flow = Flow(Garden(client), new, known, patience=timeout, progress=progress)
-        play = _Play(client=client, shoot=new, served=served, kinds=kinds, flow=flow, file=file)
-        try:
-            echo(f"shoot {name}: {act(play)}", lines=True)
-        except Invalid as error:
-            raise ConfigurationError(f"{error}; write a valid object into shoot.yaml") from error
-
-
-for _act in (_Play.create, _Play.reconcile, _Play.hibernate, _Play.wake, _Play.migrate):
-    _command(_act)
-for _act in (_Play.restore, _Play.delete, _Play.force_delete):
-    _command(_act)
+    ),
+    click.Option(["--timeout"], type=click.FloatRange(0), default=300.0, help="Seconds of a wait."),
+    *_TARGET,
+]
+shoot.add_command(click.Command("list", callback=_list, params=_TARGET, help=_list.__doc__))
+for _name, _act in vars(_Play).items():
+    if isfunction(_act) and not _name.startswith("_"):
+        _name, _run = _name.replace("_", "-"), partial(_perform, _act)
+        shoot.add_command(click.Command(_name, callback=_run, params=_ACT, help=_act.__doc__))

@@ -291,11 +291,9 @@ def user(admin, environment, namespace):
 @pytest.fixture
 def manager(namespace, author):
     """The author's extension, added to a manager that never runs."""
-    from generic.tools.cli.load import populate
+    from generic.tools.cli.load import load_manager
 
-    manager = Manager()
-    populate(manager, author, ())
-    return manager
+    return load_manager(author, ())
 
 
 def test_the_role_of_the_extension_is_enough(run, disown, user, manager, seed, held, orphans):

@@ -18,6 +18,7 @@ from harness import FINALIZER
 from actuator import Resource
 from actuator.cluster import FORCE_DELETION
 from generic.controller.predicates import OPERATION
+from generic.kube.clusters import CLUSTERS
 from generic.testing.garden import NAMESPACES
 
 BUCKETS = Resource("extensions.gardener.cloud/v1alpha1", "backupbuckets", namespaced=False)
@@ -187,6 +188,12 @@ def test_a_shoot_of_others_is_refused_and_an_existing_one_not_created_again(ask,
     line = rf"^{name} +shoot--dev--{name} +Create Succeeded$"
     assert re.search(line, ask("shoot list").stdout, re.MULTILINE)
     fails(ask(f"shoot create {name}"), f"shoot {name} exists; reconcile it instead")
+    admin.delete(CLUSTERS, f"shoot--dev--{name}")  # as if the creation had been interrupted
+    assert ask(f"shoot reconcile {name}").stdout == f"shoot {name}: reconciled\n"
+    state = Path(f"{name}.shootstate.json")
+    state.write_text("{}")  # of another shoot with this name
+    fails(ask(f"shoot migrate {name}"), f"{state} exists; restore the shoot, or remove the file")
+    state.unlink()
     unmarked = {"metadata": {"labels": None}}
     admin.patch(NAMESPACES, f"shoot--dev--{name}", "", unmarked)
     for act in ("create", "reconcile", "delete", "force-delete", "migrate", "restore"):

@@ -62,7 +62,7 @@ from generic.testing.rehearsal import RehearsedShoot
 from generic.testing.resourcemanager import ResourceManager
 from generic.testing.seed import CRDS, install_crds, install_kinds
 from generic.tools.cli.chart import chart
-from generic.tools.cli.load import load, populate
+from generic.tools.cli.load import load, load_manager
 from generic.tools.packaging.chart import OPTIONS
 
 PATIENCE = 120.0
@@ -202,8 +202,7 @@ def put_up(tmp_path, monkeypatch) -> Iterator[Callable[..., Installed]]:
             install_crds(admin, rehearsal.crds())
             for poll in rehearsal.other_controllers(admin):
                 stack.enter_context(polling(poll, "other-controller"))
-            manager = Manager(OPTIONS)
-            populate(manager, f"extensions.{name}:extension", ())
+            manager = load_manager(f"extensions.{name}:extension", (), OPTIONS)
             stack.enter_context(running(environment, objects, tmp_path / "log"))
             return Installed(admin, manager, rehearsal)
 
@@ -335,8 +334,7 @@ def test_the_samples_for_a_garden_are_those_with_a_kind_that_exists_there(monkey
     monkeypatch.setenv("LOCAL_OUTSIDE", str(tmp_path))
     found = set()
     for name in SAMPLES.keys() - {"externaldatabase"}:  # needs a server to be loaded
-        manager = Manager(OPTIONS)
-        populate(manager, f"extensions.{name}:extension", ())
+        manager = load_manager(f"extensions.{name}:extension", (), OPTIONS)
         kinds = {one.kind.name for one in manager.registrations if one.kind.group == GROUP}
         if kinds & {cls.KIND.name for cls in IN_GARDEN}:
             found.add(name)

@@ -3,16 +3,18 @@
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from actuator import Actuator
 from actuator.errors import ConfigurationError
 from actuator.v1alpha1 import BackupBucket, DNSRecord, Infrastructure, Worker
 from generic.manager.manager import Manager
 from generic.tools.cli.dev import sources
-from generic.tools.cli.development import Development, announced, current
+from generic.tools.cli.development import Target, announced, select
 from generic.tools.cli.shoot import _Play, shoot_named
 
-FOUND = Development("acme:extension", ("acme",), Path("kubeconfig"), None)
+FOUND = Target(extension="acme:extension", types=("acme",), kubeconfig=Path("kubeconfig"))
+NONE = Target()
 
 
 @pytest.fixture(autouse=True)
@@ -21,28 +23,35 @@ def here(tmp_path, monkeypatch):
 
 
 def test_a_running_development_is_found_until_it_ends():
-    assert current() is None
+    assert select(NONE) == NONE
     with announced() as announce:
-        assert current() is None  # its cluster is not ready
+        assert select(NONE) == NONE  # its cluster is not ready
         announce(FOUND)
-        assert current() == FOUND
-    assert current() is None
+        assert select(NONE) == FOUND
+    assert select(NONE) == NONE
     assert list(Path.cwd().iterdir()) == []
 
 
-@pytest.mark.parametrize("flags", [(Path("x"), None, ""), (None, "x", ""), (None, None, "x")])
+@pytest.mark.parametrize("flags", [{"kubeconfig": Path("x")}, {"context": "x"}, {"master": "x"}])
 def test_a_flag_selects_another_cluster(flags):
     with announced() as announce:
         announce(FOUND)
-        assert current(*flags) is None
+        assert select(Target(**flags)) == Target(**flags)
+
+
+def test_a_flag_selects_another_extension_of_the_same_cluster():
+    with announced() as announce:
+        announce(FOUND)
+        found = select(Target(extension="own:extension", types=("own",)))
+    assert found == structs.replace(FOUND, extension="own:extension", types=("own",))
 
 
 def test_a_killed_development_is_not_found():
     Path(".actuator-dev").write_text("{}")
-    assert current() is None
+    assert select(NONE) == NONE
     with announced() as announce:  # and does not prevent the next one
         announce(FOUND)
-        assert current() == FOUND
+        assert select(NONE) == FOUND
 
 
 def test_a_second_development_in_the_directory_is_refused():
@@ -106,10 +115,11 @@ def play(*actuators, types=("acme",), file=None):
     manager = Manager()
     for actuator in actuators:
         manager.add(actuator, type=types)
-    kinds = {one.kind.name: one.kind for one in manager.registrations}
+    kinds = [one.kind for one in manager.registrations]
     return _Play(
         client=None,
         shoot=shoot_named("local"),
+        cluster=None,
         served=manager.registrations,
         kinds=kinds,
         flow=None,

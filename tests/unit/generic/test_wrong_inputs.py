@@ -151,6 +151,8 @@ FLAGS = [
     ("drill mine:Alone --scenario migration", 2, "other processes cannot use its outside world"),
     ("drill --random-seed 3", 2, "--random-seed requires --scenario migration"),
     ("dev mine:extension --leader-elect", 2, "Did you mean one of: '--leader-election'"),
+    ("dev mine:extension --context seed", 2, "--context requires --kubeconfig"),
+    ("shoot create local --type x", 2, "--type requires --extension"),
     ("shoot create Local", 2, "expected lower-case letters, digits and inner hyphens"),
     ("shoot delete local --timeout=-1", 2, "-1.0 is not in the range x>=0"),
     ("shoot create local --file missing.yaml", 2, "missing.yaml"),
