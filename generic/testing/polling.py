@@ -70,18 +70,18 @@ def eventually(condition: Callable[[], T], timeout: float = 30.0) -> T:
     An exception counts as not yet. Raises AssertionError with the last value or exception.
     """
     __tracebackhide__ = True  # pytest shows the caller's line
-    found: list[T] = []
-
-    def problems() -> Sequence[str]:
+    deadline = time.monotonic() + timeout
+    while True:
+        began = time.monotonic()
         try:
-            found[:] = [condition()]
+            if found := condition():
+                return found
+            last = f"returned {pformat(found, width=100)}"
         except Exception as error:  # the object may not exist yet, or its status be empty
-            return [f"raised {type(error).__name__}: {error}"]
-        return () if found[0] else [f"returned {pformat(found[0], width=100)}"]
-
-    if left := wait_while(problems, timeout, 0.1):
-        raise AssertionError(f"not true after {timeout:g} s: the last call {left[0]}")
-    return found[0]
+            last = f"raised {type(error).__name__}: {error}"
+        if time.monotonic() >= deadline:
+            raise AssertionError(f"not true after {timeout:g} s: the last call {last}")
+        time.sleep(_pause(began, 0.1))
 
 
 def parallel(items: Sequence[T], act: Callable[[T], object], *, at_once: int = 10) -> None:
