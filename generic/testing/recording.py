@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from actuator.codec import encode
-from actuator.errors import NotFound
+from actuator.errors import AlreadyExists, NotFound
 from actuator.interface import Client, Resource, resource_of
 from actuator.meta import Object, Raw
 from generic.controller import logs
@@ -24,6 +24,8 @@ from generic.testing.garden import resource_of_manifest
 __all__ = ["RecordingClient", "RecordingContext"]
 
 _SECRETS = Resource("v1", "secrets")
+_LOGGER = logging.getLogger(__name__)
+_LOGGER.setLevel(logging.DEBUG)  # also without `caplog.set_level`
 
 
 def _recorded(verb: str) -> Any:
@@ -42,22 +44,22 @@ def _recorded(verb: str) -> Any:
 class RecordingClient:
     """A Client with the given objects, to which create and apply add others.
 
-    It raises NotFound for any other object, and NotImplementedError for a label selector other than
-    `key=value,…`. It only records patches.
+    It raises NotFound for any other object, AlreadyExists as an API server does, and
+    NotImplementedError for a label selector other than `key=value,…`. It only records patches.
     """
 
     def __init__(self, *objects: Object | Raw) -> None:
+        self._objects: dict[tuple[str, str, str], Raw] = {}
         self.steps: list[str] = []
         """The requests, such as `create configmaps shoot--a--b/one`."""
         self.bodies: dict[str, Any] = {}
         """The object or the patch of each request that has one; of equal requests, the last."""
-        self._objects: dict[tuple[str, str, str], Raw] = {}
         for one in objects:
             if isinstance(one, Object):
                 head = {"apiVersion": one.KIND.api_version, "kind": one.KIND.name}
-                self._answer("create", resource_of(one.KIND), obj=encode(one) | head)
+                self.create(resource_of(one.KIND), encode(one) | head)
             else:
-                self._answer("create", resource_of_manifest(one), obj=one)
+                self.create(resource_of_manifest(one), one)
         self.steps.clear()
         self.bodies.clear()
 
@@ -81,6 +83,8 @@ class RecordingClient:
             return [*self._listed(str(resource), namespace, selector)]
         if (body := given.get("patch", obj)) is not None:
             self.bodies[step] = deepcopy(body)
+        if verb == "create" and key in self._objects:
+            raise AlreadyExists(409, f"{step}: it exists")
         if obj is not None:
             self._objects[key] = deepcopy(obj)
         if key not in self._objects:
@@ -118,12 +122,9 @@ class RecordingContext(Call):
         self.bodies = recorder.bodies
         self.saved: list[Any] = []
         """A copy of the object at each save."""
-        self.logs: list[str] = []
-        logger = logging.Logger("actuator")  # noqa: LOG001 - of this context alone
-        logger.addFilter(self._log)
         services: Any = SimpleNamespace(
             client=recorder,
-            log=logs.bind(logger),
+            log=logs.bind(_LOGGER),
             event=lambda reason, message, *, warning: steps.append(
                 f"{'warning' if warning else 'event'} {reason}: {message}"
             ),
@@ -146,8 +147,3 @@ class RecordingContext(Call):
         """See Context."""
         super().save(obj)
         self.saved.append(deepcopy(obj))
-
-    def _log(self, record: logging.LogRecord) -> bool:
-        line = logs.TextFormatter(tracebacks=False, colour=False).format(record)
-        self.logs.append(line.partition(" ")[2])  # without the time
-        return False

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from actuator import Actuator, Client, Cluster, Context, ObjectMeta, Resource, SeedObjects
-from actuator.errors import CallAbandoned, DeadlineExceeded, NotFound
+from actuator.errors import AlreadyExists, CallAbandoned, DeadlineExceeded, NotFound
 from actuator.interface import resource_of
 from actuator.v1alpha1 import Infrastructure
 from generic.library.manifests import manifest
@@ -51,7 +51,7 @@ class Network(Actuator[Infrastructure]):
         ctx.event("Deleted", "The network is gone", warning=True)
 
 
-def test_everything_is_recorded_in_order():
+def test_everything_is_recorded_in_order(caplog):
     shoot, network = RecordingClient(), Network()
     ctx, obj = RecordingContext(SECRET, shoot=shoot), infrastructure()
     network.reconcile(ctx, obj, Cluster())
@@ -65,7 +65,8 @@ def test_everything_is_recorded_in_order():
     [saved] = ctx.saved
     assert saved.status.provider_status == {"network": "net-1"}, "as it was then"
     assert network.tokens == ["YQ=="]
-    assert ctx.logs == ["INFO    network created id=net-1"]
+    assert caplog.messages == ["network created"]
+    assert caplog.records[0].fields == {"id": "net-1"}
     assert shoot.steps == ["list configmaps kube-system"]
     assert ctx.bodies == {"create configmaps shoot--a--b/network": config_map("network")}
     network.delete(ctx, obj, Cluster())
@@ -127,6 +128,13 @@ def test_an_object_that_was_not_given_is_not_found_and_named(request_of):
         request_of(RecordingClient())
 
 
+def test_what_exists_is_not_created_again():
+    client = RecordingClient(config_map("a"))
+    with pytest.raises(AlreadyExists, match="create configmaps shoot--a--b/a: it exists"):
+        client.create(CONFIG_MAPS, config_map("a"))
+    client.apply(CONFIG_MAPS, config_map("a"))
+
+
 @pytest.mark.parametrize("selector", ["a", "!a", "a!=b", "a==b", "a in (b)"])
 def test_a_selector_that_it_cannot_evaluate_is_refused(selector):
     with pytest.raises(NotImplementedError, match="select by key=value, or use the fixture seed"):
@@ -151,7 +159,7 @@ def test_it_takes_the_arguments_that_a_client_takes(name):
     namespaced = {"metadata": {"name": "a", "namespace": "b"}}
     values = {"resource": SECRETS, "name": "a", "namespace": "b", "obj": namespaced, "patch": {}}
     given = {one.name: values.get(one.name, "") for one in wanted if one.name != "self"}
-    client = RecordingClient(manifest("v1", "Secret", "a", "b"))
+    client = RecordingClient(*([] if name == "create" else [manifest("v1", "Secret", "a", "b")]))
     answer = getattr(client, name)(**given)
     assert (answer is None) == (name == "delete")
     assert client.steps == [f"{name} secrets b" if name == "list" else f"{name} secrets b/a"]
