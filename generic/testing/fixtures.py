@@ -10,7 +10,6 @@ import logging
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,6 +35,7 @@ from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.testing import polling
 from generic.testing.envtest.access import Access
 from generic.testing.garden import SHOOT, Flow, Garden, Shoot, not_ready_because
+from generic.testing.garden.cleanup import ALL, Own
 from generic.testing.garden.flows import still_there
 from generic.testing.seed import install_crds, resource_of_crd
 
@@ -52,7 +52,6 @@ class Seed:
 
     client: Client
     kubeconfig: Path
-    environment: Access
     resources: Sequence[Resource]
 
 
@@ -61,12 +60,10 @@ class ShootSettings:
     """The settings of a test's shoot."""
 
     type: str = "test"
-    """The extension type, also of actuators and objects that name no other."""
+    """The extension type of actuators and objects that name no other."""
     region: str = "region"
-    credentials: dict[str, str] = attrs.field(factory=dict)
-    """The content of the Secret `cloudprovider`."""
-    spec: Raw = attrs.field(factory=dict)
-    """Merged into the spec of the Shoot in the Cluster."""
+    credentials: dict[str, str] = attrs.field(factory=dict, repr=False)
+    """The content of the Secret `cloudprovider`; the output of a failed test does not show it."""
 
 
 class ShootUnderTest:
@@ -84,7 +81,6 @@ class ShootUnderTest:
         names = {"technical_id": self.namespace, "name": name, "project": "test"}
         self._shoot = Shoot(**names, region=settings.region, labels=self._labels)
         self._garden.create_namespace(self._shoot)
-        self._garden.sync(self._shoot, "Create", spec=settings.spec)
         secret = manifest("v1", "Secret", "cloudprovider", self.namespace)
         self._garden.deploy(secret | {"stringData": settings.credentials})
 
@@ -131,14 +127,14 @@ class ShootUnderTest:
         """Write into the Cluster that the shoot hibernates, or wakes up."""
         self._garden.sync(self._shoot, "Reconcile", spec={"hibernation": {"enabled": enabled}})
 
-    def delete(self, obj: Object, *, force: bool = False) -> None:
-        """Delete the object as gardenlet does, without waiting; `force`: see `force_delete`."""
-        self._garden.delete(obj.KIND, obj.metadata.namespace, obj.metadata.name, force=force)
+    def delete(self, obj: Object) -> None:
+        """Delete the object as gardenlet does, without waiting."""
+        self._garden.delete(obj.KIND, obj.metadata.namespace, obj.metadata.name)
 
     def force_delete(self, obj: Object) -> None:
         """Confirm the force deletion of the shoot, and delete the object."""
         self._garden.force(self._shoot)
-        self.delete(obj, force=True)
+        self._garden.delete(obj.KIND, obj.metadata.namespace, obj.metadata.name, force=True)
 
     def orphans(self) -> list[Orphan]:
         """Return the recorded external resources of the shoot."""
@@ -147,21 +143,16 @@ class ShootUnderTest:
 
     def clear(self) -> None:
         """Remove the shoot and all its objects, also those with finalizers."""
-        for resource in self._seed.resources:
-            where = self.namespace if resource.namespaced else ""
-            label = "" if where else f"{SHOOT}={self.namespace}"
-            for obj in self._client.list(resource, where, label_selector=label):
-                found = (resource, obj["metadata"]["name"], where)
-                with suppress(NotFound):
-                    self._client.delete(*found)
-                    self._client.patch(*found, {"metadata": {"finalizers": None}})
+        inside = [one for one in self._seed.resources if one.namespaced]
+        outside = [one for one in self._seed.resources if not one.namespaced]
+        Own(of=inside, strips=ALL).act(self._client, self.namespace)
+        Own(of=outside, strips=ALL, selector=f"{SHOOT}={self.namespace}").act(self._client, "")
         Flow(self._garden, self._shoot, ()).clear()
 
     def owns(self, event: Event[Header]) -> bool:
         """Whether the event is about an object of this shoot."""
         header = event.new or event.old
-        labels = {} if header is None else header.labels
-        return self.namespace in (event.request.namespace, labels.get(SHOOT))
+        return self.namespace in (event.request.namespace, header and header.labels.get(SHOOT))
 
     def _get(self, obj: Object) -> Raw:
         return self._client.get(resource_of(obj.KIND), obj.metadata.name, obj.metadata.namespace)
@@ -174,13 +165,19 @@ def seed_crds() -> Sequence[type[Object] | Raw]:
 
 
 @pytest.fixture(scope="session")
-def seed(environment: Access, seed_crds: Sequence[type[Object] | Raw]) -> Seed:
-    """The embedded cluster with the CRDs of Gardener, Orphan and `seed_crds`."""
+def _seed(environment: Access, seed_crds: Sequence[type[Object] | Raw]) -> Seed:
+    """Returns the seed of `shoot` and `manager`, also if a project has another fixture `seed`."""
     kinds = (*KINDS, Cluster, Orphan, ManagedResource, *seed_crds)
     crds = [one if isinstance(one, dict) else crd(one) for one in kinds]
     client = connect(environment.kubeconfig)
     install_crds(client, crds)
-    return Seed(client, environment.kubeconfig, environment, [*map(resource_of_crd, crds)])
+    return Seed(client, environment.kubeconfig, [*map(resource_of_crd, crds)])
+
+
+@pytest.fixture(scope="session")
+def seed(_seed: Seed) -> Seed:
+    """The embedded cluster with the CRDs of Gardener, Orphan and `seed_crds`."""
+    return _seed
 
 
 @pytest.fixture
@@ -190,75 +187,74 @@ def shoot_settings() -> ShootSettings:
 
 
 @pytest.fixture
-def shoot(seed: Seed, shoot_settings: ShootSettings) -> Iterator[ShootUnderTest]:
+def shoot(_seed: Seed, shoot_settings: ShootSettings) -> Iterator[ShootUnderTest]:
     """A shoot for this test alone."""
-    made = ShootUnderTest(seed, shoot_settings)
+    made = ShootUnderTest(_seed, shoot_settings)
     yield made
     made.clear()
 
 
 @pytest.fixture
 def manager(
-    request: pytest.FixtureRequest, seed: Seed, shoot: ShootUnderTest
+    request: pytest.FixtureRequest, environment: Access, _seed: Seed, shoot: ShootUnderTest
 ) -> Iterator[Callable[..., Manager]]:
     """Starts a manager under its generated Role, and stops it after the test.
 
     It takes an extension function, or an Actuator and the arguments of `Manager.add`.
     """
+
+    def start(extension: Actuator[Any] | Callable[[Manager], object], **added: Any) -> Manager:
+        __tracebackhide__ = True  # pytest shows the caller's line
+        user = f"{shoot.namespace}-{secrets.token_hex(3)}"
+        manager = Manager(attrs.evolve(_QUIET, kubeconfig=environment.user_kubeconfig(user)))
+        if isinstance(extension, Actuator):
+            typed = object_class(extension).KIND.has_operation_annotation
+            manager.add(extension, **{"type": shoot.settings.type if typed else ()} | added)
+        else:
+            extension(manager)
+        if not manager.registrations:
+            raise ValueError(f"{extension!r} added no actuator; pass an Actuator or a function")
+        for number, one in enumerate(manager.registrations):
+            manager.registrations[number] = replace(one, predicates=(*one.predicates, shoot.owns))
+            shoot.types[one.cls] = next(iter(one.types), "")
+        stack.callback(_end, manager, _seed.client, user)
+        grant(_seed.client, manager, user)
+        manager.start()
+        if not manager.wait_synced():
+            problems = filter(None, (check() for check in manager.check_ready().values()))
+            raise AssertionError(f"the manager is not ready: {'; '.join(problems)}")
+        return manager
+
     with ExitStack() as stack:
         if plugin := request.config.pluginmanager.get_plugin("logging-plugin"):
             stack.enter_context(_readable(plugin.report_handler))
-        yield partial(_start, seed, shoot, stack)
+        yield start
+
+
+def _end(manager: Manager, client: Client, user: str) -> None:
+    """Stop the manager, and remove its Role. Raises AssertionError if an operation continues."""
+    stopped = manager.stop()
+    for kind in ("clusterrolebindings", "clusterroles"):
+        with suppress(NotFound):
+            client.delete(Resource("rbac.authorization.k8s.io/v1", kind, namespaced=False), user)
+    if not stopped:
+        raise AssertionError("an actuator still runs after the test; let its operation end before")
 
 
 @contextmanager
 def _readable(handler: logging.Handler) -> Iterator[None]:
     """Write each line with its fields, and once: a failed operation is retried."""
-    seen: set[str] = set()
-    before = handler.formatter
-    formatter = logs.TextFormatter(tracebacks=True, colour=False)
+    formatter, seen = logs.TextFormatter(tracebacks=True, colour=False), set[str]()
 
     def is_new(record: logging.LogRecord) -> bool:
         count = len(seen)
         seen.add(formatter.format(record).partition(" ")[2])  # without the time
         return len(seen) > count
 
-    handler.addFilter(is_new)
-    handler.setFormatter(formatter)
-    yield
-    handler.removeFilter(is_new)
-    handler.setFormatter(before)
-
-
-def _start(
-    seed: Seed,
-    shoot: ShootUnderTest,
-    stack: ExitStack,
-    extension: Actuator[Any] | Callable[[Manager], object],
-    **added: Any,
-) -> Manager:
-    """Start a manager that serves only the shoot."""
-    manager = Manager(_QUIET)
-    if isinstance(extension, Actuator):
-        typed = object_class(extension).KIND.has_operation_annotation
-        manager.add(extension, **{"type": shoot.settings.type if typed else ()} | added)
-    else:
-        extension(manager)
-    if not manager.registrations:
-        raise ValueError(f"{extension!r} added no actuator; pass an Actuator or a function")
-    for number, one in enumerate(manager.registrations):
-        manager.registrations[number] = replace(one, predicates=(*one.predicates, shoot.owns))
-        shoot.types[one.cls] = next(iter(one.types), "")
-    user = f"{shoot.namespace}-{id(manager):x}"
-    grant(seed.client, manager, user)
-    for kind in ("clusterrolebindings", "clusterroles"):
-        role = Resource("rbac.authorization.k8s.io/v1", kind, namespaced=False)
-        stack.callback(seed.client.delete, role, user)
-    manager.options = attrs.evolve(_QUIET, kubeconfig=seed.environment.user_kubeconfig(user))
-    stack.callback(manager.stop)
-    manager.start()
-    manager.wait_synced()
-    return manager
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(handler, "formatter", formatter)
+        patch.setattr(handler, "filters", [is_new])
+        yield
 
 
 @pytest.fixture

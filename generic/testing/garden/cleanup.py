@@ -32,7 +32,7 @@ _OF_CLOUD = "gardener.cloud/purpose=cloudprovider"
 _OF_GARDENLET = "origin=gardener"
 _CONFIRM: Raw = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
 _OF_MCM = frozenset({MCM_FINALIZER, MC_FINALIZER})
-_ALL = frozenset("*")
+ALL = frozenset("*")
 
 
 @attrs.frozen(kw_only=True)
@@ -60,7 +60,7 @@ class Own:
                     client.patch(*where, self.patch)
                 if self.deletes:
                     client.delete(*where)
-                if self.strips is _ALL:
+                if self.strips is ALL:
                     client.patch(*where, {"metadata": {"finalizers": None}})
                 elif self.strips & {*held}:
                     client.patch(*where, take_off(self.strips & {*held}, meta["uid"], held))
@@ -88,7 +88,7 @@ def _is_of_shoot(mr: Raw) -> bool:
 
 
 OWN: Mapping[str, Sequence[Own]] = {
-    "machines": [Own(of=_MACHINES, strips=_ALL)],
+    "machines": [Own(of=_MACHINES, strips=ALL)],
     "kept-machines": [  # the machines themselves stay
         Own(of=_MACHINES, strips=_OF_MCM, seconds=300.0),
         Own(of=[_SECRETS], selector=_OF_CLASSES, strips=_OF_MCM),
@@ -101,9 +101,9 @@ OWN: Mapping[str, Sequence[Own]] = {
     "shoot-managedresources": [Own(which=_is_of_shoot, deletes=False)],  # extensions delete them
     "managedresources": [  # the resource manager in the seed has to finish those of its class
         Own(patch={"spec": {"keepObjects": False}}),
-        Own(which=_is_of_shoot, strips=_ALL),
+        Own(which=_is_of_shoot, strips=ALL),
     ],
     "etcds": [Own(of=[_ETCDS], patch=_CONFIRM, seconds=300.0)],
-    "configmaps-secrets": [Own(of=[_CONFIGMAPS, _SECRETS], strips=_ALL, seconds=0.0)],
+    "configmaps-secrets": [Own(of=[_CONFIGMAPS, _SECRETS], strips=ALL, seconds=0.0)],
 }
 """gardenlet's own objects, by the names that `order` uses."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from extensions.externaldatabase.rehearsal import Ground
 
 manager, seed, shoot = fixtures.manager, fixtures.seed, fixtures.shoot
-shoot_settings = fixtures.shoot_settings
+shoot_settings, _seed = fixtures.shoot_settings, fixtures._seed
 
 
 @pytest.fixture(scope="session")
