@@ -31,7 +31,8 @@ from generic.library.manifests import manifest, manifest_of
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import grant
-from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
+from generic.reconciler.orphans import SHOOT_LABEL, Orphan
+from generic.reconciler.orphans.ledger import read_orphans
 from generic.testing import polling
 from generic.testing.envtest.access import Access
 from generic.testing.garden import SHOOT, Flow, Garden, Shoot, not_ready_because
@@ -138,8 +139,7 @@ class ShootUnderTest:
 
     def orphans(self) -> list[Orphan]:
         """Return the recorded external resources of the shoot."""
-        found = self._client.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={self.namespace}")
-        return [decode(Orphan, one) for one in found]
+        return read_orphans(self._client, label_selector=f"{SHOOT_LABEL}={self.namespace}")
 
     def clear(self) -> None:
         """Remove the shoot and all its objects, also those with finalizers."""
