@@ -22,12 +22,12 @@ from actuator import (
 )
 from actuator.codec import decode_at
 from actuator.meta import SecretReference
-from actuator.provider_config import FIELD
+from actuator.provider_config import read_config
 from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import Bastion, LoadBalancerIngress
 from extensions.aws import tags
 from extensions.aws.account import CLOUD_PROVIDER, READ_SECRETS, OnAws
-from extensions.aws.config import BastionConfig, optional_config
+from extensions.aws.config import BastionConfig
 from extensions.aws.ec2 import INSTANCE, SECURITY_GROUP
 from extensions.aws.host import Host
 from extensions.aws.machineclass import AwsImage
@@ -64,17 +64,18 @@ class AwsBastion(OnAws, Actuator[Bastion]):
     """An instance with a public address, and a security group."""
 
     permissions = (READ_SECRETS,)
+    provider_config = BastionConfig
 
     def validate(self, ctx: Context, obj: Bastion, cluster: Cluster) -> Iterable[FieldProblem]:
-        """Require ranges that a security group can allow."""
-        return ingress_problems(obj)
+        """Yield ranges that a security group cannot allow, and the problems of providerConfig."""
+        yield from ingress_problems(obj)
+        yield from super().validate(ctx, obj, cluster)
 
     def reconcile(self, ctx: Context, obj: Bastion, cluster: Cluster) -> None:
         """Ensure that the bastion runs; write its address to the status."""
         remembered = read_status(BastionStatus, obj.status)
-        where = f"Bastion {obj.key}"
-        config = optional_config(BastionConfig, obj.spec.provider_config, f"{where}: {FIELD}")
-        machine = _machine(config, cluster, where)
+        config = read_config(BastionConfig, obj)
+        machine = _machine(config, cluster, f"Bastion {obj.key}")
         host = self._host(ctx, obj, cluster.region)
         subnet, nodes_id = host.find_site()
         if remembered is None:

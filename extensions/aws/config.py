@@ -1,4 +1,4 @@
-"""providerConfig for AWS, decoded strictly and validated.
+"""providerConfig for AWS: the configurations of all kinds, and their rules.
 
 The shape follows the configurations of Gardener's AWS extension (provider-extension-aws
 documentation, "Using the AWS provider extension with Gardener as an end-user"), reduced to the
@@ -10,38 +10,44 @@ import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
-from typing import TypeVar
+from typing import Annotated
 
 import attrs
 
-from actuator import ConfigurationError
-from actuator.codec import decode_strictly
+from actuator import FieldProblem, ProviderConfig
+from actuator.codec import decode
 from actuator.errors import DecodeError
-from actuator.meta import Raw
+from actuator.meta import Schema
+from actuator.provider_config import FIELD
 from actuator.v1alpha1 import Infrastructure
 
 API_VERSION = "aws.provider.extensions.gardener.cloud/v1alpha1"
 _REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
-_VPC = "networks.vpc.cidr"
-_LARGEST, _SMALLEST = 16, 28
-"""Prefix lengths that AWS accepts (Amazon VPC user guide, "VPC CIDR blocks")."""
+
+
+def _range(example: str) -> Schema:
+    """Return the schema of a range as AWS accepts it (Amazon VPC user guide, "VPC CIDR blocks")."""
+    return Schema(format="cidr", pattern="[0-9.]+/(1[6-9]|2[0-8])", example=example)
 
 
 @attrs.frozen(kw_only=True)
 class Vpc:
     """The VPC to create."""
 
-    cidr: str
+    cidr: Annotated[str, _range("10.250.0.0/16")]
 
 
 @attrs.frozen(kw_only=True)
 class Zone:
-    """An availability zone and the ranges of its three subnets."""
+    """An availability zone and the ranges of its three subnets, inside the VPC and disjoint."""
 
-    name: str
-    workers: str
-    public: str
-    internal: str
+    name: Annotated[str, Schema(example="eu-west-1a")]
+    workers: Annotated[str, _range("10.250.0.0/19")]
+    """The range of the machines."""
+    public: Annotated[str, _range("10.250.32.0/20")]
+    """The range of bastions and public load balancers."""
+    internal: Annotated[str, _range("10.250.48.0/20")]
+    """The range of internal load balancers."""
 
     def ranges(self) -> dict[str, str]:
         """The range of each subnet, by the name of its field."""
@@ -53,16 +59,38 @@ class Networks:
     """The VPC and its subnets."""
 
     vpc: Vpc
-    zones: list[Zone]
+    zones: Annotated[list[Zone], Schema(min_length=1)]
 
 
 @attrs.frozen(kw_only=True)
-class InfrastructureConfig:
-    """providerConfig of an Infrastructure."""
+class InfrastructureConfig(ProviderConfig):
+    """The network of a shoot."""
 
-    api_version: str
-    kind: str
+    api_version: Annotated[str, Schema(required=True)] = API_VERSION
+    kind: Annotated[str, Schema(required=True)] = "InfrastructureConfig"
     networks: Networks
+
+    def problems(self) -> Iterator[FieldProblem]:
+        """Yield zones that are there twice, and subnets outside the VPC or of others."""
+        names = [zone.name for zone in self.networks.zones]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                field, detail = f"networks.zones[{index}].name", f"{name!r} is there twice"
+                yield FieldProblem(field=field, detail=f"{detail}; keep one of them")
+        vpc = IPv4Network(self.networks.vpc.cidr)
+        subnets = {
+            f"networks.zones[{index}].{field}": IPv4Network(text)
+            for index, zone in enumerate(self.networks.zones)
+            for field, text in zone.ranges().items()
+        }
+        for field, network in subnets.items():
+            if not network.subnet_of(vpc):
+                detail = f"{network} lies outside networks.vpc.cidr {vpc}; choose a range inside it"
+                yield FieldProblem(field=field, detail=detail)
+        for (field, network), (other, taken) in combinations(subnets.items(), 2):
+            if network.overlaps(taken):
+                detail = f"{taken} overlaps {field} {network}; choose ranges apart"
+                yield FieldProblem(field=other, detail=detail)
 
 
 @attrs.frozen(kw_only=True)
@@ -73,8 +101,8 @@ class CloudControllerManager:
 
 
 @attrs.frozen(kw_only=True)
-class ControlPlaneConfig:
-    """providerConfig of a ControlPlane; every field is optional."""
+class ControlPlaneConfig(ProviderConfig):
+    """Settings of the control plane; every field is optional."""
 
     api_version: str = API_VERSION
     kind: str = "ControlPlaneConfig"
@@ -82,117 +110,43 @@ class ControlPlaneConfig:
 
 
 @attrs.frozen(kw_only=True)
-class BastionConfig:
-    """providerConfig of a Bastion; every field is optional, with defaults from the CloudProfile."""
+class BastionConfig(ProviderConfig):
+    """The machine of a Bastion; every field is optional, with defaults from the CloudProfile."""
 
     api_version: str = API_VERSION
     kind: str = "BastionConfig"
     ami: str = ""
+    """The machine image."""
     machine_type: str = ""
+    """The instance type."""
 
 
 @attrs.frozen(kw_only=True)
-class WorkerConfig:
-    """providerConfig of a worker pool; every field is optional.
-
-    `ami` replaces the CloudProfile's AMI, `iam_instance_profile` selects the role of the nodes.
-    """
+class WorkerConfig(ProviderConfig):
+    """The machines of a pool; every field is optional."""
 
     api_version: str = API_VERSION
     kind: str = "WorkerConfig"
     ami: str = ""
+    """Replaces the CloudProfile's AMI."""
     iam_instance_profile: str = ""
+    """Selects the role of the nodes."""
 
 
-C = TypeVar("C", BastionConfig, ControlPlaneConfig, InfrastructureConfig, WorkerConfig)
-D = TypeVar("D", BastionConfig, ControlPlaneConfig, WorkerConfig)
-
-
-def infrastructure_config(infrastructure: Infrastructure) -> InfrastructureConfig:
-    """Return an Infrastructure's configuration. Raises ConfigurationError with all problems."""
-    region, given = infrastructure.spec.region, infrastructure.spec.provider_config
-    where = f"Infrastructure {infrastructure.key}"
+def region_problems(infrastructure: Infrastructure) -> Iterator[FieldProblem]:
+    """Yield a region that AWS cannot have, and zones of other regions."""
+    region = infrastructure.spec.region
     if not _REGION.fullmatch(region):
-        raise ConfigurationError(
-            f'{where}: spec.region: {region!r} is no AWS region; set one like "eu-west-1"'
-        )
-    if given is None:
-        raise ConfigurationError(
-            f"{where}: spec.providerConfig is missing; "
-            f"set an InfrastructureConfig of {API_VERSION} with networks.vpc and networks.zones"
-        )
-    where = f"{where}: spec.providerConfig"
-    config = _read(InfrastructureConfig, given, where)
-    found = [*_zone_faults(config.networks.zones, region), *_range_faults(config.networks)]
-    if found:
-        raise ConfigurationError(f"{where}: {'; '.join(found)}")
-    return config
-
-
-def optional_config(cls: type[D], given: Raw | None, where: str) -> D:
-    """Return the configuration in the field `where`, or the defaults. Raises ConfigurationError."""
-    return cls() if given is None else _read(cls, given, where)
-
-
-def _read(cls: type[C], given: Raw, where: str) -> C:
+        detail = f'{region!r} is no AWS region; set one like "eu-west-1"'
+        yield FieldProblem(field="spec.region", detail=detail)
+        return
     try:
-        config = decode_strictly(cls, given)
-    except DecodeError as error:
-        raise ConfigurationError(f"{where}: {error}; correct or remove these fields") from error
-    if (config.api_version, config.kind) != (API_VERSION, cls.__name__):
-        raise ConfigurationError(
-            f"{where}: {config.api_version} {config.kind} is not understood; "
-            f"set apiVersion {API_VERSION} and kind {cls.__name__}"
-        )
-    return config
-
-
-def _zone_faults(zones: list[Zone], region: str) -> Iterator[str]:
-    """Yield one sentence for each problem: the field, the problem, the fix."""
-    if not zones:
-        yield "networks.zones: there is no zone; name at least one"
-    names = [zone.name for zone in zones]
-    for index, name in enumerate(names):
-        field = f"networks.zones[{index}].name"
-        if not name.startswith(region) or name == region:
-            yield (
-                f"{field}: {name!r} is no zone of region {region}; "
-                f'set one like "{region}a", or change spec.region'
-            )
-        if name in names[:index]:
-            yield f"{field}: {name!r} is there twice; keep one of them"
-
-
-def _range_faults(networks: Networks) -> Iterator[str]:
-    """Yield one sentence for each problem, as `_zone_faults`."""
-    subnets = {
-        f"networks.zones[{index}].{field}": text
-        for index, zone in enumerate(networks.zones)
-        for field, text in zone.ranges().items()
-    }
-    parsed: dict[str, IPv4Network] = {}
-    for field, text in {_VPC: networks.vpc.cidr, **subnets}.items():
-        network = _network(text)
-        if network is not None:
-            parsed[field] = network
-            continue
-        yield (
-            f"{field}: {text!r} is no IPv4 range that AWS accepts; write its first address "
-            f'and a prefix length from {_LARGEST} to {_SMALLEST}, like "10.250.0.0/16"'
-        )
-    vpc = parsed.pop(_VPC, None)
-    for field, network in parsed.items():
-        if vpc is not None and not network.subnet_of(vpc):
-            yield f"{field}: {network} lies outside {_VPC} {vpc}; choose a range inside it"
-    for (field, network), (other, taken) in combinations(parsed.items(), 2):
-        if network.overlaps(taken):
-            yield f"{other}: {taken} overlaps {field} {network}; choose ranges apart"
-
-
-def _network(text: str) -> IPv4Network | None:
-    try:
-        network = IPv4Network(text)
-    except ValueError:
-        return None
-    acceptable = _LARGEST <= network.prefixlen <= _SMALLEST
-    return network if acceptable and str(network) == text else None
+        config = decode(InfrastructureConfig, infrastructure.spec.provider_config)
+    except DecodeError:
+        return  # `config_problems` names the field
+    for index, zone in enumerate(config.networks.zones):
+        if not zone.name.startswith(region) or zone.name == region:
+            field = f"{FIELD}.networks.zones[{index}].name"
+            remedy = f'set one like "{region}a", or change spec.region'
+            detail = f"{zone.name!r} is no zone of region {region}; {remedy}"
+            yield FieldProblem(field=field, detail=detail)

@@ -16,12 +16,12 @@ the finalizer. Without such a controller, as in the rehearsal, a deletion blocks
 from collections.abc import Iterable
 
 from actuator import Actuator, Cluster, Context, ExternalResource
-from actuator.provider_config import FIELD
+from actuator.provider_config import read_config
 from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import ControlPlane
 from extensions.aws import seed, tags
 from extensions.aws.account import READ_SECRETS, OnAws
-from extensions.aws.config import ControlPlaneConfig, optional_config
+from extensions.aws.config import ControlPlaneConfig
 from extensions.aws.ec2 import ELASTIC_IP, Marked
 from extensions.aws.status import ControlPlaneStatus
 from generic.library import seedobjects
@@ -33,6 +33,7 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
 
     seed_objects = seed.GROUPS
     permissions = (READ_SECRETS, *map(seedobjects.permission, seed.GROUPS))
+    provider_config = ControlPlaneConfig
 
     def __init__(self, endpoint_url: str | None = None) -> None:
         super().__init__(endpoint_url)
@@ -40,8 +41,7 @@ class AwsControlPlane(OnAws, Actuator[ControlPlane]):
 
     def reconcile(self, ctx: Context, obj: ControlPlane, cluster: Cluster) -> None:
         """Create the address and the seed objects; write the address to the status."""
-        where = f"ControlPlane {obj.key}: {FIELD}"
-        config = optional_config(ControlPlaneConfig, obj.spec.provider_config, where)
+        config = read_config(ControlPlaneConfig, obj)
         self._ensure_address(ctx, obj)
         configuration = seed.config_map(obj, config)
         seedobjects.ensure(ctx.client, seed.CONFIGURATIONS, configuration)

@@ -10,12 +10,21 @@ and force_delete leave the cloud unchanged; force_delete has nothing to remove i
 from collections.abc import Iterable
 from functools import partial
 
-from actuator import Actuator, ActuatorError, Cluster, ConfigurationError, Context, ExternalResource
+from actuator import (
+    Actuator,
+    ActuatorError,
+    Cluster,
+    ConfigurationError,
+    Context,
+    ExternalResource,
+    FieldProblem,
+)
+from actuator.provider_config import read_config
 from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import Infrastructure, InfrastructureNetworking
 from extensions.aws import tags
 from extensions.aws.account import READ_SECRETS, OnAws
-from extensions.aws.config import infrastructure_config
+from extensions.aws.config import InfrastructureConfig, region_problems
 from extensions.aws.ec2 import SECURITY_GROUP, SUBNET, VPC
 from extensions.aws.network import NETWORK, Network, Range, ranges, task_tags
 from extensions.aws.status import InfrastructureStatus, SecurityGroup, Subnet, Vpc
@@ -26,10 +35,18 @@ class AwsInfrastructure(OnAws, Actuator[Infrastructure]):
     """A VPC, three subnets per zone, a security group."""
 
     permissions = (READ_SECRETS,)
+    provider_config = InfrastructureConfig
+
+    def validate(
+        self, ctx: Context, obj: Infrastructure, cluster: Cluster
+    ) -> Iterable[FieldProblem]:
+        """Yield problems of the region and of providerConfig."""
+        yield from region_problems(obj)
+        yield from super().validate(ctx, obj, cluster)
 
     def reconcile(self, ctx: Context, obj: Infrastructure, cluster: Cluster) -> None:
         """Create the network that providerConfig requests; write its ids to the status."""
-        networks = infrastructure_config(obj).networks
+        networks = read_config(InfrastructureConfig, obj).networks
         status = read_status(InfrastructureStatus, obj.status) or InfrastructureStatus()
         tasks = self._network(ctx, obj).tasks(ranges(networks), status.ids.get(NETWORK, ""))
         try:

@@ -11,9 +11,10 @@ import attrs
 
 from actuator import Cluster, ConfigurationError
 from actuator.meta import Raw
+from actuator.provider_config import read_config
 from actuator.v1alpha1 import DataVolume, Volume, Worker, WorkerPool
 from extensions.aws import tags
-from extensions.aws.config import API_VERSION, WorkerConfig, optional_config
+from extensions.aws.config import API_VERSION, WorkerConfig
 from extensions.aws.network import NODES
 from extensions.aws.status import Vpc
 from generic.library.worker import ProviderImage, pool_field, use_images
@@ -77,8 +78,7 @@ def provider_spec(
 
 
 def _config(worker: Worker, pool: WorkerPool) -> WorkerConfig:
-    where = pool_field(worker, pool, "providerConfig")
-    return optional_config(WorkerConfig, pool.provider_config, where)
+    return read_config(WorkerConfig, worker, worker.spec.pools.index(pool))
 
 
 def _disks(worker: Worker, pool: WorkerPool) -> list[Raw]:

@@ -12,6 +12,7 @@ from actuator import Cluster, ConfigurationError, Context, ErrorCode, ExternalRe
 from actuator.v1alpha1 import Worker, WorkerPool
 from extensions.aws import machineclass, tags
 from extensions.aws.account import OnAws
+from extensions.aws.config import WorkerConfig
 from extensions.aws.ec2 import INSTANCE
 from extensions.aws.errors import codes_in
 from extensions.aws.status import Vpc, network_of
@@ -34,6 +35,8 @@ _TECHNICAL_ID = "technicalID"
 
 class AwsWorker(OnAws, GenericWorker):
     """Machine deployments on EC2."""
+
+    provider_config = WorkerConfig
 
     def machine_deployments(
         self, ctx: Context, worker: Worker, cluster: Cluster

@@ -3,18 +3,50 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 import pytest
-from aws_objects import NETWORKS, control_plane, infrastructure, provider_config
+from aws_objects import (
+    NETWORKS,
+    bastion,
+    control_plane,
+    infrastructure,
+    provider_config,
+    shoot_cluster,
+    worker,
+)
 
-from actuator import ConfigurationError, ErrorCode
+from actuator import Actuator, ErrorCode
+from actuator.interface import invalid
+from actuator.meta import Object
+from actuator.provider_config import read_config
+from extensions.aws.bastion import AwsBastion
 from extensions.aws.config import (
     API_VERSION,
+    BastionConfig,
     ControlPlaneConfig,
-    infrastructure_config,
-    optional_config,
+    InfrastructureConfig,
+    WorkerConfig,
 )
+from extensions.aws.controlplane import AwsControlPlane
+from extensions.aws.infrastructure import AwsInfrastructure
+from extensions.aws.worker import AwsWorker
+from generic.testing.recording import RecordingContext
+
+
+def refused(actuator: Actuator[Any], obj: Object) -> str:
+    """Return the message for the problems of an object; "" if it has none."""
+    problems = list(actuator.validate(RecordingContext(), obj, shoot_cluster("shoot--a--b")))
+    if not problems:
+        return ""
+    error = invalid(obj, problems)
+    assert error.codes == (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
+    return error.message
+
+
+def infrastructure_refused(**spec: Any) -> str:
+    return refused(AwsInfrastructure(), infrastructure("shoot--a--b", **spec))
 
 
 def changed(path: list[Any], value: Any) -> Any:
@@ -36,12 +68,19 @@ def without(path: list[Any]) -> Any:
 
 
 ZONE = NETWORKS["zones"][0]
-ACCEPTED = "prefix length from 16 to 28"
+ACCEPTED = "(pattern [0-9.]+/(1[6-9]|2[0-8]), the first address of a range"
 FAULTS: dict[str, tuple[Any, list[str]]] = {
-    "missing": (None, ["spec.providerConfig is missing", "InfrastructureConfig"]),
+    "missing": (
+        None,
+        [
+            f"spec.providerConfig.apiVersion: required field missing; set {API_VERSION}",
+            "spec.providerConfig.kind: required field missing; set InfrastructureConfig",
+            "spec.providerConfig.networks: required field missing; set an object",
+        ],
+    ),
     "other version": (
         provider_config() | {"apiVersion": "aws.provider.extensions.gardener.cloud/v2"},
-        ["v2 InfrastructureConfig is not understood", f"set apiVersion {API_VERSION}"],
+        ["v2 InfrastructureConfig is not supported", f"set apiVersion {API_VERSION}"],
     ),
     "other kind": (provider_config() | {"kind": "WorkerConfig"}, ["WorkerConfig", "set"]),
     "no kind": (
@@ -53,15 +92,18 @@ FAULTS: dict[str, tuple[Any, list[str]]] = {
     "unknown field of a zone": (changed(["zones", 0, "worker"], "x"), ["unknown field worker"]),
     "range is no text": (
         changed(["vpc", "cidr"], 10),
-        ["networks.vpc.cidr: expected a string, got an integer"],
+        ["networks.vpc.cidr: expected a string like '10.250.0.0/16' (pattern", ", got an integer"],
     ),
     "zones is no list": (
         changed(["zones"], "a"),
-        ["networks.zones: expected a list, got a string"],
+        ["networks.zones: expected a list (entries: at least 1), got a string"],
     ),
     "no VPC": (without(["vpc"]), ["required field missing", "networks.vpc"]),
     "no workers": (without(["zones", 0, "workers"]), ["workers", "required field missing"]),
-    "no zone": (changed(["zones"], []), ["networks.zones: there is no zone; name at least one"]),
+    "no zone": (
+        changed(["zones"], []),
+        ["networks.zones: expected a list (entries: at least 1), got 0 entries"],
+    ),
     "zone of another region": (
         changed(["zones", 0, "name"], "us-east-1a"),
         ["networks.zones[0].name: 'us-east-1a' is no zone of region eu-west-1", '"eu-west-1a"'],
@@ -71,13 +113,16 @@ FAULTS: dict[str, tuple[Any, list[str]]] = {
         changed(["zones"], [ZONE, ZONE]),
         ["zones[1].name: 'eu-west-1a' is there twice"],
     ),
-    "VPC is no range": (changed(["vpc", "cidr"], "ten"), ["vpc.cidr: 'ten'", ACCEPTED]),
+    "VPC is no range": (changed(["vpc", "cidr"], "ten"), ["networks.vpc.cidr", "'ten'", ACCEPTED]),
     "VPC too large": (changed(["vpc", "cidr"], "10.0.0.0/8"), ["vpc.cidr", ACCEPTED]),
     "VPC too small": (changed(["vpc", "cidr"], "10.250.0.0/29"), ["vpc.cidr", ACCEPTED]),
     "VPC with host bits": (changed(["vpc", "cidr"], "10.250.0.1/16"), ["vpc.cidr", "first"]),
     "VPC with a netmask": (changed(["vpc", "cidr"], "10.250.0.0/255.255.0.0"), ["vpc.cidr"]),
-    "VPC of IPv6": (changed(["vpc", "cidr"], "fd00::/56"), ["vpc.cidr", "IPv4"]),
-    "subnet is no range": (changed(["zones", 0, "public"], ""), ["zones[0].public: ''"]),
+    "VPC of IPv6": (changed(["vpc", "cidr"], "fd00::/56"), ["vpc.cidr", "'10.250.0.0/16'"]),
+    "subnet is no range": (
+        changed(["zones", 0, "public"], ""),
+        ["networks.zones[0].public: ", "got ''"],
+    ),
     "subnet outside": (
         changed(["zones", 0, "public"], "10.251.0.0/20"),
         ["zones[0].public: 10.251.0.0/20 lies outside networks.vpc.cidr 10.250.0.0/16"],
@@ -93,51 +138,64 @@ FAULTS: dict[str, tuple[Any, list[str]]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_named_with_its_object_and_field(fault):
     config, said = FAULTS[fault]
-    with pytest.raises(ConfigurationError) as error:
-        infrastructure_config(infrastructure("shoot--a--b", providerConfig=config))
-    assert error.value.codes == (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
-    assert error.value.message.startswith("Infrastructure shoot--a--b/shoot: spec.providerConfig")
+    message = infrastructure_refused(providerConfig=config)
+    assert message.startswith("Infrastructure shoot--a--b/shoot: spec.providerConfig")
     for part in said:
-        assert part in error.value.message
+        assert part in message
 
 
 def test_all_faults_are_said_at_once():
     config = changed(["zones", 0, "name"], "us-east-1a")
     config["networks"]["vpc"]["cidr"] = "10.0.0.0/8"
     config["networks"]["zones"][0]["public"] = "x"
-    with pytest.raises(ConfigurationError, match=r"zones\[0\].name.*vpc.cidr.*zones\[0\].public"):
-        infrastructure_config(infrastructure("shoot--a--b", providerConfig=config))
+    message = infrastructure_refused(providerConfig=config)
+    assert re.search(r"zones\[0\].name.*vpc.cidr.*zones\[0\].public", message)
 
 
 @pytest.mark.parametrize("region", ["", "Europe", "eu-west-1a", "eu-west-1.evil.example/"])
 def test_a_region_that_cannot_be_is_refused(region):
-    with pytest.raises(ConfigurationError, match=r"spec.region: .* is no AWS region"):
-        infrastructure_config(infrastructure("shoot--a--b", region=region))
+    assert re.search(r"spec.region: .* is no AWS region", infrastructure_refused(region=region))
 
 
 def test_a_good_configuration_is_read():
-    config = infrastructure_config(infrastructure("shoot--a--b"))
+    assert not infrastructure_refused()
+    config = read_config(InfrastructureConfig, infrastructure("shoot--a--b"))
     assert config.networks.vpc.cidr == "10.250.0.0/16"
     assert [zone.ranges()["workers"] for zone in config.networks.zones] == ["10.250.0.0/19"]
 
 
 def test_a_local_zone_belongs_to_its_region():
     config = changed(["zones", 0, "name"], "eu-west-1-dub-1a")
-    assert infrastructure_config(infrastructure("shoot--a--b", providerConfig=config))
+    assert not infrastructure_refused(providerConfig=config)
 
 
-def control_plane_config(**spec: Any) -> ControlPlaneConfig:
-    given = control_plane("shoot--a--b", **spec).spec.provider_config
-    return optional_config(ControlPlaneConfig, given, "spec.providerConfig")
+def pools(*configs: Any) -> Object:
+    given = [{"name": str(n), "providerConfig": config} for n, config in enumerate(configs)]
+    return worker("shoot--a--b", *given)
 
 
-def test_a_control_plane_needs_no_configuration():
-    assert control_plane_config().kind == "ControlPlaneConfig"
+OPTIONAL = [
+    (AwsControlPlane(), ControlPlaneConfig, control_plane, "spec.providerConfig"),
+    (AwsBastion(), BastionConfig, bastion, "spec.providerConfig"),
+    (AwsWorker(), WorkerConfig, None, "spec.pools[1].providerConfig"),
+]
+kinds = pytest.mark.parametrize(("actuator", "cls", "made", "field"), OPTIONAL)
 
 
-def test_a_control_plane_configuration_is_strict_too():
-    given = {"apiVersion": API_VERSION, "kind": "ControlPlaneConfig", "storage": {}}
-    with pytest.raises(ConfigurationError, match="unknown field storage"):
-        control_plane_config(providerConfig=given)
-    with pytest.raises(ConfigurationError, match=r"set apiVersion .* and kind ControlPlaneConfig"):
-        control_plane_config(providerConfig={"kind": "X"})
+@kinds
+def test_other_kinds_need_no_configuration(actuator, cls, made, field):
+    obj = made("shoot--a--b") if made else pools(None, None)
+    assert not refused(actuator, obj)
+    assert read_config(cls, obj) == cls()
+
+
+@kinds
+def test_the_configurations_of_other_kinds_are_strict_too(actuator, cls, made, field):
+    def message(config: Any) -> str:
+        obj = made("shoot--a--b", providerConfig=config) if made else pools(None, config)
+        return refused(actuator, obj)
+
+    given = {"apiVersion": API_VERSION, "kind": cls.__name__}
+    assert f"{field}: unknown field storage" in message(given | {"storage": {}})
+    assert f"{field}: {API_VERSION} X is not supported; set" in message({"kind": "X"})
+    assert f"and kind {cls.__name__}" in message({"kind": "X"})
