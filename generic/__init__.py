@@ -6,8 +6,6 @@ workers), `reconciler` (the decision, the call, the writes). `manager` composes 
 docstring of each room names its first module; docs/architecture.md follows one event.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

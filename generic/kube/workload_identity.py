@@ -4,8 +4,6 @@ gardenlet writes the token, a JSON Web Token (Gardener documentation, "gardenlet
 "TokenRequestorWorkloadIdentity"). Not here: its use (`generic.library.workload_identity`).
 """
 
-from __future__ import annotations
-
 import base64
 from datetime import UTC, datetime
 

@@ -13,8 +13,6 @@ Guarantees, also for a process that is killed at any point:
 Not here: parallel tasks; a provider's requests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 

@@ -5,8 +5,6 @@ refreshes it (Gardener documentation, GEP-26). Keep neither the token nor what a
 for it beyond one call, and write them to no status, event or log.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import attrs
@@ -41,7 +39,7 @@ class WorkloadIdentity:
             raise _misconfigured(self._where, f"{name} is no text")
         return value
 
-    def refresh(self) -> WorkloadIdentity:
+    def refresh(self) -> "WorkloadIdentity":
         """Return what the Secret has now. Raises as `workload_identity` and `Context.secret`."""
         secret = self.ctx.secret(self._name, self._namespace)
         found = workload_identity(self.ctx, secret, self._where)

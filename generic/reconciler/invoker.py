@@ -5,8 +5,6 @@ its place) and does not return is abandoned: its worker is replaced. Not here: t
 operation, and the use of the result.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
@@ -93,7 +91,7 @@ class Invoker(Struct, frozen=True):
     tracks: Tracks
     timed: Callable[[str, float], None]
     """Receives the name of each operation and the seconds of its call, when it returns."""
-    remote: Callable[[], Remote]
+    remote: "Callable[[], Remote]"
 
     def new_call(
         self,

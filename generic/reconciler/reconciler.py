@@ -12,8 +12,6 @@ Invariants that this module must keep:
 5. An error is visible: lastError with codes, an event, a metric.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -71,7 +69,7 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     """Publishes Processing."""
     gate: Callable[[], None]
     """Raise LeaseLost if this process no longer leads."""
-    remote: Callable[[], Remote]
+    remote: "Callable[[], Remote]"
     """Return the clients of shoots and of the garden, which the first call creates."""
     processing_after: float | None = 1.0
     """Seconds an operation runs before Processing is published; None: always, at once."""

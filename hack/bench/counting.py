@@ -3,8 +3,6 @@
 `seconds_per_call` measures the duration of each of these calls.
 """
 
-from __future__ import annotations
-
 import statistics
 import timeit
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 sides.py starts it as a separate process; an author's program looks the same.
 """
 
-from __future__ import annotations
-
 from actuator import Actuator, Cluster, Context
 from actuator.v1alpha1 import Infrastructure
 from generic import Manager

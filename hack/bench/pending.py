@@ -1,7 +1,5 @@
 """Our side with pending deletions: all cached objects stay under deletion."""
 
-from __future__ import annotations
-
 from ours import Noop
 
 from actuator import Cluster, Context, RequeueAfter

@@ -5,8 +5,6 @@
 docs/bench.md explains the figures. Exit status 1 if a figure is out of bounds.
 """
 
-from __future__ import annotations
-
 import argparse
 import operator
 import re

@@ -3,8 +3,6 @@
 CPU and memory are read from /proc, so that all sides are measured in the same way.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys
