@@ -5,13 +5,11 @@
 `make bench` prints the figures; a test checks the bounds that hold on any machine.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -26,6 +24,7 @@ from generic.manager.options import Options
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.testing.envtest import Environment
 from generic.testing.garden import Garden, Shoot, not_ready_because
+from generic.testing.polling import parallel
 from generic.testing.seed import install
 from hack.objects import infrastructure
 from hack.processes import wait
@@ -126,10 +125,11 @@ def _measure(admin: Client, garden: Garden, shoot: Shoot, objects: int) -> Figur
         most.look()
         return admin.list(_INFRASTRUCTURES, namespace)
 
-    with ThreadPoolExecutor(_DRIVERS) as pool:
-        list(pool.map(garden.deploy, [infrastructure(namespace, n, namespace) for n in names]))
-        wait("ready", lambda: not any(map(not_ready_because, left(before))), 120)
-        list(pool.map(lambda name: garden.delete(Infrastructure.KIND, namespace, name), names))
+    wanted = [infrastructure(namespace, one, namespace) for one in names]
+    parallel(wanted, garden.deploy, at_once=_DRIVERS)
+    wait("ready", lambda: not any(map(not_ready_because, left(before))), 120)
+    delete = partial(garden.delete, Infrastructure.KIND, namespace)
+    parallel(names, delete, at_once=_DRIVERS)
     garden.mark_deleted(shoot)
     before.look()
     garden.force(shoot)

@@ -4,13 +4,10 @@ It observes outcomes through one watch, never by polling: its load is equal for 
 small, since it decodes headers only.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import attrs
@@ -27,6 +24,7 @@ from generic.kube.headers import header
 from generic.reconciler.orphans import Orphan
 from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.testing.garden import Garden, Shoot
+from generic.testing.polling import parallel
 from generic.testing.seed import install_kinds
 from hack.objects import infrastructure
 
@@ -142,15 +140,14 @@ class World:
         return watch
 
     def _each(self, do: Callable[[Any], object], items: Sequence[object]) -> None:
-        with ThreadPoolExecutor(_THREADS) as pool:
-            list(pool.map(do, items))
+        parallel(items, do, at_once=_THREADS)
 
 
 class _PaddedShoot(Shoot):
     """A shoot whose Cluster has a realistic size."""
 
     @classmethod
-    def named(cls, name: str) -> _PaddedShoot:
+    def named(cls, name: str) -> "_PaddedShoot":
         """Return a shoot; its namespace and its Cluster have the same name."""
         return cls(technical_id=name, name=name, project="bench", region="eu-west-1")
 
