@@ -39,6 +39,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+class _Source(Struct, frozen=True):
+    """A configuration to read; `server` replaces its URL."""
+
+    name: str
+    server: str
+    connections: int
+    files: Sequence[str] = ()
+
+
 class _Loaded(Struct, frozen=True):
     """A configuration as read."""
 
@@ -153,39 +162,33 @@ def find_access(
 
     def load() -> _Loaded:
         if isinstance(kubeconfig, InlineKubeconfig):
-            return _inline("the kubeconfig", kubeconfig, server, connections)
+            return _inline(_Source("the kubeconfig", server, connections), kubeconfig)
         if kubeconfig is None and context is None and _in_cluster():
             files = [str(_SERVICE_ACCOUNT / name) for name in ("ca.crt", "token")]
-            return _inline(_POD, _service_account(), server, connections, files)
+            return _inline(_Source(_POD, server, connections, files), _service_account())
         path = _path(kubeconfig)
-        files = path.split(os.pathsep)
+        source = _Source(f"kubeconfig {path}", server, connections, path.split(os.pathsep))
         if not getproxies():  # the package applies their many rules
             with suppress(ConfigurationError, OSError):  # the package supports more than this
                 found = read_kubeconfig(Path(path).expanduser().read_bytes(), context)
-                return _direct(f"kubeconfig {path}", found, server, connections, files)
+                return _direct(source, found)
 
         def read(configuration: "Configuration", folder: str) -> None:
             _load_kubeconfig(configuration, path, context, folder)
 
-        return _by_package(f"kubeconfig {path}", read, server, connections, files)
+        return _by_package(source, read)
 
     return Access(load)
 
 
-def _inline(
-    source: str,
-    kubeconfig: InlineKubeconfig,
-    server: str,
-    connections: int,
-    files: Sequence[str] = (),
-) -> _Loaded:
+def _inline(source: _Source, kubeconfig: InlineKubeconfig) -> _Loaded:
     if not getproxies():
-        return _direct(source, kubeconfig, server, connections, files)
+        return _direct(source, kubeconfig)
 
     def write(configuration: "Configuration", folder: str) -> None:
         _load_inline(configuration, kubeconfig, Path(folder))
 
-    return _by_package(source, write, server, connections, files)
+    return _by_package(source, write)
 
 
 def _service_account() -> InlineKubeconfig:
@@ -202,52 +205,39 @@ def _service_account() -> InlineKubeconfig:
     return InlineKubeconfig(server, ca, token)
 
 
-def _direct(
-    source: str,
-    kubeconfig: InlineKubeconfig,
-    server: str,
-    connections: int,
-    files: Sequence[str] = (),
-) -> _Loaded:
-    url = server or kubeconfig.server
-    _refuse_clear_text(source, url)
+def _direct(source: _Source, kubeconfig: InlineKubeconfig) -> _Loaded:
+    url = source.server or kubeconfig.server
+    _refuse_clear_text(source.name, url)
     with TemporaryDirectory(prefix="kubeconfig-") as folder:
-        ca, certificate, key = _write_credentials(kubeconfig, Path(folder))
-        tls = _tls(source, ca, certificate, key)
-    transport = HttpTransport(url, tls, kubeconfig.tls_server_name, connections)
+        tls = _tls(source.name, *_write_credentials(kubeconfig, Path(folder)))
+    transport = HttpTransport(url, tls, kubeconfig.tls_server_name, source.connections)
     token = f"Bearer {kubeconfig.token}" if kubeconfig.token else None
-    return _Loaded(url, transport, lambda: token, files)
+    return _Loaded(url, transport, lambda: token, source.files)
 
 
-def _by_package(
-    source: str,
-    read: "Callable[[Configuration, str], None]",
-    server: str,
-    connections: int,
-    files: Sequence[str] = (),
-) -> _Loaded:
+def _by_package(source: _Source, read: "Callable[[Configuration, str], None]") -> _Loaded:
     from kubernetes.client import ApiClient, Configuration
     from urllib3 import PoolManager
 
     configuration = Configuration()
     with _ONE_AT_A_TIME, TemporaryDirectory(prefix="kubeconfig-") as folder:
-        _use(source, lambda: read(configuration, folder))
-        _refuse_unverified(source, configuration)
+        _use(source.name, lambda: read(configuration, folder))
+        _refuse_unverified(source.name, configuration)
         used = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
-        tls = _tls(source, *used)
-    files = [*files, *(file for file in used if file and not file.startswith(folder))]
+        tls = _tls(source.name, *used)
+    files = [*source.files, *(file for file in used if file and not file.startswith(folder))]
     configuration.proxy_ssl_context = tls  # a proxy is trusted like the API server
-    configuration.host = server or configuration.host
+    configuration.host = source.server or configuration.host
     if configuration.api_key or configuration.cert_file:
-        _refuse_clear_text(source, configuration.host)
-    configuration.connection_pool_maxsize = connections
+        _refuse_clear_text(source.name, configuration.host)
+    configuration.connection_pool_maxsize = source.connections
     configuration.retries = False
     configuration.keep_alive = True
     pools = ApiClient(configuration).rest_client.pool_manager
     transport: Transport
     if type(pools) is PoolManager:  # not one of its subclasses for proxies
         name = configuration.tls_server_name or ""
-        transport = HttpTransport(configuration.host, tls, name, connections)
+        transport = HttpTransport(configuration.host, tls, name, source.connections)
     else:
         from generic.kube.proxied import ProxiedTransport
 
