@@ -97,7 +97,6 @@ class Network:
         return Marked(self.cloud, tags.mark(self.technical_id))
 
     def _name_of(self, described: Raw) -> str:
-        """Return the name of the task of a described subnet."""
         return tags.as_dict(described).get(tags.NAME, "").removeprefix(f"{self.technical_id}-")
 
     def _refuse_unmarked(self, vpc_id: str) -> None:

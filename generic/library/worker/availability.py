@@ -116,7 +116,6 @@ def _unhealthy(deployment: MachineDeployment) -> str:
 
 
 def _preserved(deployment: MachineDeployment, machines: Sequence[Machine]) -> list[str]:
-    """Return the failed machines of the deployment that are preserved."""
     return [
         machine.metadata.name
         for machine in machines

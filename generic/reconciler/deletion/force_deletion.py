@@ -102,7 +102,6 @@ class ForceDeletion(Struct, frozen=True):
     def _remaining(
         self, attempt: Attempt, budget: Budget, report: Reporter, obj: Any
     ) -> list[ExternalResource]:
-        """Return the external resources that may remain."""
         if budget.unresponsive:
             return [UNKNOWN]
         budget.unresponsive = True  # unless it returns
