@@ -109,7 +109,7 @@ class HttpClient:
         self._observe = observe or (lambda _method, _host, _code: None)
         self._gate: Callable[[], None] = _open
         self._limit = _TIMEOUT
-        self._seconds = _unlimited
+        self._seconds: Callable[[], float] = lambda: inf
         self._accept, self._accept_stream = JSON, JSON
 
     def within(self, seconds: float) -> "HttpClient":
@@ -333,11 +333,6 @@ def _query(parameters: tuple[tuple[str, str], ...]) -> str:
     return urlencode([(name, value) for name, value in parameters if value])
 
 
-def _unlimited() -> float:
-    """Return the limit of a client without one."""
-    return inf
-
-
 def _open() -> None:
     """Do nothing: the gate of a client without fencing."""
 
@@ -400,6 +395,5 @@ def _lines(response: Response, path: str) -> Iterator[bytes]:
 
 
 def _broken(method: str, path: str, error: OSError) -> Unavailable:
-    """Return the error of a broken connection."""
     cls = Silence if isinstance(error, TimeoutError) else Unavailable
     return cls(0, f"{method} {path}: {type(error).__name__}: {' '.join(str(error).split())}")

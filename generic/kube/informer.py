@@ -238,7 +238,7 @@ class Informer:
     def _complete(self, listed: set[Request], version: str) -> None:
         """Finish a complete list: objects that it did not contain are deleted."""
         for event in self._store.prune(listed, int(version) if version.isdecimal() else 0):
-            self._take(_as_it_is, event)
+            self._take(lambda one: one, event)
         self._version = version
         self._alive_at = self._clock.monotonic()
         self.synced = True
@@ -311,10 +311,6 @@ class Informer:
             logger.info(text, extra={"fields": {"resource": self.name}})
         else:
             self._problems.say(logging.DEBUG if quietly else logging.WARNING, self.name, problem)
-
-
-def _as_it_is(event: Event[Any]) -> Event[Any]:
-    return event
 
 
 def _parse(line: bytes) -> tuple[str, Document]:

@@ -119,11 +119,8 @@ class Watched(Struct):
             try:
                 tell(event)
             except Exception:  # for example an author's mapper; the others must still get the event
-                logger.exception("event handler failed", extra=_about(event))
-
-
-def _about(event: Event[Any]) -> dict[str, object]:
-    return {"fields": {"object": str(event.request)}}
+                fields = {"object": str(event.request)}
+                logger.exception("event handler failed", extra={"fields": fields})
 
 
 def _remote(client: Client) -> Callable[[], "Remote"]:

@@ -29,7 +29,10 @@ def page(evidence: Evidence, findings: Sequence[Finding]) -> str:
         reasons=_reasons(evidence),
         strips=strips.most_common(),
         left=_left(evidence),
-        facts=_facts(evidence),
+        facts={
+            "Outcomes": _pairs({**evidence.counted, "bypassed": evidence.bypassed}),
+            "The manager's requests": _pairs(evidence.requests),
+        },
     )
 
 
@@ -81,13 +84,6 @@ def _left(evidence: Evidence) -> Iterator[Sequence[str | None]]:
 def _cells(resource: ExternalResource) -> tuple[str, str, str]:
     tags = ", ".join(f"{key}={value}" for key, value in resource.tags.items())
     return resource.type, resource.id or f"tagged {tags}", resource.region
-
-
-def _facts(evidence: Evidence) -> dict[str, str]:
-    return {
-        "Outcomes": _pairs({**evidence.counted, "bypassed": evidence.bypassed}),
-        "The manager's requests": _pairs(evidence.requests),
-    }
 
 
 def _pairs(numbers: dict[str, int]) -> str:
