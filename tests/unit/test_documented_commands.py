@@ -1,31 +1,13 @@
 """Every `actuator` command in README, docs, runbooks and samples exists, with its options."""
 
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import click
 import pytest
+from documented import ROOT, commands
 
 from generic.tools.cli.main import cli
-
-ROOT = Path(__file__).parents[2]
-PAGES = [
-    *ROOT.glob("*.md"),
-    *ROOT.glob("docs/**/*.md"),
-    *ROOT.glob("extensions/*/README.md"),
-]
-COMMAND = re.compile(r"(?:^(?:    )?(?:[A-Z_]+=\S+ )?|`)(actuator [a-z][^`|#\n]*)", re.MULTILINE)
-HISTORY = "CHANGELOG.md"
-
-
-def commands():
-    """Each command with the page that it is on."""
-    for page in PAGES:
-        if page.name != HISTORY:
-            for found in COMMAND.findall(page.read_text()):
-                yield page.relative_to(ROOT).as_posix(), " ".join(found.split())
 
 
 def problem(text):
