@@ -10,6 +10,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 import yaml
@@ -17,15 +18,17 @@ import yaml
 from actuator.cluster import Cluster
 from actuator.codec import decode
 from actuator.errors import Forbidden, Unavailable
-from actuator.interface import Client, ExternalResource
+from actuator.interface import Actuator, Client, ExternalResource, object_class
 from actuator.meta import Object, Raw
+from actuator.schema import structural
 from generic.kube.clusters import CLUSTERS
 from generic.library.managedresources import ManagedResource, is_healthy
-from generic.library.manifests import manifest_of
+from generic.library.manifests import manifest, manifest_of
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 from generic.testing.resourcemanager import ResourceManager
 
 _EXAMPLE = "shoot--foobar--crazy-botany"
+_EMPTY = {"array": [], "boolean": False, "integer": 0, "number": 0, "object": {}}
 
 
 @attrs.frozen
@@ -196,11 +199,37 @@ def example_objects(path: Path, shoot: RehearsedShoot) -> list[Raw]:
     """
     text = path.read_text(encoding="utf-8").replace(_EXAMPLE, shoot.technical_id)
     manifests: list[Raw] = list(yaml.safe_load_all(text))
-    for manifest in manifests:
-        manifest["metadata"]["labels"] = dict(shoot.labels)
-        if "type" in manifest.get("spec", ()):
-            manifest["spec"]["type"] = shoot.type
+    for one in manifests:
+        one["metadata"]["labels"] = dict(shoot.labels)
+        if "type" in one.get("spec", ()):
+            one["spec"]["type"] = shoot.type
     return manifests
+
+
+def minimal_objects(
+    shoot: RehearsedShoot, region: str, actuators: Sequence[Actuator[Any]]
+) -> list[Raw]:
+    """Return the Secret `cloudprovider`, and an object for each actuator with required fields."""
+    id, labels = shoot.technical_id, shoot.labels
+    reference = {"name": "cloudprovider", "namespace": id}
+    known = {"type": shoot.type, "region": region, "secretRef": reference}
+    objects = [manifest("v1", "Secret", "cloudprovider", id, labels)]
+    for cls in map(object_class, actuators):
+        objects += [manifest_of(cls, id, id, labels, spec=minimal_spec(cls, known))]
+    return objects
+
+
+def minimal_spec(cls: type[Object], known: Mapping[str, Any]) -> Any:
+    """Return a spec with the known fields and the required ones, which are empty."""
+    return _minimal(structural(cls)["properties"]["spec"], known)
+
+
+def _minimal(schema: Raw, known: Mapping[str, Any]) -> Any:
+    if fields := schema.get("properties"):
+        names = sorted({*schema.get("required", ())} | known.keys() & fields.keys())
+        return {name: known.get(name) or _minimal(fields[name], {}) for name in names}
+    text = "AA==" if schema.get("format") == "byte" else ""
+    return _EMPTY.get(schema.get("type", ""), text)
 
 
 def _shoot(mr: Raw) -> str:

@@ -1,122 +1,176 @@
 """Projects of extensions, from the template in `project`, which has a folder for each version.
 
-copier renders a version; git merges. An update is the change from the project's version to the
-newest one, applied like a commit: each line of the author is kept, or in a conflict. (An update by
-copier deletes files that the author changed and the new version no longer has.) A released version
-never changes: copy it to a new folder, and change that.
+Jinja renders a version; git merges. An update is the change from the project's version to the
+newest one, applied like a commit: each line of the author is kept, or in a conflict. (copier
+deletes files that the author changed and the new version no longer has.) A released version never
+changes: copy it to a new folder, and change that.
 """
 
-import keyword
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Sequence
 from functools import partial
+from importlib.machinery import PathFinder
+from keyword import kwlist
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-import yaml
+import msgspec
 
+import actuator
+from actuator import v1alpha1
 from actuator.errors import ConfigurationError
+from actuator.suggestions import did_you_mean
 
 TEMPLATE = Path(__file__).with_name("project")
-ANSWERS = ".copier-answers.yml"
+ANSWERS = ".actuator-new.yaml"
 _NAME = re.compile(r"(?=.{1,30}$)[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _KIND = re.compile(r"[A-Z][A-Za-z0-9]{1,29}")
-_TAKEN = {"actuator", "extensions", "generic", "tests", *sys.stdlib_module_names, *keyword.kwlist}
-_MODULES = {"Cloud", "Rehearsal"}
-_MAIN = "from generic.tools.cli.main import main; main()"
+_FOLDERS = {"build", "chart", "conftest", "dist", "tests", "venv"}
+_TAKEN = {*_FOLDERS, *kwlist, *sys.stdlib_module_names}
+_IMPORTED = {"Annotated", "ClassVar", "Iterable", "Path", "RecordingContext", "Schema"}
+_RESERVED = {*_IMPORTED, *dir(actuator), *kwlist}
 _IDENTITY = ("-c", "user.name=actuator", "-c", "user.email=actuator@localhost")
+_INSTALLATION = """
+from sys import argv
+from generic.tools.cli.chart import chart, image
+image([argv[2], "--output=."], standalone_mode=False)
+chart([argv[2], f"--name={argv[1]}", "--output=chart"], standalone_mode=False)
+"""
 
 
-def is_valid_name(name: str) -> bool:
-    """Return whether a project can have this name: a chart's, and a package's with underscores."""
-    return bool(_NAME.fullmatch(name)) and name.replace("-", "_") not in _TAKEN
+class Project(msgspec.Struct, frozen=True):
+    """The answers that a project is rendered from, and keeps in a file."""
+
+    version: int
+    name: str
+    kinds: tuple[str, ...]
+    own_kinds: tuple[str, ...]
+
+    @property
+    def package(self) -> str:
+        """The name of the Python package."""
+        return self.name.replace("-", "_")
+
+    def problem(self) -> str:
+        """Return why no project can have this name and these kinds, or ""."""
+        if not _NAME.fullmatch(self.name) or self.package in _TAKEN:
+            expected = "at most 30 lower-case letters, digits and hyphens, and no reserved name"
+            return f"invalid name {self.name!r}: expected {expected}"
+        gardener = [cls.KIND.name for cls in v1alpha1.KINDS]
+        for kind in self.kinds:
+            if kind not in gardener:
+                hint = did_you_mean(kind, gardener) or "; define it with --own-kind"
+                return f"Gardener has no kind {kind!r}{hint}"
+        for kind in self.own_kinds:
+            if kind in gardener:
+                return f"{kind} is a kind of Gardener; set it with --kind"
+            if not _KIND.fullmatch(kind) or {kind, kind.lower()} & _RESERVED:
+                return f"invalid kind {kind!r}: expected a name such as Peering, none of Python's"
+        modules = [kind.lower() for kind in (*self.kinds, *self.own_kinds)] + ["cloud", "rehearsal"]
+        twice = [module for module in modules if modules.count(module) > 1]
+        return f"two modules would be called {twice[0]!r}; rename a kind" if twice else ""
+
+    def render(self, folder: Path) -> None:
+        """Write the files of the template. Raises OSError."""
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+        template = Environment(
+            loader=FileSystemLoader(TEMPLATE / str(self.version)),
+            undefined=StrictUndefined,
+            autoescape=False,  # noqa: S701 - not HTML
+            keep_trailing_newline=True,
+            trim_blocks=True,
+        )
+        title = "".join(part.capitalize() for part in self.name.split("-"))
+        names = msgspec.structs.asdict(self) | {"package": self.package, "title": title}
+        for source in template.list_templates():
+            for kind in (*self.kinds, *self.own_kinds) if "{kind}" in source else ("",):
+                path = source.removesuffix(".jinja").format(**names, kind=kind.lower())
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                text = template.get_template(source).render(names, kind=kind)
+                (folder / path).write_text(text, encoding="utf-8", newline="\n")
+        (folder / ANSWERS).write_bytes(msgspec.yaml.encode(self))
+        for command in (("check", "--fix-only"), ("format",)):  # names have any length
+            _run(folder, sys.executable, "-m", "ruff", *command, "--quiet", "--no-cache", ".")
 
 
-def is_valid_kind(kind: str) -> bool:
-    """Return whether a kind of a project can have this name."""
-    return bool(_KIND.fullmatch(kind)) and kind not in _MODULES
+def newest() -> int:
+    """Return the newest version of the template."""
+    return max(int(folder.name) for folder in TEMPLATE.iterdir())
 
 
-def create(project: Path, name: str, kinds: Sequence[str], own_kinds: Sequence[str]) -> None:
+def create(folder: Path, project: Project) -> None:
     """Write a project, its Dockerfile and its chart. Raises ConfigurationError."""
-    answers = {"name": name, "kinds": [*kinds], "own_kinds": [*own_kinds]}
-    _render(project, _newest(), answers)
-    extension = f"{name.replace('-', '_')}:extension"
-    run = partial(_run, project, sys.executable, "-Bc", _MAIN)
-    run("image", extension, "--output", ".")
-    run("chart", extension, "--name", name, "--output", "chart")
+    if (found := PathFinder.find_spec(project.package)) and found.origin:
+        raise ConfigurationError(f"{project.package} is an installed package; choose another name")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(path.name != ".git" for path in folder.iterdir()):
+            raise ConfigurationError(f"{folder} is not empty; set another folder with --output")
+        project.render(folder)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write {folder}: {error.strerror}") from error
+    extension = f"{project.package}:extension"
+    _run(folder, sys.executable, "-Bc", _INSTALLATION, project.name, extension)
 
 
-def update(project: Path) -> int:
+def update(folder: Path) -> int:
     """Merge the newest version of the template into a project; return that version.
 
     Raises ConfigurationError for a project that git does not track or that has uncommitted changes,
     and for conflicts, which remain in the files.
     """
-    git = partial(_run, project, "git")
-    newest, (version, answers) = _newest(), _answers(project)
-    if version > newest:
-        raise ConfigurationError(
-            f"{project} has version {version} of the template, this package only {newest}: "
-            "install a newer gardener-actuator"
-        )
+    project, git = _read(folder), partial(_run, folder, "git")
     git_dir, prefix, *_ = git("rev-parse", "--absolute-git-dir", "--show-prefix").split("\n")
-    if git("status", "--porcelain", "."):
-        raise ConfigurationError(f"{project} has uncommitted changes; commit them, then update")
-    base = _commit(git_dir, version, answers)
-    change = _commit(git_dir, newest, answers, "-p", base)
-    added = git("diff-tree", "-r", "--name-only", "--diff-filter=A", base, change).splitlines()
+    changed = git("status", "--porcelain", "--untracked-files=normal", ".")
+    if changed or not git("ls-files", ANSWERS):
+        raise ConfigurationError(f"{folder} has uncommitted changes; commit them, then update")
+    base = _commit(git_dir, prefix, project)
+    newer = msgspec.structs.replace(project, version=newest())
+    change = _commit(git_dir, prefix, newer, "-p", base)
+    compared = ("diff-tree", "-r", "--name-only", "--relative", "--diff-filter=A", base, change)
     ignored = git("ls-files", "--others", "--ignored", "--exclude-standard").splitlines()
-    for path in {*added} & {*ignored}:  # git would overwrite it
-        raise ConfigurationError(f"{project}: git ignores {path}, which the template has; move it")
-    git("cherry-pick", "--no-commit", f"--strategy-option=subtree={prefix}", change, ok=(0, 1))
+    for path in {*git(*compared).splitlines()} & {*ignored}:  # git would overwrite it
+        raise ConfigurationError(f"{folder}: git ignores {path}, which the template has; move it")
+    git("cherry-pick", "--no-commit", "--strategy-option=ignore-cr-at-eol", change, ok=(0, 1))
     for state in git("status", "--porcelain", "-z").split("\0"):
         if state.startswith("DU "):  # deleted by the author, changed in the template
             git("rm", "--quiet", f":/{state[3:]}")
     if files := git("diff", "--name-only", "--relative", "--diff-filter=U").splitlines():
         raise ConfigurationError(f"conflicts in {', '.join(files)}: edit and commit these files")
-    return newest
+    return newer.version
 
 
-def _answers(project: Path) -> tuple[int, dict[str, Any]]:
+def _read(folder: Path) -> Project:
     try:
-        answers = yaml.safe_load((project / ANSWERS).read_text(encoding="utf-8"))
-        return int(answers.pop("version")), answers
-    except (OSError, ValueError, KeyError, AttributeError, yaml.YAMLError):
+        project = msgspec.yaml.decode((folder / ANSWERS).read_bytes(), type=Project)
+    except (OSError, msgspec.MsgspecError):
         raise ConfigurationError(
-            f"{project}: no readable {ANSWERS}: run --update in a project of actuator new"
+            f"{folder}: no readable {ANSWERS}: run --update in a project of actuator new"
         ) from None
+    if problem := project.problem():
+        raise ConfigurationError(f"{folder / ANSWERS}: {problem}")
+    if not 1 <= project.version <= newest():
+        raise ConfigurationError(
+            f"{folder} has version {project.version} of the template, this package only "
+            f"{newest()}: install a newer gardener-actuator"
+        )
+    return project
 
 
-def _newest() -> int:
-    return max(int(folder.name) for folder in TEMPLATE.iterdir())
-
-
-def _render(project: Path, version: int, answers: dict[str, Any]) -> None:
-    import copier
-
-    name = answers["name"]
-    title = "".join(part.capitalize() for part in name.split("-"))
-    names = {"package": name.replace("-", "_"), "title": title, "version": version}
-    template = str(TEMPLATE / str(version))
-    copier.run_copy(template, project, answers | names, defaults=True, overwrite=True, quiet=True)
-    for command in (("check", "--fix-only"), ("format",)):  # names have any length
-        _run(project, sys.executable, "-m", "ruff", *command, "--quiet", "--no-cache")
-
-
-def _commit(git_dir: str, version: int, answers: dict[str, Any], *options: str) -> str:
+def _commit(git_dir: str, prefix: str, project: Project, *options: str) -> str:
     """Write the rendered template as a commit that no branch has; return its hash."""
-    with TemporaryDirectory() as index, TemporaryDirectory() as folder:
-        _render(Path(folder), version, answers)
-        env = {"GIT_DIR": git_dir, "GIT_WORK_TREE": folder, "GIT_INDEX_FILE": f"{index}/index"}
-        git = partial(_run, Path(folder), "git", *_IDENTITY, env=env)
+    with TemporaryDirectory() as index, TemporaryDirectory() as tree:
+        project.render(Path(tree) / prefix)
+        env = {"GIT_DIR": git_dir, "GIT_WORK_TREE": tree, "GIT_INDEX_FILE": f"{index}/index"}
+        git = partial(_run, Path(tree), "git", env=env)
         git("add", "--all", "--force")
-        tree, message = git("write-tree").strip(), f"Version {version} of the template"
-        return git("commit-tree", tree, "-m", message, *options).strip()
+        message = f"Version {project.version} of the template"
+        commit = ("commit-tree", git("write-tree").strip(), "-m", message, *options)
+        return git(*_IDENTITY, *commit).strip()
 
 
 def _run(

@@ -1,7 +1,8 @@
 """`actuator new`: projects are clean, tools find mistakes in them, updates keep changes.
 
-`tests/e2e/generic/test_new_projects.py` runs the tests of the projects."""
+`tests/e2e/generic/test_new_projects.py` runs the tests of a project."""
 
+import ast
 import json
 import shutil
 import subprocess
@@ -19,11 +20,7 @@ from generic.manager.options import Options
 from generic.tools.cli.main import cli
 from generic.tools.packaging import projects
 
-PROJECTS = {
-    "acme": (),
-    "multi-cloud": ("--kind", "ControlPlane", "--kind", "Worker"),
-    "peers": ("--own-kind", "Peering"),
-}
+KINDS_OF_PROJECT = ("--kind", "Infrastructure", "--kind", "Worker", "--own-kind", "Peering")
 CACHE = Path(__file__).parents[3] / ".mypy_cache" / "projects"
 EVERYTHING = [kind.KIND.name for kind in KINDS]
 
@@ -34,11 +31,10 @@ def new(*arguments):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """The folder of the projects."""
-    folder = tmp_path_factory.mktemp("projects")
-    for name, kinds in PROJECTS.items():
-        done = new(name, *kinds, "--output", folder / name)
-        assert done.exit_code == 0, done.output
+    """A project with kinds of Gardener and of its own."""
+    folder = tmp_path_factory.mktemp("projects") / "multi-cloud"
+    done = new("multi-cloud", *KINDS_OF_PROJECT, "--output", folder)
+    assert done.exit_code == 0, done.output
     return folder
 
 
@@ -57,11 +53,11 @@ MISTAKES = {
     "async_method": (SIGNATURE, f"async {SIGNATURE}", {"mypy", "pyright", "add"}),
     "unknown_status_field": (
         REQUEST,
-        f"        obj.status.vpc = status.id\n{REQUEST}",
+        f"        obj.status.vpc = id\n{REQUEST}",
         {"mypy", "pyright"},
     ),
     "written_spec": (REQUEST, f'        obj.spec.region = "here"\n{REQUEST}', {"mypy", "pyright"}),
-    "missing_type": (', type="acme")', ")", {"add"}),
+    "missing_type": (', type="multi-cloud")', ")", {"add"}),
     "unknown_code": (
         REQUEST,
         f"        ctx.log.info(ErrorCode.ERR_INFRA_UNAUTHENTICATD)\n{REQUEST}",
@@ -71,7 +67,7 @@ MISTAKES = {
 ADDED = """
 
 def extension(manager: Manager) -> None:
-    manager.add(InfrastructureActuator(Cloud(Path())), type="acme")
+    manager.add(InfrastructureActuator(Cloud(Path())), type="multi-cloud")
 """
 IMPORTS = """from pathlib import Path
 
@@ -83,12 +79,11 @@ from generic import Manager
 
 @pytest.fixture(scope="module")
 def planted(written, tmp_path_factory):
-    """All projects in one folder, and the actuator of one with each mistake."""
-    root = tmp_path_factory.mktemp("all")
-    for name in PROJECTS:
-        shutil.copytree(written / name, root, dirs_exist_ok=True)
-    source = (written / "acme/acme/infrastructure.py").read_text() + ADDED
-    source = source.replace("from acme.cloud", f"{IMPORTS}\nfrom acme.cloud")
+    """The project, and its actuator with each mistake."""
+    root = tmp_path_factory.mktemp("planted") / "project"
+    shutil.copytree(written, root)
+    source = (root / "multi_cloud/infrastructure.py").read_text() + ADDED
+    source = source.replace("from multi_cloud.cloud", f"{IMPORTS}\nfrom multi_cloud.cloud")
 
     (root / "mistakes").mkdir()
     for name, (text, other, _) in {**MISTAKES, "none": ("", "", set())}.items():
@@ -116,9 +111,8 @@ def run(folder, *command):
 
 
 def test_projects_are_clean_and_mypy_finds_mistakes(planted):
-    packages = [name.replace("-", "_") for name in PROJECTS]
     options = ("--strict", "--no-error-summary", f"--cache-dir={CACHE}")
-    done = run(planted, "mypy", *options, *packages, "tests", "mistakes")
+    done = run(planted, "mypy", *options, "multi_cloud", "tests", "mistakes")
     errors = [line for line in done.stdout.splitlines() if ": error:" in line]
     assert mistaken(planted, [planted / line.partition(":")[0] for line in errors]) == found_by(
         "mypy"
@@ -132,10 +126,9 @@ def test_projects_are_clean_and_pyright_finds_mistakes(planted):
 
 
 def test_projects_select_strict_checks_and_pass_lint(written):
-    for name in PROJECTS:
-        settings = (written / name / "pyproject.toml").read_text()
-        assert "strict = true" in settings
-        assert 'typeCheckingMode = "strict"' in settings
+    settings = (written / "pyproject.toml").read_text()
+    assert "strict = true" in settings
+    assert 'typeCheckingMode = "strict"' in settings
     assert run(written, "ruff", "check", "--no-cache").returncode == 0
     assert run(written, "ruff", "format", "--check", "--no-cache").returncode == 0
 
@@ -157,34 +150,64 @@ def test_each_mistake_is_found():
 
 
 def test_projects_have_image_and_chart_with_permissions_and_own_kinds(written):
-    chart = written / "peers/chart/peers"
-    assert "peerings.peers.example.org" in "".join(path.name for path in chart.rglob("crd-*"))
-    assert (written / "multi-cloud/Dockerfile").read_text().count("multi_cloud:extension") == 2
-    registered = (written / "multi-cloud/chart/controllerregistration.yaml").read_text()
+    chart = written / "chart/multi-cloud"
+    assert "peerings.multi-cloud.example.org" in "".join(one.name for one in chart.rglob("crd-*"))
+    assert (written / "Dockerfile").read_text().count("multi_cloud:extension") == 2
+    registered = (written / "chart/controllerregistration.yaml").read_text()
     _, registration = yaml.safe_load_all(registered)
     kinds = [one["kind"] for one in registration["spec"]["resources"]]
-    assert kinds == ["ControlPlane", "Worker"]
+    assert kinds == ["Infrastructure", "Worker"]
 
 
 def test_no_file_names_the_machine(written):
-    answers = yaml.safe_load((written / "acme" / projects.ANSWERS).read_text())
-    assert answers == {"version": 1, "name": "acme", "kinds": ["Infrastructure"], "own_kinds": []}
+    answers = yaml.safe_load((written / projects.ANSWERS).read_text())
+    kinds = {"kinds": ["Infrastructure", "Worker"], "own_kinds": ["Peering"]}
+    assert answers == {"version": 1, "name": "multi-cloud", **kinds}
     files = [path for path in written.rglob("*") if path.is_file()]
     assert not [path for path in files if str(written) in path.read_text()]
 
 
 def test_actions_have_the_digests_of_our_own_workflow(written):
     ours = "".join(path.read_text() for path in (CACHE.parents[1] / ".github/workflows").iterdir())
-    lines = (written / "acme/.github/workflows/ci.yml").read_text().splitlines()
+    lines = (written / ".github/workflows/ci.yml").read_text().splitlines()
     assert [line for line in lines if "uses:" in line and line.strip() not in ours] == []
 
 
-def test_all_kinds_are_accepted(tmp_path, monkeypatch):
+def test_names_that_modules_with_kinds_import_are_refused_as_kinds(tmp_path):
+    projects.Project(1, "kindpackage", tuple(EVERYTHING), ("Package",)).render(tmp_path)
+    modules = [f"kindpackage/{kind.lower()}.py" for kind in (*EVERYTHING, "Package")]
+    trees = [
+        ast.parse((tmp_path / one).read_text()) for one in (*modules, "tests/test_kindpackage.py")
+    ]
+    imports = [node for tree in trees for node in tree.body if isinstance(node, ast.ImportFrom)]
+    names = {
+        one.name
+        for node in imports
+        for one in node.names
+        if one.name[0].isupper() and not node.module.startswith("kindpackage")
+    }
+    assert {"Path", "Cluster", "Schema"} < names
+    for name in {*names, "Class", "CLOUD", "Rehearsal"}:
+        assert projects.Project(1, "acme", (), (name,)).problem(), name
+
+
+def test_a_folder_with_a_git_repository_is_accepted(tmp_path, monkeypatch):
     monkeypatch.setattr(projects, "_run", lambda *_, **__: "")
-    kinds = [part for kind in EVERYTHING for part in ("--kind", kind)]
-    assert new("everything", *kinds, "--output", tmp_path / "everything").exit_code == 0
-    example = yaml.safe_load_all((tmp_path / "everything/example/shoot.yaml").read_text())
-    assert [one["kind"] for one in example][3:] == EVERYTHING
+    (tmp_path / ".git").mkdir()
+    assert new("acme", "--output", tmp_path).exit_code == 0
+    assert (tmp_path / "acme/infrastructure.py").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("acme").write_text("mine")
+    assert str(new("acme").exception) == "cannot write acme: File exists"
+    Path("gone").symlink_to("nowhere")
+    assert str(new("acme", "--output", "gone").exception) == "cannot write gone: File exists"
+
+
+def test_a_name_of_an_installed_package_is_refused():
+    assert "click is an installed package; choose another name" in str(new("click").exception)
 
 
 # Updates.
@@ -218,7 +241,7 @@ def versions(tmp_path, monkeypatch):
         newest = max(int(path.name) for path in projects.TEMPLATE.iterdir())
         folder = projects.TEMPLATE / str(newest + 1)
         shutil.copytree(projects.TEMPLATE / str(newest), folder)
-        edit(folder / "{{ package }}" / "cloud.py.jinja", *pairs)
+        edit(folder / "{package}" / "cloud.py.jinja", *pairs)
         return folder
 
     return write
@@ -228,7 +251,7 @@ def versions(tmp_path, monkeypatch):
 def project(written, versions, tmp_path):
     """A project that git tracks, in a subfolder of a repository."""
     repository = tmp_path / "repository"
-    shutil.copytree(written / "acme", repository / "acme")
+    shutil.copytree(written, repository / "acme")
     git(repository, "init", "--quiet")
     commit(repository)
     return repository / "acme"
@@ -241,14 +264,14 @@ NEAR, FAR = "        # near: quota of a shoot\n", "# far: region of the cloud\n"
 def changed(project):
     """The project, after its author edited, added, renamed and deleted files."""
     edit(
-        project / "acme/cloud.py",
+        project / "multi_cloud/cloud.py",
         ('        """Delete a resource, if it exists."""\n', f'        """Delete it."""\n{NEAR}'),
         ("class Cloud:", f"{FAR}class Cloud:"),
     )
     edit(project / "pyproject.toml", ('"0.1.0"', '"7.0.0"'))
-    (project / "acme/quota.py").write_text("LIMIT = 3\n")
+    (project / "multi_cloud/quota.py").write_text("LIMIT = 3\n")
     (project / "README.md").unlink()
-    git(project, "mv", "example/shoot.yaml", "example/three.yaml")
+    git(project, "mv", "multi_cloud/rehearsal.py", "multi_cloud/exercise.py")
     commit(project)
     return project
 
@@ -257,7 +280,7 @@ def test_two_updates_keep_each_line_of_the_author(changed, versions):
     second = versions(("def resources(", "def all_resources("))
     (second / "SECURITY.md.jinja").write_text("# Security of {{ name }}\n")
     edit(second / "README.md.jinja", ("# {{ name }}", "# Extension {{ name }}"))
-    edit(second / "example/shoot.yaml.jinja", ("# The objects", "# Objects"))
+    edit(second / "{package}/rehearsal.py.jinja", ('region = "here"', 'region = "there"'))
     done = new("--update", "--output", changed)
     assert "has version 2" in done.output, done.exception
     commit(changed)
@@ -266,16 +289,16 @@ def test_two_updates_keep_each_line_of_the_author(changed, versions):
     assert new("--update", "--output", changed).exit_code == 0
     commit(changed)
     cloud, settings = (
-        (changed / "acme/cloud.py").read_text(),
+        (changed / "multi_cloud/cloud.py").read_text(),
         (changed / "pyproject.toml").read_text(),
     )
     for part in (NEAR, FAR, "def all_resources(", '"""Create a resource."""', '"""Delete it."""'):
         assert part in cloud
     assert "7.0.0" in settings
     assert "pytest>=9" in settings
-    assert (changed / "acme/quota.py").read_text() == "LIMIT = 3\n"
-    assert (changed / "SECURITY.md").read_text() == "# Security of acme\n"
-    assert (changed / "example/three.yaml").read_text().startswith("# Objects")
+    assert (changed / "multi_cloud/quota.py").read_text() == "LIMIT = 3\n"
+    assert (changed / "SECURITY.md").read_text() == "# Security of multi-cloud\n"
+    assert 'region = "there"' in (changed / "multi_cloud/exercise.py").read_text()
     assert not (changed / "README.md").exists()
     assert yaml.safe_load((changed / projects.ANSWERS).read_text())["version"] == 3
     assert "version 3" in new("--update", "--output", changed).output
@@ -283,9 +306,11 @@ def test_two_updates_keep_each_line_of_the_author(changed, versions):
 
 
 def test_a_file_that_the_author_changed_and_the_template_deletes_is_kept(changed, versions):
-    (versions() / "{{ package }}/cloud.py.jinja").unlink()
-    assert "conflicts in acme/cloud.py" in str(new("--update", "--output", changed).exception)
-    assert NEAR in (changed / "acme/cloud.py").read_text()
+    (versions() / "{package}/cloud.py.jinja").unlink()
+    assert "conflicts in multi_cloud/cloud.py" in str(
+        new("--update", "--output", changed).exception
+    )
+    assert NEAR in (changed / "multi_cloud/cloud.py").read_text()
 
 
 def test_an_ignored_file_is_not_overwritten(changed, versions):
@@ -296,21 +321,83 @@ def test_an_ignored_file_is_not_overwritten(changed, versions):
 
 
 def test_changes_of_the_same_line_are_a_conflict(project, versions):
-    edit(project / "acme/cloud.py", ("def resources(", "def everything("))
+    edit(project / "multi_cloud/cloud.py", ("def resources(", "def everything("))
     commit(project)
     versions(("def resources(", "def all_resources("))
     done = new("--update", "--output", project)
     assert isinstance(done.exception, Exception)
-    assert "conflicts in acme/cloud.py" in str(done.exception)
-    text = (project / "acme/cloud.py").read_text()
+    assert "conflicts in multi_cloud/cloud.py" in str(done.exception)
+    text = (project / "multi_cloud/cloud.py").read_text()
     assert text.index("<<<<<<<") < text.index("def everything(") < text.index("=======")
     assert text.index("=======") < text.index("def all_resources(") < text.index(">>>>>>>")
+
+
+def test_a_project_with_windows_line_endings_is_updated(project, versions):
+    cloud = project / "multi_cloud/cloud.py"
+    edit(cloud, ("class Cloud:", f"{FAR}class Cloud:"))
+    cloud.write_bytes(cloud.read_bytes().replace(b"\n", b"\r\n"))
+    commit(project)
+    versions(("def resources(", "def all_resources("))
+    assert new("--update", "--output", project).exit_code == 0
+    text = cloud.read_bytes()
+    assert b"def all_resources(" in text
+    assert FAR.encode().replace(b"\n", b"\r\n") in text
+
+
+def test_a_project_at_the_root_of_its_repository_with_a_similar_folder_is_updated(
+    written, versions, tmp_path
+):
+    for folder in ("root", "root/second"):
+        shutil.copytree(written, tmp_path / folder)
+    for path in (tmp_path / "root/multi_cloud").glob("[!c]*.py"):
+        path.write_text("mine\n")
+    git(tmp_path / "root", "init", "--quiet")
+    commit(tmp_path / "root")
+    versions(("def resources(", "def all_resources("))
+    assert new("--update", "--output", tmp_path / "root").exit_code == 0
+    changed = [".actuator-new.yaml", "multi_cloud/cloud.py"]
+    assert git(tmp_path / "root", "diff", "--cached", "--name-only").splitlines() == changed
+
+
+def test_a_symbolic_link_to_the_project_and_one_in_it_are_kept(project, versions, tmp_path):
+    shared, cloud = project / "shared.py", project / "multi_cloud/cloud.py"
+    cloud.rename(shared)
+    cloud.symlink_to("../shared.py")
+    commit(project)
+    versions(("def resources(", "def all_resources("))
+    (tmp_path / "link").symlink_to(project)
+    new("--update", "--output", tmp_path / "link")
+    assert "def _authenticate(" in shared.read_text()
+    assert "class Cloud" in "".join(path.read_text() for path in cloud.parent.glob("cloud*"))
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         (lambda project: (project / "new.py").touch(), "has uncommitted changes; commit them"),
+        (
+            lambda project: (
+                git(project, "config", "status.showUntrackedFiles", "no")
+                + str((project / "new.py").touch())
+            ),
+            "has uncommitted changes",
+        ),
+        (
+            lambda project: (
+                (project.parent / ".gitignore").write_text("*\n")
+                and git(project, "rm", "-r", "--quiet", "--cached", ".")
+                + git(project, "commit", "--quiet", "--message", "x")
+            ),
+            "has uncommitted changes",
+        ),
+        (
+            lambda project: edit(project / projects.ANSWERS, ("multi-cloud", "../cloud")),
+            "/.actuator-new.yaml: invalid name '../cloud'",
+        ),
+        (
+            lambda project: (project / projects.ANSWERS).write_text("- version\n"),
+            "no readable .actuator-new.yaml",
+        ),
         (lambda project: shutil.rmtree(project.parent / ".git"), "not a git repository"),
         (
             lambda project: edit(project / projects.ANSWERS, ("version: 1", "version: 4")),

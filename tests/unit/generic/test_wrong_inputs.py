@@ -194,14 +194,22 @@ CRDS = [
 PROJECTS = [
     ("new", 2, "expected NAME, for example: actuator new acme"),
     ("new Acme", 2, "invalid name 'Acme': expected at most 30 lower-case letters, digits and hyp"),
+    ("new import", 2, "invalid name 'import'"),
+    ("new chart", 2, "invalid name 'chart'"),
+    ("new ../acme", 2, "invalid name '../acme'"),
     ("new json", 2, "invalid name 'json'"),
+    ("new generic", 1, "generic is an installed package; choose another name"),
     ("new acme --kind Infrastucture", 2, "kind 'Infrastucture'; did you mean 'Infrastructure'?"),
     ("new acme --kind Peering", 2, "no kind 'Peering'; define it with --own-kind"),
     ("new acme --own-kind peering", 2, "invalid kind 'peering': expected a name such as Peering"),
+    ("new acme --own-kind Cluster", 2, "invalid kind 'Cluster'"),
+    ("new acme --own-kind None", 2, "invalid kind 'None'"),
+    ("new acme --kind Worker --kind Worker", 2, "two modules would be called 'worker'; rename a"),
+    ("new acme --own-kind CLOUD", 2, "two modules would be called 'cloud'; rename a kind"),
     ("new acme --own-kind Worker", 2, "Worker is a kind of Gardener; set it with --kind"),
     ("new acme --output .", 1, "is not empty; set another folder with --output"),
     ("new acme --update", 2, "--update reads the name and the kinds from the project"),
-    ("new --update", 1, "no readable .copier-answers.yml: run --update in a project of actuator"),
+    ("new --update", 1, "no readable .actuator-new.yaml: run --update in a project of actuator n"),
 ]
 
 
