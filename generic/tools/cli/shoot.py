@@ -20,7 +20,6 @@ from actuator.codec import decode, decode_at
 from actuator.errors import AlreadyExists, ConfigurationError, Invalid
 from actuator.interface import Client, Resource
 from actuator.meta import Kind, Object, Raw
-from actuator.schema import structural
 from actuator.v1alpha1 import KINDS
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.kube.printable import echo
@@ -30,6 +29,7 @@ from generic.manager.flags import FLAGS
 from generic.manager.registry import Registration
 from generic.reconciler.orphans import SHOOT_LABEL
 from generic.reconciler.orphans.ledger import read_orphans
+from generic.testing.drill.shoots import minimal_spec
 from generic.testing.garden import SHOOT, Flow, Garden, Shoot, ShootState, resource_of_manifest
 from generic.testing.garden.order import ON_REQUEST
 from generic.testing.garden.state import bare
@@ -40,7 +40,6 @@ from generic.tools.config_manifests import documents
 _SECRETS, _CREDENTIALS = Resource("v1", "secrets"), "cloudprovider"
 _MARK, _USER = "app.kubernetes.io/managed-by", "actuator-shoot"
 _OURS = f"{_MARK}={_USER}"
-_EMPTY = {"array": [], "boolean": False, "integer": 0, "number": 0, "object": {}}
 
 
 def shoot_named(name: str) -> Shoot:
@@ -199,15 +198,10 @@ class _Play:
         """Yield an object with only the required fields for each served kind and type."""
         usual: Raw = {"region": self.shoot.region, "secretRef": {"name": _CREDENTIALS}}
         for one in self.served:
-            schema = structural(one.cls)["properties"]["spec"]
             base = self.shoot.name if one.kind.namespaced else self.shoot.technical_id
             for type in one.types or ("",):
                 known = {**usual, "type": type} if type else usual
-                spec = {
-                    name: known.get(name, _EMPTY.get(field.get("type"), ""))
-                    for name, field in schema["properties"].items()
-                    if name in known or name in schema.get("required", ())
-                }
+                spec = minimal_spec(one.cls, known)
                 yield manifest_of(one.cls, f"{base}-{type}" if type else base, spec=spec)
 
 
