@@ -165,22 +165,19 @@ def _commit(git_dir: str, prefix: str, project: Project, *options: str) -> str:
     """Write the rendered template as a commit that no branch has; return its hash."""
     with TemporaryDirectory() as index, TemporaryDirectory() as tree:
         project.render(Path(tree) / prefix)
-        env = {"GIT_DIR": git_dir, "GIT_WORK_TREE": tree, "GIT_INDEX_FILE": f"{index}/index"}
-        git = partial(_run, Path(tree), "git", env=env)
+        run = partial(_run, GIT_DIR=git_dir, GIT_WORK_TREE=tree, GIT_INDEX_FILE=f"{index}/index")
+        git = partial(run, Path(tree), "git")
         git("add", "--all", "--force")
         message = f"Version {project.version} of the template"
         commit = ("commit-tree", git("write-tree").strip(), "-m", message, *options)
         return git(*_IDENTITY, *commit).strip()
 
 
-def _run(
-    folder: Path, *command: str, ok: Sequence[int] = (0,), env: dict[str, str] | None = None
-) -> str:
+def _run(folder: Path, *command: str, ok: Sequence[int] = (0,), **env: str) -> str:
     """Return the output of a program. Raises ConfigurationError if it is missing or fails."""
-    environment = os.environ | (env or {})
     try:
         done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+            command, cwd=folder, env=os.environ | env, capture_output=True, text=True, check=False
         )
     except FileNotFoundError:
         raise ConfigurationError(f"{command[0]} not found; install it") from None
