@@ -105,7 +105,7 @@ ELSEWHERE = {
     r"actuator dev( .*)?": "e2e/generic/test_dev.py::test_every_command_of_the_page_works",
     r"actuator new --update": "unit/generic/test_new.py::test_two_updates_keep_each_line",
     r"actuator new (NAME|acme) --kind .*": (
-        "e2e/generic/test_new_projects.py::test_the_tests_of_a_project_pass"
+        "e2e/generic/test_new_projects.py::test_every_command_of_the_page_works"
     ),
     r"actuator new( acme)?": (
         "e2e/generic/test_new_projects.py::test_every_command_of_the_page_works"

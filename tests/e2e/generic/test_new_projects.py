@@ -1,6 +1,6 @@
 """`actuator new`: the commands of docs/new-project.md work in their order.
 
-`tests/unit/generic/test_new.py` runs mypy and pyright, on a project with the same kinds.
+`tests/unit/generic/test_new.py` runs mypy and pyright, on a similar project.
 """
 
 import inspect
@@ -13,7 +13,7 @@ from pathlib import Path
 
 PAGE = (Path(__file__).parents[3] / "docs" / "new-project.md").read_text()
 BLOCKS = re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-MORE_KINDS = ("--kind", "Infrastructure", "--kind", "Worker", "--own-kind", "Peering")
+MORE_KINDS = ("--kind", "ControlPlane", "--kind", "Worker", "--own-kind", "Peering")
 
 
 def test_every_command_of_the_page_works(tmp_path, monkeypatch, command):
