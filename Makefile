@@ -52,7 +52,7 @@ bench: $(STAMP) ## compare with controller-runtime; ARGS="--quick"
 	@$(BIN)/python -m hack.bench.hanging
 
 soak: $(STAMP) ## 15 minutes of random faults around one manager; ARGS="--minutes 4 --seed 7"
-	@$(BIN)/python -m hack.soak $(ARGS)
+	@$(BIN)/python -m tests.soak $(ARGS)
 
 adversary: $(STAMP) ## attack a manager with 10,000 hostile inputs of each family; ARGS="--inputs 300 --seed 7"
 	@$(BIN)/python -m tests.adversary $(ARGS)

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from generic.testing.envtest import Environment
 from generic.tools.cli.terminal import show_rules
-from hack.soak.__main__ import say
 from tests.adversary.run import FAMILIES, attack
+from tests.soak.__main__ import say
 
 
 def main() -> None:

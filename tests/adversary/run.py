@@ -25,14 +25,14 @@ from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import EmbeddedSeed
 from generic.testing.envtest import Environment
 from generic.testing.seed import install_kinds
-from hack.soak.figures import Sampler
-from hack.soak.run import CRASHED, started
 from tests.adversary.bystanders import Bystanders
 from tests.adversary.inputs import CLASSES, dice_of
 from tests.adversary.judge import Report, leaks
 from tests.adversary.lives import Lives
 from tests.adversary.subject import manager_of
 from tests.adversary.values import HANG
+from tests.soak.figures import Sampler
+from tests.soak.run import CRASHED, started
 
 __all__ = ["FAMILIES", "attack"]
 

@@ -14,13 +14,13 @@ from generic.reconciler.orphans import Orphan, OrphanedFrom, OrphanReason
 from generic.reconciler.orphans.kind import OrphanSpec
 from generic.reconciler.reporter import DeletionEnded
 from generic.testing.faults import Script
-from hack.soak.figures import Sample
-from hack.soak.judge import BYPASSED, Seen, judge, outcomes_by_uid
-from hack.soak.lives import Ending, Life
-from hack.soak.subject import TYPE, Outcomes
+from tests.soak.figures import Sample
+from tests.soak.judge import BYPASSED, Seen, judge, outcomes_by_uid
+from tests.soak.lives import Ending, Life
+from tests.soak.subject import TYPE, Outcomes
 
 ROOT = Path(__file__).parents[3]
-SOAK = [sys.executable, "-m", "hack.soak"]
+SOAK = [sys.executable, "-m", "tests.soak"]
 
 
 def soak(*arguments):

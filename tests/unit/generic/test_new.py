@@ -120,7 +120,8 @@ def test_projects_are_clean_and_mypy_finds_mistakes(planted):
 
 
 def test_projects_are_clean_and_pyright_finds_mistakes(planted):
-    found = json.loads(run(planted, "pyright", "--outputjson").stdout)["generalDiagnostics"]
+    done = run(planted, "pyright", "--pythonpath", sys.executable, "--outputjson")
+    found = json.loads(done.stdout)["generalDiagnostics"]
     files = [one["file"] for one in found if one["rule"] != "reportUnusedImport"]
     assert mistaken(planted, files) == found_by("pyright")
 

@@ -1,6 +1,6 @@
 """The manager under test, in a separate process so that its memory can be measured.
 
-    python -m hack.soak.subject KUBECONFIG TYPE FOLDER
+    python -m tests.soak.subject KUBECONFIG TYPE FOLDER
 
 Prints "working" once its caches are filled; then reads a script from standard input and plays its
 faults in the actuator; runs until that input ends. Its actuator creates files in a folder, and a

@@ -1,6 +1,6 @@
 """The soak: one manager under its Role, objects created and deleted, and random faults.
 
-    python -m hack.soak [--minutes 15] [--seed N]
+    python -m tests.soak [--minutes 15] [--seed N]
 
 The seed is printed; it replays the same faults at the same times. Exit status 1 if a rule is
 violated.
@@ -17,9 +17,9 @@ from pathlib import Path
 from generic.testing.drill.judge import Finding
 from generic.tools.cli.screen import Screen, new_table
 from generic.tools.cli.terminal import show_rules
-from hack.soak.figures import growth
-from hack.soak.judge import WARM_UP, Seen, judge
-from hack.soak.run import WORDS, soak
+from tests.soak.figures import growth
+from tests.soak.judge import WARM_UP, Seen, judge
+from tests.soak.run import WORDS, soak
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m hack.soak", description="Soaks a manager.")
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description="Soaks a manager.")
     parser.add_argument("--minutes", type=float, default=15.0, help="how long things go wrong")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
     parser.add_argument("--words", nargs="+", choices=WORDS, default=WORDS, help="what goes wrong")

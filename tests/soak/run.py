@@ -25,11 +25,11 @@ from generic.testing.faults import FaultProxy, Script, Stage, play, random_scrip
 from generic.testing.polling import polling, wait_while
 from generic.testing.seed import install_kinds
 from generic.tools.packaging.chart import MALLOC
-from hack.soak.figures import Sampler
-from hack.soak.judge import Seen, outcomes_by_uid, unexplained
-from hack.soak.lives import Crowd, Ending, Life
-from hack.soak.subject import Outcomes, Outside, Things, manager_of
 from tests.adversary.intruder import Intruder
+from tests.soak.figures import Sampler
+from tests.soak.judge import Seen, outcomes_by_uid, unexplained
+from tests.soak.lives import Crowd, Ending, Life
+from tests.soak.subject import Outcomes, Outside, Things, manager_of
 
 INPUT = "input"
 WORDS = ("request", "stream", "actuator", "permission", "kill", "refuse", INPUT)
@@ -57,7 +57,7 @@ def soak(
     outside, log, names = Outside(folder), folder / "manager.log", Names()
     with ExitStack() as stack:
         stage, admin, way = stack.enter_context(_stage(names, folder, say))
-        subject = ("hack.soak.subject", way, names.type, folder)
+        subject = ("tests.soak.subject", way, names.type, folder)
         manager = stack.enter_context(started(log, *subject))
         sampler = Sampler(manager.pid)
         client = PatientClient(admin, _PATIENCE)

@@ -9,8 +9,8 @@ from actuator.interface import ExternalResource
 from generic.controller.metrics import Outcome
 from generic.reconciler.orphans import Orphan, OrphanReason
 from generic.testing.drill.judge import Finding, Rules, covers, findings_of
-from hack.soak.figures import Sample, growth
-from hack.soak.lives import Ending, Life
+from tests.soak.figures import Sample, growth
+from tests.soak.lives import Ending, Life
 
 BYPASSED = "bypassed"
 WARM_UP = 180.0
