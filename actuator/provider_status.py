@@ -39,22 +39,31 @@ def read_status(cls: type[S], status: DefaultStatus, unreadable: S | None = None
 def write_status(status: DefaultStatus, record: Any) -> None:
     """Store the record in the object. Raises TypeError unless it has an apiVersion and a kind.
 
-    Fields of the stored record that its class does not have stay: after a rollback they are of a
-    later version, which needs them.
+    Fields of the stored record that its class, or the class of a part, does not have stay: after
+    a rollback they are of a later version, which needs them. Parts in lists are replaced.
     """
     encoded = encode(record)
-    if not encoded.keys() >= _IDENTITY:
+    if not (attrs.has(type(record)) and encoded.keys() >= _IDENTITY):
         name = type(record).__name__
         raise TypeError(
-            f"{name}: give api_version and kind defaults; readers of a status need both"
+            f"{name}: define an attrs class with defaults of api_version and kind; readers of a "
+            "status need both"
         )
     stored = _stored(status) or {}
     if all(stored.get(name) == encoded[name] for name in _IDENTITY):
-        known = {wire_name(field) for field in attrs.fields(type(record))}
-        encoded = {k: v for k, v in stored.items() if k not in known} | encoded
+        encoded = _merged(stored, encoded, record)
     status.provider_status = encoded
     if status.OWNS_STATE:
         status.state = deepcopy(encoded)
+
+
+def _merged(stored: Any, encoded: Any, record: Any) -> Any:
+    """Return the encoded record, with the stored fields that its class does not have."""
+    if not (isinstance(stored, dict) and attrs.has(type(record))):
+        return encoded
+    parts = {wire_name(one): getattr(record, one.name) for one in attrs.fields(type(record))}
+    later = {name: value for name, value in stored.items() if name not in parts}
+    return later | {k: _merged(stored.get(k), v, parts[k]) for k, v in encoded.items()}
 
 
 def _stored(status: DefaultStatus) -> Raw | None:

@@ -35,7 +35,7 @@ class Config(ProviderConfig):
     def problems(self) -> Iterable[FieldProblem]:
         for index, name in enumerate(self.names):
             if name in self.names[:index]:
-                yield FieldProblem(field=f"names[{index}]", detail=f"{name!r} is there twice")
+                yield FieldProblem(field=f"names[{index}]", detail=f"{name!r} is a duplicate")
 
 
 @attrs.frozen(kw_only=True)
@@ -76,7 +76,7 @@ def test_a_configuration_is_read_and_an_absent_one_has_the_defaults():
             {"names": ["a", ""]},
             "spec.providerConfig.names[1]: expected a string (characters: at least 1), got ''",
         ),
-        ({"names": ["a", "a"]}, "spec.providerConfig.names[1]: 'a' is there twice"),
+        ({"names": ["a", "a"]}, "spec.providerConfig.names[1]: 'a' is a duplicate"),
         ({"number": 3}, "spec.providerConfig: 3 is odd; correct it"),
         (
             {"apiVersion": "mine.example.org/v2", "other": 1},
@@ -151,7 +151,7 @@ def test_the_state_of_a_worker_belongs_to_gardenlet():
 
 
 def test_a_status_without_api_version_and_kind_is_refused():
-    with pytest.raises(TypeError, match="Nameless: give api_version and kind defaults"):
+    with pytest.raises(TypeError, match="Nameless: define an attrs class"):
         write_status(DefaultStatus(), Nameless())
 
 
@@ -174,3 +174,29 @@ def test_a_status_keeps_nothing_of_another_record():
     status = DefaultStatus(provider_status=stored)
     write_status(status, Config())
     assert status.provider_status == {"apiVersion": VERSION, "kind": "Config"}
+
+
+@attrs.define
+class Part:
+    size: int = 1
+
+
+@attrs.define
+class Record:
+    api_version: str = "example.org/v1"
+    kind: str = "Record"
+    part: Part = attrs.field(factory=Part)
+
+
+def test_what_a_later_version_recorded_stays_also_in_parts():
+    stored = {"apiVersion": "example.org/v1", "kind": "Record", "part": {"size": 2, "later": 3}}
+    status = DefaultStatus(provider_status={**stored, "later": 4})
+    write_status(status, Record(part=Part(size=5)))
+    assert status.provider_status == {**stored, "part": {"size": 5, "later": 3}, "later": 4}
+    assert status.state == status.provider_status
+
+
+def test_a_record_that_is_no_attrs_class_is_refused_each_time():
+    record = {"apiVersion": "example.org/v1", "kind": "Record"}
+    with pytest.raises(TypeError, match="dict: define an attrs class"):
+        write_status(DefaultStatus(provider_status=record), record)
