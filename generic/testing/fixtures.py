@@ -31,7 +31,7 @@ from generic.library.manifests import manifest, manifest_of
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import grant
-from generic.reconciler.orphans import SHOOT_LABEL, Orphan
+from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.reconciler.orphans.ledger import read_orphans
 from generic.testing import polling
 from generic.testing.envtest.access import Access
@@ -147,6 +147,8 @@ class ShootUnderTest:
         outside = [one for one in self._seed.resources if not one.namespaced]
         Own(of=inside, strips=ALL).act(self._client, self.namespace)
         Own(of=outside, strips=ALL, selector=f"{SHOOT}={self.namespace}").act(self._client, "")
+        recorded = f"{SHOOT_LABEL}={self.namespace}"
+        Own(of=[ORPHANS], strips=ALL, selector=recorded).act(self._client, "")
         Flow(self._garden, self._shoot, ()).clear()
 
     def owns(self, event: Event[Header]) -> bool:

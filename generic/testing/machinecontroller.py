@@ -72,6 +72,8 @@ class MachineController:
                 self._serve_all()
 
     def _serve_all(self) -> None:
+        for owners_first in (MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES):
+            self._list(owners_first)
         for machine in self._list(MACHINES):
             self._serve_machine(machine)
         for one in self._list(MACHINE_SETS):

@@ -129,8 +129,10 @@ class Flow:
 
     def restore(self, manifests: Sequence[Raw], state: ShootState) -> None:
         """Create the shoot in this seed from the state of another, until all objects are ready."""
-        with suppress(AlreadyExists):  # a retry
-            self._garden.create_namespace(self._shoot)
+        manifests_of = {NAMESPACES: self._shoot.namespace(), CLUSTERS: self._shoot.cluster()}
+        for resource, obj in manifests_of.items():
+            with suppress(AlreadyExists):  # a retry
+                self._client.create(resource, obj)
         self._sync("Restore")
         put_back_resources(self._client, self._shoot, state)
         self._deploy_others(manifests)
