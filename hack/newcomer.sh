@@ -10,7 +10,7 @@ set -euo pipefail
 wheels=$(cd "${1:?usage: hack/newcomer.sh FOLDER_WITH_THE_WHEEL}" && pwd)
 work=$(mktemp -d)
 developing=
-trap '[[ -z $developing ]] || kill -INT "$developing" 2> /dev/null || true; rm -rf "$work"' EXIT
+trap '[[ -z $developing ]] || { kill "$developing" && wait "$developing"; } || true; rm -rf "$work"' EXIT
 unset KUBECONFIG PYTHONHOME PYTHONPATH PYTEST_ADDOPTS VIRTUAL_ENV
 export XDG_CACHE_HOME="$work/cache"                   # of pip, Go and the embedded cluster
 export PIP_FIND_LINKS="$wheels ${PIP_FIND_LINKS:-}"   # the wheel is not yet on an index

@@ -75,7 +75,7 @@ class InfrastructureConfig(ProviderConfig):
         names = [zone.name for zone in self.networks.zones]
         for index, name in enumerate(names):
             if name in names[:index]:
-                field, detail = f"networks.zones[{index}].name", f"{name!r} is there twice"
+                field, detail = f"networks.zones[{index}].name", f"{name!r} is a duplicate"
                 yield FieldProblem(field=field, detail=f"{detail}; keep one of them")
         vpc = IPv4Network(self.networks.vpc.cidr)
         subnets = {

@@ -83,7 +83,7 @@ def _problems(spec: NetworkSpec) -> Iterator[FieldProblem]:
     for other in sorted(set(families) - set(IPFamily)):
         yield FieldProblem(field="spec.ipFamilies", detail=f"remove {other!r}: not IPv4 or IPv6")
     if len(set(families)) < len(families):
-        yield FieldProblem(field="spec.ipFamilies", detail="a family is there twice; keep one")
+        yield FieldProblem(field="spec.ipFamilies", detail="a family is a duplicate; keep one")
     yield from _range_problems("spec.podCIDR", spec.pod_cidr, families)
     yield from _range_problems("spec.serviceCIDR", spec.service_cidr, families)
     pods, services = _parsed(spec.pod_cidr), _parsed(spec.service_cidr)

@@ -71,7 +71,7 @@ class _Loader(GoLoader):
                         merged += len(one.value)
             elif isinstance(key, yaml.ScalarNode):
                 if key.value in names:
-                    raise _refusal(f"key {key.value!r} is there twice", key)
+                    raise _refusal(f"key {key.value!r} is a duplicate", key)
                 names.add(key.value)
             if merged > _MAX_MERGED:
                 raise _refusal(f"merge keys add more than {_MAX_MERGED} fields", key)

@@ -80,7 +80,8 @@ def dev(extension: str, types: tuple[str, ...], **values: Any) -> None:
         if address := parse_address(text):  # refuse one in use before anything is started
             (server := HealthServer(address)).start()
             server.stop()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # shells ignore SIGINT for background jobs
+        signal.signal(number, signal.default_int_handler)
     with suppress(KeyboardInterrupt), announced() as announce, _seed(options) as (admin, used):
         target = Target(extension=extension, types=types, kubeconfig=admin, context=used.context)
         client = target.connect()

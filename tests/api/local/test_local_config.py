@@ -33,7 +33,7 @@ def faults(actuator: Any, cls: type[Object], **spec: Any) -> list[str]:
         ({"serviceCIDR": "fd01::/108"}, ["spec.serviceCIDR: fd01::/108 is not of IPv4"]),
         (
             {"ipFamilies": ["IPv6", "IPv6"]},
-            ["spec.ipFamilies: a family is there twice", "spec.podCIDR:", "spec.serviceCIDR:"],
+            ["spec.ipFamilies: a family is a duplicate", "spec.podCIDR:", "spec.serviceCIDR:"],
         ),
         (
             {"providerConfig": config("NetworkConfig", mtu=1)},

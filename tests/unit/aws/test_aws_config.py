@@ -111,7 +111,7 @@ FAULTS: dict[str, tuple[Any, list[str]]] = {
     "zone is a region": (changed(["zones", 0, "name"], "eu-west-1"), ["zones[0].name"]),
     "zone twice": (
         changed(["zones"], [ZONE, ZONE]),
-        ["zones[1].name: 'eu-west-1a' is there twice"],
+        ["zones[1].name: 'eu-west-1a' is a duplicate"],
     ),
     "VPC is no range": (changed(["vpc", "cidr"], "ten"), ["networks.vpc.cidr", "'ten'", ACCEPTED]),
     "VPC too large": (changed(["vpc", "cidr"], "10.0.0.0/8"), ["vpc.cidr", ACCEPTED]),

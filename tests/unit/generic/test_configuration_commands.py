@@ -317,7 +317,7 @@ def test_merge_keys_are_read_as_in_go(validate):
         ("a: !!python/object:os.system x\n", "could not determine a constructor"),
         ("a: 'x\0y'\n", "unacceptable character"),
         ("? [a]\n: b\n", "unhashable key"),
-        ("a: 1\nb: 2\na: 3\n", "key 'a' is there twice"),
+        ("a: 1\nb: 2\na: 3\n", "key 'a' is a duplicate"),
         (MERGES, "merge keys add more than 10000 fields"),
     ],
 )
