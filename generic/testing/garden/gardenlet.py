@@ -6,6 +6,7 @@ with administrator rights and changes only objects that it created.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 import attrs
 
@@ -108,7 +109,11 @@ class Garden:
         rests = operation == "reconcile" and manifest["kind"] in ON_REQUEST and unchanged
         if resource.group != Cluster.KIND.group or (rests and not_ready_because(found) is None):
             return found
-        patch = {"metadata": {"annotations": meta["annotations"]}, "spec": manifest["spec"]}
+        before = found.get("spec", {})
+        spec = {
+            name: _replaced(before.get(name), value) for name, value in manifest["spec"].items()
+        }
+        patch = {"metadata": {"annotations": meta["annotations"]}, "spec": spec}
         return self.client.patch(*where, patch)
 
     def complete(self, manifest: Raw) -> Raw:
@@ -186,6 +191,15 @@ class Garden:
 
     def _timestamp(self) -> str:
         return self._clock.now().isoformat().replace("+00:00", "Z")
+
+
+def _replaced(before: Any, after: Any) -> Any:
+    """Return `after` as a merge patch of `before`: null for each field that is no longer there."""
+    if not (isinstance(before, dict) and isinstance(after, dict)):
+        return after
+    return dict.fromkeys(before.keys() - after.keys()) | {
+        name: _replaced(before.get(name), value) for name, value in after.items()
+    }
 
 
 def resource_of_manifest(manifest: Raw) -> Resource:

@@ -450,3 +450,17 @@ def test_a_kind_that_no_table_names_has_its_place_in_every_flow():
     new = attrs.evolve(v1alpha1.Infrastructure.KIND, name="Brandnew")
     for order in (CREATION, DELETION, FORCED, MIGRATION):
         assert [new] in list(in_stages(order, [new]))
+
+
+def test_a_changed_manifest_replaces_the_fields_of_a_configuration(admin, namespace):
+    def deployed(**config):
+        spec = {"type": "x", "region": "eu-1", "secretRef": SECRET, "providerConfig": config}
+        where = {"name": "one", "namespace": namespace}
+        kind = v1alpha1.Infrastructure.KIND
+        manifest = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": where}
+        return Garden(admin).deploy({**manifest, "spec": spec})["spec"]["providerConfig"]
+
+    misspelt = {"kind": "Config", "sizze": 1, "network": {"mtu": 9000, "zones": ["a"]}}
+    assert deployed(**misspelt) == misspelt
+    corrected = {"kind": "Config", "size": 1, "network": {"zones": ["b"]}}
+    assert deployed(**corrected) == corrected
