@@ -128,9 +128,12 @@ def update(folder: Path) -> int:
     changed = git("status", "--porcelain", "--untracked-files=normal", ".")
     if changed or not git("ls-files", ANSWERS):
         raise ConfigurationError(f"{folder} has uncommitted changes; commit them, then update")
-    base = _commit(git_dir, prefix, project)
+    nested = git("ls-files", "-z", f"*/{ANSWERS}").split("\0")[:-1]
+    others = [str(Path(prefix, one).parent) for one in nested]
+    commit = partial(_commit, git_dir, git("write-tree").strip(), prefix, others)
     newer = msgspec.structs.replace(project, version=newest())
-    change = _commit(git_dir, prefix, newer, "-p", base)
+    base = commit(project)
+    change = commit(newer, "-p", base)
     compared = ("diff-tree", "-r", "--name-only", "--relative", "--diff-filter=A", base, change)
     ignored = git("ls-files", "--others", "--ignored", "--exclude-standard").splitlines()
     for path in {*git(*compared).splitlines()} & {*ignored}:  # git would overwrite it
@@ -161,13 +164,21 @@ def _read(folder: Path) -> Project:
     return project
 
 
-def _commit(git_dir: str, prefix: str, project: Project, *options: str) -> str:
-    """Write the rendered template as a commit that no branch has; return its hash."""
+def _commit(
+    git_dir: str, rest: str, prefix: str, others: Sequence[str], project: Project, *options: str
+) -> str:
+    """Write the rendered template as a commit that no branch has; return its hash.
+
+    It has everything else of the tree `rest`, also the projects in the folders `others`: else git
+    would take their files for renamed ones of this project, and merge into them.
+    """
     with TemporaryDirectory() as index, TemporaryDirectory() as tree:
         project.render(Path(tree) / prefix)
         run = partial(_run, GIT_DIR=git_dir, GIT_WORK_TREE=tree, GIT_INDEX_FILE=f"{index}/index")
         git = partial(run, Path(tree), "git")
-        git("add", "--all", "--force")
+        git("read-tree", rest)
+        kept = [f":(exclude,literal){other}" for other in others]
+        git("add", "--all", "--force", "--", f":(top,literal){prefix}", *kept)
         message = f"Version {project.version} of the template"
         commit = ("commit-tree", git("write-tree").strip(), "-m", message, *options)
         return git(*_IDENTITY, *commit).strip()

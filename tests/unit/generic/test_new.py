@@ -345,19 +345,25 @@ def test_a_project_with_windows_line_endings_is_updated(project, versions):
     assert FAR.encode().replace(b"\n", b"\r\n") in text
 
 
-def test_a_project_at_the_root_of_its_repository_with_a_similar_folder_is_updated(
-    written, versions, tmp_path
+@pytest.mark.parametrize("place", [".", "first"])
+def test_a_project_beside_or_above_a_similar_one_is_updated_alone(
+    written, versions, tmp_path, place
 ):
-    for folder in ("root", "root/second"):
-        shutil.copytree(written, tmp_path / folder)
-    for path in (tmp_path / "root/multi_cloud").glob("[!c]*.py"):
+    """git does not take the files of the other project for renamed ones of this project."""
+    root, project = tmp_path / "root", tmp_path / "root" / place
+    for folder in (project, root / "second"):
+        shutil.copytree(written, folder)
+    for path in (project / "multi_cloud").glob("[!c]*.py"):
         path.write_text("mine\n")
-    git(tmp_path / "root", "init", "--quiet")
-    commit(tmp_path / "root")
-    versions(("def resources(", "def all_resources("))
-    assert new("--update", "--output", tmp_path / "root").exit_code == 0
+    (project / "multi_cloud/rehearsal.py").unlink()
+    git(root, "init", "--quiet")
+    commit(root)
+    second = versions(("def resources(", "def all_resources("))
+    edit(second / "{package}/rehearsal.py.jinja", ('region = "here"', 'region = "there"'))
+    assert new("--update", "--output", project).exit_code == 0
     changed = [".actuator-new.yaml", "multi_cloud/cloud.py"]
-    assert git(tmp_path / "root", "diff", "--cached", "--name-only").splitlines() == changed
+    found = git(root, "diff", "HEAD", "--name-only").splitlines()
+    assert found == [str(Path(place, one)) for one in changed]
 
 
 def test_a_symbolic_link_to_the_project_and_one_in_it_are_kept(project, versions, tmp_path):
