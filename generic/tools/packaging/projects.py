@@ -8,9 +8,11 @@ changes: copy it to a new folder, and change that.
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from importlib.machinery import PathFinder
 from keyword import kwlist
@@ -103,18 +105,26 @@ def newest() -> int:
 
 
 def create(folder: Path, project: Project) -> None:
-    """Write a project, its Dockerfile and its chart. Raises ConfigurationError."""
+    """Write a project, its Dockerfile and its chart. Raises ConfigurationError.
+
+    A folder that did not exist is removed again if that fails.
+    """
     if (found := PathFinder.find_spec(project.package)) and found.origin:
         raise ConfigurationError(f"{project.package} is an installed package; choose another name")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(path.name != ".git" for path in folder.iterdir()):
-            raise ConfigurationError(f"{folder} is not empty; set another folder with --output")
-        project.render(folder)
-    except OSError as error:
-        raise ConfigurationError(f"cannot write {folder}: {error.strerror}") from error
-    extension = f"{project.package}:extension"
-    _run(folder, sys.executable, "-Bc", _INSTALLATION, project.name, extension)
+    existed = folder.exists()
+    with ExitStack() as undo:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if any(path.name != ".git" for path in folder.iterdir()):
+                raise ConfigurationError(f"{folder} is not empty; set another folder with --output")
+            if not existed:
+                undo.callback(shutil.rmtree, folder, ignore_errors=True)
+            project.render(folder)
+        except OSError as error:
+            raise ConfigurationError(f"cannot write {folder}: {error.strerror}") from error
+        extension = f"{project.package}:extension"
+        _run(folder, sys.executable, "-Bc", _INSTALLATION, project.name, extension)
+        undo.pop_all()
 
 
 def update(folder: Path) -> int:

@@ -207,6 +207,24 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path, monkeypatch):
     assert str(new("acme", "--output", "gone").exception) == "cannot write gone: File exists"
 
 
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_project_that_failed_can_be_written_again_if_its_folder_is_new(
+    tmp_path, monkeypatch, exists
+):
+    folder = tmp_path / "acme"
+    if exists:
+        folder.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(projects, "_INSTALLATION", "raise SystemExit('no chart')")
+        failed = str(new("acme", "--output", folder).exception)
+    assert failed.startswith(f"{folder}: ")
+    assert "no chart" in failed
+    assert folder.exists() == exists
+    monkeypatch.setattr(projects, "_run", lambda *_, **__: "")
+    again = new("acme", "--output", folder)
+    assert ("is not empty" in str(again.exception)) == exists
+
+
 def test_a_name_of_an_installed_package_is_refused():
     assert "click is an installed package; choose another name" in str(new("click").exception)
 
