@@ -174,6 +174,21 @@ def test_actions_have_the_digests_of_our_own_workflow(written):
     assert [line for line in lines if "uses:" in line and line.strip() not in ours] == []
 
 
+def test_the_workflow_keeps_no_token_and_renews_its_cache_with_the_dependencies(written):
+    workflow = yaml.safe_load((written / ".github/workflows/ci.yml").read_text())
+    checkout, _, cache, *_ = workflow["jobs"]["check"]["steps"]
+    assert checkout["with"] == {"persist-credentials": False}
+    assert cache["with"]["key"] == "embedded-cluster-${{ hashFiles('pyproject.toml') }}"
+    assert cache["with"]["key"].startswith(cache["with"]["restore-keys"])
+
+
+def test_git_ignores_the_states_of_shoots(written, tmp_path):
+    git(tmp_path, "init", "--quiet")
+    shutil.copy(written / ".gitignore", tmp_path)
+    files = ["local.shootstate.json", "local.shootstate.new"]
+    assert git(tmp_path, "check-ignore", *files).splitlines() == files
+
+
 def test_names_that_modules_with_kinds_import_are_refused_as_kinds(tmp_path):
     projects.Project(1, "kindpackage", tuple(EVERYTHING), ("Package",)).render(tmp_path)
     modules = [f"kindpackage/{kind.lower()}.py" for kind in (*EVERYTHING, "Package")]
