@@ -4,6 +4,7 @@ It changes only namespaces, Clusters and cluster-scoped objects with the labels 
 objects in these namespaces.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, partial
@@ -131,8 +132,9 @@ class _Play:
             secrets = self.client.list(_SECRETS, self.shoot.technical_id, label_selector=_OURS)
             state = attrs.evolve(state, resources=[*state.resources, *map(bare, secrets)])
             new = file.with_suffix(".new")
-            new.touch(mode=0o600)
-            new.write_bytes(msgspec.json.encode(state))
+            new.unlink(missing_ok=True)  # of an interrupted migration, or a link of others
+            with open(new, "xb", opener=partial(os.open, mode=0o600)) as private:
+                private.write(msgspec.json.encode(state))
             new.replace(file)
         self.flow.end_migration()
         return f"migrated; its state is in {file}"

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import attrs
 import pytest
 from msgspec import structs
 
@@ -9,6 +10,7 @@ from actuator import Actuator
 from actuator.errors import ConfigurationError
 from actuator.v1alpha1 import BackupBucket, DNSRecord, Infrastructure, Worker
 from generic.manager.manager import Manager
+from generic.testing.garden import ShootState
 from generic.tools.cli.dev import sources
 from generic.tools.cli.development import Target, announced, select
 from generic.tools.cli.shoot import _Play, shoot_named
@@ -188,3 +190,29 @@ def test_every_object_gets_the_namespace_and_the_labels_of_the_shoot():
 def test_what_is_no_manifest_is_refused(given):
     with pytest.raises(ConfigurationError):
         play(Networks())._placed(given)
+
+
+class Migrated:
+    """A flow and a client for a shoot without objects."""
+
+    def begin_migration(self):
+        return ShootState()
+
+    def end_migration(self): ...
+
+    def list(self, *_, **__):
+        return []
+
+
+def test_the_state_of_a_shoot_is_written_to_a_new_file_of_its_owner():
+    other, new = Path("other"), Path("local.shootstate.new")
+    other.write_text("mine")
+    shoot = attrs.evolve(play(Networks()), client=Migrated(), flow=Migrated())
+    for left in (lambda: new.symlink_to(other), lambda: new.touch(mode=0o644)):
+        left()
+        file = Path("local.shootstate.json")
+        assert shoot.migrate() == f"migrated; its state is in {file}"
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert not file.is_symlink()
+        file.unlink()
+    assert other.read_text() == "mine"
