@@ -236,7 +236,8 @@ def _perform(
     cluster, state = _existing(client, new), _state(new)
     if cluster is None and act not in (_Play.create, _Play.restore):
         raise ConfigurationError(f"shoot {name} does not exist; run `actuator shoot list`")
-    moves = cluster is not None and _last_operation(cluster).startswith(("Migrate", "Restore"))
+    wrote = "Migrate" if act is _Play.migrate else ("Migrate", "Restore")  # migrate keeps the file
+    moves = cluster is not None and _last_operation(cluster).startswith(wrote)
     if state.exists() and act is not _Play.restore and not moves:
         raise ConfigurationError(f"{state} exists; restore the shoot, or remove the file")
     progress = cache(partial(echo, err=True))  # each state once

@@ -192,7 +192,12 @@ def test_a_shoot_of_others_is_refused_and_an_existing_one_not_created_again(ask,
     assert ask(f"shoot reconcile {name}").stdout == f"shoot {name}: reconciled\n"
     state = Path(f"{name}.shootstate.json")
     state.write_text("{}")  # of another shoot with this name
-    fails(ask(f"shoot migrate {name}"), f"{state} exists; restore the shoot, or remove the file")
+    exists = f"{state} exists; restore the shoot, or remove the file"
+    fails(ask(f"shoot migrate {name}"), exists)
+    restored = {"lastOperation": {"type": "Restore", "state": "Processing"}}
+    interrupted = {"spec": {"shoot": {"status": restored}}}
+    admin.patch(CLUSTERS, f"shoot--dev--{name}", "", interrupted)
+    fails(ask(f"shoot migrate {name}"), exists)  # which has the state of what is not restored yet
     state.unlink()
     unmarked = {"metadata": {"labels": None}}
     admin.patch(NAMESPACES, f"shoot--dev--{name}", "", unmarked)
