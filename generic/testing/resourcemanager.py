@@ -68,7 +68,7 @@ class ResourceManager:
         try:
             wanted = [obj for ref in mr["spec"]["secretRefs"] for obj in self._read(mr, ref)]
             for obj in wanted:
-                self._client.apply(resource_of_manifest(obj), obj, field_manager=_MANAGER)
+                self._put(mr, obj)
         except (ApiError, ValueError) as error:
             self._say(mr, "False", "ApplyFailed", str(error), _applied(mr))
             return
@@ -108,6 +108,10 @@ class ResourceManager:
     def _remove(self, mr: Raw, references: Iterable[Raw]) -> list[Raw]:
         """Delete these objects; return those that still exist. Raises ApiError."""
         return [ref for ref in references if not self._take(mr, ref)]
+
+    def _put(self, mr: Raw, obj: Raw) -> None:
+        """Apply the object (server-side apply). Raises ApiError. ShootManager overrides it."""
+        self._client.apply(resource_of_manifest(obj), obj, field_manager=_MANAGER)
 
     def _take(self, mr: Raw, ref: Raw) -> bool:
         """Delete the object; return whether it no longer exists. Raises ApiError."""
