@@ -95,6 +95,11 @@ class _OneAtATime(WrappedActuator):
 
     lock = threading.Lock()
 
+    def validate(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
+        if problems := list(self.inner.validate(ctx, obj, cluster)):
+            self.lock.acquire(blocking=False)
+        return problems
+
     def reconcile(self, ctx: Any, obj: Any, cluster: Any, /) -> Any:
         while not self.lock.acquire(timeout=0.2):
             ctx.check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import cluster_api
@@ -13,6 +14,7 @@ from helm_objects import CHARTS, RELEASES
 
 import extensions.helmreleaseproxy
 from actuator.cluster import FORCE_DELETION
+from actuator.errors import NotFound
 from extensions.helmreleaseproxy.targets import with_cluster_api
 from generic.testing.envtest.access import RequestFailed
 from generic.testing.seed import install_crds
@@ -33,10 +35,11 @@ def policy(admin, near):
     """The sample's policy, once the API server enforces it."""
     manifests = cluster_api.policy()
     for manifest in manifests:
-        admin.create(cluster_api.POLICIES[manifest["kind"]], manifest)
+        admin.apply(cluster_api.POLICIES[manifest["kind"]], manifest)  # pages apply it as well
     yield
     for manifest in manifests:
-        admin.delete(cluster_api.POLICIES[manifest["kind"]], manifest["metadata"]["name"])
+        with suppress(NotFound):
+            admin.delete(cluster_api.POLICIES[manifest["kind"]], manifest["metadata"]["name"])
 
 
 def example(namespace):
