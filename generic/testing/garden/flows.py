@@ -5,15 +5,14 @@ steps are in `Garden`, and in `cleanup.OWN` for the objects that gardenlet delet
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from functools import partial
 
-from actuator.errors import ActuatorError, AlreadyExists
+from actuator.errors import ActuatorError
 from actuator.meta import Kind, Raw
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.testing.garden import order
 from generic.testing.garden.cleanup import OWN
-from generic.testing.garden.gardenlet import Garden, Shoot
+from generic.testing.garden.gardenlet import Garden, Shoot, create_missing
 from generic.testing.garden.readiness import error_of, not_migrated_because, not_ready_because
 from generic.testing.garden.state import ShootState, collect, put_back, put_back_resources
 from generic.testing.polling import wait_while
@@ -129,10 +128,7 @@ class Flow:
 
     def restore(self, manifests: Sequence[Raw], state: ShootState) -> None:
         """Create the shoot in this seed from the state of another, until all objects are ready."""
-        manifests_of = {NAMESPACES: self._shoot.namespace(), CLUSTERS: self._shoot.cluster()}
-        for resource, obj in manifests_of.items():
-            with suppress(AlreadyExists):  # a retry
-                self._client.create(resource, obj)
+        create_missing(self._client, self._shoot.namespace(), self._shoot.cluster())
         self._sync("Restore")
         put_back_resources(self._client, self._shoot, state)
         self._deploy_others(manifests)

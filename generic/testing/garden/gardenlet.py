@@ -202,6 +202,13 @@ def _replaced(before: Any, after: Any) -> Any:
     }
 
 
+def create_missing(client: Client, *manifests: Raw) -> None:
+    """Create those of the objects that do not exist. Raises ApiError."""
+    for one in manifests:
+        with suppress(AlreadyExists):
+            client.create(resource_of_manifest(one), one)
+
+
 def resource_of_manifest(manifest: Raw) -> Resource:
     """Return the resource of a manifest, with the plural that Kubernetes' naming implies."""
     plural = plural_of(manifest["kind"])

@@ -6,7 +6,6 @@ objects in these namespaces.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import cache, partial
 from inspect import isfunction
 from pathlib import Path
@@ -18,7 +17,7 @@ import msgspec
 
 from actuator.cluster import Cluster
 from actuator.codec import decode, decode_at
-from actuator.errors import AlreadyExists, ConfigurationError, Invalid
+from actuator.errors import ConfigurationError, Invalid
 from actuator.interface import Client, Resource
 from actuator.meta import Kind, Object, Raw
 from actuator.v1alpha1 import KINDS
@@ -32,6 +31,7 @@ from generic.reconciler.orphans import SHOOT_LABEL
 from generic.reconciler.orphans.ledger import read_orphans
 from generic.testing.drill.shoots import minimal_spec
 from generic.testing.garden import SHOOT, Flow, Garden, Shoot, ShootState, resource_of_manifest
+from generic.testing.garden.gardenlet import create_missing
 from generic.testing.garden.order import ON_REQUEST
 from generic.testing.garden.state import bare
 from generic.tools.cli.development import Target, select
@@ -57,9 +57,8 @@ def prepare(client: Client, shoot: Shoot) -> None:
     """
     _existing(client, shoot)
     secret = manifest("v1", "Secret", _CREDENTIALS, shoot.technical_id, shoot.labels, type="Opaque")
-    for one in () if _state(shoot).exists() else (shoot.namespace(), shoot.cluster(), secret):
-        with suppress(AlreadyExists):
-            client.create(resource_of_manifest(one), one)
+    if not _state(shoot).exists():
+        create_missing(client, shoot.namespace(), shoot.cluster(), secret)
 
 
 def _existing(client: Client, shoot: Shoot) -> Cluster | None:
@@ -219,9 +218,8 @@ def shoot() -> None:
 
 def _list(**flags: Any) -> None:
     """List the shoots, with their namespaces and last operations."""
-    for one in (
-        select(Target(**flags), required=True).connect().list(CLUSTERS, label_selector=_OURS)
-    ):
+    client = select(Target(**flags), required=True).connect()
+    for one in client.list(CLUSTERS, label_selector=_OURS):
         found = decode(Cluster, one)
         name = found.shoot["metadata"]["name"]
         echo(f"{name:<20} {found.metadata.name:<32} {_last_operation(found)}")
