@@ -6,10 +6,8 @@ It has no account locks and no wildcards in GRANT. Everything is in memory: a re
 import hashlib
 from pathlib import Path
 
-import pymysql
-
-from extensions.externaldatabase.mysql import connect
 from extensions.externaldatabase.servers.daemon import HOST, Daemon
+from extensions.externaldatabase.servers.mariadb import answers
 from generic.library.programs.cache import Progress
 from generic.library.programs.golang import GoModule, cached_programs
 
@@ -38,8 +36,4 @@ class MySqlSimulator(Daemon):
         return [folder / program.name, f"{HOST}:{self.port}", *files]
 
     def _answers(self) -> bool:
-        try:
-            connect(self.administrator).close()
-        except pymysql.err.OperationalError:
-            return False
-        return True
+        return answers(self.administrator)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pymysql
 
+from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.mysql import connect
 from extensions.externaldatabase.servers.daemon import HOST, Daemon, ServerError, found
 from extensions.externaldatabase.servers.debian import unpacked
@@ -60,11 +61,16 @@ class MariaDb(Daemon):
         )
 
     def _answers(self) -> bool:
-        try:
-            connect(self.administrator).close()
-        except pymysql.err.OperationalError:
-            return False
-        return True
+        return answers(self.administrator)
+
+
+def answers(endpoint: Endpoint) -> bool:
+    """Return whether a server of this protocol accepts connections there."""
+    try:
+        connect(endpoint).close()
+    except pymysql.err.OperationalError:
+        return False
+    return True
 
 
 def _command(place: Path, directory: Path) -> list[str | Path]:
