@@ -57,9 +57,21 @@ def _definition(resource: Resource, kind: str, versions: list[str]) -> Raw:
     }
 
 
-def policy() -> list[Raw]:
-    """What the sample's README has an operator apply."""
-    return list(yaml.safe_load_all(POLICY.read_text()))
+def policy(namespace: str) -> list[Raw]:
+    """What the sample's README has an operator apply, for this namespace alone.
+
+    Tests of other processes, with the policy or without it, run in the same cluster.
+    """
+    policy, binding = yaml.safe_load_all(POLICY.read_text())
+    for one in (policy, binding):
+        one["metadata"]["name"] += f".{namespace}"
+    where = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    bound = {
+        "policyName": policy["metadata"]["name"],
+        "matchResources": {"namespaceSelector": where},
+    }
+    binding["spec"] |= bound
+    return [policy, binding]
 
 
 def create_cluster(client: Client, namespace: str, name: str, **labels: str) -> Raw:

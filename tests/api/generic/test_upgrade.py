@@ -22,15 +22,30 @@ from versioned import Versioned
 from actuator import Client
 from actuator.errors import NotFound
 from actuator.meta import Raw
-from actuator.v1alpha1 import Infrastructure
+from actuator.v1alpha1 import KINDS, Cluster, Infrastructure
+from generic.kube.client import HttpClient, connect
 from generic.kube.clusters import CLUSTERS
 from generic.reconciler.orphans import ORPHANS, Orphan
-from generic.testing.seed import CRDS
+from generic.testing.envtest import Environment
+from generic.testing.seed import CRDS, install
 
 RECORDED = sorted(Path(__file__).parents[2].glob("recorded/*.json"))
 KEPT = "x-kubernetes-preserve-unknown-fields"
 FUTURE = {"since": "9.9"}
 ANNOTATION = "actuator.extensions.gardener.cloud/future"
+
+
+@pytest.fixture
+def environment(borrowed) -> Iterator[Environment]:
+    """No cluster of other tests: while a CRD changes, requests for its objects fail."""
+    with Environment() as started:
+        yield started
+
+
+@pytest.fixture
+def admin(environment) -> HttpClient:
+    install(environment, [*KINDS, Cluster, Orphan])
+    return connect(environment.kubeconfig)
 
 
 @pytest.fixture

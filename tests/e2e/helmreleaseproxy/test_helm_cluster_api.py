@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 import cluster_api
@@ -14,7 +13,6 @@ from helm_objects import CHARTS, RELEASES
 
 import extensions.helmreleaseproxy
 from actuator.cluster import FORCE_DELETION
-from actuator.errors import NotFound
 from extensions.helmreleaseproxy.targets import with_cluster_api
 from generic.testing.envtest.access import RequestFailed
 from generic.testing.seed import install_crds
@@ -31,15 +29,14 @@ def capi(admin, near):
 
 
 @pytest.fixture
-def policy(admin, near):
+def policy(admin, near, namespace):
     """The sample's policy, once the API server enforces it."""
-    manifests = cluster_api.policy()
+    manifests = cluster_api.policy(namespace)
     for manifest in manifests:
-        admin.apply(cluster_api.POLICIES[manifest["kind"]], manifest)  # pages apply it as well
+        admin.create(cluster_api.POLICIES[manifest["kind"]], manifest)
     yield
     for manifest in manifests:
-        with suppress(NotFound):
-            admin.delete(cluster_api.POLICIES[manifest["kind"]], manifest["metadata"]["name"])
+        admin.delete(cluster_api.POLICIES[manifest["kind"]], manifest["metadata"]["name"])
 
 
 def example(namespace):
