@@ -17,9 +17,11 @@ from harness import FINALIZER
 
 from actuator import Resource
 from actuator.cluster import FORCE_DELETION
+from extensions.relations.kinds import Entry, Mirror, Team
 from generic.controller.predicates import OPERATION
 from generic.kube.clusters import CLUSTERS
 from generic.testing.garden import NAMESPACES
+from generic.testing.seed import install_kinds
 
 BUCKETS = Resource("extensions.gardener.cloud/v1alpha1", "backupbuckets", namespaced=False)
 
@@ -221,12 +223,15 @@ def test_a_cluster_scoped_object_of_others_is_not_changed(ask, admin, namespace)
     assert admin.get(BUCKETS, namespace)["spec"] == bucket["spec"]
 
 
-def test_a_minimal_object_that_is_refused_comes_with_its_remedy(ask, namespace):
-    text = Path("mine.py").read_text()
-    Path("mine.py").write_text(text.replace("Infrastructure", "ContainerRuntime"))
-    done = ask(f"shoot create {namespace} --extension mine:extension")
+def test_a_minimal_object_that_is_refused_comes_with_its_remedy(
+    ask, admin, namespace, tmp_path, monkeypatch
+):
+    """The texts of these kinds must not be empty."""
+    monkeypatch.setenv("RELATIONS_REGISTER", str(tmp_path / "register.sqlite"))
+    install_kinds(admin, [Team, Mirror, Entry])
+    done = ask(f"shoot create {namespace} --extension extensions.relations:extension")
     fails(done, "; write a valid object into shoot.yaml")
-    assert "spec.workerPool.name" in done.stderr
+    assert "should be at least 1 chars long" in done.stderr
 
 
 @pytest.mark.parametrize(
