@@ -331,8 +331,8 @@ class Kind:
 
     @property
     def api_version(self) -> str:
-        """`group/version`."""
-        return f"{self.group}/{self.version}"
+        """`group/version`; only the version for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
 
 
 def plural_of(kind: str) -> str:

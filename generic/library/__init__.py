@@ -3,8 +3,9 @@
 Start reading at `controlplane`, `worker` or `backupentry`, the generic actuators. They use
 `managedresources`, `charts`, `secrets` and `machines`; `seedobjects` creates and deletes other
 objects in the seed; `lookup` finds one that may not exist; `healthchecks` reports conditions;
-`imagevector` chooses images; `bastion` reads ranges of addresses; `programs` provides helm and
-other programs that are not Python.
+`webhooks` changes and checks objects before the API server stores them; `imagevector` chooses
+images; `bastion` reads ranges of addresses; `programs` provides helm and other programs that are
+not Python.
 
 Not here: code that a manager needs to run an actuator (`generic.reconciler`).
 """

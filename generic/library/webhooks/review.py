@@ -1,0 +1,171 @@
+"""One AdmissionReview, from bytes to bytes.
+
+The body of a request is untrusted: its depth and its types are checked before a handler sees an
+object, and no message contains a value of the object. Not here: the limits of size and time
+(`generic.manager.webhooks`).
+"""
+
+import base64
+import json
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import attrs
+import msgspec
+from msgspec import Struct, field
+
+from actuator.codec import MAX_DEPTH, decode_json, encode, is_deep
+from actuator.errors import DecodeError
+from actuator.interface import Client
+from actuator.meta import Object, Raw
+from generic.kube.printable import printable
+from generic.library.webhooks.jsonpatch import difference
+from generic.library.webhooks.webhook import AdmissionRequest, Denied, Webhook
+
+API_VERSION = "admission.k8s.io/v1"
+_LONGEST = 8192
+"""Maximum characters of a message."""
+_MAX_PROBLEMS = 20
+_AROUND = 3
+"""The levels of a review around the object."""
+
+
+class InvalidReview(Exception):
+    """The body is no AdmissionReview that can be answered."""
+
+
+class _Kind(Struct):
+    group: str = ""
+    version: str = ""
+    kind: str = ""
+
+
+class _User(Struct):
+    username: str = ""
+
+
+class _Request(Struct, rename="camel"):
+    uid: str
+    kind: _Kind
+    operation: str
+    object: msgspec.Raw = msgspec.Raw(b"null")
+    old_object: msgspec.Raw = msgspec.Raw(b"null")
+    namespace: str = ""
+    sub_resource: str = ""
+    dry_run: bool | None = None
+    user_info: _User = field(default_factory=_User)
+
+
+class _Review(Struct, rename="camel"):
+    api_version: str
+    kind: str
+    request: _Request
+
+
+class _Meta(Struct, rename="camel"):
+    deletion_timestamp: str | None = None
+
+
+class _Header(Struct):
+    metadata: _Meta = field(default_factory=_Meta)
+
+
+@attrs.frozen(kw_only=True)
+class Answer:
+    """The answer to a review; `failed` if the webhook itself failed, whatever its policy is."""
+
+    uid: str
+    allowed: bool
+    patch: Sequence[Raw] = ()
+    code: int = 403
+    message: str = ""
+    failed: bool = False
+
+    def encode(self) -> bytes:
+        """Return the AdmissionReview."""
+        response: Raw = {"uid": self.uid, "allowed": self.allowed}
+        if not self.allowed:
+            response["status"] = {"code": self.code, "message": self.message}
+        elif self.message:
+            response["warnings"] = [self.message[:256]]
+        if self.patch:
+            text = json.dumps(self.patch).encode()
+            response |= {"patchType": "JSONPatch", "patch": base64.b64encode(text).decode()}
+        review = {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}
+        return json.dumps(review).encode()
+
+
+def parse(body: bytes) -> _Request:
+    """Return the request in an AdmissionReview. Raises InvalidReview."""
+    if is_deep(body, MAX_DEPTH + _AROUND):
+        raise InvalidReview(f"the body has more than {MAX_DEPTH} levels")
+    try:
+        review = msgspec.json.decode(body, type=_Review)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidReview(f"the body is no AdmissionReview: {printable(str(error))}") from None
+    if (review.api_version, review.kind) != (API_VERSION, "AdmissionReview"):
+        raise InvalidReview(f"the body is no AdmissionReview of {API_VERSION}")
+    return review.request
+
+
+def evaluate(webhook: Webhook, request: _Request, client: Client) -> Answer:
+    """Return the webhook's answer; never raises.
+
+    An object under deletion, and an operation that was not declared, is always admitted.
+    """
+    if request.operation not in webhook.operations or _is_deleting(request.object):
+        return Answer(uid=request.uid, allowed=True)
+    try:
+        return _handled(webhook, request, client)
+    except Denied as denied:
+        message = printable(denied.message)[:_LONGEST]
+        return Answer(uid=request.uid, allowed=False, message=f"{webhook.name}: {message}")
+    except DecodeError as error:
+        return failure(webhook, request.uid, f"cannot read the object: {printable(str(error))}")
+    except Exception as error:  # the author's code can raise anything
+        return failure(webhook, request.uid, f"the handler raised {type(error).__name__}")
+
+
+def failure(webhook: Webhook, uid: str, reason: str) -> Answer:
+    """Return the answer of a webhook that failed, according to its failure policy."""
+    ignored = webhook.failure_policy == "Ignore"
+    text = f"webhook {webhook.name} failed: {reason}"[:_LONGEST]
+    return Answer(uid=uid, allowed=ignored, code=500, message=text, failed=True)
+
+
+def _is_deleting(text: msgspec.Raw) -> bool:
+    try:
+        return msgspec.json.decode(text, type=_Header).metadata.deletion_timestamp is not None
+    except msgspec.MsgspecError:
+        return False
+
+
+def _handled(webhook: Webhook, request: _Request, client: Client) -> Answer:
+    cls = _class_of(webhook, request.kind)
+    given = decode_json(cls, bytes(request.object))
+    before = encode(given)
+    old: Any = request.old_object
+    admission = AdmissionRequest(
+        operation=request.operation,  # type: ignore[arg-type]  # checked: it is declared
+        new=given,
+        old=None if bytes(old) == b"null" else decode_json(cls, bytes(old)),
+        namespace=request.namespace,
+        subresource=request.sub_resource,
+        dry_run=bool(request.dry_run),
+        user=request.user_info.username,
+        client=client,
+    )
+    problems = list(islice(webhook.handle(admission) or (), _MAX_PROBLEMS))
+    if problems:
+        raise Denied("; ".join(map(str, problems)))
+    patch = list(difference(before, encode(given))) if webhook.mutating else []
+    return Answer(uid=request.uid, allowed=True, patch=patch)
+
+
+def _class_of(webhook: Webhook, kind: _Kind) -> type[Object]:
+    for cls in webhook.kinds:
+        own = cls.KIND
+        if (own.group, own.version, own.name) == (kind.group, kind.version, kind.kind):
+            return cls
+    raise DecodeError(f"kind {printable(kind.kind)[:63]!r} is not declared by this webhook")
