@@ -24,6 +24,7 @@ except ImportError as error:
 __all__ = [
     "CLIENT_AUTH",
     "SERVER_AUTH",
+    "SKEW",
     "KeyPair",
     "issue",
     "new_authority",
@@ -34,7 +35,8 @@ __all__ = [
 ]
 
 CLIENT_AUTH, SERVER_AUTH = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
-_SKEW = timedelta(hours=1)
+SKEW = timedelta(hours=1)
+"""Certificates are valid that long before they are issued, for clocks that are late."""
 
 
 @attrs.frozen
@@ -131,7 +133,7 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _SKEW)
+        .not_valid_before(now - SKEW)
         .not_valid_after(now + lifetime)
     )
 

@@ -29,7 +29,7 @@ from actuator.meta import Raw
 from generic.kube.documents import Answer
 from generic.kube.encoding import escaped, go_json
 from generic.kube.inline_kubeconfig import InlineKubeconfig
-from generic.kube.kubeconfig import Access, find_access
+from generic.kube.kubeconfig import Access, find_access, service_account
 from generic.kube.transport import Response
 
 logger = logging.getLogger(__name__)
@@ -75,6 +75,11 @@ def connect(
     access = find_access(kubeconfig, context, connections, server)
     is_trusted = not isinstance(kubeconfig, InlineKubeconfig)
     return HttpClient(access, observe=observe, is_trusted=is_trusted)
+
+
+def connect_in_cluster() -> "HttpClient":
+    """Return a client for the cluster of the pod. Raises ConfigurationError."""
+    return connect(service_account())
 
 
 def path_of(resource: Resource, namespace: str = "", name: str = "", subresource: str = "") -> str:

@@ -165,7 +165,7 @@ def find_access(
             return _inline(_Source("the kubeconfig", server, connections), kubeconfig)
         if kubeconfig is None and context is None and _in_cluster():
             files = [str(_SERVICE_ACCOUNT / name) for name in ("ca.crt", "token")]
-            return _inline(_Source(_POD, server, connections, files), _service_account())
+            return _inline(_Source(_POD, server, connections, files), service_account())
         path = _path(kubeconfig)
         source = _Source(f"kubeconfig {path}", server, connections, path.split(os.pathsep))
         if not getproxies():  # the package applies their many rules
@@ -191,16 +191,16 @@ def _inline(source: _Source, kubeconfig: InlineKubeconfig) -> _Loaded:
     return _by_package(source, write)
 
 
-def _service_account() -> InlineKubeconfig:
+def service_account() -> InlineKubeconfig:
     """Return the server, CA and token of the pod. Raises ConfigurationError for an unusable one."""
-    host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT")
+    host, port = (os.environ.get(f"KUBERNETES_SERVICE_{part}", "") for part in ("HOST", "PORT"))
     try:
         ca = (_SERVICE_ACCOUNT / "ca.crt").read_bytes()
         token = (_SERVICE_ACCOUNT / "token").read_text().strip()
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{_POD} cannot be used: {_one_line(error)}") from error
-    if not (ca and token and port):
-        raise ConfigurationError(f"{_POD} cannot be used: its CA, token or port is empty")
+    if not (ca and token and host and port):
+        raise ConfigurationError(f"{_POD} cannot be used: its CA, token, host or port is empty")
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     return InlineKubeconfig(server, ca, token)
 

@@ -5,7 +5,7 @@ ACTUATOR_LEADER_ELECTION) and in the file of `--config-file`; the command line w
 environment. An invalid value is reported in one sentence, with exit status 2.
 
 As in Go programs, flags may contain the name of a controller, and boolean flags a value
-(`--flag=true`); all flags about webhooks, which Gardener's charts pass, have no effect here.
+(`--flag=true`).
 Not here: the meaning of the values (`options`).
 """
 
@@ -26,7 +26,6 @@ from generic.manager.options import Options
 
 PREFIX = "ACTUATOR"
 WORKERS = "-max-concurrent-reconciles"
-WEBHOOKS = "--webhook-config-"
 
 
 class ManagerCommand(click.Command):
@@ -51,10 +50,6 @@ def _understood(args: Sequence[str], switches: dict[str, str]) -> Iterator[str]:
         workers = re.fullmatch(f"--(.+){WORKERS}", flag)
         if workers is not None:
             yield f"--workers={workers[1]}={value if equals else next(rest, '')}"
-        elif flag.startswith(WEBHOOKS):
-            yield f"--webhook-config={flag.removeprefix(WEBHOOKS)}"
-            if not equals:
-                next(rest, "")
         elif equals and flag in switches:
             yield _switched(flag, switches[flag], value)
         else:
@@ -250,8 +245,36 @@ FLAGS: list[click.Parameter] = [
     _flag(
         "heartbeat-renew-interval-seconds", "Seconds between two renewals of the heartbeat Lease."
     ),
-    click.Option(["--disable-webhooks"], default="", hidden=True),
-    click.Option(["--webhook-config"], multiple=True, hidden=True),
+    _flag("webhook-config-mode", "How API servers reach the webhooks of the manager."),
+    _flag("webhook-config-url", "HOST or HOST:PORT of the webhooks, for the mode url."),
+    _flag(
+        "webhook-config-service-port",
+        "Port of the Service of the webhooks; default: the port of the server.",
+        type=click.IntRange(1, 65535),
+    ),
+    _flag(
+        "webhook-config-namespace",
+        "Namespace of the webhooks' Service and certificates; webhooks are served if it is set.",
+        envvar=["WEBHOOK_CONFIG_NAMESPACE", f"{PREFIX}_WEBHOOK_CONFIG_NAMESPACE"],
+    ),
+    _flag(
+        "webhook-config-owner-namespace",
+        "Namespace with which webhook configurations are deleted; default: that of the Service.",
+    ),
+    _flag(
+        "webhook-config-server-host",
+        "Address on which the webhook server listens; empty: all interfaces.",
+    ),
+    _flag(
+        "webhook-config-server-port",
+        "Port of the webhook server.",
+        type=click.IntRange(1, 65535),
+    ),
+    _flag(
+        "webhook-config-cert-dir",
+        "Folder with tls.crt, tls.key and ca.crt; default: the manager creates certificates.",
+    ),
+    _flag("disable-webhooks", "Comma-separated webhooks that are not served; * for all."),
     _flag("log-level", "Minimum log level."),
     _flag("log-format", "Log format."),
     _flag(
@@ -264,10 +287,7 @@ FLAGS: list[click.Parameter] = [
 
 def from_values(**values: Any) -> Options:
     """Return Options from the parsed flags."""
-    ignored = [f"{WEBHOOKS}{name}" for name in values.pop("webhook_config")]
-    if values.pop("disable_webhooks"):
-        ignored.append("--disable-webhooks")
-    return Options(ignored_flags=tuple(ignored), **values)
+    return Options(**values)
 
 
 def from_args(args: Sequence[str] | None = None) -> Options:

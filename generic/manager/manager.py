@@ -117,9 +117,6 @@ class Manager(Registry):
 
     def start(self) -> None:
         """Start everything and return. Raises ConfigurationError or ApiError."""
-        if self.options.ignored_flags:
-            fields = {"flags": list(self.options.ignored_flags)}
-            logger.info("flags ignored: webhooks are not supported", extra={"fields": fields})
         enabled = self.enabled()
         connection = connect(
             self.options.kubeconfig,
@@ -175,7 +172,7 @@ class Manager(Registry):
         """Add the heartbeat; the extension's name is the prefix of NAME-leader-election."""
         from generic.manager.heartbeat import Heartbeat
 
-        name = self.options.leader_election_id.removesuffix("-leader-election")
+        name = self.options.extension
         seconds = self.options.heartbeat_renew_interval_seconds
         heartbeat = Heartbeat(
             name,

@@ -44,11 +44,41 @@ class Options:
     """Whether the manager runs inside the shoot that it serves."""
     heartbeat_namespace: str = ""
     heartbeat_renew_interval_seconds: int = 30
-    ignored_flags: tuple[str, ...] = ()
-    """Flags that Gardener's charts pass and that have no effect here."""
+    webhook_config_mode: Literal["service", "url", "url-service"] = "service"
+    webhook_config_url: str = ""
+    """HOST or HOST:PORT at which API servers reach the webhooks, for the mode url."""
+    webhook_config_service_port: int | None = None
+    """The port of the Service; None: that of the server."""
+    webhook_config_namespace: str = ""
+    """The namespace of the Service and of the Secret with the certificates."""
+    webhook_config_owner_namespace: str = ""
+    """The namespace with which the webhook configurations are deleted; "": the one above."""
+    webhook_config_server_host: str = "127.0.0.1"
+    """The address to listen on; "": all interfaces."""
+    webhook_config_server_port: int = 9443
+    webhook_config_cert_dir: Path | None = None
+    """A folder with tls.crt, tls.key and ca.crt; None: the manager creates certificates."""
+    disable_webhooks: tuple[str, ...] = ()
+    """The names of the webhooks that are not served; "*": all."""
     log_level: Literal["debug", "info", "error"] = "info"
     log_format: Literal["text", "json"] = "text"
     shutdown_timeout: float = 20.0
+
+    @property
+    def extension(self) -> str:
+        """The name of the extension: that of its leader election without the suffix."""
+        return self.leader_election_id.removesuffix("-leader-election")
+
+    @property
+    def serves_webhooks(self) -> bool:
+        """Whether API servers can reach webhooks: by a Service in a namespace, or by a URL."""
+        by_url = self.webhook_config_mode == "url"
+        return bool(self.webhook_config_url if by_url else self.webhook_config_namespace)
+
+    @property
+    def webhook_owner(self) -> str:
+        """The namespace with which the webhook configurations are deleted; "": none."""
+        return self.webhook_config_owner_namespace or self.webhook_config_namespace
 
     def workers_of(self, name: str, otherwise: int | None = None) -> int:
         """Return the workers of a controller: from its flag, its author, or the default."""
@@ -71,6 +101,21 @@ class Options:
         unwanted = matching("--disable-controllers", self.disable_controllers, known)
         matching("--CONTROLLER-max-concurrent-reconciles", self.workers, known)
         return frozenset(wanted - unwanted)
+
+    def enabled_webhooks(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the webhooks of these names that are served. Raises ConfigurationError."""
+        known = set(names)
+        unknown = sorted(set(self.disable_webhooks) - known - {"*"})
+        if unknown:
+            there = ", ".join(sorted(known)) or "none"
+            raise ConfigurationError(
+                f"--disable-webhooks: unknown webhook {unknown[0]!r}; set one of: {there}, or *"
+            )
+        return (
+            frozenset()
+            if "*" in self.disable_webhooks
+            else frozenset(known.difference(self.disable_webhooks))
+        )
 
 
 def matching(flag: str, given: Iterable[str], known: Iterable[str]) -> set[str]:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -15,6 +16,9 @@ from generic.kube.problems import ABSENT
 from generic.manager.registry import Registry
 from generic.manager.runnables import Runner
 from generic.reconciler.orphans.probe import OrphanProbe
+
+if TYPE_CHECKING:
+    from generic.manager.webhooks import WebhookService
 
 STALE_STREAM = 180.0
 """Seconds without data after which a stream counts as dead: more than two idle timeouts."""
@@ -31,6 +35,7 @@ class Probes(Struct):
     orphans: OrphanProbe | None
     """None if no actuator is registered."""
     registry: Registry
+    webhooks: "WebhookService | None" = None
     threads: list[threading.Thread] = field(default_factory=list)
 
     def alive(self) -> dict[str, Check]:
@@ -51,6 +56,7 @@ class Probes(Struct):
             **self.alive(),
             **more,
             **({"orphans": self.orphans.problem} if self.orphans else {}),
+            **({"webhooks": self.webhooks.problem} if self.webhooks else {}),
         }
 
     def _dead_informers(self) -> str | None:

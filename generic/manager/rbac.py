@@ -75,6 +75,10 @@ def _permissions(manager: Manager, *, watch_all: bool) -> Iterator[Permission]:
         yield from added.checks.permissions
     for runnable in manager.runnables:
         yield from runnable.permissions
+    if manager.webhooks:
+        from generic.manager import webhooks
+
+        yield from webhooks.permissions(manager.options, manager.webhooks)
 
 
 def _of_kind(kind: Kind) -> Iterator[Permission]:

@@ -24,6 +24,7 @@ from generic.reconciler.stripping import OUT_OF_SCOPE
 
 if TYPE_CHECKING:
     from generic.library.healthchecks import HealthChecks
+    from generic.library.webhooks import Webhook
 
 Run = Callable[[Client, threading.Event], None]
 """Run until the event is set."""
@@ -72,6 +73,7 @@ class Registry:
     health_checks: list[CheckRegistration] = attrs.field(factory=list)
     runnables: list[Runnable] = attrs.field(factory=list)
     """Including those of the manager itself."""
+    webhooks: list["Webhook"] = attrs.field(factory=list)
 
     def add(
         self,
@@ -144,14 +146,26 @@ class Registry:
         chosen = self._name(name, name, ())
         self.runnables.append(Runnable(name=chosen, run=run, permissions=tuple(permissions)))
 
+    def add_webhooks(self, *webhooks: "Webhook") -> None:
+        """Add admission webhooks; every replica serves them, whether it leads or not.
+
+        Raises ValueError if a name is taken.
+        """
+        for webhook in webhooks:
+            if any(one.name == webhook.name for one in self.webhooks):
+                raise ValueError(f"webhook {webhook.name!r} already exists; set another name=…")
+            self.webhooks.append(webhook)
+
     def enabled(self) -> "Registry":
         """Return the enabled registrations. Raises ConfigurationError for unknown names."""
+        served = self.options.enabled_webhooks(one.name for one in self.webhooks)
         names = self.options.enabled(self._names())
         return Registry(
             self.options,
             [one for one in self.registrations if one.name in names],
             [one for one in self.health_checks if one.name in names],
             [one for one in self.runnables if one.name in names],
+            [one for one in self.webhooks if one.name in served],
         )
 
     @property

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from actuator.interface import Client, Clock
 from generic.controller.health import Check, HealthServer, Remarks, parse_address
@@ -26,10 +27,16 @@ from generic.reconciler.calls import AbandonedCalls
 from generic.reconciler.orphans.probe import OrphanProbe
 from generic.reconciler.reporter import Listener
 
+if TYPE_CHECKING:
+    from generic.manager.webhooks import WebhookService
+
 logger = logging.getLogger(__name__)
 
 _SWEEP_SECONDS = 0.5
 _LOOK_SECONDS = 0.05
+DRAIN_SECONDS = 5.0
+"""Seconds after SIGTERM in which webhooks still accept connections: until then, API servers may not
+know that the pod leaves its Service (Kubernetes documentation, "Pod Lifecycle")."""
 LEASE_PATIENCE = 4.0
 """Timeout of a request for the lease: leaves time for a second attempt before the deadline."""
 
@@ -75,7 +82,10 @@ class Running:
         self._runner = Runner(registry.runnables, client, stop)
         orphans = OrphanProbe(connection, clock) if registry.registrations else None
         wired = self.wiring
-        self.probes = Probes(wired.informers, wired.controllers, self._runner, orphans, registry)
+        self.webhooks = _webhooks(registry, connection, clock, metrics)
+        self.probes = Probes(
+            wired.informers, wired.controllers, self._runner, orphans, registry, self.webhooks
+        )
         self._servers: list[HealthServer] = []
 
     def start(self) -> None:
@@ -87,6 +97,8 @@ class Running:
             self.probes.ready(),
             self.probes.remarks,
         )
+        if self.webhooks is not None:
+            _run_thread("webhook-service", partial(self.webhooks.run, self._stop))
         for informer in self.wiring.informers:
             thread = _run_thread("informer", partial(informer.run, self._stop))
             self.probes.threads.append(thread)
@@ -100,9 +112,16 @@ class Running:
         controllers = [controller for controller, _ in self.wiring.controllers]
         for controller in controllers:
             controller.stop()
+        begin = time.monotonic()
+        if self.webhooks is not None:
+            self.webhooks.server.drain()
         patience = 0.0 if self.lost else self._options.shutdown_timeout  # another may lead
-        end = time.monotonic() + patience
+        end = begin + patience
         finished = [c.join(max(0.0, end - time.monotonic())) for c in controllers]
+        if self.webhooks is not None:
+            drained = begin + min(DRAIN_SECONDS, self._options.shutdown_timeout)
+            time.sleep(max(0.0, drained - time.monotonic()))
+            finished.append(self.webhooks.stop(max(1.0, end - time.monotonic())))
         self.timers.stop()
         if self._elector is not None and all(finished):
             self._elector.release()  # else it expires, and running calls end first
@@ -169,6 +188,19 @@ class Running:
     def _gate(self) -> None:
         if self._elector is not None:
             self._elector.check()
+
+
+def _webhooks(
+    registry: Registry, connection: HttpClient, clock: Clock, metrics: Metrics
+) -> "WebhookService | None":
+    if not registry.webhooks:
+        return None
+    if not registry.options.serves_webhooks:
+        logger.info("webhooks are not served: set --webhook-config-namespace")
+        return None
+    from generic.manager.webhooks import WebhookService
+
+    return WebhookService(registry.webhooks, registry.options, connection, clock, metrics)
 
 
 def _run_thread(name: str, target: Callable[[], None]) -> threading.Thread:

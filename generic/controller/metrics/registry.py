@@ -4,7 +4,7 @@ import platform
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -25,6 +25,9 @@ from generic.controller.metrics.queues import QueueFamilies
 from generic.controller.metrics.terminating import TerminatingObjects
 from generic.controller.metrics.values import RelistReason
 from generic.kube.clock import SystemClock
+
+if TYPE_CHECKING:
+    from generic.controller.metrics.webhooks import WebhookMetrics
 
 _BUILD = ("actuator_build_info", "Version of this process and of Python; always 1.")
 
@@ -99,6 +102,12 @@ class Metrics:
     def controller(self, name: str, kind: str, workers: int) -> ControllerMetrics:
         """Register a controller; all its known children exist from now on, at 0."""
         return self.controllers.bind(name, kind, workers, self._queues.bind(name))
+
+    def webhooks(self, names: Iterable[str]) -> "WebhookMetrics":
+        """Register the webhooks with these names; call it once."""
+        from generic.controller.metrics.webhooks import WebhookMetrics  # of few managers
+
+        return WebhookMetrics(self.registry, names)
 
     def show_streams(self, streams: Callable[[], Iterable[Stream]]) -> None:
         """Collect the state of the informers at every scrape; call it once."""

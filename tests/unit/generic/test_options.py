@@ -48,11 +48,11 @@ def test_without_flags_the_defaults_hold():
         (["--worker-max-concurrent-reconciles", "7"], "workers", {"worker": 7}),
         (
             ["--webhook-config-server-port=10250"],
-            "ignored_flags",
-            ("--webhook-config-server-port",),
+            "webhook_config_server_port",
+            10250,
         ),
-        (["--webhook-config-mode", "service"], "ignored_flags", ("--webhook-config-mode",)),
-        (["--disable-webhooks=shoot"], "ignored_flags", ("--disable-webhooks",)),
+        (["--webhook-config-mode", "url"], "webhook_config_mode", "url"),
+        (["--disable-webhooks=shoot"], "disable_webhooks", ("shoot",)),
     ],
 )
 def test_a_flag_of_gardeners_extensions_is_understood(arguments, field, value):

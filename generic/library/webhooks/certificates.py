@@ -1,0 +1,192 @@
+"""The certificates of a webhook server, and the steps of their rotation. Pure.
+
+The API server trusts a bundle of authorities, and all replicas serve the same certificate. A new
+authority is in the bundle for a while before it signs the certificate, and the old one stays in the
+bundle for a while after that, so that no request fails in between. The private key of an old
+authority is not kept.
+"""
+
+import base64
+import ipaddress
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import attrs
+from cryptography.exceptions import InvalidSignature
+
+from actuator.errors import ConfigurationError
+from actuator.meta import Raw
+from generic.kube.certificates import SERVER_AUTH, SKEW, KeyPair, issue, new_authority, x509
+
+_OVER = 0.8
+"""The part of a lifetime after which a certificate is replaced."""
+
+
+@attrs.frozen(kw_only=True)
+class Lifetimes:
+    """The durations of a rotation."""
+
+    authority: timedelta = timedelta(days=30)
+    serving: timedelta = timedelta(days=10)
+    settle: timedelta = timedelta(hours=1)
+    """Time in which every API server learns a new bundle, and every replica a new certificate."""
+
+
+DEFAULTS = Lifetimes()
+
+
+class Step(StrEnum):
+    """One step of the life of certificates."""
+
+    NOTHING = "nothing"
+    START = "start"
+    """Create an authority and a certificate at once: there is none that works."""
+    ADD = "add"
+    """Add a new authority to the bundle."""
+    SIGN = "sign"
+    """Sign a new certificate by the newest authority."""
+    DROP = "drop"
+    """Remove the old authorities from the bundle."""
+
+
+@attrs.frozen(kw_only=True)
+class Certificates:
+    """The trusted authorities, oldest first, the newest one's key, and the serving certificate."""
+
+    trusted: Sequence[bytes] = attrs.field(converter=tuple[bytes, ...])
+    key: bytes = attrs.field(repr=False)
+    serving: KeyPair
+
+    @property
+    def bundle(self) -> bytes:
+        """The trusted certificates, PEM."""
+        return b"".join(self.trusted)
+
+    @property
+    def expires(self) -> datetime:
+        """When the serving certificate expires."""
+        return _load(self.serving.certificate).not_valid_after_utc
+
+    def data(self) -> Raw:
+        """Return the data of the Secret."""
+        parts = {
+            "ca.crt": self.bundle,
+            "ca.key": self.key,
+            "tls.crt": self.serving.certificate,
+            "tls.key": self.serving.key,
+        }
+        return {name: base64.b64encode(part).decode() for name, part in parts.items()}
+
+
+def from_secret(secret: Raw) -> Certificates | None:
+    """Return the certificates in a Secret; None if it has none that can be read."""
+    data = secret.get("data") or {}
+    try:
+        ca, key, crt, tls = (
+            base64.b64decode(data[name], validate=True)
+            for name in ("ca.crt", "ca.key", "tls.crt", "tls.key")
+        )
+        end = b"-----END CERTIFICATE-----\n"
+        trusted = [part + end for part in ca.split(end) if part.strip()]
+        for certificate in (*trusted, crt):
+            _load(certificate)
+    except (KeyError, TypeError, ValueError):
+        return None
+    return Certificates(trusted=trusted, key=key, serving=KeyPair(crt, tls)) if trusted else None
+
+
+def plan(
+    current: Certificates | None, hosts: Sequence[str], now: datetime, lifetimes: Lifetimes
+) -> Step:
+    """Return the next step: at most one is due at a time."""
+    if current is None:
+        return Step.START
+    newest, serving = _load(current.trusted[-1]), _load(current.serving.certificate)
+    is_valid = serving.not_valid_before_utc <= now < serving.not_valid_after_utc
+    if not is_valid or not any(_signs(_load(one), serving) for one in current.trusted):
+        return Step.START
+    if not _signs(newest, serving):  # by an older one
+        return Step.SIGN if now >= _issued(newest) + lifetimes.settle else Step.NOTHING
+    if len(current.trusted) > 1:
+        return Step.DROP if now >= _issued(serving) + lifetimes.settle else Step.NOTHING
+    if _is_old(newest, now):
+        # The certificate has to last until the new authority may sign.
+        needed = min(now + 3 * lifetimes.settle, newest.not_valid_after_utc)
+        return Step.ADD if serving.not_valid_after_utc >= needed else Step.SIGN
+    return Step.SIGN if _is_old(serving, now) or _hosts(serving) != set(hosts) else Step.NOTHING
+
+
+def take(
+    step: Step,
+    current: Certificates | None,
+    hosts: Sequence[str],
+    now: datetime,
+    lifetimes: Lifetimes,
+) -> Certificates:
+    """Return the certificates after a step. Raises ConfigurationError for an invalid host."""
+    if current is None or step is Step.START:
+        authority = _new_authority(now, lifetimes)
+        old = current.trusted if current else ()
+        still = [one for one in old if _load(one).not_valid_after_utc > now][-1:]
+        serving = _sign(authority, hosts, now, lifetimes)
+        return Certificates(
+            trusted=[*still, authority.certificate], key=authority.key, serving=serving
+        )
+    if step is Step.ADD:
+        authority = _new_authority(now, lifetimes)
+        return attrs.evolve(
+            current, trusted=[*current.trusted, authority.certificate], key=authority.key
+        )
+    if step is Step.DROP:
+        return attrs.evolve(current, trusted=current.trusted[-1:])
+    authority = KeyPair(current.trusted[-1], current.key)
+    return attrs.evolve(current, serving=_sign(authority, hosts, now, lifetimes))
+
+
+def _new_authority(now: datetime, lifetimes: Lifetimes) -> KeyPair:
+    return new_authority(f"webhooks-{now.timestamp():.3f}", now, lifetimes.authority)
+
+
+def _sign(authority: KeyPair, hosts: Sequence[str], now: datetime, lifetimes: Lifetimes) -> KeyPair:
+    names = [_general_name(host) for host in hosts]
+    return issue(
+        authority, hosts[0][:64], now, lifetimes.serving, usages=[SERVER_AUTH], names=names
+    )
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        pass
+    try:
+        return x509.DNSName(host)
+    except ValueError as error:
+        raise ConfigurationError(f"webhook host {host!r}: {error}; correct it") from error
+
+
+def _load(certificate: bytes) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(certificate)
+
+
+def _issued(certificate: x509.Certificate) -> datetime:
+    return certificate.not_valid_before_utc + SKEW
+
+
+def _is_old(certificate: x509.Certificate, now: datetime) -> bool:
+    issued = _issued(certificate)
+    return now >= issued + _OVER * (certificate.not_valid_after_utc - issued)
+
+
+def _signs(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _hosts(certificate: x509.Certificate) -> set[str]:
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return {str(name.value) for name in names}

@@ -1,0 +1,143 @@
+"""Renders webhooks as MutatingWebhookConfiguration and ValidatingWebhookConfiguration. Pure.
+
+Everything that decides about blast radius is explicit: operations, selectors, failure policy,
+timeout, side effects (Kubernetes documentation, "Dynamic Admission Control" and "Admission Webhook
+Good Practices"). The API server itself exempts objects under deletion, so that a deletion works
+while no server answers.
+"""
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+
+import attrs
+
+from actuator.interface import Resource
+from actuator.meta import Raw
+from generic.library.manifests import manifest
+from generic.library.webhooks.webhook import Webhook
+
+GROUP_VERSION = "admissionregistration.k8s.io/v1"
+MUTATING = Resource(GROUP_VERSION, "mutatingwebhookconfigurations", namespaced=False)
+VALIDATING = Resource(GROUP_VERSION, "validatingwebhookconfigurations", namespaced=False)
+PREFIX = "gardener-extension-"
+EXEMPT = "exempt-objects-under-deletion"
+_EXEMPT = {"name": EXEMPT, "expression": "!has(object.metadata.deletionTimestamp)"}
+
+
+class Mode(StrEnum):
+    """How the API server reaches the server (Gardener's values of --webhook-config-mode)."""
+
+    SERVICE = "service"
+    """By the Service of the extension, in the cluster of the manager."""
+    URL = "url"
+    """By a URL: the manager runs outside of the cluster."""
+    URL_SERVICE = "url-service"
+    """By the host name of the Service, for API servers that run in the manager's cluster."""
+
+
+@attrs.frozen(kw_only=True)
+class Endpoint:
+    """Where the server is reached."""
+
+    mode: Mode
+    name: str
+    """The extension; its Service is gardener-extension-NAME."""
+    namespace: str
+    """The namespace of the Service."""
+    port: int
+    host: str = ""
+    """HOST or HOST:PORT of the mode url."""
+
+    @property
+    def service(self) -> str:
+        """The name of the Service and of the configurations."""
+        return prefixed(self.name)
+
+    @property
+    def host_names(self) -> list[str]:
+        """The names, or addresses, that the certificate of the server is for."""
+        if self.mode is Mode.URL:
+            return [self.host.rpartition(":")[0].strip("[]") if ":" in self.host else self.host]
+        short = f"{self.service}.{self.namespace}"
+        return [short, f"{short}.svc", f"{short}.svc.cluster.local"]
+
+    def client_config(self, path: str, authorities: bytes) -> Raw:
+        """Return the clientConfig for a path of the server, trusting these PEM certificates."""
+        trust = {"caBundle": base64.b64encode(authorities).decode()}
+        if self.mode is Mode.SERVICE:
+            where = {"namespace": self.namespace, "name": self.service}
+            return {**trust, "service": {**where, "path": path, "port": self.port}}
+        host = f"{self.service}.{self.namespace}:{self.port}"
+        return {**trust, "url": f"https://{self.host if self.mode is Mode.URL else host}{path}"}
+
+
+def prefixed(name: str) -> str:
+    """Return the name of an extension with Gardener's prefix, unless it has one."""
+    return name if name.startswith("gardener-") else f"{PREFIX}{name}"
+
+
+def configurations(
+    webhooks: Iterable[Webhook], endpoint: Endpoint, authorities: bytes, *, suffix: str = ""
+) -> list[tuple[Resource, Raw]]:
+    """Return up to two configurations with these webhooks; their name ends with `suffix`."""
+    given = list(webhooks)
+    found = []
+    for resource, kind, mutating in (
+        (MUTATING, "MutatingWebhookConfiguration", True),
+        (VALIDATING, "ValidatingWebhookConfiguration", False),
+    ):
+        entries = [_entry(one, endpoint, authorities) for one in given if one.mutating is mutating]
+        if entries:
+            name = f"{endpoint.service}{suffix}"
+            found.append((resource, manifest(GROUP_VERSION, kind, name, webhooks=entries)))
+    return found
+
+
+def _entry(webhook: Webhook, endpoint: Endpoint, authorities: bytes) -> Raw:
+    short = endpoint.name.removeprefix(PREFIX).removeprefix("provider-")
+    return {
+        "name": f"{webhook.name}.{short}.extensions.gardener.cloud",
+        "clientConfig": endpoint.client_config(webhook.path, authorities),
+        "rules": list(_rules(webhook)),
+        "matchConditions": list(_conditions(webhook)),
+        # A rule names one version of a kind; objects sent in another version are converted to it.
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": _selector(webhook.namespace_labels),
+        "objectSelector": _selector(webhook.object_labels),
+        "failurePolicy": webhook.failure_policy,
+        "sideEffects": "None",
+        "timeoutSeconds": webhook.timeout_seconds,
+        "admissionReviewVersions": ["v1"],
+        **({"reinvocationPolicy": "Never"} if webhook.mutating else {}),
+    }
+
+
+def _rules(webhook: Webhook) -> Iterator[Raw]:
+    for cls in webhook.kinds:
+        kind = cls.KIND
+        resource = f"{kind.plural}/{webhook.subresource}" if webhook.subresource else kind.plural
+        yield {
+            "operations": list(webhook.operations),
+            "apiGroups": [kind.group],
+            "apiVersions": [kind.version],
+            "resources": [resource],
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+        }
+
+
+def _conditions(webhook: Webhook) -> Iterator[Raw]:
+    yield _EXEMPT
+    if webhook.names:
+        yield {"name": "names", "expression": f"object.metadata.name in {_list(webhook.names)}"}
+    for name, expression in webhook.conditions.items():
+        yield {"name": name, "expression": expression}
+
+
+def _list(names: Sequence[str]) -> str:
+    return json.dumps(list(names))
+
+
+def _selector(labels: Mapping[str, str]) -> Raw:
+    return {"matchLabels": dict(labels)} if labels else {}

@@ -1,0 +1,386 @@
+"""WebhookServer: serves webhooks over TLS, in one thread for each connection.
+
+Every resource of a client is bounded: connections, the size of a request, the time to send it and
+the time of a handler. The thread of a connection runs the handler; if that takes too long, a timer
+answers in its place and closes the connection. Not here: what a webhook answers (`review`), and
+the life of certificates (`certificates`).
+"""
+
+import logging
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+from typing import Any, Protocol
+
+import httptools
+from msgspec import Struct, field
+
+from actuator.errors import ConfigurationError
+from actuator.interface import Client
+from generic.controller.health import Address
+from generic.kube.timers import Timers
+from generic.library.webhooks.review import Answer, InvalidReview, evaluate, failure, parse
+from generic.library.webhooks.webhook import Webhook
+
+logger = logging.getLogger(__name__)
+
+CONNECTIONS = 256
+"""Maximum open connections; one more closes the connection that was idle longest."""
+AT_ONCE = 32
+"""Maximum concurrent requests of a webhook, abandoned ones included."""
+MAX_BODY = 8 * 2**20
+"""Bytes; a review has two objects, and the API server accepts objects of 3 MiB."""
+MAX_HEAD = 64 * 1024
+IDLE_SECONDS = 120.0
+"""Longer than the 90 s after which the API server closes an idle connection: if both closed it at
+the same time, a request could be lost."""
+REQUEST_SECONDS = 10.0
+"""Seconds for a TLS handshake, and for a whole request from its first byte."""
+_MARGIN = 0.5
+"""Seconds before the API server's timeout at which a handler is abandoned."""
+_CHUNK = 256 * 1024
+_REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed"}
+_REASONS |= {413: "Content Too Large", 415: "Unsupported Media Type"}
+CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
+
+
+class Observer(Protocol):
+    """Receives what the server does."""
+
+    def began(self, webhook: str) -> None:
+        """A request of a webhook begins."""
+
+    def ended(self, webhook: str, seconds: float, outcome: str) -> None:
+        """It ended: allowed, denied, failed or invalid."""
+
+
+def server_context(certificate_file: str, key_file: str) -> ssl.SSLContext:
+    """Return the TLS settings of a server: version 1.2 or later, forward secrecy.
+
+    Raises OSError (ssl.SSLError) if the files do not fit.
+    """
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.minimum_version = ssl.TLSVersion.TLSv1_2
+    tls.set_ciphers(CIPHERS)
+    tls.set_alpn_protocols(["http/1.1"])
+    tls.load_cert_chain(certificate_file, key_file, password="")
+    return tls
+
+
+Send = Callable[[bytes, bool], None]
+"""Send a body; whether the connection may be kept."""
+
+
+class _Refused(Exception):
+    """The request is answered with this HTTP status, and its connection closed."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class _Parsed:
+    """Collects one request; httptools calls its methods."""
+
+    def __init__(self) -> None:
+        self.url = b""
+        self.headers: dict[bytes, bytes] = {}
+        self.body = bytearray()
+        self.complete = False
+        self.size = 0
+
+    def on_url(self, url: bytes) -> None:
+        self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers[name.lower()] = value
+        self.size += len(name) + len(value)
+        if self.size > MAX_HEAD:
+            raise _Refused(413)
+
+    def on_headers_complete(self) -> None:
+        length = self.headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > MAX_BODY:
+            raise _Refused(413)
+
+    def on_body(self, body: bytes) -> None:
+        self.body += body
+        if len(self.body) > MAX_BODY:
+            raise _Refused(413)
+
+    def on_message_complete(self) -> None:
+        self.complete = True
+
+
+class _Served(Struct, eq=False):
+    """A webhook, and the slots for its concurrent requests."""
+
+    webhook: Webhook
+    slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(AT_ONCE))
+
+
+class WebhookServer:
+    """Serves between `start` and `stop`."""
+
+    def __init__(
+        self,
+        webhooks: Iterable[Webhook],
+        address: Address,
+        client: Client,
+        timers: Timers,
+        observer: Observer,
+    ) -> None:
+        """`client` is passed to the handlers."""
+        self.address = address
+        self._paths = {one.path.encode(): _Served(one) for one in webhooks}
+        self._client = client
+        self._timers = timers
+        self._observer = observer
+        self._tls: ssl.SSLContext | None = None
+        self._listener: socket.socket | None = None
+        self._connections: dict[_Connection, None] = {}
+        self._lock = threading.Lock()
+        self._draining = False
+
+    def use(self, tls: ssl.SSLContext) -> None:
+        """Use these TLS settings for each new connection."""
+        self._tls = tls
+
+    @property
+    def draining(self) -> bool:
+        """Whether connections are closed after their next answer."""
+        return self._draining
+
+    @property
+    def listening(self) -> bool:
+        """Whether the server accepts connections."""
+        return self._listener is not None and not self._draining
+
+    def start(self) -> None:
+        """Start to listen, and set `address` to the real port. Raises ConfigurationError."""
+        host = self.address.host
+        everywhere = not host and socket.has_dualstack_ipv6()
+        family = socket.AF_INET6 if everywhere or ":" in host else socket.AF_INET
+        try:
+            self._listener = socket.create_server(
+                (host, self.address.port), family=family, backlog=128, dualstack_ipv6=everywhere
+            )
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot listen on {self.address}: {error.strerror or error}; "
+                "set another --webhook-config-server-port"
+            ) from error
+        self.address = Address(host, self._listener.getsockname()[1])
+        thread = threading.Thread(
+            target=self._accept, args=(self._listener,), name="webhooks", daemon=True
+        )
+        thread.start()
+
+    def drain(self) -> None:
+        """Close each connection after its next answer; new ones are still accepted."""
+        self._draining = True
+
+    def stop(self, seconds: float) -> bool:
+        """Stop listening, let running requests end, close all connections.
+
+        Return False if requests were still running after `seconds`.
+        """
+        self._draining = True
+        if self._listener is not None:
+            with suppress(OSError):
+                self._listener.shutdown(socket.SHUT_RDWR)  # ends the wait for a connection
+            self._listener.close()
+        end = time.monotonic() + seconds
+        while any(one.busy for one in list(self._connections)) and time.monotonic() < end:
+            time.sleep(0.01)
+        finished = not any(one.busy for one in list(self._connections))
+        for connection in list(self._connections):
+            connection.close()
+        return finished
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            try:
+                accepted, _ = listener.accept()
+            except OSError:
+                if listener.fileno() < 0 or self._draining:
+                    return
+                time.sleep(0.05)  # no file descriptors left: others close theirs
+                continue
+            connection = _Connection(self, accepted)
+            with self._lock:
+                if len(self._connections) >= CONNECTIONS:
+                    self._make_room()
+                self._connections[connection] = None
+            threading.Thread(target=connection.run, name="webhook", daemon=True).start()
+
+    def _make_room(self) -> None:
+        idle = (one for one in self._connections if not one.busy)
+        if (oldest := next(idle, None)) is not None:
+            oldest.close()
+
+    def forget(self, connection: "_Connection") -> None:
+        """Forget a connection that ended."""
+        with self._lock:
+            self._connections.pop(connection, None)
+
+    def secured(self, raw: socket.socket) -> ssl.SSLSocket:
+        """Return the connection after its TLS handshake. Raises OSError."""
+        if self._tls is None:
+            raise OSError("no certificate yet")
+        return self._tls.wrap_socket(raw, server_side=True)
+
+    def answer(self, parsed: _Parsed, method: bytes, send: Send) -> bool:
+        """Answer a request in time; return False if the time was over. Raises _Refused."""
+        served = self._route(parsed, method)
+        webhook = served.webhook
+        try:
+            request = parse(bytes(parsed.body))
+        except InvalidReview as error:
+            fields = {"webhook": webhook.name, "error": str(error)}
+            logger.warning("invalid AdmissionReview", extra={"fields": fields})
+            raise _Refused(400) from None
+        exchange = _Exchange(webhook, self._observer, send)
+        if not served.slots.acquire(blocking=False):
+            exchange.end(failure(webhook, request.uid, f"{AT_ONCE} requests are unanswered"))
+            return True
+        limit = max(webhook.timeout_seconds - _MARGIN, _MARGIN)
+        late = failure(webhook, request.uid, f"the handler did not end within {limit:g} s")
+        timer = self._timers.call_later(limit, partial(exchange.give_up, late))
+        try:
+            answer = evaluate(webhook, request, self._client)
+        finally:
+            served.slots.release()
+            timer.cancel()
+        return exchange.end(answer)
+
+    def _route(self, parsed: _Parsed, method: bytes) -> _Served:
+        served = self._paths.get(parsed.url.partition(b"?")[0])
+        if served is None:
+            raise _Refused(404)
+        if method != b"POST":
+            raise _Refused(405)
+        if parsed.headers.get(b"content-type", b"").partition(b";")[0] != b"application/json":
+            raise _Refused(415)
+        return served
+
+
+class _Exchange:
+    """One request: its first answer is sent, counted and logged."""
+
+    def __init__(self, webhook: Webhook, observer: Observer, send: Send) -> None:
+        self._webhook = webhook
+        self._observer = observer
+        self._send = send
+        self._lock = threading.Lock()
+        self._ended = False
+        self._began = time.monotonic()
+        observer.began(webhook.name)
+
+    def give_up(self, answer: Answer) -> None:
+        """Send the answer in place of the handler, whose connection cannot be kept."""
+        self.end(answer, keep=False)
+
+    def end(self, answer: Answer, *, keep: bool = True) -> bool:
+        """Send the answer, unless another was sent before; return whether this one was sent."""
+        with self._lock:
+            if self._ended:
+                return False
+            self._ended = True
+        name = self._webhook.name
+        outcome = "failed" if answer.failed else "allowed" if answer.allowed else "denied"
+        try:
+            self._send(answer.encode(), keep)
+        finally:
+            self._observer.ended(name, time.monotonic() - self._began, outcome)
+        if answer.message:
+            fields = {"webhook": name, "request": answer.uid, "reason": answer.message}
+            log = logger.error if answer.failed else logger.info
+            log(f"request {outcome}", extra={"fields": fields})
+        return True
+
+
+class _Connection:
+    """One connection, and the thread that serves it."""
+
+    def __init__(self, server: WebhookServer, raw: socket.socket) -> None:
+        self.busy = False
+        """Whether a request has begun and is not answered."""
+        self._server = server
+        self._socket = raw
+
+    def run(self) -> None:
+        """Serve requests until the connection ends."""
+        try:
+            self._socket.settimeout(REQUEST_SECONDS)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket = self._server.secured(self._socket)
+            while self._serve_one() and not self._server.draining:
+                pass
+        except OSError:
+            logger.debug("webhook client disconnected")
+        except Exception:  # the server stays up whatever happens to one connection
+            logger.exception("webhook connection failed")
+        finally:
+            self.busy = False
+            self.close()
+            self._server.forget(self)
+
+    def close(self) -> None:
+        """Close the connection, also while its thread reads from it."""
+        with suppress(OSError):
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+        if not self.busy:
+            self._socket.close()
+
+    def _serve_one(self) -> bool:
+        """Serve one request; return False if the connection must be closed."""
+        parsed = _Parsed()
+        parser = httptools.HttpRequestParser(parsed)
+        try:
+            if not self._read(parser, parsed):
+                return False
+            kept = bool(parser.should_keep_alive()) and not self._server.draining
+
+            def send(body: bytes, keep: bool) -> None:
+                self._send(200, body, keep=keep and kept)
+
+            return self._server.answer(parsed, parser.get_method(), send) and kept
+        except _Refused as refused:
+            self._send(refused.status, b"", keep=False)
+        except httptools.HttpParserError as error:
+            cause = error.__context__
+            self._send(cause.status if isinstance(cause, _Refused) else 400, b"", keep=False)
+        finally:
+            self.busy = False
+        return False
+
+    def _read(self, parser: Any, parsed: _Parsed) -> bool:
+        """Read one request; return False at the end of the connection. Raises OSError."""
+        self._socket.settimeout(IDLE_SECONDS)
+        end = 0.0
+        while not parsed.complete:
+            data = self._socket.recv(_CHUNK)
+            if not data:
+                return False
+            if not self.busy:
+                self.busy, end = True, time.monotonic() + REQUEST_SECONDS
+            parser.feed_data(data)
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("the request took too long")
+            self._socket.settimeout(left)
+        self._socket.settimeout(REQUEST_SECONDS)
+        return True
+
+    def _send(self, status: int, body: bytes, *, keep: bool) -> None:
+        head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Length: {len(body)}\r\n"
+        if body:
+            head += "Content-Type: application/json\r\n"
+        if not keep:
+            head += "Connection: close\r\n"
+        self._socket.sendall(f"{head}\r\n".encode() + body)

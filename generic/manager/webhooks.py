@@ -1,0 +1,263 @@
+"""WebhookService: serves a manager's webhooks, keeps their certificates, registers them.
+
+It needs no leadership: every replica serves, and each may take the next step of a rotation. The
+certificates are in one Secret that all replicas share, unless the operator gives a certificate or
+the manager runs outside of a cluster. Not here: the server and the steps (`generic.library`).
+"""
+
+import logging
+import os
+import ssl
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+
+from actuator.errors import AlreadyExists, ConfigurationError, Invalid, NotFound
+from actuator.interface import Client, Clock, Permission, Resource
+from actuator.meta import Raw
+from generic.controller.health import parse_address
+from generic.controller.metrics import Metrics
+from generic.kube.certificates import KeyPair, save_private
+from generic.kube.clusters import NAMESPACES
+from generic.kube.timers import Timers
+from generic.library.manifests import manifest
+from generic.library.webhooks import Target, Webhook
+from generic.library.webhooks.certificates import (
+    DEFAULTS,
+    Certificates,
+    Lifetimes,
+    Step,
+    from_secret,
+    plan,
+    take,
+)
+from generic.library.webhooks.configurations import (
+    MUTATING,
+    VALIDATING,
+    Endpoint,
+    Mode,
+    configurations,
+)
+from generic.library.webhooks.server import WebhookServer, server_context
+from generic.manager.options import Options
+
+logger = logging.getLogger(__name__)
+
+SECRETS = Resource("v1", "secrets")
+_PASS_SECONDS = 60.0
+_RETRY_SECONDS = 2.0
+_MAX_STEPS = 4
+SOURCE_CLUSTER = "SOURCE_CLUSTER"
+"""Environment variable of Gardener's admission components: "enabled" if the manager's kubeconfig is
+for another cluster than the one it runs in, where its Secret is."""
+
+
+def endpoint_of(options: Options) -> Endpoint:
+    """Return where these options say that the server is reached."""
+    return Endpoint(
+        mode=Mode(options.webhook_config_mode),
+        name=options.extension,
+        namespace=options.webhook_config_namespace,
+        port=options.webhook_config_service_port or options.webhook_config_server_port,
+        host=options.webhook_config_url,
+    )
+
+
+def secret_name(options: Options) -> str:
+    """Return the name of the Secret with the certificates."""
+    return f"{endpoint_of(options).service}-webhooks"
+
+
+def permissions(options: Options, webhooks: Sequence[Webhook]) -> list[Permission]:
+    """Return the permissions of a service for these webhooks."""
+    needed: list[Permission] = []
+    if not webhooks or not options.serves_webhooks:
+        return needed
+    endpoint = endpoint_of(options)
+    if options.webhook_config_namespace and options.webhook_config_cert_dir is None:
+        secrets = SECRETS.permission("get", "patch", namespace=endpoint.namespace)
+        needed.append(attrs.evolve(secrets, names=[secret_name(options)]))
+        needed.append(SECRETS.permission("create", namespace=endpoint.namespace))
+    for mutating, resource in ((True, MUTATING), (False, VALIDATING)):
+        if any(one.target is Target.CLUSTER and one.mutating is mutating for one in webhooks):
+            needed.append(resource.permission("create"))
+            needed.append(attrs.evolve(resource.permission("patch"), names=[endpoint.service]))
+    if options.webhook_owner:
+        needed.append(attrs.evolve(NAMESPACES.permission("get"), names=[options.webhook_owner]))
+    return needed
+
+
+class WebhookService:
+    """The webhooks of a running manager."""
+
+    def __init__(
+        self,
+        webhooks: Sequence[Webhook],
+        options: Options,
+        client: Client,
+        clock: Clock,
+        metrics: Metrics,
+        lifetimes: Lifetimes = DEFAULTS,
+    ) -> None:
+        """Raise ConfigurationError if the address is invalid."""
+        address = parse_address(
+            f"{options.webhook_config_server_host}:{options.webhook_config_server_port}"
+        )
+        if address is None:
+            raise ConfigurationError("set --webhook-config-server-port to a port from 1 to 65535")
+        self._webhooks = webhooks
+        self._options = options
+        self._endpoint = endpoint_of(options)
+        self._client = client
+        self._clock = clock
+        self._lifetimes = lifetimes
+        self._timers = Timers("webhook-timeouts", clock)
+        self._metrics = metrics.webhooks(one.name for one in webhooks)
+        self.server = WebhookServer(webhooks, address, client, self._timers, self._metrics)
+        self._current: Certificates | None = None
+        self._served: KeyPair | None = None
+        self._published: bytes | None = None
+        self._error = "no certificate yet"
+
+    @property
+    def authorities(self) -> bytes:
+        """The certificates that API servers have to trust, PEM; b"" before the first pass."""
+        return self._published or b""
+
+    def run(self, stop: threading.Event) -> None:
+        """Keep serving until `stop` is set."""
+        interval = min(_PASS_SECONDS, self._lifetimes.settle.total_seconds() / 4)
+        while not stop.is_set():
+            try:
+                self._pass()
+                self._error = ""
+            except Exception as error:  # the next pass may succeed; what is served stays served
+                self._error = str(error) or type(error).__name__
+                logger.warning("webhook setup failed", extra={"fields": {"error": self._error}})
+            stop.wait(min(_RETRY_SECONDS, interval) if self._error else interval)
+
+    def problem(self) -> str | None:
+        """Return why the webhooks are not served, or None."""
+        if not self.server.listening:
+            return self._error or "shutting down"
+        if self._current is not None and self._current.expires <= self._clock.now():
+            return "the serving certificate has expired"
+        return None if self._published is not None else self._error
+
+    def stop(self, seconds: float) -> bool:
+        """Stop serving; return False if requests were still running at the end."""
+        finished = self.server.stop(seconds)
+        self._timers.stop()
+        return finished
+
+    def _pass(self) -> None:
+        """Serve the shared certificate, publish its authorities, take the steps that are due."""
+        if self._options.webhook_config_cert_dir is not None:
+            self._use_given(self._options.webhook_config_cert_dir)
+            return
+        secret = self._read()
+        if secret is not None:
+            self._current = from_secret(secret)
+        elif self._current is not None and self._endpoint.namespace:
+            secret = self._write(None, self._current)  # it was deleted
+        hosts = self._endpoint.host_names
+        for _ in range(_MAX_STEPS):
+            if self._current is not None:
+                self._serve(self._current.serving)
+                self._publish(self._current.bundle)
+                self._metrics.certificate(self._current.expires)
+            step = plan(self._current, hosts, self._clock.now(), self._lifetimes)
+            if step is Step.NOTHING:
+                return
+            self._current = take(step, self._current, hosts, self._clock.now(), self._lifetimes)
+            if self._options.webhook_config_namespace:
+                secret = self._write(secret, self._current)
+                self._current = from_secret(secret)
+            logger.info("webhook certificates changed", extra={"fields": {"step": step.value}})
+
+    def _use_given(self, folder: Path) -> None:
+        """Serve the certificate of the operator, and publish its ca.crt or the certificate."""
+        try:
+            pair = KeyPair((folder / "tls.crt").read_bytes(), (folder / "tls.key").read_bytes())
+            authority = folder / "ca.crt"
+            trusted = authority.read_bytes() if authority.exists() else pair.certificate
+        except OSError as error:
+            raise ConfigurationError(
+                f"--webhook-config-cert-dir {folder}: cannot read {error.filename}: "
+                f"{error.strerror}; provide tls.crt, tls.key and ca.crt"
+            ) from error
+        self._serve(pair)
+        self._publish(trusted)
+
+    def _read(self) -> Raw | None:
+        namespace = self._endpoint.namespace
+        if not namespace:
+            return None
+        try:
+            return self._secrets.get(SECRETS, secret_name(self._options), namespace)
+        except NotFound:
+            return None
+
+    def _write(self, old: Raw | None, new: Certificates) -> Raw:
+        """Write the Secret, unless another replica was faster; return it as it is then."""
+        name, namespace = secret_name(self._options), self._endpoint.namespace
+        try:
+            if old is None:
+                created = manifest("v1", "Secret", name, namespace, data=new.data())
+                return self._secrets.create(SECRETS, created)
+            version = old["metadata"]["resourceVersion"]
+            patch = [
+                {"op": "test", "path": "/metadata/resourceVersion", "value": version},
+                {"op": "add", "path": "/data", "value": new.data()},
+            ]
+            return self._secrets.patch(SECRETS, name, namespace, patch)
+        except (AlreadyExists, Invalid):
+            return self._secrets.get(SECRETS, name, namespace)
+
+    @property
+    def _secrets(self) -> Client:
+        if os.environ.get(SOURCE_CLUSTER) != "enabled":
+            return self._client
+        from generic.kube.client import connect_in_cluster
+
+        return connect_in_cluster()
+
+    def _serve(self, pair: KeyPair) -> None:
+        if pair == self._served:
+            return
+        self.server.use(_tls(pair))
+        self._served = pair
+        if not self.server.listening:
+            self.server.start()
+            logger.info("serving webhooks", extra={"fields": {"address": str(self.server.address)}})
+
+    def _publish(self, authorities: bytes) -> None:
+        """Write the configurations, also if others changed them since."""
+        webhooks = [one for one in self._webhooks if one.target is Target.CLUSTER]
+        for resource, wanted in configurations(webhooks, self._endpoint, authorities):
+            self._client.apply(resource, {**wanted, "metadata": self._owned(wanted["metadata"])})
+        self._published = authorities
+
+    def _owned(self, meta: Raw) -> Raw:
+        """Let the configuration be deleted with the extension's namespace."""
+        name = self._options.webhook_owner
+        if not name:
+            return meta
+        uid = self._client.get(NAMESPACES, name)["metadata"]["uid"]
+        owner = {"apiVersion": "v1", "kind": "Namespace", "name": name, "uid": uid}
+        return {**meta, "ownerReferences": [owner]}
+
+
+def _tls(pair: KeyPair) -> ssl.SSLContext:
+    """Return the TLS settings; Python reads the key from a file only, which is deleted at once."""
+    with tempfile.TemporaryDirectory() as folder:  # only its owner can enter
+        certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
+        certificate.write_bytes(pair.certificate)
+        save_private(key, pair.key)
+        try:
+            return server_context(str(certificate), str(key))
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"the webhook certificate cannot be used: {error}") from error

@@ -1,0 +1,190 @@
+"""The API server calls our webhooks over TLS, and applies their answers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from harness import eventually
+
+from actuator.errors import ApiError, NotFound
+from actuator.interface import resource_of
+from actuator.meta import Raw
+from actuator.v1alpha1 import Network
+from generic.controller.metrics import Metrics
+from generic.kube.clock import SystemClock
+from generic.library.webhooks import AdmissionRequest, Denied, Webhook, mutates, validates
+from generic.library.webhooks.certificates import DEFAULTS, Lifetimes
+from generic.library.webhooks.configurations import MUTATING, VALIDATING, prefixed
+from generic.manager.options import Options
+from generic.manager.webhooks import SECRETS, WebhookService, secret_name
+from generic.testing.envtest.servers import free_port
+
+NETWORKS = resource_of(Network.KIND)
+NAME = "kubernetes.io/metadata.name"
+
+
+class Serving:
+    """The services of one test, whose webhooks see only objects of its namespace."""
+
+    def __init__(self, admin, namespace: str) -> None:
+        self.admin, self.namespace = admin, namespace
+        self.metrics = Metrics()
+        self._running: list[tuple[WebhookService, threading.Event]] = []
+
+    def options(self, **more: Any) -> Options:
+        port = more.pop("port", None) or free_port()
+        given = {
+            "leader_election_id": self.namespace,
+            "webhook_config_mode": "url",
+            "webhook_config_url": f"127.0.0.1:{port}",
+            "webhook_config_namespace": self.namespace,
+            "webhook_config_server_port": port,
+        }
+        return Options(**given | more)
+
+    def start(
+        self, *webhooks: Webhook, lifetimes: Lifetimes = DEFAULTS, **more: Any
+    ) -> WebhookService:
+        self.metrics = Metrics()
+        service = WebhookService(
+            webhooks, self.options(**more), self.admin, SystemClock(), self.metrics, lifetimes
+        )
+        stop = threading.Event()
+        threading.Thread(target=service.run, args=(stop,), daemon=True).start()
+        self._running.append((service, stop))
+        eventually(lambda: service.problem() is None)
+        return service
+
+    def create(self, name: str, **more: Any) -> Raw:
+        spec = {"type": "calico", "podCIDR": "10.0.0.0/16", "serviceCIDR": "10.1.0.0/16"}
+        meta = {"name": name, "namespace": self.namespace, **more}
+        return self.admin.create(
+            NETWORKS,
+            {"apiVersion": NETWORKS.api_version, "kind": "Network", "metadata": meta, "spec": spec},
+        )
+
+    def close(self) -> None:
+        for resource in (MUTATING, VALIDATING):
+            try:
+                self.admin.delete(resource, prefixed(self.namespace))
+            except NotFound:
+                pass
+        for service, stop in self._running:
+            stop.set()
+            service.stop(1)
+
+
+@pytest.fixture
+def serving(admin, namespace) -> Iterator[Serving]:
+    serving = Serving(admin, namespace)
+    yield serving
+    serving.close()
+
+
+def mark(request: AdmissionRequest[Network]) -> None:
+    request.new.metadata.labels["seen"] = request.operation
+    request.new.spec.ip_families.append("IPv4")
+
+
+def marking(namespace: str, **more: Any) -> Webhook:
+    given: dict[str, Any] = {"name": "mark", "failure_policy": "Fail", **more}
+    return mutates(Network, namespace_labels={NAME: namespace}, **given)(mark)
+
+
+def test_an_object_is_changed_before_it_is_stored(serving):
+    serving.start(marking(serving.namespace))
+    created = eventually(lambda: _seen(serving.create(f"n-{time.monotonic_ns()}")))
+    assert created["spec"]["ipFamilies"] == ["IPv4"]
+    patch = {"metadata": {"annotations": {"a": "b"}}}
+    changed = serving.admin.patch(NETWORKS, created["metadata"]["name"], serving.namespace, patch)
+    assert changed["metadata"]["labels"]["seen"] == "UPDATE"
+    assert (
+        'outcomes_total{outcome="allowed",webhook="mark"}' in serving.metrics.expose()[0].decode()
+    )
+
+
+def _seen(created: Raw) -> Raw | None:
+    """The object, once the API server knows the webhook."""
+    return created if "seen" in created["metadata"].get("labels", {}) else None
+
+
+def test_a_denial_says_why(serving):
+    def refuse(request: AdmissionRequest[Network]) -> None:
+        raise Denied("pods have no network here")
+
+    webhook = validates(Network, failure_policy="Fail", namespace_labels={NAME: serving.namespace})(
+        refuse
+    )
+    serving.start(webhook)
+
+    def refused() -> str:
+        try:
+            serving.create(f"n-{time.monotonic_ns()}")
+        except ApiError as error:
+            return str(error)
+        return ""
+
+    assert "refuse: pods have no network here" in eventually(refused)
+
+
+def test_an_object_under_deletion_needs_no_webhook(serving):
+    """The API server does not ask: the finalizer goes while the server is down."""
+    serving.create("held", finalizers=["example.org/held"])
+    service = serving.start(marking(serving.namespace))
+    serving.admin.delete(NETWORKS, "held", serving.namespace)
+    eventually(lambda: _seen(serving.create(f"n-{time.monotonic_ns()}")))
+    service.stop(0)
+    with pytest.raises(ApiError, match="failed calling webhook"):
+        serving.create("refused")
+    serving.admin.patch(NETWORKS, "held", serving.namespace, {"metadata": {"finalizers": None}})
+    with pytest.raises(NotFound):
+        serving.admin.get(NETWORKS, "held", serving.namespace)
+
+
+SHORT = Lifetimes(
+    authority=timedelta(seconds=12), serving=timedelta(seconds=12), settle=timedelta(seconds=1.5)
+)
+
+
+@pytest.mark.long
+def test_no_request_fails_while_certificates_rotate(serving):
+    """A thousand requests at least, and until the second rotation is over."""
+    service = serving.start(marking(serving.namespace), lifetimes=SHORT)
+    eventually(lambda: _seen(serving.create(f"n-{time.monotonic_ns()}")))
+    bundles, done = [service.authorities], threading.Event()
+
+    def watch() -> None:
+        while len(bundles) < 5 and not done.wait(0.05):  # added and dropped, twice
+            if service.authorities != bundles[-1]:
+                bundles.append(service.authorities)
+        done.set()
+
+    def ask(worker: int) -> int:
+        count = 0
+        while not done.is_set() or count < 250:
+            created = serving.create(f"w{worker}-{count}")
+            assert _seen(created), created
+            count += 1
+            time.sleep(0.05)
+        return count
+
+    with ThreadPoolExecutor(5) as pool:
+        pool.submit(watch)
+        asked = sum(pool.map(ask, range(4)))
+    assert asked >= 1000
+    assert [one.count(b"BEGIN") for one in bundles] == [1, 2, 1, 2, 1]
+    assert b'outcome="failed",webhook="mark"} 0.0' in serving.metrics.expose()[0]
+
+
+def test_replicas_share_the_certificates(serving):
+    first = serving.start(marking(serving.namespace))
+    second = serving.start(marking(serving.namespace), port=free_port())
+    assert first.authorities == second.authorities
+    stored = serving.admin.get(SECRETS, secret_name(serving.options()), serving.namespace)
+    assert set(stored["data"]) == {"ca.crt", "ca.key", "tls.crt", "tls.key"}
