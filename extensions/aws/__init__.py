@@ -8,8 +8,8 @@ Read in this order: the actuators (`infrastructure`, `controlplane`, `worker`, `
 `bastion`, `backupbucket`, `backupentry`) and `account` (their common base); `config`,
 `status`, `seed` (data in Kubernetes), `machineclass`; `ec2`, `network`, `host`, `records`,
 `bucket`, `tags` (resources in the cloud); `cloud`, `errors` (the client), `policy` (its
-permissions); `verification` (orphaned resources). `rehearsal`, `full_rehearsal`, `manifests`,
-`inventory`, `simulator` and `simulated_iam` are for drills.
+permissions); `verification` (orphaned resources); `webhooks` (components of Gardener). `rehearsal`,
+`full_rehearsal`, `manifests`, `inventory`, `simulator` and `simulated_iam` are for drills.
 """
 
 import generic
@@ -19,11 +19,12 @@ from extensions.aws.bastion import AwsBastion
 from extensions.aws.controlplane import AwsControlPlane
 from extensions.aws.dnsrecord import AwsDnsRecord
 from extensions.aws.infrastructure import AwsInfrastructure
+from extensions.aws.webhooks import AwsMutator
 from extensions.aws.worker import AwsWorker
 
 
 def extension(manager: generic.Manager) -> None:
-    """Add the sample's actuators to a manager.
+    """Add the sample's actuators and webhooks to a manager.
 
     They use AWS, or the endpoint in botocore's variable AWS_ENDPOINT_URL.
     """
@@ -34,3 +35,4 @@ def extension(manager: generic.Manager) -> None:
     manager.add(AwsDnsRecord(), type="aws-route53")
     manager.add(AwsBackupBucket(), type="aws")
     manager.add(AwsBackupEntry(), type="aws")
+    manager.add_webhooks(*AwsMutator().webhooks())

@@ -16,6 +16,7 @@ from typing import NoReturn
 from actuator.cluster import Verdict
 from actuator.errors import ConfigurationError
 from actuator.interface import Client, Clock
+from actuator.meta import Raw
 from generic.controller import logs
 from generic.controller.health import Check
 from generic.controller.metrics import Metrics
@@ -83,6 +84,14 @@ class Manager(Registry):
         """Return the verdict of a namespace's Cluster; before the start, that of a missing one."""
         entry = self._clusters.get(Request("", namespace))
         return entry.header.verdict if entry else Verdict()
+
+    def shoot_webhooks(self) -> list[Raw] | None:
+        """Return the configurations of the webhooks for shoots, or None if they are not served.
+
+        For `GenericControlPlane.shoot_webhooks`. Raises RequeueAfter before the first certificate.
+        """
+        service = None if self._running is None else self._running.webhooks
+        return None if service is None else service.shoot_manifests()
 
     def run(self) -> NoReturn:
         """Run until SIGTERM or SIGINT, then exit: 0 after a graceful shutdown, 1 otherwise.

@@ -78,7 +78,7 @@ def _permissions(manager: Manager, *, watch_all: bool) -> Iterator[Permission]:
     if manager.webhooks:
         from generic.manager import webhooks
 
-        yield from webhooks.permissions(manager.options, manager.webhooks)
+        yield from webhooks.permissions(manager)
 
 
 def _of_kind(kind: Kind) -> Iterator[Permission]:

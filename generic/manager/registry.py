@@ -74,6 +74,8 @@ class Registry:
     runnables: list[Runnable] = attrs.field(factory=list)
     """Including those of the manager itself."""
     webhooks: list["Webhook"] = attrs.field(factory=list)
+    shoot_origin: str = ""
+    """The origin of the ManagedResources with the webhooks for shoots."""
 
     def add(
         self,
@@ -146,11 +148,14 @@ class Registry:
         chosen = self._name(name, name, ())
         self.runnables.append(Runnable(name=chosen, run=run, permissions=tuple(permissions)))
 
-    def add_webhooks(self, *webhooks: "Webhook") -> None:
+    def add_webhooks(self, *webhooks: "Webhook", shoot_origin: str = "") -> None:
         """Add admission webhooks; every replica serves them, whether it leads or not.
 
-        Raises ValueError if a name is taken.
+        Webhooks for shoots are deployed by an actuator, with `Manager.shoot_webhooks`; if
+        `shoot_origin` is the origin of its ManagedResources, they are updated when the certificates
+        rotate. Raises ValueError if a name is taken.
         """
+        self.shoot_origin = shoot_origin or self.shoot_origin
         for webhook in webhooks:
             if any(one.name == webhook.name for one in self.webhooks):
                 raise ValueError(f"webhook {webhook.name!r} already exists; set another name=…")
@@ -166,6 +171,7 @@ class Registry:
             [one for one in self.health_checks if one.name in names],
             [one for one in self.runnables if one.name in names],
             [one for one in self.webhooks if one.name in served],
+            self.shoot_origin,
         )
 
     @property

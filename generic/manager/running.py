@@ -200,7 +200,7 @@ def _webhooks(
         return None
     from generic.manager.webhooks import WebhookService
 
-    return WebhookService(registry.webhooks, registry.options, connection, clock, metrics)
+    return WebhookService(registry, connection, clock, metrics)
 
 
 def _run_thread(name: str, target: Callable[[], None]) -> threading.Thread:

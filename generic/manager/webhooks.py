@@ -10,12 +10,11 @@ import os
 import ssl
 import tempfile
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 
-from actuator.errors import AlreadyExists, ConfigurationError, Invalid, NotFound
+from actuator.errors import AlreadyExists, ConfigurationError, Invalid, NotFound, RequeueAfter
 from actuator.interface import Client, Clock, Permission, Resource
 from actuator.meta import Raw
 from generic.controller.health import parse_address
@@ -24,7 +23,7 @@ from generic.kube.certificates import KeyPair, save_private
 from generic.kube.clusters import NAMESPACES
 from generic.kube.timers import Timers
 from generic.library.manifests import manifest
-from generic.library.webhooks import Target, Webhook
+from generic.library.webhooks import Target, shoot
 from generic.library.webhooks.certificates import (
     DEFAULTS,
     Certificates,
@@ -43,6 +42,7 @@ from generic.library.webhooks.configurations import (
 )
 from generic.library.webhooks.server import WebhookServer, server_context
 from generic.manager.options import Options
+from generic.manager.registry import Registry
 
 logger = logging.getLogger(__name__)
 
@@ -71,8 +71,9 @@ def secret_name(options: Options) -> str:
     return f"{endpoint_of(options).service}-webhooks"
 
 
-def permissions(options: Options, webhooks: Sequence[Webhook]) -> list[Permission]:
-    """Return the permissions of a service for these webhooks."""
+def permissions(registry: Registry) -> list[Permission]:
+    """Return the permissions of a service for the webhooks of a registry."""
+    options, webhooks = registry.options, registry.webhooks
     needed: list[Permission] = []
     if not webhooks or not options.serves_webhooks:
         return needed
@@ -85,6 +86,8 @@ def permissions(options: Options, webhooks: Sequence[Webhook]) -> list[Permissio
         if any(one.target is Target.CLUSTER and one.mutating is mutating for one in webhooks):
             needed.append(resource.permission("create"))
             needed.append(attrs.evolve(resource.permission("patch"), names=[endpoint.service]))
+    if registry.shoot_origin:
+        needed += shoot.permissions()
     if options.webhook_owner:
         needed.append(attrs.evolve(NAMESPACES.permission("get"), names=[options.webhook_owner]))
     return needed
@@ -95,14 +98,14 @@ class WebhookService:
 
     def __init__(
         self,
-        webhooks: Sequence[Webhook],
-        options: Options,
+        registry: Registry,
         client: Client,
         clock: Clock,
         metrics: Metrics,
         lifetimes: Lifetimes = DEFAULTS,
     ) -> None:
         """Raise ConfigurationError if the address is invalid."""
+        options, webhooks = registry.options, registry.webhooks
         address = parse_address(
             f"{options.webhook_config_server_host}:{options.webhook_config_server_port}"
         )
@@ -114,6 +117,7 @@ class WebhookService:
         self._client = client
         self._clock = clock
         self._lifetimes = lifetimes
+        self._shoot_origin = registry.shoot_origin
         self._timers = Timers("webhook-timeouts", clock)
         self._metrics = metrics.webhooks(one.name for one in webhooks)
         self.server = WebhookServer(webhooks, address, client, self._timers, self._metrics)
@@ -126,6 +130,14 @@ class WebhookService:
     def authorities(self) -> bytes:
         """The certificates that API servers have to trust, PEM; b"" before the first pass."""
         return self._published or b""
+
+    def shoot_manifests(self) -> list[Raw] | None:
+        """Return the configurations for shoots; None if there is none. Raises RequeueAfter."""
+        if not any(one.target is Target.SHOOT for one in self._webhooks):
+            return None
+        if self._published is None:
+            raise RequeueAfter(_RETRY_SECONDS, "the webhooks have no certificate yet")
+        return shoot.manifests(self._webhooks, self._endpoint, self._published)
 
     def run(self, stop: threading.Event) -> None:
         """Keep serving until `stop` is set."""
@@ -239,7 +251,9 @@ class WebhookService:
         webhooks = [one for one in self._webhooks if one.target is Target.CLUSTER]
         for resource, wanted in configurations(webhooks, self._endpoint, authorities):
             self._client.apply(resource, {**wanted, "metadata": self._owned(wanted["metadata"])})
-        self._published = authorities
+        before, self._published = self._published, authorities
+        if before != authorities and self._shoot_origin and (manifests := self.shoot_manifests()):
+            shoot.refresh(self._client, manifests, self._shoot_origin)
 
     def _owned(self, meta: Raw) -> Raw:
         """Let the configuration be deleted with the extension's namespace."""

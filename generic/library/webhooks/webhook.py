@@ -70,6 +70,10 @@ class Target(StrEnum):
     """Each shoot of the extension."""
 
 
+def _texts(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(values)
+
+
 def _classes(kinds: Iterable[type[Object]]) -> tuple[type[Object], ...]:
     return tuple(kinds)
 
@@ -106,7 +110,7 @@ class Webhook:
     target: Target = Target.CLUSTER
     operations: Sequence[Operation] = attrs.field(default=("CREATE", "UPDATE"), converter=tuple)
     subresource: str = ""
-    names: Sequence[str] = attrs.field(default=(), converter=tuple)
+    names: Sequence[str] = attrs.field(default=(), converter=_texts)
     """The names of the objects."""
     namespace_labels: Mapping[str, str] = attrs.field(factory=dict)
     """Labels of the object's namespace, for example shoot.gardener.cloud/provider."""

@@ -22,6 +22,7 @@ from generic.library.webhooks import AdmissionRequest, Denied, Webhook, mutates,
 from generic.library.webhooks.certificates import DEFAULTS, Lifetimes
 from generic.library.webhooks.configurations import MUTATING, VALIDATING, prefixed
 from generic.manager.options import Options
+from generic.manager.registry import Registry
 from generic.manager.webhooks import SECRETS, WebhookService, secret_name
 from generic.testing.envtest.servers import free_port
 
@@ -52,9 +53,9 @@ class Serving:
         self, *webhooks: Webhook, lifetimes: Lifetimes = DEFAULTS, **more: Any
     ) -> WebhookService:
         self.metrics = Metrics()
-        service = WebhookService(
-            webhooks, self.options(**more), self.admin, SystemClock(), self.metrics, lifetimes
-        )
+        registry = Registry(self.options(**more))
+        registry.add_webhooks(*webhooks)
+        service = WebhookService(registry, self.admin, SystemClock(), self.metrics, lifetimes)
         stop = threading.Event()
         threading.Thread(target=service.run, args=(stop,), daemon=True).start()
         self._running.append((service, stop))

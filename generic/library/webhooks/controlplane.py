@@ -1,0 +1,280 @@
+"""ControlPlaneMutator: changes the components of a shoot's control plane, and its nodes.
+
+gardenlet creates kube-apiserver and the other components without anything of the provider, which
+adds its part when the API server of the seed admits them (Gardener documentation, "ControlPlane
+Webhooks"). An author overrides the methods for the components to change; the API server calls no
+webhook for the others.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import attrs
+import yaml
+
+from actuator.cluster import Cluster
+from actuator.meta import Object, Raw
+from actuator.v1alpha1 import OperatingSystemConfig, Unit
+from generic.library.webhooks.edits import SystemdUnit, ensure, ensure_file, find_file, text_of
+from generic.library.webhooks.objects import (
+    Container,
+    ContainerPolicy,
+    Deployment,
+    Etcd,
+    Service,
+    VerticalPodAutoscaler,
+    VolumeMount,
+)
+from generic.library.webhooks.webhook import AdmissionRequest, FailurePolicy, Webhook
+
+SHOOT_PROVIDER = "shoot.gardener.cloud/provider"
+SEED_PROVIDER = "seed.gardener.cloud/provider"
+KUBELET_CONFIG = "/var/lib/kubelet/config/kubelet"
+KUBELET_UNIT = "kubelet.service"
+CLOUD_PROVIDER_CONFIG = "/var/lib/kubelet/cloudprovider.conf"
+KERNEL_SETTINGS = "/etc/sysctl.d/99-k8s-general.conf"
+_POOL = "worker.gardener.cloud/pool"
+_METRICS_PORT = 10259
+_KUBECONFIG = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig"
+
+
+class ControlPlaneMutator:
+    """Base class; every method does nothing unless it is overridden.
+
+    A method changes `request.new` and returns nothing. It raises `Denied`, or any other exception,
+    which is a failure of the webhook.
+    """
+
+    namespace_label: ClassVar[str] = SHOOT_PROVIDER
+    """The label of namespaces whose value is the provider; SEED_PROVIDER for what depends on the
+    provider of the seed."""
+    failure_policy: ClassVar[FailurePolicy] = "Fail"
+    timeout_seconds: ClassVar[int] = 10
+
+    def __init__(self, provider: str) -> None:
+        """`provider` is the type of the shoot's provider, for example "aws"."""
+        self.provider = provider
+
+    def kube_apiserver(self, request: AdmissionRequest[Deployment], /) -> None:
+        """Change the Deployment kube-apiserver."""
+
+    def kube_apiserver_service(self, request: AdmissionRequest[Service], /) -> None:
+        """Change the Service kube-apiserver."""
+
+    def kube_controller_manager(self, request: AdmissionRequest[Deployment], /) -> None:
+        """Change the Deployment kube-controller-manager."""
+
+    def kube_scheduler(self, request: AdmissionRequest[Deployment], /) -> None:
+        """Change the Deployment kube-scheduler."""
+
+    def cluster_autoscaler(self, request: AdmissionRequest[Deployment], /) -> None:
+        """Change the Deployment cluster-autoscaler."""
+
+    def machine_controller_manager(self, request: AdmissionRequest[Deployment], /) -> None:
+        """Change the Deployment machine-controller-manager, usually with `machine_sidecar`."""
+
+    def machine_controller_manager_vpa(
+        self, request: AdmissionRequest[VerticalPodAutoscaler], /
+    ) -> None:
+        """Change its VerticalPodAutoscaler, usually with `machine_sidecar_policy`."""
+
+    def vpn_seed_server(self, request: AdmissionRequest[Deployment], /) -> None:
+        """Change the Deployment vpn-seed-server."""
+
+    def etcd(self, request: AdmissionRequest[Etcd], /) -> None:
+        """Change the Etcds etcd-main and etcd-events."""
+
+    def kubelet_configuration(
+        self, request: AdmissionRequest[OperatingSystemConfig], config: Raw, version: str, /
+    ) -> None:
+        """Change the kubelet's configuration file in place; `version` is that of the kubelet."""
+
+    def kubelet_unit(
+        self, request: AdmissionRequest[OperatingSystemConfig], unit: SystemdUnit, version: str, /
+    ) -> None:
+        """Change the unit kubelet.service in place."""
+
+    def kubelet_cloud_provider_config(
+        self, request: AdmissionRequest[OperatingSystemConfig], version: str, /
+    ) -> str | None:
+        """Return the cloud provider's configuration for the kubelet, or None for no file."""
+        return None
+
+    def kernel_settings(
+        self, request: AdmissionRequest[OperatingSystemConfig], text: str, /
+    ) -> str:
+        """Return the changed text of Gardener's kernel settings."""
+        return text
+
+    def additional_units_and_files(
+        self, request: AdmissionRequest[OperatingSystemConfig], /
+    ) -> None:
+        """Add to `request.new.spec.units` and `request.new.spec.files`."""
+
+    def webhooks(self) -> Sequence[Webhook]:
+        """Return one webhook for each kind of which a method is overridden."""
+        return [
+            *(
+                self._webhook(name, cls, {one: methods[one] for one in found})
+                for name, cls, methods in self._components()
+                if (found := [one for one, method in methods.items() if _overridden(method)])
+            ),
+            *self._of_nodes(),
+        ]
+
+    def _components(
+        self,
+    ) -> Iterator[tuple[str, type[Object], dict[str, Callable[[Any], None]]]]:
+        deployments: dict[str, Callable[[Any], None]] = {
+            "kube-apiserver": self.kube_apiserver,
+            "kube-controller-manager": self.kube_controller_manager,
+            "kube-scheduler": self.kube_scheduler,
+            "cluster-autoscaler": self.cluster_autoscaler,
+            "machine-controller-manager": self.machine_controller_manager,
+            "vpn-seed-server": self.vpn_seed_server,
+        }
+        yield "deployments", Deployment, deployments
+        yield "services", Service, {"kube-apiserver": self.kube_apiserver_service}
+        name = "machine-controller-manager-vpa"
+        yield "autoscalers", VerticalPodAutoscaler, {name: self.machine_controller_manager_vpa}
+        yield "etcds", Etcd, {"etcd-main": self.etcd, "etcd-events": self.etcd}
+
+    def _webhook(
+        self, name: str, cls: type[Object], methods: dict[str, Callable[[Any], None]]
+    ) -> Webhook:
+        def handle(request: AdmissionRequest[Any]) -> None:
+            method = methods.get(request.new.metadata.name)
+            if method is not None:
+                method(request)
+
+        return self._declare(name, cls, handle, names=list(methods))
+
+    def _of_nodes(self) -> Iterator[Webhook]:
+        methods = (
+            self.kubelet_configuration,
+            self.kubelet_unit,
+            self.kubelet_cloud_provider_config,
+            self.kernel_settings,
+            self.additional_units_and_files,
+        )
+        if any(_overridden(one) for one in methods):
+            condition = {"purpose": 'object.spec.purpose == "reconcile"'}
+            yield self._declare(
+                "nodes", OperatingSystemConfig, self._change_nodes, conditions=condition
+            )
+
+    def _declare(
+        self, name: str, cls: type[Object], handle: Callable[[Any], None], **more: Any
+    ) -> Webhook:
+        place = "seed" if self.namespace_label == SEED_PROVIDER else "controlplane"
+        return Webhook(
+            name=f"{place}-{name}",
+            kinds=[cls],
+            handle=handle,
+            mutating=True,
+            failure_policy=self.failure_policy,
+            namespace_labels={self.namespace_label: self.provider},
+            timeout_seconds=self.timeout_seconds,
+            **more,
+        )
+
+    def _change_nodes(self, request: AdmissionRequest[OperatingSystemConfig]) -> None:
+        spec = request.new.spec
+        version = _kubelet_version(request)
+        if (file := find_file(spec.files, KUBELET_CONFIG)) and (text := text_of(file)) is not None:
+            config = yaml.safe_load(text)
+            before = yaml.safe_load(text)
+            self.kubelet_configuration(request, config, version)
+            if config != before:
+                ensure_file(spec.files, KUBELET_CONFIG, yaml.safe_dump(config, sort_keys=False))
+        for unit in [one for one in spec.units if one.name == KUBELET_UNIT and one.content]:
+            self._change_unit(request, unit, version)
+        settings = find_file(spec.files, KERNEL_SETTINGS)
+        if settings is not None and (text := text_of(settings)) is not None:
+            changed = self.kernel_settings(request, text)
+            if changed != text:
+                ensure_file(spec.files, KERNEL_SETTINGS, changed)
+        provider = self.kubelet_cloud_provider_config(request, version)
+        if provider is not None:
+            ensure_file(spec.files, CLOUD_PROVIDER_CONFIG, provider, 0o644)
+        self.additional_units_and_files(request)
+
+    def _change_unit(
+        self, request: AdmissionRequest[OperatingSystemConfig], unit: Unit, version: str
+    ) -> None:
+        parsed, before = (
+            SystemdUnit.parse(unit.content or ""),
+            SystemdUnit.parse(unit.content or ""),
+        )
+        self.kubelet_unit(request, parsed, version)
+        if parsed != before:
+            ensure(request.new.spec.units, attrs.evolve(unit, content=parsed.render()))
+
+
+def _overridden(method: Callable[..., Any]) -> bool:
+    own = getattr(method, "__func__", method)
+    return own is not getattr(ControlPlaneMutator, own.__name__, None)
+
+
+def _kubelet_version(request: AdmissionRequest[OperatingSystemConfig]) -> str:
+    """Return the Kubernetes version of the worker pool, else that of the shoot."""
+    cluster: Cluster = request.cluster()
+    pool = request.new.metadata.labels.get(_POOL)
+    provider = (cluster.shoot.get("spec") or {}).get("provider") or {}
+    for worker in provider.get("workers") or ():
+        if worker.get("name") == pool:
+            own = (worker.get("kubernetes") or {}).get("version")
+            return str(own or cluster.kubernetes_version)
+    return cluster.kubernetes_version
+
+
+def machine_sidecar(provider: str, namespace: str, image: str) -> Container:
+    """Return the container that runs the machine controller of a provider type, such as "aws".
+
+    It has the settings that all of Gardener's extensions use.
+
+    Source: Gardener, `pkg/component/nodemanagement/machinecontrollermanager`.
+    """
+    probe = {"path": "/healthz", "port": _METRICS_PORT, "scheme": "HTTP"}
+    timing = {"initialDelaySeconds": 30, "timeoutSeconds": 5, "periodSeconds": 10}
+    port = {"name": "providermetrics", "containerPort": _METRICS_PORT, "protocol": "TCP"}
+    flags = {
+        "control-kubeconfig": "inClusterConfig",
+        "machine-creation-timeout": "20m",
+        "machine-drain-timeout": "2h",
+        "machine-health-timeout": "10m",
+        "machine-safety-apiserver-statuscheck-timeout": "30s",
+        "machine-safety-apiserver-statuscheck-period": "1m",
+        "machine-safety-orphan-vms-period": "30m",
+        "namespace": namespace,
+        "port": str(_METRICS_PORT),
+        "target-kubeconfig": f"{_KUBECONFIG}/kubeconfig",
+        "v": "3",
+    }
+    return Container(
+        name=_sidecar_name(provider),
+        image=image,
+        args=[f"--{name}={value}" for name, value in flags.items()],
+        volume_mounts=[VolumeMount(name="kubeconfig", mount_path=_KUBECONFIG, read_only=True)],
+        extra={
+            "imagePullPolicy": "IfNotPresent",
+            "livenessProbe": {
+                "httpGet": probe,
+                **timing,
+                "successThreshold": 1,
+                "failureThreshold": 3,
+            },
+            "ports": [port],
+            "resources": {"requests": {"cpu": "10m", "memory": "20Mi"}},
+            "securityContext": {"allowPrivilegeEscalation": False},
+        },
+    )
+
+
+def machine_sidecar_policy(provider: str) -> ContainerPolicy:
+    """Return the policy of that container in the VerticalPodAutoscaler."""
+    return ContainerPolicy(container_name=_sidecar_name(provider), controlled_values="RequestsOnly")
+
+
+def _sidecar_name(provider: str) -> str:
+    return f"machine-controller-manager-provider-{provider}"

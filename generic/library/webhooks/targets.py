@@ -1,0 +1,119 @@
+"""Webhooks for single targets, and the predicates by which a webhook sees only its own shoots."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from actuator.v1alpha1 import Network
+from generic.library.webhooks.controlplane import SHOOT_PROVIDER
+from generic.library.webhooks.objects import Deployment, Pod, PodDNSConfig, Secret, StatefulSet
+from generic.library.webhooks.webhook import (
+    AdmissionRequest,
+    FailurePolicy,
+    Handler,
+    Target,
+    Webhook,
+)
+
+NETWORK_PROVIDER = "networking.shoot.gardener.cloud/provider"
+EXTENSION = "extensions.gardener.cloud/"
+"""Prefix of the label that gardenlet sets on the namespace for each Extension type of a shoot."""
+_DOMAIN = "cluster.local"
+
+
+def of_provider(type: str) -> dict[str, str]:
+    """Return the labels of the namespaces of shoots on this provider."""
+    return {SHOOT_PROVIDER: type}
+
+
+def with_extension(type: str) -> dict[str, str]:
+    """Return the labels of the namespaces of shoots that have an Extension of this type."""
+    return {f"{EXTENSION}{type}": "true"}
+
+
+def of_type(type: str, *classes: str) -> dict[str, str]:
+    """Return the conditions for extension objects of a type, and of these classes (shoot)."""
+    own = 'has(object.spec.class) ? object.spec.class : "shoot"'
+    return {
+        "type": f"object.spec.type == {json.dumps(type)}",
+        "class": f"({own}) in {json.dumps(list(classes) or ['shoot'])}",
+    }
+
+
+def cloudprovider(
+    type: str, handle: Handler[Secret], *, failure_policy: FailurePolicy = "Fail"
+) -> Webhook:
+    """Return a webhook that changes the Secret cloudprovider of shoots on this provider."""
+    return Webhook(
+        name="cloudprovider",
+        kinds=[Secret],
+        handle=handle,
+        mutating=True,
+        failure_policy=failure_policy,
+        names=["cloudprovider"],
+        namespace_labels=of_provider(type),
+        object_labels={"gardener.cloud/purpose": "cloudprovider"},
+    )
+
+
+def network(
+    type: str,
+    provider: str,
+    handle: Handler[Network],
+    *,
+    failure_policy: FailurePolicy = "Fail",
+) -> Webhook:
+    """Return a webhook that changes the Networks of this type in shoots on this provider."""
+    return Webhook(
+        name="network",
+        kinds=[Network],
+        handle=handle,
+        mutating=True,
+        failure_policy=failure_policy,
+        namespace_labels={NETWORK_PROVIDER: type, **of_provider(provider)},
+        conditions=of_type(type),
+    )
+
+
+def pod_dns(
+    names: Sequence[str],
+    nameservers: Callable[[AdmissionRequest[Any]], Sequence[str]],
+    *,
+    namespace_labels: Mapping[str, str],
+    failure_policy: FailurePolicy = "Ignore",
+) -> Webhook:
+    """Return a webhook that makes the pods of these workloads use other name servers.
+
+    The search domains and `ndots` are those that Kubernetes sets by default.
+    """
+
+    def handle(request: AdmissionRequest[Deployment | StatefulSet | Pod]) -> None:
+        domains = [f"{request.namespace}.svc.{_DOMAIN}", f"svc.{_DOMAIN}", _DOMAIN]
+        pod = request.new.pod
+        pod.dns_policy = "None"
+        pod.dns_config = PodDNSConfig(
+            nameservers=list(nameservers(request)),
+            searches=domains,
+            options=[{"name": "ndots", "value": "5"}],
+        )
+
+    return Webhook(
+        name="dns-config",
+        kinds=[Deployment, StatefulSet],
+        handle=handle,
+        mutating=True,
+        failure_policy=failure_policy,
+        names=names,
+        namespace_labels=namespace_labels,
+    )
+
+
+def in_shoot(webhook: Webhook) -> Webhook:
+    """Return the webhook for the API servers of shoots, ignored if it cannot be reached.
+
+    A webhook that fails must not keep a shoot from working (Gardener documentation, "Shoot Resource
+    Customization Webhooks"): with the policy Fail, declare it as such.
+    """
+    return attrs.evolve(webhook, target=Target.SHOOT, failure_policy="Ignore")

@@ -1,0 +1,330 @@
+"""Handlers get typed objects and change them in place; the patch has only what they changed."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actuator.codec import decode, encode
+from actuator.v1alpha1 import File, Unit
+from generic.library.webhooks.controlplane import (
+    KERNEL_SETTINGS,
+    KUBELET_CONFIG,
+    SEED_PROVIDER,
+    ControlPlaneMutator,
+    machine_sidecar,
+    machine_sidecar_policy,
+)
+from generic.library.webhooks.edits import (
+    SystemdUnit,
+    add_to_flag,
+    ensure,
+    ensure_file,
+    ensure_flag,
+    find_file,
+    remove,
+    remove_flag,
+    remove_from_flag,
+    text_of,
+)
+from generic.library.webhooks.objects import Container, Deployment, ResourcePolicy, Volume
+from generic.library.webhooks.review import evaluate, parse
+from generic.library.webhooks.targets import cloudprovider, network, of_type, pod_dns
+
+NAMES = st.sampled_from(["a", "b", "feature-gates", "a-b"])
+FLAGS = st.lists(
+    st.builds(lambda name, value: f"--{name}={value}", NAMES, st.sampled_from(["", "x=1", "y,z"]))
+    | NAMES.map("--{}".format),
+    max_size=5,
+)
+
+
+@given(FLAGS, NAMES, st.sampled_from(["1", "", "p=q"]))
+def test_a_flag_is_set_once(flags, name, value):
+    ensure_flag(flags, name, value)
+    once = list(flags)
+    ensure_flag(flags, name, value)
+    assert flags == once
+    assert [one for one in flags if one.partition("=")[0] == f"--{name}"] == [f"--{name}={value}"]
+
+
+@given(FLAGS, NAMES)
+def test_a_removed_flag_is_gone_and_others_stay(flags, name):
+    others = [one for one in flags if one.partition("=")[0] != f"--{name}"]
+    remove_flag(flags, name)
+    assert flags == others
+
+
+def test_entries_of_a_flag_are_merged_by_key():
+    flags = ["kube-apiserver", "--feature-gates=A=true,B=true"]
+    add_to_flag(flags, "feature-gates", "B=false", "C=true")
+    assert flags[1] == "--feature-gates=A=true,B=false,C=true"
+    remove_from_flag(flags, "feature-gates", "A", "C=true")
+    assert flags[1] == "--feature-gates=B=false"
+    remove_from_flag(flags, "feature-gates", "B")
+    assert flags == ["kube-apiserver"]
+
+
+def test_entries_are_replaced_or_appended_by_name():
+    volumes = [Volume(name="a", extra={"emptyDir": {}}), Volume(name="b")]
+    ensure(volumes, Volume(name="a", extra={"secret": {}}))
+    ensure(volumes, Volume(name="c"))
+    assert [one.name for one in volumes] == ["a", "b", "c"]
+    assert volumes[0].extra == {"secret": {}}
+    remove(volumes, "a", "b")
+    assert [one.name for one in volumes] == ["c"]
+
+
+UNIT = """\
+# a comment
+[Unit]
+Description=kubelet
+After=a.service
+After=b.service
+
+[Service]
+ExecStart=/opt/bin/kubelet \\
+    --config=/x \\
+    --v=2
+"""
+
+
+def test_a_unit_keeps_order_repeated_options_and_continuations():
+    unit = SystemdUnit.parse(UNIT)
+    assert [one.value for one in unit.options[1:3]] == ["a.service", "b.service"]
+    assert SystemdUnit.parse(unit.render()) == unit
+    unit.ensure("Service", "ExecStartPre", "/bin/true")
+    unit.ensure("Service", "ExecStartPre", "/bin/true")
+    unit.ensure_exec_flag("cloud-provider", "external")
+    lines = unit.render().splitlines()
+    assert lines.count("ExecStartPre=/bin/true") == 1
+    assert "    --cloud-provider=external" in lines
+
+
+@pytest.mark.parametrize("text", ["Description=x", "[Unit]\nnothing"])
+def test_a_line_that_is_no_option_is_an_error(text):
+    with pytest.raises(ValueError, match="neither a section nor an option"):
+        SystemdUnit.parse(text)
+
+
+@given(st.sampled_from(["", "b64"]), st.text("ab\n", max_size=9))
+def test_a_file_keeps_its_encoding(encoding, text):
+    data = base64.b64encode(b"before").decode() if encoding else "before"
+    inline = {"encoding": encoding, "data": data}
+    given = {"path": "/etc/a", "permissions": 420, "content": {"inline": inline}}
+    files = [decode(File, given)]
+    ensure_file(files, "/etc/a", text)
+    assert (text_of(files[0]), files[0].permissions) == (text, 420)
+    assert files[0].content.inline.encoding == encoding
+
+
+def deployment(name: str, **container: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "shoot--a--b", "labels": {}},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": name}},
+            "strategy": {"type": "Recreate"},
+            "template": {
+                "metadata": {"labels": {"app": name}, "creationTimestamp": None},
+                "spec": {
+                    "containers": [{"name": name, "image": "i", "resources": {}, **container}],
+                    "volumes": None,
+                    "tolerations": [{"operator": "Exists"}],
+                },
+            },
+        },
+    }
+
+
+def test_an_object_survives_a_round_trip():
+    value = {"name": "A", "valueFrom": {}}
+    manifest = deployment("a", command=["x", "--y"], env=[value])
+    assert encode(decode(Deployment, manifest)) == manifest
+
+
+class Reader:
+    """Answers with the Cluster of every namespace."""
+
+    def get(self, resource, name, namespace=""):
+        assert str(resource) == "clusters.extensions.gardener.cloud"
+        workers = [{"name": "pool", "kubernetes": {"version": "1.32.1"}}, {"name": "other"}]
+        shoot = {"spec": {"kubernetes": {"version": "1.33.0"}, "provider": {"workers": workers}}}
+        return {"metadata": {"name": name, "uid": "u"}, "spec": {"shoot": shoot}}
+
+
+def admitted(webhook: Any, obj: dict[str, Any], operation: str = "CREATE") -> list[dict[str, Any]]:
+    group, _, version = obj["apiVersion"].rpartition("/")
+    kind = {"group": group, "version": version, "kind": obj["kind"]}
+    namespace = obj["metadata"].get("namespace", "")
+    request = {"uid": "u", "kind": kind, "operation": operation, "namespace": namespace}
+    body = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {**request, "object": obj},
+    }
+    answer = evaluate(webhook, parse(json.dumps(body).encode()), Reader())
+    assert answer.allowed, answer
+    return list(answer.patch)
+
+
+class Mine(ControlPlaneMutator):
+    versions: list[str]
+
+    def kube_controller_manager(self, request):
+        container = request.new.pod.container("kube-controller-manager")
+        ensure_flag(container.flags, "cloud-provider", "external")
+
+    def machine_controller_manager(self, request):
+        ensure(request.new.pod.containers, machine_sidecar("aws", request.namespace, "image:1"))
+
+    def machine_controller_manager_vpa(self, request):
+        policy = request.new.spec.resource_policy or ResourcePolicy()
+        ensure(policy.container_policies, machine_sidecar_policy("aws"))
+        request.new.spec.resource_policy = policy
+
+    def kubelet_configuration(self, request, config, version):
+        config["featureGates"] = {"A": version == "1.32.1"}
+
+    def kubelet_unit(self, request, unit, version):
+        unit.ensure_exec_flag("cloud-provider", "external")
+
+    def kernel_settings(self, request, text):
+        return text + "net.ipv4.neigh.default.gc_thresh1 = 0\n"
+
+    def additional_units_and_files(self, request):
+        ensure(request.new.spec.units, Unit(name="mtu.service", content="[Unit]\n"))
+
+
+def hooks() -> dict[str, Any]:
+    return {one.name: one for one in Mine("aws").webhooks()}
+
+
+def test_only_overridden_methods_have_webhooks():
+    assert {name: list(hook.names) for name, hook in hooks().items()} == {
+        "controlplane-deployments": ["kube-controller-manager", "machine-controller-manager"],
+        "controlplane-autoscalers": ["machine-controller-manager-vpa"],
+        "controlplane-nodes": [],
+    }
+    assert ControlPlaneMutator("aws").webhooks() == []
+    assert {tuple(hook.namespace_labels.items()) for hook in hooks().values()} == {
+        (("shoot.gardener.cloud/provider", "aws"),)
+    }
+
+
+def test_the_provider_of_the_seed_has_its_own_label_and_name():
+    class Exposure(ControlPlaneMutator):
+        namespace_label = SEED_PROVIDER
+
+        def kube_apiserver_service(self, request):
+            request.new.metadata.annotations["lb"] = "nlb"
+
+    (webhook,) = Exposure("aws").webhooks()
+    assert webhook.name == "seed-services"
+    assert webhook.namespace_labels == {SEED_PROVIDER: "aws"}
+
+
+def test_the_sidecar_is_the_only_change():
+    hook = hooks()["controlplane-deployments"]
+    (operation,) = admitted(hook, deployment("machine-controller-manager"))
+    assert (operation["op"], operation["path"]) == ("add", "/spec/template/spec/containers/-")
+    sidecar = operation["value"]
+    assert sidecar["name"] == "machine-controller-manager-provider-aws"
+    assert "--namespace=shoot--a--b" in sidecar["args"]
+    once = deployment("machine-controller-manager")
+    once["spec"]["template"]["spec"]["containers"].append(sidecar)
+    assert admitted(hook, once, "UPDATE") == []
+
+
+def test_a_flag_in_the_command_is_one_operation():
+    command = ["/usr/local/bin/kube-controller-manager", "--v=2"]
+    given = deployment("kube-controller-manager", command=command)
+    assert admitted(hooks()["controlplane-deployments"], given) == [
+        {
+            "op": "add",
+            "path": "/spec/template/spec/containers/0/command/-",
+            "value": "--cloud-provider=external",
+        }
+    ]
+
+
+def osc(pool: str) -> dict[str, Any]:
+    def file(path: str, text: str) -> dict[str, Any]:
+        data = base64.b64encode(text.encode()).decode()
+        return {"path": path, "content": {"inline": {"encoding": "b64", "data": data}}}
+
+    files = [file(KUBELET_CONFIG, "maxPods: 110\n"), file(KERNEL_SETTINGS, "vm.swappiness = 0\n")]
+    return {
+        "apiVersion": "extensions.gardener.cloud/v1alpha1",
+        "kind": "OperatingSystemConfig",
+        "metadata": {
+            "name": "o",
+            "namespace": "shoot--a--b",
+            "labels": {"worker.gardener.cloud/pool": pool},
+        },
+        "spec": {
+            "type": "gardenlinux",
+            "purpose": "reconcile",
+            "files": files,
+            "units": [{"name": "kubelet.service", "content": UNIT}],
+        },
+    }
+
+
+@pytest.mark.parametrize(("pool", "is_old"), [("pool", True), ("other", False), ("x", False)])
+def test_nodes_get_their_configuration_by_the_version_of_their_pool(pool, is_old):
+    given = osc(pool)
+    patch = admitted(hooks()["controlplane-nodes"], given)
+    changed = {one["path"]: one["value"] for one in patch}
+    config = base64.b64decode(changed["/spec/files/0/content/inline/data"])
+    assert yaml.safe_load(config) == {"maxPods": 110, "featureGates": {"A": is_old}}
+    settings = base64.b64decode(changed["/spec/files/1/content/inline/data"])
+    assert settings.decode().splitlines()[-1].startswith("net.ipv4.neigh")
+    assert "--cloud-provider=external" in changed["/spec/units/0/content"]
+    assert changed["/spec/units/-"]["name"] == "mtu.service"
+
+
+def test_an_object_of_another_provider_would_not_reach_the_secret_webhook():
+    def rename(request):
+        request.new.data["region"] = "ZXU="
+
+    webhook = cloudprovider("aws", rename)
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "cloudprovider", "namespace": "shoot--a--b"},
+        "data": {"key": "c2VjcmV0"},
+    }
+    assert admitted(webhook, secret) == [{"op": "add", "path": "/data/region", "value": "ZXU="}]
+    assert webhook.namespace_labels == {"shoot.gardener.cloud/provider": "aws"}
+    assert "secret" not in repr(decode(webhook.kinds[0], secret))
+
+
+def test_networks_are_selected_by_type_and_provider():
+    webhook = network("calico", "aws", lambda request: None)
+    assert webhook.conditions == of_type("calico")
+    assert set(webhook.namespace_labels.values()) == {"calico", "aws"}
+
+
+def test_pods_get_other_name_servers():
+    webhook = pod_dns(["prober"], lambda request: ["10.0.0.10"], namespace_labels={"a": "b"})
+    changed = {one["path"]: one["value"] for one in admitted(webhook, deployment("prober"))}
+    assert changed["/spec/template/spec/dnsPolicy"] == "None"
+    config = changed["/spec/template/spec/dnsConfig"]
+    assert config["nameservers"] == ["10.0.0.10"]
+    assert config["searches"][0] == "shoot--a--b.svc.cluster.local"
+
+
+def test_a_container_without_flags_gets_them_as_arguments():
+    container = Container(name="a", command=["/bin/a"])
+    ensure_flag(container.flags, "v", "2")
+    assert (container.command, container.args) == (["/bin/a"], ["--v=2"])
+    assert find_file([], "/x") is None
