@@ -141,11 +141,13 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _codes(chain: list[BaseException]) -> tuple[ErrorCode, ...]:
-    """Return the codes of the chain; an unreadable object counts as a configuration problem."""
+    """Return the codes of the chain; for an unreadable object and a webhook they are implied."""
     found: dict[ErrorCode, None] = {}
     if any(isinstance(error, DecodeError) for error in chain[:2]):
         found[ErrorCode.ERR_CONFIGURATION_PROBLEM] = None
     for error in chain:
+        if isinstance(error, ApiError) and _WEBHOOK.search(describe(error)):
+            found[ErrorCode.ERR_PROBLEMATIC_WEBHOOK] = None
         if isinstance(error, ActuatorError):
             codes: list[str] = _guarded(partial(_strings, error), [])
             found.update((_CODES[code], None) for code in codes if code in _CODES)

@@ -48,6 +48,22 @@ def test_an_object_that_cannot_be_read_is_a_matter_of_configuration():
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        'admission webhook "guard.example.org" denied the request: not today',
+        'Internal error occurred: failed calling webhook "guard.example.org": failed to call '
+        'webhook: Post "https://guard:443/x?timeout=5s": dial tcp 127.0.0.1:443: connection refused',
+    ],
+)
+def test_a_webhook_in_the_way_has_its_own_code_and_is_named(text):
+    for error in (Forbidden(403, text), caused(ActuatorError("no VPC"), ApiError(500, text))):
+        assert read_error(error).codes == (ErrorCode.ERR_PROBLEMATIC_WEBHOOK,)
+    assert "guard.example.org" in read_error(Forbidden(403, text)).text
+    quoted = ActuatorError(f"the cloud answered: {text}")
+    assert read_error(quoted).codes == ()
+
+
+@pytest.mark.parametrize(
     ("error", "reason"),
     [
         (ValueError("x"), "Error"),
