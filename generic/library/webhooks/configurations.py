@@ -17,13 +17,21 @@ from actuator.interface import Resource
 from actuator.meta import Raw
 from generic.library.manifests import manifest
 from generic.library.webhooks.webhook import Webhook
+from generic.reconciler.stripping import CONFIRM_DELETION
 
 GROUP_VERSION = "admissionregistration.k8s.io/v1"
 MUTATING = Resource(GROUP_VERSION, "mutatingwebhookconfigurations", namespaced=False)
 VALIDATING = Resource(GROUP_VERSION, "validatingwebhookconfigurations", namespaced=False)
 PREFIX = "gardener-extension-"
 EXEMPT = "exempt-objects-under-deletion"
-_EXEMPT = {"name": EXEMPT, "expression": "!has(object.metadata.deletionTimestamp)"}
+EXEMPTION = "!has(object.metadata.deletionTimestamp)"
+_CONFIRMED = {
+    "name": "exempt-confirmed-deletions",
+    "expression": "request.operation != 'UPDATE' || !has(object.metadata.annotations) || "
+    f"!('{CONFIRM_DELETION}' in object.metadata.annotations) || !has(object.spec) || "
+    "!has(oldObject.spec) || object.spec != oldObject.spec",
+}
+"""gardenlet confirms a deletion in the annotations of an object just before it deletes it."""
 
 
 class Mode(StrEnum):
@@ -128,7 +136,9 @@ def _rules(webhook: Webhook) -> Iterator[Raw]:
 
 
 def _conditions(webhook: Webhook) -> Iterator[Raw]:
-    yield _EXEMPT
+    yield {"name": EXEMPT, "expression": EXEMPTION}
+    if any(cls.KIND.group.endswith("gardener.cloud") for cls in webhook.kinds):
+        yield _CONFIRMED
     if webhook.names:
         yield {"name": "names", "expression": f"object.metadata.name in {_list(webhook.names)}"}
     for name, expression in webhook.conditions.items():

@@ -24,6 +24,7 @@ from generic.library.webhooks.configurations import MUTATING, VALIDATING, prefix
 from generic.manager.options import Options
 from generic.manager.registry import Registry
 from generic.manager.webhooks import SECRETS, WebhookService, secret_name
+from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.testing.envtest.servers import free_port
 
 NETWORKS = resource_of(Network.KIND)
@@ -144,6 +145,23 @@ def test_an_object_under_deletion_needs_no_webhook(serving):
     with pytest.raises(ApiError, match="failed calling webhook"):
         serving.create("refused")
     serving.admin.patch(NETWORKS, "held", serving.namespace, {"metadata": {"finalizers": None}})
+    with pytest.raises(NotFound):
+        serving.admin.get(NETWORKS, "held", serving.namespace)
+
+
+def test_an_object_is_deleted_as_gardenlet_does_while_the_server_is_down(serving):
+    """gardenlet annotates an object that is not under deletion yet, then deletes it."""
+    serving.create("held", annotations={"a": "b"})
+    service = serving.start(marking(serving.namespace))
+    eventually(lambda: _seen(serving.create(f"n-{time.monotonic_ns()}")))
+    service.stop(0)
+    confirmed = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
+    changed = {"spec": {"podCIDR": "10.3.0.0/16"}}
+    for refused in ({"metadata": {"annotations": {"a": "c"}}}, changed, confirmed | changed):
+        with pytest.raises(ApiError, match="failed calling webhook"):
+            serving.admin.patch(NETWORKS, "held", serving.namespace, refused)
+    serving.admin.patch(NETWORKS, "held", serving.namespace, confirmed)
+    serving.admin.delete(NETWORKS, "held", serving.namespace)
     with pytest.raises(NotFound):
         serving.admin.get(NETWORKS, "held", serving.namespace)
 

@@ -1,0 +1,28 @@
+"""The rendered webhook configurations: deletions are exempt by construction."""
+
+import pytest
+
+from actuator.v1alpha1 import Network
+from generic.library.webhooks import Webhook
+from generic.library.webhooks.configurations import EXEMPT, Endpoint, Mode, configurations
+
+
+def conditions(**given):
+    """Return the names of the conditions of a webhook."""
+    webhook = Webhook(
+        name="mine",
+        kinds=[Network],
+        handle=lambda _request: None,
+        mutating=False,
+        failure_policy="Fail",
+        **given,
+    )
+    endpoint = Endpoint(mode=Mode.SERVICE, name="acme", namespace="garden", port=443)
+    [(_, configuration)] = configurations([webhook], endpoint, b"")
+    return [one["name"] for one in configuration["webhooks"][0]["matchConditions"]]
+
+
+@pytest.mark.parametrize("given", [{}, {"names": ["a"]}, {"conditions": {"b": "true"}}])
+def test_deletions_of_gardeners_kinds_are_exempt_also_before_they_begin(given):
+    own = ["names"] if "names" in given else [*given.get("conditions", {})]
+    assert conditions(**given) == [EXEMPT, "exempt-confirmed-deletions", *own]
