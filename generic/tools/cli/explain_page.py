@@ -16,6 +16,7 @@ from generic.tools.explain.facts import (
     Removal,
     Standing,
     Unread,
+    Webhook,
     grant,
 )
 
@@ -126,11 +127,13 @@ def _removal(removal: Removal | None) -> Iterator[RenderableType]:
 
 
 def _others(explanation: Explanation) -> Iterator[RenderableType]:
-    hooks = new_table("webhook", "configuration", "failure policy", "may refuse", title="Webhooks")
+    columns = ("webhook", "configuration", "failure policy", "may refuse", "last error")
+    hooks = new_table(*columns, title="Webhooks")
     for hook in explanation.webhooks:
-        may = " and ".join(hook.patches) + (", on conditions" if hook.conditional else "")
-        where = f"{hook.configuration} ({'mutating' if hook.mutating else 'validating'})"
-        hooks.add_row(hook.name, where, hook.failure_policy, may)
+        ours = ", of an extension" if hook.ours else ""
+        where = f"{hook.configuration} ({'mutating' if hook.mutating else 'validating'}{ours})"
+        may = _refusable(hook, deleting=explanation.standing.deleting is not None)
+        hooks.add_row(hook.name, where, hook.failure_policy, may, hook.error)
     orphans = new_table("orphan", "outside", "reason", "state", title="Orphans")
     for orphan in explanation.orphans:
         orphans.add_row(orphan.name, str(orphan.resource), orphan.reason, orphan.state)
@@ -138,6 +141,13 @@ def _others(explanation: Explanation) -> Iterator[RenderableType]:
     for event in explanation.warnings:
         warnings.add_row(event.last_seen, str(event.count), event.reason, event.message)
     yield from (table for table in (hooks, orphans, warnings) if table.rows)
+
+
+def _refusable(hook: Webhook, *, deleting: bool) -> str:
+    if deleting and hook.exempts_deletion:
+        return "nothing: it exempts objects under deletion"
+    text = " and ".join(hook.patches) + (", on conditions" if hook.conditional else "")
+    return f"{text}, until the deletion" if hook.exempts_deletion else text
 
 
 def _asides(notes: Sequence[str], unread: Sequence[Unread]) -> Iterator[RenderableType]:

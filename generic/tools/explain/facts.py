@@ -136,9 +136,15 @@ class Webhook:
     mutating: bool
     failure_policy: str
     patches: tuple[str, ...]
-    """The patches it may refuse: "finalizers" (and so the release), "status", or both."""
+    """The requests it may refuse: "finalizers" (and so the release), "status", "deletion"."""
     conditional: bool
-    """Whether it has matchConditions, which only the API server evaluates."""
+    """Whether it has other matchConditions, which only the API server evaluates."""
+    exempts_deletion: bool = False
+    """Whether it is never called for objects under deletion."""
+    ours: bool = False
+    """Whether an extension of this framework declares it."""
+    error: str = ""
+    """The last error about it, from the object's status or events."""
 
 
 @attrs.frozen(kw_only=True)

@@ -32,7 +32,7 @@ from generic.tools.explain.facts import (
 from generic.tools.explain.owners import as_found
 from generic.tools.explain.reader import Reader, Surroundings
 from generic.tools.explain.standing import deleting_since, stand
-from generic.tools.explain.webhooks import Target, webhooks
+from generic.tools.explain.webhooks import Target, errors_of, webhooks
 
 _INSTALL = "select a seed with --kubeconfig and --context, or install the kinds: `actuator crds`"
 
@@ -74,10 +74,11 @@ def explain(
     removal = None if by is None else _removal(reader, by, obj, namespace)
     home = around.namespace()
     labels = None if home is None else as_dict(home["metadata"].get("labels"))
+    target = Target(served, head.labels, labels, errors_of(standing, told))
     return Explanation(
         standing=standing,
         removal=removal,
-        webhooks=tuple(webhooks(reader, Target(served, head.labels, labels))),
+        webhooks=tuple(webhooks(reader, target)),
         orphans=_orphans(reader, standing, notes),
         warnings=told,
         notes=tuple(notes),

@@ -1,7 +1,8 @@
 """Admission webhooks that the API server calls for our patches, and that may refuse them.
 
 Source: Kubernetes documentation, "Dynamic Admission Control" (rules, selectors, failurePolicy).
-matchConditions are only mentioned: only the API server can evaluate them.
+Of matchConditions, only the exemption of objects under deletion is recognized: only the API server
+can evaluate the others. Whether a webhook works is read from the errors that the API server gave.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,15 +11,11 @@ import attrs
 
 from actuator.codec import decode
 from actuator.errors import DecodeError
-from actuator.interface import Resource
 from actuator.meta import Kind, Raw
 from actuator.v1alpha1 import LabelSelector, LabelSelectorRequirement
-from generic.tools.explain.facts import Webhook
+from generic.library.webhooks.configurations import EXEMPT, EXEMPTION, MUTATING, VALIDATING
+from generic.tools.explain.facts import Standing, WarningEvent, Webhook
 from generic.tools.explain.reader import Reader
-
-_ADMISSION = "admissionregistration.k8s.io/v1"
-_VALIDATING = Resource(_ADMISSION, "validatingwebhookconfigurations", namespaced=False)
-_MUTATING = Resource(_ADMISSION, "mutatingwebhookconfigurations", namespaced=False)
 
 Labels = Mapping[str, str]
 
@@ -31,42 +28,62 @@ class Target:
     labels: Labels
     namespace_labels: Labels | None
     """None if unknown: then every selector may match."""
+    errors: Sequence[str] = ()
+    """The reported errors, latest first, in which the API server may name a webhook."""
+
+
+def errors_of(standing: Standing, warnings: Sequence[WarningEvent]) -> list[str]:
+    """Return the errors that an object reports, latest first."""
+    last = [standing.last_error.description] if standing.last_error else []
+    conditions = (one.message for one in standing.conditions)
+    return [*last, *conditions, *(one.message for one in warnings)]
 
 
 def webhooks(reader: Reader, target: Target) -> Iterator[Webhook]:
-    """Yield the webhooks that would be called, with configuration and name."""
-    for resource in (_VALIDATING, _MUTATING):
+    """Yield the webhooks that select the object, with configuration and name."""
+    for resource in (VALIDATING, MUTATING):
         for configuration in reader.list(resource):
             for webhook in configuration.get("webhooks") or ():
                 patches = tuple(_patches(webhook.get("rules") or (), target.kind))
                 if patches and _is_selected(webhook, target):
+                    conditions = webhook.get("matchConditions") or ()
+                    name = f'webhook "{webhook["name"]}"'
                     yield Webhook(
                         configuration=configuration["metadata"]["name"],
                         name=webhook["name"],
-                        mutating=resource == _MUTATING,
+                        mutating=resource == MUTATING,
                         failure_policy=webhook.get("failurePolicy") or "Fail",
                         patches=patches,
-                        conditional=bool(webhook.get("matchConditions")),
+                        conditional=any(not _is_exemption(one) for one in conditions),
+                        exempts_deletion=any(map(_is_exemption, conditions)),
+                        ours=any(one["name"] == EXEMPT for one in conditions),
+                        error=next((text for text in target.errors if name in text), ""),
                     )
 
 
+def _is_exemption(condition: Raw) -> bool:
+    return "".join(condition["expression"].split()) == EXEMPTION
+
+
 def _patches(rules: Sequence[Raw], kind: Kind) -> Iterator[str]:
-    """Yield those of our patches that the rules cover."""
-    covering = [rule for rule in rules if _covers(rule, kind)]
-    for what, patterns in (
-        ("finalizers", {"*", "*/*", kind.plural}),
-        ("status", {"*/*", "*/status", f"{kind.plural}/*", f"{kind.plural}/status"}),
+    """Yield those of our patches, and gardenlet's deletion, that the rules cover."""
+    objects = {"*", "*/*", kind.plural}
+    for what, operation, patterns in (
+        ("finalizers", "UPDATE", objects),
+        ("status", "UPDATE", {"*/*", "*/status", f"{kind.plural}/*", f"{kind.plural}/status"}),
+        ("deletion", "DELETE", objects),
     ):
+        covering = (rule for rule in rules if _covers(rule, kind, operation))
         if any(patterns & set(rule.get("resources") or ()) for rule in covering):
             yield what
 
 
-def _covers(rule: Raw, kind: Kind) -> bool:
+def _covers(rule: Raw, kind: Kind, operation: str) -> bool:
     scope = "Namespaced" if kind.namespaced else "Cluster"
     return all(
         {wanted, "*"} & set(rule.get(field) or ())
         for field, wanted in (
-            ("operations", "UPDATE"),
+            ("operations", operation),
             ("apiGroups", kind.group),
             ("apiVersions", kind.version),
         )

@@ -324,6 +324,48 @@ def test_webhooks_that_may_refuse_our_patches_are_named(seed, about, more, asked
     assert (hook.name, hook.mutating, hook.conditional) == ("guard.example.org", False, False)
 
 
+EXEMPT = {"name": "deleting", "expression": "! has( object.metadata.deletionTimestamp )"}
+OURS = {"name": "exempt-objects-under-deletion", "expression": EXEMPT["expression"]}
+OTHER = {"name": "type", "expression": "object.spec.type == 'x'"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "exempts", "ours", "conditional"),
+    [
+        ([], False, False, False),
+        ([EXEMPT], True, False, False),
+        ([OURS], True, True, False),
+        ([OURS, OTHER], True, True, True),
+        ([OTHER], False, False, True),
+    ],
+)
+def test_webhooks_that_exempt_objects_under_deletion_are_told_from_others(
+    seed, about, conditions, exempts, ours, conditional
+):
+    make_deleting(seed)
+    with webhook(seed.client, seed.namespace, matchConditions=conditions) as name:
+        (hook,) = [hook for hook in about().webhooks if hook.configuration == name]
+    assert (hook.exempts_deletion, hook.ours) == (exempts, ours)
+    assert (hook.conditional, hook.error) == (conditional, "")
+
+
+def test_a_webhook_that_does_not_answer_is_shown_with_its_last_error(seed, about):
+    make_deleting(seed)
+    error = 'failed calling webhook "guard.example.org": connection refused'
+    seed.patch({"status": {"lastError": {"description": error}}}, "infra", "status")
+    rules = [
+        {
+            "operations": ["DELETE"],
+            "apiGroups": ["*"],
+            "apiVersions": ["*"],
+            "resources": ["infrastructures"],
+        }
+    ]
+    with webhook(seed.client, seed.namespace, rules=rules) as name:
+        (hook,) = [hook for hook in about().webhooks if hook.configuration == name]
+    assert (hook.patches, hook.error) == (("deletion",), error)
+
+
 def test_orphans_of_this_very_object_are_shown(seed, about):
     install_kinds(seed.client, [Orphan])
     make_deleting(seed)

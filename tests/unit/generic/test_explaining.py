@@ -409,6 +409,17 @@ def explanation():
                 failure_policy="Fail",
                 patches=("finalizers", "status"),
                 conditional=True,
+                error="connection refused",
+            ),
+            Webhook(
+                configuration="mine",
+                name="mine.example.org",
+                mutating=True,
+                failure_policy="Fail",
+                patches=("finalizers",),
+                conditional=False,
+                exempts_deletion=True,
+                ours=True,
             ),
         ),
         orphans=(
@@ -458,12 +469,22 @@ def test_the_page_shows_every_part_and_nothing_is_taken_for_markup():
         "AWS::EC2::VPC vpc-1 in eu-1",
         "guard.example.org",
         "finalizers and status, on conditions",
+        "connection refused",
+        "mine (mutating, of an extension)",
+        "nothing: it exempts objects under deletion",
         "u-1-abc",
         "DeleteFailed",
         "a note",
         "cannot get secrets ns/creds: forbidden (403)",
     ):
         assert words in text
+
+
+def test_a_webhook_that_exempts_deletions_may_refuse_patches_before():
+    living = attrs.evolve(explanation().standing, deleting=None)
+    text = shown(page(attrs.evolve(explanation(), standing=living)))
+    assert "finalizers, until the deletion" in text
+    assert "nothing: it" not in text
 
 
 @pytest.mark.parametrize(
