@@ -82,8 +82,12 @@ class Endpoint:
 
 
 def prefixed(name: str) -> str:
-    """Return the name of an extension with Gardener's prefix, unless it has one."""
-    return name if name.startswith("gardener-") else f"{PREFIX}{name}"
+    """Return the name of an extension with Gardener's prefix."""
+    return f"{PREFIX}{_short(name)}"
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("gardener-").removeprefix("extension-")
 
 
 def configurations(
@@ -104,7 +108,7 @@ def configurations(
 
 
 def _entry(webhook: Webhook, endpoint: Endpoint, authorities: bytes) -> Raw:
-    short = endpoint.name.removeprefix(PREFIX).removeprefix("provider-")
+    short = _short(endpoint.name).removeprefix("provider-")
     return {
         "name": f"{webhook.name}.{short}.extensions.gardener.cloud",
         "clientConfig": endpoint.client_config(webhook.path, authorities),

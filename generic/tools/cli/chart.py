@@ -15,8 +15,17 @@ import yaml
 
 from actuator.errors import ConfigurationError
 from generic.kube.printable import echo
+from generic.library.webhooks.lint import findings
 from generic.tools.cli.load import load_manager, types_option
-from generic.tools.packaging.chart import OPTIONS, Chart, chart_files, filled, packed, yaml_text
+from generic.tools.packaging.chart import (
+    OPTIONS,
+    Chart,
+    chart_files,
+    filled,
+    options_for,
+    packed,
+    yaml_text,
+)
 from generic.tools.packaging.registration import (
     Deployment,
     Operation,
@@ -123,9 +132,9 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
     The chart has the minimum RBAC of the extension. The registration is
     controllerregistration.yaml for the garden, or extension.yaml for gardener-operator.
     """
-    manager = load_manager(extension, types, OPTIONS)
     module = extension.partition(":")[0].rpartition(".")[2]  # "aws" for extensions.aws:extension
     chosen = name or f"extension-{module}".replace("_", "-").lower()
+    manager = load_manager(extension, types, options_for(chosen))
     image = given["image"] or f"registry.example.org/{chosen}"
     if not given["image"]:
         click.echo(
@@ -141,6 +150,8 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
         types=types,
         extension_classes=traits.extension_classes,
     )
+    if problems := findings(manager.webhooks):
+        raise click.UsageError("\n".join(problems))
     files = chart_files(manager, description)
     resources = controller_resources(manager, traits)
     deployment = Deployment(raw_chart=packed(chosen, files), **_those_of(Deployment, given))

@@ -30,6 +30,7 @@ from actuator.errors import ConfigurationError
 from actuator.interface import SHOOT_ACCESS, innermost
 from actuator.meta import GROUP, ClusterNeed, Object, Raw
 from generic.kube.crds import crd
+from generic.library.webhooks.configurations import prefixed
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import manifests
@@ -57,9 +58,17 @@ OPTIONS = Options(
     leader_election=True,
     leader_election_namespace=_NAMESPACE,
     heartbeat_namespace=_NAMESPACE,
+    webhook_config_namespace=_NAMESPACE,
     ignore_operation_annotation=True,
 )
 """Options of the manager of a chart: its roles allow everything that values.yaml may enable."""
+_WEBHOOKS = {"serverPort": 10250, "servicePort": 443, "disabled": []}
+"""10250 is the port that firewalls between an API server and its nodes let through."""
+
+
+def options_for(name: str) -> Options:
+    """Return the options of the manager of the chart with this name."""
+    return attrs.evolve(OPTIONS, leader_election_id=f"{name}-leader-election")
 
 
 def _check_name(_chart: "Chart", _attribute: object, name: str) -> None:
@@ -96,7 +105,7 @@ class Chart:
 def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
     """Return every file of the chart: its path relative to the chart's folder, and its text.
 
-    `manager` must have `OPTIONS`.
+    `manager` must have `options_for` the chart's name.
     """
     given = _placeholders(manager, chart)
     files = {
@@ -115,9 +124,11 @@ def _placeholders(manager: Manager, chart: Chart) -> dict[str, str]:
         "CLASSES": chart.extension_classes,
         "RUNTIME_CONTROLLERS": _runtime_controllers(manager),
         "NETWORK_LABELS": _networks(manager),
+        "WEBHOOKS": _WEBHOOKS if manager.webhooks else {},
     }
     return {
         "NAME": chart.name,
+        "SERVICE": prefixed(chart.name) if manager.webhooks else chart.name,
         "VERSION": chart.version,
         "GRACE": str(int(manager.options.shutdown_timeout) + _GRACE),
         "MALLOC": " ".join(f'"{name}" "{value}"' for name, value in MALLOC.items()),

@@ -27,6 +27,7 @@ from generic.library.charts import find_helm
 from generic.library.healthchecks import Check, HealthChecks, HealthResult
 from generic.manager import flags
 from generic.manager.manager import Manager
+from generic.manager.webhooks import endpoint_of
 from generic.reconciler.orphans import ORPHANS
 from generic.testing.garden import not_ready_because
 from generic.testing.seed import CRDS
@@ -387,6 +388,72 @@ def test_pods_have_only_the_network_labels_that_the_extension_needs(
     assert network_labels(of_kind(objects, "Job")) == BASE
     selector = pods["spec"]["selector"]["matchLabels"]
     assert selector.items() <= pods["spec"]["template"]["metadata"]["labels"].items()
+
+
+WEBHOOK = """
+from generic.library.webhooks import mutates
+
+@mutates(Infrastructure, failure_policy="Fail", namespace_labels={"a": "b"})
+def label(request): ...
+
+def extension(manager):
+    manager.add_webhooks(label)"""
+
+
+def test_webhooks_have_a_service_a_port_and_the_right_to_register_themselves(
+    admin, author, write, render, tmp_path, namespace
+):
+    module = tmp_path / f"{author.partition(':')[0]}.py"
+    module.write_text(module.read_text().replace("\ndef extension(manager):", WEBHOOK))
+    objects = render(write())
+    service, pods = of_kind(objects, "Service"), of_kind(objects, "Deployment")
+    role = of_kind(objects, "ClusterRole")
+    assert service["metadata"]["name"] == "gardener-extension-mine"
+    assert [(one["port"], one.get("targetPort")) for one in service["spec"]["ports"]] == [
+        (8080, None),
+        (443, 10250),
+    ]
+    opened = {
+        key.partition("/")[2]: json.loads(value)
+        for key, value in service["metadata"]["annotations"].items()
+        if key.endswith("ports")
+    }
+    assert opened["from-world-to-ports"] == [{"protocol": "TCP", "port": 10250}]
+    assert opened["from-all-webhook-targets-allowed-ports"] == opened["from-world-to-ports"]
+    (container,) = pods["spec"]["template"]["spec"]["containers"]
+    assert {"name": "webhooks", "containerPort": 10250, "protocol": "TCP"} in container["ports"]
+    options = flags.from_args(container["args"][1:])
+    endpoint = endpoint_of(options)
+    assert (endpoint.service, endpoint.namespace) == (service["metadata"]["name"], namespace)
+    assert (endpoint.port, options.webhook_config_server_port) == (443, 10250)
+    assert (options.webhook_config_server_host, options.disable_webhooks) == ("", ())
+    assert pods["metadata"]["labels"]["high-availability-config.resources.gardener.cloud/type"] == (
+        "server"
+    )
+    names = [name for rule in role["rules"] for name in rule.get("resourceNames", ())]
+    assert {endpoint.service, namespace} <= {*names}
+    for obj in objects:
+        dry_run(admin, obj)
+    for values, disabled in (
+        ({"webhooks": {"disabled": ["label"]}}, ("label",)),
+        ({"gardener": {"runtimeCluster": {"enabled": True}}}, ("*",)),
+    ):
+        (container,) = of_kind(render(write(), **values), "Deployment")["spec"]["template"]["spec"][
+            "containers"
+        ]
+        assert flags.from_args(container["args"][1:]).disable_webhooks == disabled
+
+
+def test_a_webhook_that_could_block_deletions_has_no_chart(author, write, tmp_path):
+    module = tmp_path / f"{author.partition(':')[0]}.py"
+    webhook = WEBHOOK.replace(', namespace_labels={"a": "b"}', ', subresource="status"')
+    module.write_text(module.read_text().replace("\ndef extension(manager):", webhook))
+    with pytest.raises(click.UsageError) as refused:
+        write()
+    assert refused.value.exit_code == 2
+    found = refused.value.message.splitlines()
+    assert [line.partition(" ")[2].partition(" ")[0] for line in found] == ["label:", "label:"]
+    assert "set namespace_labels or object_labels" in found[1]
 
 
 def test_an_installation_adds_network_labels_and_keeps_those_that_select_the_pods(write, render):

@@ -63,7 +63,7 @@ from generic.testing.resourcemanager import ResourceManager
 from generic.testing.seed import CRDS, install_crds, install_kinds
 from generic.tools.cli.chart import chart
 from generic.tools.cli.load import load, load_manager
-from generic.tools.packaging.chart import OPTIONS
+from generic.tools.packaging.chart import options_for
 
 PATIENCE = 120.0
 PLUGIN = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"
@@ -202,7 +202,9 @@ def put_up(tmp_path, monkeypatch) -> Iterator[Callable[..., Installed]]:
             install_crds(admin, rehearsal.crds())
             for poll in rehearsal.other_controllers(admin):
                 stack.enter_context(polling(poll, "other-controller"))
-            manager = load_manager(f"extensions.{name}:extension", (), OPTIONS)
+            manager = load_manager(
+                f"extensions.{name}:extension", (), options_for(f"extension-{name}")
+            )
             stack.enter_context(running(environment, objects, tmp_path / "log"))
             return Installed(admin, manager, rehearsal)
 
@@ -334,7 +336,7 @@ def test_the_samples_for_a_garden_are_those_with_a_kind_that_exists_there(monkey
     monkeypatch.setenv("LOCAL_OUTSIDE", str(tmp_path))
     found = set()
     for name in SAMPLES.keys() - {"externaldatabase"}:  # needs a server to be loaded
-        manager = load_manager(f"extensions.{name}:extension", (), OPTIONS)
+        manager = load_manager(f"extensions.{name}:extension", (), options_for(f"extension-{name}"))
         kinds = {one.kind.name for one in manager.registrations if one.kind.group == GROUP}
         if kinds & {cls.KIND.name for cls in IN_GARDEN}:
             found.add(name)

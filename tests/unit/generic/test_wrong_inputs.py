@@ -56,6 +56,22 @@ async def asynchronous(manager):
 def without_manager():
     pass
 
+def hook(manager, **more):
+    from generic.library.webhooks import mutates
+    declare = mutates(Infrastructure, failure_policy="Fail", name="zone", **more)
+    manager.add_webhooks(declare(lambda request: None))
+
+def webhook(manager):
+    hook(manager)
+    extension(manager)
+
+def two_webhooks(manager):
+    webhook(manager)
+    hook(manager)
+
+def slow_webhook(manager):
+    hook(manager, timeout_seconds=30)
+
 nothing = lambda manager: None
 number = 5
 """
@@ -185,6 +201,12 @@ KUBECONFIGS = [
     ("shoot list --kubeconfig notyaml", 1, "cannot load kubeconfig notyaml: mapping val"),
     ("env kubeconfig --name missing", 1, "'missing' is not running; run `actuator env up`"),
 ]
+WEBHOOKS = [
+    ("chart mine:webhook --output out", 2, "webhook zone: it has no selector, so every object of"),
+    ("run mine:two_webhooks", 1, "webhook 'zone' already exists; set another name=…"),
+    ("rbac mine:slow_webhook", 1, "webhook zone: timeout_seconds=30; set 1 to 10 seconds"),
+    ("drill --scenario webhooks-down --path delete", 2, "has no scenario 'webhooks-down'; set one"),
+]
 CRDS = [
     ("crds mine", 1, "expected MODULE:OBJECT, for example"),
     ("crds mine:Network", 1, "expected a subclass of Object with a KIND"),
@@ -223,6 +245,7 @@ PROJECTS = [
             "flag": FLAGS,
             "port": PORTS,
             "kubeconfig": KUBECONFIGS,
+            "webhook": WEBHOOKS,
             "crd": CRDS,
             "project": PROJECTS,
         }.items()

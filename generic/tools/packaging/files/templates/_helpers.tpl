@@ -10,7 +10,7 @@ name: "@NAME@"
 namespace: {{ .Release.Namespace }}
 labels:
   {{- include "actuator.labels" . | nindent 2 }}
-  high-availability-config.resources.gardener.cloud/type: controller
+  high-availability-config.resources.gardener.cloud/type: {{ .Values.webhooks | empty | ternary "controller" "server" }}
 {{- end -}}
 
 {{- /* A restricted pod, without its containers (Kubernetes, "Pod Security Standards"). What
