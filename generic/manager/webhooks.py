@@ -78,6 +78,7 @@ def permissions(registry: Registry) -> list[Permission]:
     if not webhooks or not options.serves_webhooks:
         return needed
     endpoint = endpoint_of(options)
+    needed += (permission for one in webhooks for permission in one.permissions)
     if options.webhook_config_namespace and options.webhook_config_cert_dir is None:
         secrets = SECRETS.permission("get", "patch", namespace=endpoint.namespace)
         needed.append(attrs.evolve(secrets, names=[secret_name(options)]))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 import pytest
+from serving import Serving
 
 LOOK_AGAIN = 0.4
 """Seconds in place of the 5 of the library and the samples; a look is several requests."""
@@ -26,3 +28,10 @@ def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, interval in _INTERVALS.items():
         if module := sys.modules.get(name):
             monkeypatch.setattr(module, interval, LOOK_AGAIN)
+
+
+@pytest.fixture
+def serving(admin, namespace) -> Iterator[Serving]:
+    serving = Serving(admin, namespace)
+    yield serving
+    serving.close()

@@ -9,6 +9,7 @@ Not here: the server, its certificates and the configurations in the API server
 """
 
 from generic.library.webhooks.webhook import (
+    READ_CLUSTER,
     AdmissionRequest,
     Denied,
     Target,
@@ -17,4 +18,12 @@ from generic.library.webhooks.webhook import (
     validates,
 )
 
-__all__ = ["AdmissionRequest", "Denied", "Target", "Webhook", "mutates", "validates"]
+__all__ = [
+    "READ_CLUSTER",
+    "AdmissionRequest",
+    "Denied",
+    "Target",
+    "Webhook",
+    "mutates",
+    "validates",
+]

@@ -25,7 +25,7 @@ from generic.library.webhooks.objects import (
     VerticalPodAutoscaler,
     VolumeMount,
 )
-from generic.library.webhooks.webhook import AdmissionRequest, FailurePolicy, Webhook
+from generic.library.webhooks.webhook import READ_CLUSTER, AdmissionRequest, FailurePolicy, Webhook
 
 SHOOT_PROVIDER = "shoot.gardener.cloud/provider"
 SEED_PROVIDER = "seed.gardener.cloud/provider"
@@ -175,6 +175,7 @@ class ControlPlaneMutator:
             failure_policy=self.failure_policy,
             namespace_labels={self.namespace_label: self.provider},
             timeout_seconds=self.timeout_seconds,
+            permissions=[READ_CLUSTER],
             **more,
         )
 

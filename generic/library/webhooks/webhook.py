@@ -14,7 +14,7 @@ import attrs
 
 from actuator.cluster import Cluster
 from actuator.codec import decode
-from actuator.interface import Client, FieldProblem, resource_of
+from actuator.interface import Client, FieldProblem, Permission, resource_of
 from actuator.meta import Object
 
 K = TypeVar("K", bound=Object)
@@ -59,6 +59,10 @@ class AdmissionRequest(Generic[K]):
 Handler = Callable[[AdmissionRequest[K]], Iterable[FieldProblem] | None]
 """Admits the object by returning None or no problems. Raises Denied; any other exception is a
 failure of the webhook, which its failure policy decides."""
+
+
+READ_CLUSTER = resource_of(Cluster.KIND).permission("get")
+"""The permission for `AdmissionRequest.cluster`."""
 
 
 class Target(StrEnum):
@@ -119,6 +123,9 @@ class Webhook:
     """CEL expressions by name; the API server calls the webhook only if all are true (Kubernetes
     documentation, matchConditions)."""
     timeout_seconds: int = attrs.field(default=5, validator=_check_timeout)
+    permissions: Sequence[Permission] = ()
+    """What the handler reads with `request.client`, for `actuator rbac`; `READ_CLUSTER` for
+    `request.cluster()`."""
 
     @property
     def path(self) -> str:

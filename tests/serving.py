@@ -1,0 +1,76 @@
+"""Webhook services that run for one test, called by the API server."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from harness import eventually
+
+from actuator.errors import NotFound
+from actuator.interface import resource_of
+from actuator.meta import Raw
+from actuator.v1alpha1 import Network
+from generic.controller.metrics import Metrics
+from generic.kube.clock import SystemClock
+from generic.library.webhooks import Webhook
+from generic.library.webhooks.certificates import DEFAULTS, Lifetimes
+from generic.library.webhooks.configurations import MUTATING, VALIDATING, prefixed
+from generic.manager.options import Options
+from generic.manager.registry import Registry
+from generic.manager.webhooks import WebhookService
+from generic.testing.envtest.servers import free_port
+
+NETWORKS = resource_of(Network.KIND)
+NAME = "kubernetes.io/metadata.name"
+
+
+class Serving:
+    """The services of one test, whose webhooks see only objects of its namespace."""
+
+    def __init__(self, admin, namespace: str) -> None:
+        self.admin, self.namespace = admin, namespace
+        self.metrics = Metrics()
+        self._running: list[tuple[WebhookService, threading.Event]] = []
+
+    def options(self, **more: Any) -> Options:
+        port = more.pop("port", None) or free_port()
+        given = {
+            "leader_election_id": self.namespace,
+            "webhook_config_mode": "url",
+            "webhook_config_url": f"127.0.0.1:{port}",
+            "webhook_config_namespace": self.namespace,
+            "webhook_config_server_port": port,
+        }
+        return Options(**given | more)
+
+    def start(
+        self, *webhooks: Webhook, lifetimes: Lifetimes = DEFAULTS, **more: Any
+    ) -> WebhookService:
+        self.metrics = Metrics()
+        registry = Registry(self.options(**more))
+        registry.add_webhooks(*webhooks)
+        service = WebhookService(registry, self.admin, SystemClock(), self.metrics, lifetimes)
+        stop = threading.Event()
+        threading.Thread(target=service.run, args=(stop,), daemon=True).start()
+        self._running.append((service, stop))
+        eventually(lambda: service.problem() is None)
+        return service
+
+    def create(self, name: str, **more: Any) -> Raw:
+        spec = {"type": "calico", "podCIDR": "10.0.0.0/16", "serviceCIDR": "10.1.0.0/16"}
+        meta = {"name": name, "namespace": self.namespace, **more}
+        return self.admin.create(
+            NETWORKS,
+            {"apiVersion": NETWORKS.api_version, "kind": "Network", "metadata": meta, "spec": spec},
+        )
+
+    def close(self) -> None:
+        for resource in (MUTATING, VALIDATING):
+            try:
+                self.admin.delete(resource, prefixed(self.namespace))
+            except NotFound:
+                pass
+        for service, stop in self._running:
+            stop.set()
+            service.stop(1)
