@@ -15,7 +15,7 @@ import attrs
 import msgspec
 from msgspec import Struct, field
 
-from actuator.codec import MAX_DEPTH, decode_json, encode, is_deep
+from actuator.codec import MAX_DEPTH, decode_json, encode, is_deep, plain_json
 from actuator.errors import DecodeError
 from actuator.interface import Client
 from actuator.meta import Object, Raw
@@ -27,6 +27,8 @@ API_VERSION = "admission.k8s.io/v1"
 _LONGEST = 8192
 """Maximum characters of a message."""
 _MAX_PROBLEMS = 20
+_LARGEST = 4 * 2**20
+"""Maximum bytes of a patch; the API server stores at most 1.5 MiB."""
 _AROUND = 3
 """The levels of a review around the object."""
 
@@ -78,6 +80,7 @@ class Answer:
     uid: str
     allowed: bool
     patch: Sequence[Raw] = ()
+    """JSON that the API server can read."""
     code: int = 403
     message: str = ""
     failed: bool = False
@@ -123,7 +126,7 @@ def evaluate(webhook: Webhook, request: _Request, client: Client) -> Answer:
         return Answer(uid=request.uid, allowed=False, message=f"{webhook.name}: {message}")
     except DecodeError as error:
         return failure(webhook, request.uid, f"cannot read the object: {printable(str(error))}")
-    except Exception as error:  # the author's code can raise anything
+    except BaseException as error:  # the author's code can raise anything, also SystemExit
         return failure(webhook, request.uid, f"the handler raised {type(error).__name__}")
 
 
@@ -159,8 +162,10 @@ def _handled(webhook: Webhook, request: _Request, client: Client) -> Answer:
     problems = list(islice(webhook.handle(admission) or (), _MAX_PROBLEMS))
     if problems:
         raise Denied("; ".join(map(str, problems)))
-    patch = list(difference(before, encode(given))) if webhook.mutating else []
-    return Answer(uid=request.uid, allowed=True, patch=patch)
+    if not webhook.mutating:
+        return Answer(uid=request.uid, allowed=True)
+    patch = list(difference(before, encode(given)))
+    return Answer(uid=request.uid, allowed=True, patch=plain_json(patch, _LARGEST))
 
 
 def _class_of(webhook: Webhook, kind: _Kind) -> type[Object]:

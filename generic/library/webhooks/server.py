@@ -319,7 +319,7 @@ class _Connection:
             self._socket.settimeout(REQUEST_SECONDS)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._socket = self._server.secured(self._socket)
-            while self._serve_one() and not self._server.draining:
+            while self._serve_one():
                 pass
         except OSError:
             logger.debug("webhook client disconnected")
