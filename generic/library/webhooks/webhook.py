@@ -124,8 +124,7 @@ class Webhook:
     documentation, matchConditions)."""
     timeout_seconds: int = attrs.field(default=5, validator=_check_timeout)
     permissions: Sequence[Permission] = ()
-    """What the handler reads with `request.client`, for `actuator rbac`; `READ_CLUSTER` for
-    `request.cluster()`."""
+    """API access of the handler, for `actuator rbac`; `READ_CLUSTER` for `request.cluster()`."""
 
     @property
     def path(self) -> str:
