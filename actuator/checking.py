@@ -8,7 +8,7 @@ values of any size. Pure.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from ipaddress import ip_network
+from ipaddress import IPv6Address, ip_network
 from itertools import islice
 from operator import ge, le
 from types import UnionType
@@ -123,10 +123,14 @@ def _problems_of_fields(schema: Raw, value: Raw, field: str) -> Iterator[tuple[s
 
 
 def _is_range(text: str) -> bool:
+    """Whether the API server's `isCIDR` accepts it: without IPv4 in IPv6, and leading zeros."""
+    if re.fullmatch(r"[\w.:]+/(0|[1-9]\d*)", text, re.ASCII) is None:
+        return False
     try:
-        return re.fullmatch(r"[\w.:]+/\d+", text, re.ASCII) is not None and bool(ip_network(text))
+        address = ip_network(text).network_address
     except ValueError:
         return False
+    return not isinstance(address, IPv6Address) or address.ipv4_mapped is None
 
 
 def _expected(schema: Raw) -> str:

@@ -15,6 +15,7 @@ from actuator.codec import decode
 from actuator.errors import DecodeError
 from actuator.interface import FieldProblem, ProviderConfig, invalid
 from actuator.meta import DefaultSpec, Object, Raw
+from actuator.schema import json_schema
 
 FIELD = "spec.providerConfig"
 C = TypeVar("C", bound=ProviderConfig)
@@ -47,6 +48,38 @@ def problems_of(cls: type[ProviderConfig], given: object, field: str) -> list[Fi
     except DecodeError as error:  # of the class's own validators
         return [FieldProblem(field=field, detail=f"{error}; correct it")]
     return [attrs.evolve(one, field=f"{field}.{one.field}".rstrip(".")) for one in problems]
+
+
+def immutable_fields(cls: type[ProviderConfig]) -> list[tuple[str, ...]]:
+    """Return the paths of the fields whose `Schema` is immutable; none of those in lists or maps.
+
+    They may be set once, like those of a custom resource.
+    """
+    return list(_immutable(json_schema(cls), ()))
+
+
+def _immutable(schema: Raw, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if "x-kubernetes-validations" in schema:
+        yield path
+    for name, part in schema.get("properties", {}).items():
+        yield from _immutable(part, (*path, name))
+
+
+def changes_of(
+    cls: type[ProviderConfig], before: object, after: object, field: str
+) -> Iterator[FieldProblem]:
+    """Yield a problem for each immutable field whose value changed."""
+    for path in immutable_fields(cls):
+        old, new = _at(before, path), _at(after, path)
+        if old is not None and new is not None and old != new:
+            name = ".".join((field, *path))
+            yield FieldProblem(field=name, detail="field is immutable; set its former value")
+
+
+def _at(value: object, path: tuple[str, ...]) -> object:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def refuse_config(spec: DefaultSpec) -> Iterator[FieldProblem]:

@@ -11,7 +11,8 @@ import attrs
 from actuator.meta import ClusterNeed, ForceSource, KeepsUnknownFields, Kind, Object, Raw
 
 
-def _kind(name: str, group: str = "", version: str = "v1", plural: str = "") -> Kind:
+def kubernetes_kind(name: str, group: str = "", version: str = "v1", plural: str = "") -> Kind:
+    """Return a kind without anything of the framework: it has no actuator here."""
     return Kind(
         name=name,
         plural=plural or f"{name.lower()}s",
@@ -133,21 +134,21 @@ class Workload(Object):
 class Deployment(Workload):
     """apps/v1 Deployment."""
 
-    KIND: ClassVar[Kind] = _kind("Deployment", "apps")
+    KIND: ClassVar[Kind] = kubernetes_kind("Deployment", "apps")
 
 
 @attrs.define(kw_only=True)
 class StatefulSet(Workload):
     """apps/v1 StatefulSet."""
 
-    KIND: ClassVar[Kind] = _kind("StatefulSet", "apps")
+    KIND: ClassVar[Kind] = kubernetes_kind("StatefulSet", "apps")
 
 
 @attrs.define(kw_only=True)
 class Pod(Object):
     """v1 Pod."""
 
-    KIND: ClassVar[Kind] = _kind("Pod")
+    KIND: ClassVar[Kind] = kubernetes_kind("Pod")
 
     spec: PodSpec = attrs.field(factory=PodSpec)
 
@@ -161,7 +162,7 @@ class Pod(Object):
 class Service(Object):
     """v1 Service."""
 
-    KIND: ClassVar[Kind] = _kind("Service")
+    KIND: ClassVar[Kind] = kubernetes_kind("Service")
 
     spec: Raw = attrs.field(factory=dict)
 
@@ -170,7 +171,7 @@ class Service(Object):
 class Secret(Object):
     """v1 Secret; values are base64 text."""
 
-    KIND: ClassVar[Kind] = _kind("Secret")
+    KIND: ClassVar[Kind] = kubernetes_kind("Secret")
 
     data: dict[str, str] = attrs.field(factory=dict, repr=False)
     type: str = ""
@@ -180,7 +181,7 @@ class Secret(Object):
 class ConfigMap(Object):
     """v1 ConfigMap."""
 
-    KIND: ClassVar[Kind] = _kind("ConfigMap")
+    KIND: ClassVar[Kind] = kubernetes_kind("ConfigMap")
 
     data: dict[str, str] = attrs.field(factory=dict)
 
@@ -216,7 +217,7 @@ class AutoscalerSpec(KeepsUnknownFields):
 class VerticalPodAutoscaler(Object):
     """autoscaling.k8s.io/v1 VerticalPodAutoscaler."""
 
-    KIND: ClassVar[Kind] = _kind("VerticalPodAutoscaler", "autoscaling.k8s.io")
+    KIND: ClassVar[Kind] = kubernetes_kind("VerticalPodAutoscaler", "autoscaling.k8s.io")
 
     spec: AutoscalerSpec = attrs.field(factory=AutoscalerSpec)
 
@@ -225,6 +226,6 @@ class VerticalPodAutoscaler(Object):
 class Etcd(Object):
     """druid.gardener.cloud/v1alpha1 Etcd."""
 
-    KIND: ClassVar[Kind] = _kind("Etcd", "druid.gardener.cloud", "v1alpha1")
+    KIND: ClassVar[Kind] = kubernetes_kind("Etcd", "druid.gardener.cloud", "v1alpha1")
 
     spec: Raw = attrs.field(factory=dict)
