@@ -3,7 +3,8 @@
     actuator run extensions.certificate:extension
     actuator drill --all extensions.certificate.rehearsal:CertificateRehearsal
 
-Read `actuator`, then `config` (providerConfig); `issuers` stands in for the vendor's kind and
+Read `actuator`, then `config` (providerConfig) and `admission` (its checks in the garden);
+`issuers` stands in for the vendor's kind and
 controller, and `rehearsal` is for drills.
 """
 

@@ -25,6 +25,7 @@ from generic.reconciler.stripping import OUT_OF_SCOPE
 if TYPE_CHECKING:
     from generic.library.healthchecks import HealthChecks
     from generic.library.webhooks import Webhook
+    from generic.library.webhooks.admission import ConfigAdmission
 
 Run = Callable[[Client, threading.Event], None]
 """Run until the event is set."""
@@ -74,6 +75,7 @@ class Registry:
     runnables: list[Runnable] = attrs.field(factory=list)
     """Including those of the manager itself."""
     webhooks: list["Webhook"] = attrs.field(factory=list)
+    admissions: list["ConfigAdmission"] = attrs.field(factory=list)
     shoot_origin: str = ""
     """The origin of the ManagedResources with the webhooks for shoots."""
 
@@ -161,6 +163,14 @@ class Registry:
                 raise ValueError(f"webhook {webhook.name!r} already exists; set another name=…")
             self.webhooks.append(webhook)
 
+    def add_admission(self, *admissions: "ConfigAdmission") -> None:
+        """Add the webhooks for configurations in Shoots; `actuator chart` installs the policies.
+
+        For a manager that runs against the garden. Raises ValueError if a name is taken.
+        """
+        self.admissions += admissions
+        self.add_webhooks(*(hook for one in admissions for hook in one.webhooks()))
+
     def enabled(self) -> "Registry":
         """Return the enabled registrations. Raises ConfigurationError for unknown names."""
         served = self.options.enabled_webhooks(one.name for one in self.webhooks)
@@ -171,6 +181,7 @@ class Registry:
             [one for one in self.health_checks if one.name in names],
             [one for one in self.runnables if one.name in names],
             [one for one in self.webhooks if one.name in served],
+            self.admissions,
             self.shoot_origin,
         )
 

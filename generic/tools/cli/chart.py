@@ -16,7 +16,9 @@ import yaml
 from actuator.errors import ConfigurationError
 from generic.kube.printable import echo
 from generic.library.webhooks.lint import findings
+from generic.manager.manager import Manager
 from generic.tools.cli.load import load_manager, types_option
+from generic.tools.packaging.admission import admission_files, admission_options, registration
 from generic.tools.packaging.chart import (
     OPTIONS,
     Chart,
@@ -98,6 +100,11 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
     default="",
     help="OCI reference to the pushed chart; default: the chart is embedded.",
 )
+@click.option(
+    "--admission",
+    is_flag=True,
+    help="Write the charts of an admission, which runs against the garden.",
+)
 @click.option("--operator", is_flag=True, help="Write an Extension for gardener-operator.")
 @click.option("--policy", type=click.Choice(get_args(Policy)), help="When seeds install it.")
 @click.option("--seed-selector", callback=_selector, help="Label selector of seeds, as JSON.")
@@ -130,11 +137,13 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
     """Write the Helm chart and the registration of EXTENSION (MODULE:OBJECT).
 
     The chart has the minimum RBAC of the extension. The registration is
-    controllerregistration.yaml for the garden, or extension.yaml for gardener-operator.
+    controllerregistration.yaml for the garden, or extension.yaml for gardener-operator. With
+    --admission, admission.yaml is a section for --deployment.
     """
     module = extension.partition(":")[0].rpartition(".")[2]  # "aws" for extensions.aws:extension
     chosen = name or f"extension-{module}".replace("_", "-").lower()
-    manager = load_manager(extension, types, options_for(chosen))
+    options = admission_options(chosen) if given["admission"] else options_for(chosen)
+    manager = load_manager(extension, types, options)
     image = given["image"] or f"registry.example.org/{chosen}"
     if not given["image"]:
         click.echo(
@@ -152,6 +161,9 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
     )
     if problems := findings(manager.webhooks):
         raise click.UsageError("\n".join(problems))
+    if given["admission"]:
+        _write_admission(manager, description, output, given["oci_reference"])
+        return
     files = chart_files(manager, description)
     resources = controller_resources(manager, traits)
     deployment = Deployment(raw_chart=packed(chosen, files), **_those_of(Deployment, given))
@@ -166,6 +178,14 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
         click.echo("the extension serves no Gardener kind: no registration is written", err=True)
     written = {f"{chosen}/{file}": text for file, text in files.items()}
     for file, text in {**written, **registration}.items():
+        _write(output / file, text)
+        click.echo(output / file)
+
+
+def _write_admission(manager: Manager, chart: Chart, output: Path, repository: str) -> None:
+    files = {f"{chart.name}/{file}": text for file, text in admission_files(manager, chart).items()}
+    section = registration(chart, repository or "registry.example.org/charts")
+    for file, text in {**files, "admission.yaml": yaml_text(section)}.items():
         _write(output / file, text)
         click.echo(output / file)
 

@@ -146,6 +146,6 @@ def load_manager(reference: str, types: tuple[str, ...], options: Options | None
             raise TypeError(
                 f"expected an Actuator or a function of a Manager, got {type(found).__name__}"
             )
-    if not manager.registrations:
+    if not manager.registrations and not manager.webhooks:
         raise ConfigurationError(f"{reference}: the function added no actuator to the manager")
     return manager

@@ -44,21 +44,21 @@ MALLOC = {
 """Environment that makes glibc return freed memory to the kernel (glibc manual, "Memory Allocation
 Tunables"). By default each thread has an arena, and blocks up to 32 MiB fragment the heap."""
 
-_FILES = Path(__file__).with_name("files")
+FILES = Path(__file__).with_name("files")
 _GRACE = 10
 """Seconds for a pod to end after the manager's shutdown timeout."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 _NUMBER = "(0|[1-9][0-9]*)"
 _VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
-_NAMESPACE = "{{ .Release.Namespace }}"
+NAMESPACE = "{{ .Release.Namespace }}"
 _TO = "networking.gardener.cloud/to-"
 _TO_SHOOTS = "networking.resources.gardener.cloud/to-all-shoots-kube-apiserver-tcp-443"
 _KEPT = {"resources.gardener.cloud/keep-object": "true", "helm.sh/resource-policy": "keep"}
 OPTIONS = Options(
     leader_election=True,
-    leader_election_namespace=_NAMESPACE,
-    heartbeat_namespace=_NAMESPACE,
-    webhook_config_namespace=_NAMESPACE,
+    leader_election_namespace=NAMESPACE,
+    heartbeat_namespace=NAMESPACE,
+    webhook_config_namespace=NAMESPACE,
     ignore_operation_annotation=True,
 )
 """Options of the manager of a chart: its roles allow everything that values.yaml may enable."""
@@ -107,15 +107,16 @@ def chart_files(manager: Manager, chart: Chart) -> dict[str, str]:
 
     `manager` must have `options_for` the chart's name.
     """
-    given = _placeholders(manager, chart)
+    given = placeholders(manager, chart)
     files = {
-        path.relative_to(_FILES).as_posix(): filled(path.read_text(encoding="utf-8"), given)
-        for path in sorted(_FILES.rglob("*.*"))
+        path.relative_to(FILES).as_posix(): filled(path.read_text(encoding="utf-8"), given)
+        for path in sorted(FILES.rglob("*.*"))
     }
     return {**files, **dict(_definitions(manager)), **dict(_roles(manager, chart))}
 
 
-def _placeholders(manager: Manager, chart: Chart) -> dict[str, str]:
+def placeholders(manager: Manager, chart: Chart) -> dict[str, str]:
+    """Return the values for the placeholders in files."""
     repository, tag = _split_image(chart.image)
     arguments = [chart.extension, *(f"--type={type}" for type in chart.types)]
     lists = {
@@ -142,6 +143,11 @@ def filled(text: str, given: Mapping[str, str]) -> str:
     for name, value in given.items():
         text = text.replace(f"@{name}@", value)
     return text
+
+
+def literal(text: str) -> str:
+    """Return a template that renders as this text."""
+    return text.replace("{{", '{{ "{{" }}')
 
 
 def _split_image(image: str) -> tuple[str, str]:
@@ -200,8 +206,8 @@ def _definitions(manager: Manager) -> Iterator[tuple[str, str]]:
         manifest["metadata"]["annotations"] = _KEPT
         name = manifest["metadata"]["name"]
         condition = f'include "actuator.installsDefinition" (dict "root" $ "name" "{name}")'
-        literal = yaml_text(manifest).replace("{{", '{{ "{{" }}')  # so that it contains no template
-        yield f"templates/crd-{name}.yaml", f"{{{{- if {condition} }}}}\n{literal}{{{{- end }}}}\n"
+        content = literal(yaml_text(manifest))
+        yield f"templates/crd-{name}.yaml", f"{{{{- if {condition} }}}}\n{content}{{{{- end }}}}\n"
 
 
 def _roles(manager: Manager, chart: Chart) -> Iterator[tuple[str, str]]:
@@ -211,7 +217,7 @@ def _roles(manager: Manager, chart: Chart) -> Iterator[tuple[str, str]]:
     (`pkg/chartrenderer`, `AsSecretData`).
     """
     # One chart may be installed twice in a cluster, and cluster-scoped names must not collide.
-    need = (manager, f"{chart.name}-{_NAMESPACE}", chart.name, _NAMESPACE)
+    need = (manager, f"{chart.name}-{NAMESPACE}", chart.name, NAMESPACE)
     both = zip(manifests(*need), manifests(*need, watch_all=False), strict=True)
     for number, (more, less) in enumerate(both):
         text, otherwise = yaml_text(more), yaml_text(less)
