@@ -1,14 +1,16 @@
 """One AdmissionReview, from bytes to bytes.
 
 The body of a request is untrusted: its depth and its types are checked before a handler sees an
-object, and no message contains a value of the object. Not here: the limits of size and time
-(`generic.manager.webhooks`).
+object, and no log contains a value of the object. Not here: the limits of size and time
+(`server`).
 """
 
 import base64
 import json
+import traceback
 from collections.abc import Sequence
 from itertools import islice
+from pathlib import PurePath
 from typing import Any
 
 import attrs
@@ -17,7 +19,7 @@ from msgspec import Struct, field
 
 from actuator.codec import MAX_DEPTH, decode_json, encode, is_deep, plain_json
 from actuator.errors import DecodeError
-from actuator.interface import Client
+from actuator.interface import Client, FieldProblem
 from actuator.meta import Object, Raw
 from generic.kube.printable import printable
 from generic.library.webhooks.jsonpatch import difference
@@ -26,6 +28,7 @@ from generic.library.webhooks.webhook import AdmissionRequest, Denied, Webhook
 API_VERSION = "admission.k8s.io/v1"
 _LONGEST = 8192
 """Maximum characters of a message."""
+_LONGEST_UID = 128
 _MAX_PROBLEMS = 20
 _LARGEST = 4 * 2**20
 """Maximum bytes of a patch; the API server stores at most 1.5 MiB."""
@@ -47,7 +50,9 @@ class _User(Struct):
     username: str = ""
 
 
-class _Request(Struct, rename="camel"):
+class Request(Struct, rename="camel"):
+    """What the API server asks."""
+
     uid: str
     kind: _Kind
     operation: str
@@ -62,7 +67,7 @@ class _Request(Struct, rename="camel"):
 class _Review(Struct, rename="camel"):
     api_version: str
     kind: str
-    request: _Request
+    request: Request
 
 
 class _Meta(Struct, rename="camel"):
@@ -83,6 +88,9 @@ class Answer:
     """JSON that the API server can read."""
     code: int = 403
     message: str = ""
+    """For the user; it may contain values of the object."""
+    reason: str = ""
+    """For the log of a failure: without values of the object."""
     failed: bool = False
 
     def encode(self) -> bytes:
@@ -99,7 +107,7 @@ class Answer:
         return json.dumps(review).encode()
 
 
-def parse(body: bytes) -> _Request:
+def parse(body: bytes) -> Request:
     """Return the request in an AdmissionReview. Raises InvalidReview."""
     if is_deep(body, MAX_DEPTH + _AROUND):
         raise InvalidReview(f"the body has more than {MAX_DEPTH} levels")
@@ -109,10 +117,12 @@ def parse(body: bytes) -> _Request:
         raise InvalidReview(f"the body is no AdmissionReview: {printable(str(error))}") from None
     if (review.api_version, review.kind) != (API_VERSION, "AdmissionReview"):
         raise InvalidReview(f"the body is no AdmissionReview of {API_VERSION}")
+    if len(review.request.uid) > _LONGEST_UID:
+        raise InvalidReview(f"the uid has more than {_LONGEST_UID} characters")
     return review.request
 
 
-def evaluate(webhook: Webhook, request: _Request, client: Client) -> Answer:
+def evaluate(webhook: Webhook, request: Request, client: Client) -> Answer:
     """Return the webhook's answer; never raises.
 
     An object under deletion, and an operation that was not declared, is always admitted.
@@ -120,21 +130,22 @@ def evaluate(webhook: Webhook, request: _Request, client: Client) -> Answer:
     if request.operation not in webhook.operations or _is_deleting(request.object):
         return Answer(uid=request.uid, allowed=True)
     try:
-        return _handled(webhook, request, client)
-    except Denied as denied:
-        message = printable(denied.message)[:_LONGEST]
-        return Answer(uid=request.uid, allowed=False, message=f"{webhook.name}: {message}")
-    except DecodeError as error:
-        return failure(webhook, request.uid, f"cannot read the object: {printable(str(error))}")
-    except BaseException as error:  # the author's code can raise anything, also SystemExit
-        return failure(webhook, request.uid, f"the handler raised {type(error).__name__}")
+        return _judged(webhook, request, client)
+    except BaseException as error:  # the author's code can raise anything, SystemExit as well
+        *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+        place = f"{PurePath(frame.f_code.co_filename).name}:{line}"
+        return failure(webhook, request.uid, f"the handler raised {type(error).__name__} ({place})")
 
 
-def failure(webhook: Webhook, uid: str, reason: str) -> Answer:
-    """Return the answer of a webhook that failed, according to its failure policy."""
+def failure(webhook: Webhook, uid: str, reason: str, detail: str = "") -> Answer:
+    """Return the answer of a webhook that failed, according to its failure policy.
+
+    `detail` is for the user only: it may contain values of the object.
+    """
     ignored = webhook.failure_policy == "Ignore"
-    text = f"webhook {webhook.name} failed: {reason}"[:_LONGEST]
-    return Answer(uid=uid, allowed=ignored, code=500, message=text, failed=True)
+    problem = f"{reason}: {detail}" if detail else reason
+    text = f"webhook {webhook.name} failed: {problem}"[:_LONGEST]
+    return Answer(uid=uid, allowed=ignored, code=500, message=text, reason=reason, failed=True)
 
 
 def _is_deleting(text: msgspec.Raw) -> bool:
@@ -144,10 +155,21 @@ def _is_deleting(text: msgspec.Raw) -> bool:
         return False
 
 
-def _handled(webhook: Webhook, request: _Request, client: Client) -> Answer:
+def _judged(webhook: Webhook, request: Request, client: Client) -> Answer:
+    try:
+        return _handled(webhook, request, client)
+    except Denied as denied:
+        message = printable(str(denied.message))[:_LONGEST]
+        return Answer(uid=request.uid, allowed=False, message=f"{webhook.name}: {message}")
+    except DecodeError as error:
+        problem = printable(str(error))
+        return failure(webhook, request.uid, "cannot read the object", problem)
+
+
+def _handled(webhook: Webhook, request: Request, client: Client) -> Answer:
     cls = _class_of(webhook, request.kind)
     given = decode_json(cls, bytes(request.object))
-    before = encode(given)
+    before = json.dumps(encode(given)) if webhook.mutating else ""  # a copy: it shares no value
     old: Any = request.old_object
     admission = AdmissionRequest(
         operation=request.operation,  # type: ignore[arg-type]  # checked: it is declared
@@ -160,11 +182,13 @@ def _handled(webhook: Webhook, request: _Request, client: Client) -> Answer:
         client=client,
     )
     problems = list(islice(webhook.handle(admission) or (), _MAX_PROBLEMS))
+    if not all(isinstance(one, FieldProblem) for one in problems):
+        raise TypeError("a handler returns FieldProblems, or None")
     if problems:
         raise Denied("; ".join(map(str, problems)))
     if not webhook.mutating:
         return Answer(uid=request.uid, allowed=True)
-    patch = list(difference(before, encode(given)))
+    patch = list(difference(json.loads(before), encode(given)))
     return Answer(uid=request.uid, allowed=True, patch=plain_json(patch, _LARGEST))
 
 

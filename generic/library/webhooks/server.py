@@ -23,15 +23,18 @@ from actuator.errors import ConfigurationError
 from actuator.interface import Client
 from generic.controller.health import Address
 from generic.kube.timers import Timers
-from generic.library.webhooks.review import Answer, InvalidReview, evaluate, failure, parse
+from generic.library.webhooks.review import Answer, InvalidReview, Request, evaluate, failure, parse
 from generic.library.webhooks.webhook import Webhook
 
 logger = logging.getLogger(__name__)
 
-CONNECTIONS = 256
+CONNECTIONS = 512
 """Maximum open connections; one more closes the connection that was idle longest."""
 AT_ONCE = 32
-"""Maximum concurrent requests of a webhook, abandoned ones included."""
+"""Maximum concurrent calls of a webhook's handler, abandoned ones included."""
+UNANSWERED = 256
+"""Maximum requests of a webhook that are handled or wait for a handler, so that one webhook leaves
+connections for the others."""
 MAX_BODY = 8 * 2**20
 """Bytes; a review has two objects, and the API server accepts objects of 3 MiB."""
 MAX_HEAD = 64 * 1024
@@ -40,9 +43,12 @@ IDLE_SECONDS = 120.0
 the same time, a request could be lost."""
 REQUEST_SECONDS = 10.0
 """Seconds for a TLS handshake, and for a whole request from its first byte."""
+_PAUSE = 0.05
+"""Seconds between two attempts if the process has no resources left."""
 _MARGIN = 0.5
 """Seconds before the API server's timeout at which a handler is abandoned."""
-_CHUNK = 256 * 1024
+_CHUNK = 16 * 1024
+"""Bytes; the size of a TLS record."""
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed"}
 _REASONS |= {413: "Content Too Large", 415: "Unsupported Media Type"}
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
@@ -55,7 +61,7 @@ class Observer(Protocol):
         """A request of a webhook begins."""
 
     def ended(self, webhook: str, seconds: float, outcome: str) -> None:
-        """It ended: allowed, denied, failed or invalid."""
+        """It ended: allowed, denied or failed."""
 
 
 def server_context(certificate_file: str, key_file: str) -> ssl.SSLContext:
@@ -91,36 +97,44 @@ class _Parsed:
         self.headers: dict[bytes, bytes] = {}
         self.body = bytearray()
         self.complete = False
-        self.size = 0
+        self._has_head = False
+        self._size = 0
+
+    def count(self, size: int) -> None:
+        """Count the bytes received, those that the parser keeps to itself included."""
+        self._size += size
+        if self._size > MAX_HEAD + (MAX_BODY if self._has_head else 0):
+            raise _Refused(413)
+
+    def on_message_begin(self) -> None:
+        if self.complete:  # the next request, sent before the answer
+            raise _Refused(400)
 
     def on_url(self, url: bytes) -> None:
         self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers[name.lower()] = value
-        self.size += len(name) + len(value)
-        if self.size > MAX_HEAD:
-            raise _Refused(413)
 
     def on_headers_complete(self) -> None:
+        self._has_head = True
         length = self.headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > MAX_BODY:
             raise _Refused(413)
 
     def on_body(self, body: bytes) -> None:
         self.body += body
-        if len(self.body) > MAX_BODY:
-            raise _Refused(413)
 
     def on_message_complete(self) -> None:
         self.complete = True
 
 
 class _Served(Struct, eq=False):
-    """A webhook, and the slots for its concurrent requests."""
+    """A webhook, with its limits on concurrent requests."""
 
     webhook: Webhook
-    slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(AT_ONCE))
+    calls: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(AT_ONCE))
+    unanswered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(UNANSWERED))
 
 
 class WebhookServer:
@@ -144,7 +158,7 @@ class WebhookServer:
         self._listener: socket.socket | None = None
         self._connections: dict[_Connection, None] = {}
         self._lock = threading.Lock()
-        self._draining = False
+        self._draining = self._stopping = False
 
     def use(self, tls: ssl.SSLContext) -> None:
         """Use these TLS settings for each new connection."""
@@ -189,7 +203,7 @@ class WebhookServer:
 
         Return False if requests were still running after `seconds`.
         """
-        self._draining = True
+        self._draining = self._stopping = True
         if self._listener is not None:
             with suppress(OSError):
                 self._listener.shutdown(socket.SHUT_RDWR)  # ends the wait for a connection
@@ -199,29 +213,36 @@ class WebhookServer:
             time.sleep(0.01)
         finished = not any(one.busy for one in list(self._connections))
         for connection in list(self._connections):
-            connection.close()
+            connection.interrupt()
         return finished
 
     def _accept(self, listener: socket.socket) -> None:
-        while True:
+        while not self._stopping:
             try:
                 accepted, _ = listener.accept()
             except OSError:
-                if listener.fileno() < 0 or self._draining:
-                    return
-                time.sleep(0.05)  # no file descriptors left: others close theirs
+                time.sleep(_PAUSE)  # no file descriptor is left: others close theirs
                 continue
-            connection = _Connection(self, accepted)
-            with self._lock:
-                if len(self._connections) >= CONNECTIONS:
-                    self._make_room()
-                self._connections[connection] = None
-            threading.Thread(target=connection.run, name="webhook", daemon=True).start()
+            self._begin(_Connection(self, accepted))
 
-    def _make_room(self) -> None:
-        idle = (one for one in self._connections if not one.busy)
-        if (oldest := next(idle, None)) is not None:
-            oldest.close()
+    def _begin(self, connection: "_Connection") -> None:
+        """Serve a connection, if there is room for it or another one can be closed."""
+        with self._lock:
+            if len(self._connections) >= CONNECTIONS:
+                idle = [one for one in list(self._connections) if not one.busy]
+                if not idle:
+                    connection.close()
+                    return
+                longest = min(idle, key=lambda one: one.since)
+                longest.interrupt()
+                del self._connections[longest]
+            self._connections[connection] = None
+        try:
+            threading.Thread(target=connection.run, name="webhook", daemon=True).start()
+        except RuntimeError:  # no thread is left
+            logger.exception("webhook connection failed")
+            connection.close()
+            self.forget(connection)
 
     def forget(self, connection: "_Connection") -> None:
         """Forget a connection that ended."""
@@ -245,18 +266,28 @@ class WebhookServer:
             logger.warning("invalid AdmissionReview", extra={"fields": fields})
             raise _Refused(400) from None
         exchange = _Exchange(webhook, self._observer, send)
-        if not served.slots.acquire(blocking=False):
-            exchange.end(failure(webhook, request.uid, f"{AT_ONCE} requests are unanswered"))
-            return True
         limit = max(webhook.timeout_seconds - _MARGIN, _MARGIN)
         late = failure(webhook, request.uid, f"the handler did not end within {limit:g} s")
         timer = self._timers.call_later(limit, partial(exchange.give_up, late))
         try:
-            answer = evaluate(webhook, request, self._client)
+            answer = self._evaluate(served, request, limit)
         finally:
-            served.slots.release()
             timer.cancel()
-        return exchange.end(answer)
+        return exchange.end(answer or late)
+
+    def _evaluate(self, served: _Served, request: Request, limit: float) -> Answer | None:
+        """Return the answer; None if no handler was free in time."""
+        if not served.unanswered.acquire(blocking=False):
+            return failure(served.webhook, request.uid, f"{UNANSWERED} requests are unanswered")
+        try:
+            if not served.calls.acquire(timeout=limit):
+                return None
+            try:
+                return evaluate(served.webhook, request, self._client)
+            finally:
+                served.calls.release()
+        finally:
+            served.unanswered.release()
 
     def _route(self, parsed: _Parsed, method: bytes) -> _Served:
         served = self._paths.get(parsed.url.partition(b"?")[0])
@@ -264,7 +295,8 @@ class WebhookServer:
             raise _Refused(404)
         if method != b"POST":
             raise _Refused(405)
-        if parsed.headers.get(b"content-type", b"").partition(b";")[0] != b"application/json":
+        media_type, _, _ = parsed.headers.get(b"content-type", b"").partition(b";")
+        if media_type.strip().lower() != b"application/json":
             raise _Refused(415)
         return served
 
@@ -298,18 +330,20 @@ class _Exchange:
         finally:
             self._observer.ended(name, time.monotonic() - self._began, outcome)
         if answer.message:
-            fields = {"webhook": name, "request": answer.uid, "reason": answer.message}
+            fields = {"webhook": name, "request": answer.uid, "reason": answer.reason}
             log = logger.error if answer.failed else logger.info
             log(f"request {outcome}", extra={"fields": fields})
         return True
 
 
 class _Connection:
-    """One connection, and the thread that serves it."""
+    """One connection, and the thread that serves it; only that thread closes the socket."""
 
     def __init__(self, server: WebhookServer, raw: socket.socket) -> None:
         self.busy = False
         """Whether a request has begun and is not answered."""
+        self.since = time.monotonic()
+        """When it was idle last."""
         self._server = server
         self._socket = raw
 
@@ -320,22 +354,24 @@ class _Connection:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._socket = self._server.secured(self._socket)
             while self._serve_one():
-                pass
+                self.since = time.monotonic()
         except OSError:
             logger.debug("webhook client disconnected")
         except Exception:  # the server stays up whatever happens to one connection
             logger.exception("webhook connection failed")
         finally:
-            self.busy = False
             self.close()
             self._server.forget(self)
 
-    def close(self) -> None:
-        """Close the connection, also while its thread reads from it."""
+    def interrupt(self) -> None:
+        """End the connection, also while its thread waits for data."""
         with suppress(OSError):
-            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-        if not self.busy:
-            self._socket.close()
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)  # not ssl's: it is no handshake
+
+    def close(self) -> None:
+        """Release the socket."""
+        self.interrupt()
+        self._socket.close()
 
     def _serve_one(self) -> bool:
         """Serve one request; return False if the connection must be closed."""
@@ -344,15 +380,11 @@ class _Connection:
         try:
             if not self._read(parser, parsed):
                 return False
-            kept = bool(parser.should_keep_alive()) and not self._server.draining
-
-            def send(body: bytes, keep: bool) -> None:
-                self._send(200, body, keep=keep and kept)
-
-            return self._server.answer(parsed, parser.get_method(), send) and kept
+            kept = bool(parser.should_keep_alive())
+            return self._server.answer(parsed, parser.get_method(), partial(self._answer, kept))
         except _Refused as refused:
             self._send(refused.status, b"", keep=False)
-        except httptools.HttpParserError as error:
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             cause = error.__context__
             self._send(cause.status if isinstance(cause, _Refused) else 400, b"", keep=False)
         finally:
@@ -370,12 +402,22 @@ class _Connection:
             if not self.busy:
                 self.busy, end = True, time.monotonic() + REQUEST_SECONDS
             parser.feed_data(data)
+            parsed.count(len(data))
             left = end - time.monotonic()
             if left <= 0:
                 raise TimeoutError("the request took too long")
             self._socket.settimeout(left)
         self._socket.settimeout(REQUEST_SECONDS)
         return True
+
+    def _answer(self, kept: bool, body: bytes, keep: bool) -> None:
+        """Send an answer, and end a connection that is not kept, even if the handler hangs."""
+        kept = kept and keep and not self._server.draining
+        self._send(200, body, keep=kept)
+        self.busy = False
+        if not kept:
+            self.interrupt()
+            self._server.forget(self)
 
     def _send(self, status: int, body: bytes, *, keep: bool) -> None:
         head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Length: {len(body)}\r\n"

@@ -116,6 +116,9 @@ def fail(request: Any) -> None:
     raise RuntimeError("password=hunter2")
 
 
+FAILS = f"test_webhook_server.py:{fail.__code__.co_firstlineno + 1}"
+
+
 def test_a_handler_that_raises_is_a_denial_or_ignored(start):
     """Its message, which may have a secret, goes nowhere."""
     started = start(fail=fail, ignored=fail)
@@ -123,7 +126,7 @@ def test_a_handler_that_raises_is_a_denial_or_ignored(start):
     assert not response["allowed"]
     assert response["status"] == {
         "code": 500,
-        "message": "webhook fail failed: the handler raised RuntimeError",
+        "message": f"webhook fail failed: the handler raised RuntimeError ({FAILS})",
     }
     ignored = started.ask("ignored")
     assert ignored["allowed"]
@@ -179,10 +182,9 @@ def test_a_handler_that_hangs_is_answered_in_time_and_starves_no_other(start, mo
     for thread in threads:
         thread.join()
     assert max(seconds for seconds, _ in answers) < 1
-    assert sorted(message.partition(": ")[2] for _, message in answers) == [
-        *["4 requests are unanswered"] * 2,
-        *["the handler did not end within 0.5 s"] * 4,
-    ]
+    assert {message.partition(": ")[2] for _, message in answers} == {
+        "the handler did not end within 0.5 s"
+    }
     hang.set()
     time.sleep(0.1)
     started.ask("fine")
