@@ -119,9 +119,12 @@ class Running:
         end = begin + patience
         finished = [c.join(max(0.0, end - time.monotonic())) for c in controllers]
         if self.webhooks is not None:
-            drained = begin + min(DRAIN_SECONDS, self._options.shutdown_timeout)
-            time.sleep(max(0.0, drained - time.monotonic()))
-            finished.append(self.webhooks.stop(max(1.0, end - time.monotonic())))
+            if self.lost and not all(finished):  # the process must end now
+                self.webhooks.stop(0)
+            else:
+                drained = begin + min(DRAIN_SECONDS, self._options.shutdown_timeout)
+                time.sleep(max(0.0, drained - time.monotonic()))
+                finished.append(self.webhooks.stop(max(1.0, end - time.monotonic())))
         self.timers.stop()
         if self._elector is not None and all(finished):
             self._elector.release()  # else it expires, and running calls end first

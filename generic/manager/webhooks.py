@@ -10,6 +10,7 @@ import os
 import ssl
 import tempfile
 import threading
+from datetime import datetime
 from pathlib import Path
 
 import attrs
@@ -29,6 +30,7 @@ from generic.library.webhooks.certificates import (
     Certificates,
     Lifetimes,
     Step,
+    expiry,
     from_secret,
     plan,
     take,
@@ -124,7 +126,10 @@ class WebhookService:
         self.server = WebhookServer(webhooks, address, client, self._timers, self._metrics)
         self._current: Certificates | None = None
         self._served: KeyPair | None = None
+        self._expires: datetime | None = None
         self._published: bytes | None = None
+        self._published_at: datetime | None = None
+        self._passed_at = clock.now()
         self._error = "no certificate yet"
 
     @property
@@ -134,11 +139,9 @@ class WebhookService:
 
     def shoot_manifests(self) -> list[Raw] | None:
         """Return the configurations for shoots; None if there is none. Raises RequeueAfter."""
-        if not any(one.target is Target.SHOOT for one in self._webhooks):
-            return None
-        if self._published is None:
+        if self._published is None and self._has_shoots:
             raise RequeueAfter(_RETRY_SECONDS, "the webhooks have no certificate yet")
-        return shoot.manifests(self._webhooks, self._endpoint, self._published)
+        return self._for_shoots(self.authorities)
 
     def run(self, stop: threading.Event) -> None:
         """Keep serving until `stop` is set."""
@@ -146,7 +149,7 @@ class WebhookService:
         while not stop.is_set():
             try:
                 self._pass()
-                self._error = ""
+                self._error, self._passed_at = "", self._clock.now()
             except Exception as error:  # the next pass may succeed; what is served stays served
                 self._error = str(error) or type(error).__name__
                 logger.warning("webhook setup failed", extra={"fields": {"error": self._error}})
@@ -156,9 +159,11 @@ class WebhookService:
         """Return why the webhooks are not served, or None."""
         if not self.server.listening:
             return self._error or "shutting down"
-        if self._current is not None and self._current.expires <= self._clock.now():
+        now = self._clock.now()
+        if self._expires is None or self._expires <= now:
             return "the serving certificate has expired"
-        return None if self._published is not None else self._error
+        is_late = now - self._passed_at > self._lifetimes.settle / 2  # others may have rotated
+        return self._error if self._error and (is_late or self._published is None) else None
 
     def stop(self, seconds: float) -> bool:
         """Stop serving; return False if requests were still running at the end."""
@@ -172,17 +177,18 @@ class WebhookService:
             self._use_given(self._options.webhook_config_cert_dir)
             return
         secret = self._read()
+        if secret is None and self._current is not None and self._endpoint.namespace:
+            secret = self._write(None, self._current)  # it was deleted
         if secret is not None:
             self._current = from_secret(secret)
-        elif self._current is not None and self._endpoint.namespace:
-            secret = self._write(None, self._current)  # it was deleted
         hosts = self._endpoint.host_names
         for _ in range(_MAX_STEPS):
             if self._current is not None:
                 self._serve(self._current.serving)
                 self._publish(self._current.bundle)
-                self._metrics.certificate(self._current.expires)
-            step = plan(self._current, hosts, self._clock.now(), self._lifetimes)
+            step = plan(
+                self._current, self._published_at, hosts, self._clock.now(), self._lifetimes
+            )
             if step is Step.NOTHING:
                 return
             self._current = take(step, self._current, hosts, self._clock.now(), self._lifetimes)
@@ -242,7 +248,8 @@ class WebhookService:
         if pair == self._served:
             return
         self.server.use(_tls(pair))
-        self._served = pair
+        self._served, self._expires = pair, expiry(pair)
+        self._metrics.certificate(self._expires)
         if not self.server.listening:
             self.server.start()
             logger.info("serving webhooks", extra={"fields": {"address": str(self.server.address)}})
@@ -252,9 +259,19 @@ class WebhookService:
         webhooks = [one for one in self._webhooks if one.target is Target.CLUSTER]
         for resource, wanted in configurations(webhooks, self._endpoint, authorities):
             self._client.apply(resource, {**wanted, "metadata": self._owned(wanted["metadata"])})
-        before, self._published = self._published, authorities
-        if before != authorities and self._shoot_origin and (manifests := self.shoot_manifests()):
-            shoot.refresh(self._client, manifests, self._shoot_origin)
+        if self._published != authorities:
+            if self._shoot_origin and (manifests := self._for_shoots(authorities)):
+                shoot.refresh(self._client, manifests, self._shoot_origin)
+            self._published, self._published_at = authorities, self._clock.now()
+
+    @property
+    def _has_shoots(self) -> bool:
+        return any(one.target is Target.SHOOT for one in self._webhooks)
+
+    def _for_shoots(self, authorities: bytes) -> list[Raw] | None:
+        if not self._has_shoots:
+            return None
+        return shoot.manifests(self._webhooks, self._endpoint, authorities)
 
     def _owned(self, meta: Raw) -> Raw:
         """Let the configuration be deleted with the extension's namespace."""

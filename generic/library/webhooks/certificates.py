@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 import attrs
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
 
 from actuator.errors import ConfigurationError
 from actuator.meta import Raw
@@ -66,7 +67,7 @@ class Certificates:
     @property
     def expires(self) -> datetime:
         """When the serving certificate expires."""
-        return _load(self.serving.certificate).not_valid_after_utc
+        return expiry(self.serving)
 
     def data(self) -> Raw:
         """Return the data of the Secret."""
@@ -79,8 +80,13 @@ class Certificates:
         return {name: base64.b64encode(part).decode() for name, part in parts.items()}
 
 
+def expiry(pair: KeyPair) -> datetime:
+    """Return when a certificate expires. Raises ValueError if it is none."""
+    return _load(pair.certificate).not_valid_after_utc
+
+
 def from_secret(secret: Raw) -> Certificates | None:
-    """Return the certificates in a Secret; None if it has none that can be read."""
+    """Return the certificates in a Secret; None if they cannot be read, or do not fit."""
     data = secret.get("data") or {}
     try:
         ca, key, crt, tls = (
@@ -89,17 +95,25 @@ def from_secret(secret: Raw) -> Certificates | None:
         )
         end = b"-----END CERTIFICATE-----\n"
         trusted = [part + end for part in ca.split(end) if part.strip()]
-        for certificate in (*trusted, crt):
-            _load(certificate)
-    except (KeyError, TypeError, ValueError):
+        authorities, serving = [_load(one) for one in trusted], _load(crt)
+        fit = _fits(authorities[-1], key) and _fits(serving, tls) and bool(_hosts(serving))
+    except (LookupError, TypeError, ValueError, UnsupportedAlgorithm, x509.ExtensionNotFound):
         return None
-    return Certificates(trusted=trusted, key=key, serving=KeyPair(crt, tls)) if trusted else None
+    return Certificates(trusted=trusted, key=key, serving=KeyPair(crt, tls)) if fit else None
 
 
 def plan(
-    current: Certificates | None, hosts: Sequence[str], now: datetime, lifetimes: Lifetimes
+    current: Certificates | None,
+    published: datetime | None,
+    hosts: Sequence[str],
+    now: datetime,
+    lifetimes: Lifetimes,
 ) -> Step:
-    """Return the next step: at most one is due at a time."""
+    """Return the next step: at most one is due at a time.
+
+    `published` is the time since which the configurations have the bundle; None: they do not.
+    Raises ConfigurationError for an invalid host.
+    """
     if current is None:
         return Step.START
     newest, serving = _load(current.trusted[-1]), _load(current.serving.certificate)
@@ -107,14 +121,16 @@ def plan(
     if not is_valid or not any(_signs(_load(one), serving) for one in current.trusted):
         return Step.START
     if not _signs(newest, serving):  # by an older one
-        return Step.SIGN if now >= _issued(newest) + lifetimes.settle else Step.NOTHING
+        is_known = published is not None and now >= published + lifetimes.settle
+        return Step.SIGN if is_known else Step.NOTHING
     if len(current.trusted) > 1:
         return Step.DROP if now >= _issued(serving) + lifetimes.settle else Step.NOTHING
     if _is_old(newest, now):
         # The certificate has to last until the new authority may sign.
         needed = min(now + 3 * lifetimes.settle, newest.not_valid_after_utc)
         return Step.ADD if serving.not_valid_after_utc >= needed else Step.SIGN
-    return Step.SIGN if _is_old(serving, now) or _hosts(serving) != set(hosts) else Step.NOTHING
+    has_hosts = _hosts(serving) == {_general_name(host) for host in hosts}
+    return Step.SIGN if _is_old(serving, now) or not has_hosts else Step.NOTHING
 
 
 def take(
@@ -170,6 +186,11 @@ def _load(certificate: bytes) -> x509.Certificate:
     return x509.load_pem_x509_certificate(certificate)
 
 
+def _fits(certificate: x509.Certificate, key: bytes) -> bool:
+    private = serialization.load_pem_private_key(key, password=None)
+    return private.public_key() == certificate.public_key()
+
+
 def _issued(certificate: x509.Certificate) -> datetime:
     return certificate.not_valid_before_utc + SKEW
 
@@ -187,6 +208,5 @@ def _signs(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
     return True
 
 
-def _hosts(certificate: x509.Certificate) -> set[str]:
-    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    return {str(name.value) for name in names}
+def _hosts(certificate: x509.Certificate) -> set[x509.GeneralName]:
+    return set(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)

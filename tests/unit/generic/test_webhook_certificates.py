@@ -1,0 +1,187 @@
+"""Webhook certificates rotate in steps, and an API server trusts them at every moment."""
+
+import base64
+import random
+from datetime import UTC, datetime, timedelta
+
+import attrs
+import pytest
+from cryptography import x509
+
+from actuator.errors import ConfigurationError
+from generic.kube.certificates import KeyPair, new_private_key
+from generic.library.webhooks.certificates import (
+    DEFAULTS,
+    Certificates,
+    Lifetimes,
+    Step,
+    from_secret,
+    plan,
+    take,
+)
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+HOSTS = ["gardener-extension-a.garden", "10.0.0.1", "::1"]
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+
+
+def begun(at: datetime = START) -> Certificates:
+    return take(Step.START, None, HOSTS, at, DEFAULTS)
+
+
+def after(*steps: tuple[Step, timedelta]) -> Certificates:
+    current = begun()
+    for step, since in steps:
+        current = take(step, current, HOSTS, START + since, DEFAULTS)
+    return current
+
+
+ADDED = (Step.ADD, 24 * DAY)
+SIGNED = (Step.SIGN, 24 * DAY + HOUR)
+RENEWED = (Step.SIGN, 16 * DAY)
+
+TABLE = [
+    ("nothing is due", (), 1 * DAY, 0 * DAY, Step.NOTHING),
+    ("the certificate is old", (), 8 * DAY, 0 * DAY, Step.SIGN),
+    ("the certificate expired", (), 10 * DAY, 0 * DAY, Step.START),
+    ("the clock is before it", (), -1 * DAY, 0 * DAY, Step.START),
+    ("the authority is old", (RENEWED,), 24 * DAY, 0 * DAY, Step.ADD),
+    ("it must last until the next one signs", (RENEWED,), 26 * DAY - HOUR, 0 * DAY, Step.SIGN),
+    ("the new one is not published", (RENEWED, ADDED), 25 * DAY, None, Step.NOTHING),
+    ("it is not known long enough", (RENEWED, ADDED), 25 * DAY, 25 * DAY - HOUR / 2, Step.NOTHING),
+    ("it is known", (RENEWED, ADDED), 25 * DAY, 25 * DAY - HOUR, Step.SIGN),
+    ("replicas serve the old one", (RENEWED, ADDED, SIGNED), 24 * DAY + HOUR, DAY, Step.NOTHING),
+    ("the old one is unused", (RENEWED, ADDED, SIGNED), 24 * DAY + 2 * HOUR, DAY, Step.DROP),
+]
+
+
+@pytest.mark.parametrize(("_why", "steps", "age", "published", "step"), TABLE)
+def test_step_that_is_due(_why, steps, age, published, step):
+    since = None if published is None else START + published
+    assert plan(after(*steps), since, HOSTS, START + age, DEFAULTS) is step
+
+
+def test_no_certificate_starts_at_once():
+    assert plan(None, None, HOSTS, START, DEFAULTS) is Step.START
+
+
+def test_other_hosts_need_another_certificate():
+    current = begun()
+    assert plan(current, START, ["b"], START, DEFAULTS) is Step.SIGN
+    signed = take(Step.SIGN, current, ["0:0::1", "B"], START, DEFAULTS)
+    assert plan(signed, START, ["B", "::1"], START, DEFAULTS) is Step.NOTHING
+    with pytest.raises(ConfigurationError, match="webhook host 'ä'"):
+        plan(current, START, ["ä"], START, DEFAULTS)
+
+
+def test_the_secret_is_read_as_it_was_written():
+    current = after(RENEWED, ADDED)
+    assert from_secret({"data": current.data()}) == current
+    assert current.key not in str(current).encode()
+
+
+def text(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+GARBLED = {
+    "no data": {},
+    "null": {"data": None},
+    "no key": {"data": {"ca.key": None}},
+    "no base64": {"data": {"tls.crt": "%"}},
+    "no certificate": {"data": {"tls.crt": text(b"x")}},
+    "no authority": {"data": {"ca.crt": ""}},
+    "another key": {"data": {"tls.key": text(new_private_key())}},
+    "another authority's key": {"data": {"ca.key": text(new_private_key())}},
+    "a certificate without hosts": {},
+}
+
+
+@pytest.mark.parametrize("case", GARBLED)
+def test_a_garbled_secret_is_replaced(case):
+    current = begun()
+    if case == "a certificate without hosts":
+        ca = {"tls.crt": text(current.bundle), "tls.key": text(current.key)}
+        secret = {"data": current.data() | ca}
+    else:
+        wrong = GARBLED[case].get("data")
+        secret = {"data": current.data() | wrong} if wrong else GARBLED[case]
+    assert from_secret(secret) is None
+
+
+def trusts(bundle: bytes, pair: KeyPair, now: datetime) -> bool:
+    serving = x509.load_pem_x509_certificate(pair.certificate)
+    if not serving.not_valid_before_utc <= now < serving.not_valid_after_utc:
+        return False
+    for authority in x509.load_pem_x509_certificates(bundle):
+        try:
+            serving.verify_directly_issued_by(authority)
+        except ValueError:
+            continue
+        return now < authority.not_valid_after_utc
+    return False
+
+
+class World:
+    """Two replicas that pass at random times, and an API server that learns late."""
+
+    def __init__(self, seed: int, lifetimes: Lifetimes) -> None:
+        self.random, self.lifetimes = random.Random(seed), lifetimes
+        self.secret = begun_with(lifetimes)
+        self.published = [(START, self.secret.bundle)]
+        self.replicas = [(self.secret, START), (self.secret, START)]
+        """What each serves, and since when it knows that the bundle is published."""
+
+    def step(self, now: datetime) -> Step:
+        who = self.random.randrange(2)
+        served, since = self.replicas[who]
+        taken = Step.NOTHING
+        while True:
+            since = since if self.secret.bundle == served.bundle else now
+            served = self.secret
+            self.published.append((now, served.bundle))
+            step = plan(served, since, HOSTS, now, self.lifetimes)
+            if step is Step.NOTHING:
+                break
+            self.secret = take(step, self.secret, HOSTS, now, self.lifetimes)
+            taken = step
+        self.replicas[who] = (served, since)
+        return taken
+
+    def check(self, now: datetime) -> None:
+        late = now - self.lifetimes.settle * 0.9
+        before = [bundle for at, bundle in self.published if at <= late]
+        known = [(before or [self.published[0][1]])[-1]]
+        known += [bundle for at, bundle in self.published if at > late]
+        for served, _ in self.replicas:
+            for bundle in known:  # the API server knows one of these
+                assert trusts(bundle, served.serving, now)
+        self.published = self.published[-200:]
+
+
+def begun_with(lifetimes: Lifetimes) -> Certificates:
+    return take(Step.START, None, HOSTS, START, lifetimes)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_certificate_is_trusted_at_every_moment(seed):
+    """Replicas pass every half of a settle time at least; the API server learns in 0.9 of one."""
+    lifetimes = Lifetimes(authority=30 * HOUR, serving=10 * HOUR, settle=HOUR)
+    world, now = World(seed, lifetimes), START
+    steps: list[Step] = []
+    while steps.count(Step.DROP) < 2:
+        now += HOUR * world.random.uniform(0.01, 0.12)
+        steps.append(world.step(now))
+        world.check(now)
+        assert now < START + 20 * DAY
+    assert Step.START not in steps
+    assert steps.count(Step.ADD) == 2
+
+
+def test_an_authority_that_vanished_is_replaced_and_the_old_bundle_kept():
+    current = begun()
+    foreign = attrs.evolve(current, trusted=begun().trusted, key=begun().key)
+    assert plan(foreign, START, HOSTS, START, DEFAULTS) is Step.START
+    replaced = take(Step.START, foreign, HOSTS, START, DEFAULTS)
+    assert replaced.trusted[0] == foreign.trusted[0]
+    assert len(replaced.trusted) == 2
