@@ -85,7 +85,7 @@ def _is_namespaced(role: Raw) -> bool:
 
 
 def registration(chart: Chart, repository: str) -> Raw:
-    """Return the section `admission` of an operator's Extension, for charts in an OCI repository."""
+    """Return the section `admission` of an operator's Extension, for charts in a repository."""
 
     def helm(part: str) -> Raw:
         return {
