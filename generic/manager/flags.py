@@ -273,6 +273,7 @@ FLAGS: list[click.Parameter] = [
     _flag(
         "webhook-config-cert-dir",
         "Folder with tls.crt, tls.key and ca.crt; default: the manager creates certificates.",
+        type=click.Path(path_type=Path, file_okay=False),
     ),
     _flag("disable-webhooks", "Comma-separated webhooks that are not served; * for all."),
     _flag("log-level", "Minimum log level."),

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from harness import Script
@@ -51,6 +52,7 @@ def test_without_flags_the_defaults_hold():
             "webhook_config_server_port",
             10250,
         ),
+        (["--webhook-config-cert-dir=/"], "webhook_config_cert_dir", Path("/")),
         (["--webhook-config-mode", "url"], "webhook_config_mode", "url"),
         (["--disable-webhooks=shoot"], "disable_webhooks", ("shoot",)),
     ],
