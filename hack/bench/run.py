@@ -1,6 +1,6 @@
 """The benchmark: our manager beside controller-runtime making the Go library's calls.
 
-    python hack/bench/run.py [--quick] [--only speed|metrics|memory]
+    python hack/bench/run.py [--quick] [--only speed|metrics|memory|webhooks]
 
 docs/bench.md explains the figures. Exit status 1 if a figure is out of bounds.
 """
@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import admission
 import attrs
 from counting import FAMILY, WRAPPED, seconds_per_call
 from sides import WORKERS, Process, Side, ours, peer
@@ -68,10 +69,11 @@ class Size:
     runs: int
     objects: int
     cached: int
+    admitted: int
 
 
-_QUICK = Size(runs=1, objects=100, cached=500)
-_WHOLE = Size(runs=9, objects=500, cached=10_000)
+_QUICK = Size(runs=1, objects=100, cached=500, admitted=100)
+_WHOLE = Size(runs=9, objects=500, cached=10_000, admitted=1_000)
 
 
 @attrs.frozen
@@ -228,10 +230,19 @@ def _run_memory(bench: Bench, size: Size) -> list[Gate]:
     ]
 
 
+def _run_webhooks(bench: Bench, size: Size) -> list[Gate]:
+    world, folder = bench.world, bench.logs / "webhooks"
+    folder.mkdir()
+    measured = admission.measure(world.client, bench.kubeconfig, folder, size.admitted)
+    measured.report()
+    return [Gate("added ms a request, p99, ratio", measured.ratio, operator.le, 2.0)]
+
+
 _PARTS: dict[str, Callable[[Bench, Size], list[Gate]]] = {
     "speed": _run_speed,
     "metrics": _run_metrics,
     "memory": _run_memory,
+    "webhooks": _run_webhooks,
 }
 
 

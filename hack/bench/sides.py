@@ -87,9 +87,14 @@ def ours(program: str = "ours") -> Side:
 
 
 def peer(progress: Callable[[str], None]) -> Side:
-    """Build controller-runtime with the Go library's calls into the cache, and return it."""
+    """Return controller-runtime with the Go library's calls."""
+    return Side("peer", [str(programs(progress) / "peer")], "--workers", has_metrics=False)
+
+
+def programs(progress: Callable[[str], None]) -> Path:
+    """Build the programs of controller-runtime into the cache, and return their folder."""
     folder = HERE / "peer"
-    sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.go")))
+    sources = b"".join(path.read_bytes() for path in sorted(folder.rglob("*.go")))
     name = f"bench-peer-{hashlib.sha256(sources).hexdigest()[:8]}"
-    program = cached_programs(GoModule(name, folder, {"peer": "."}), progress) / "peer"
-    return Side("peer", [str(program)], "--workers", has_metrics=False)
+    packages = {"peer": ".", "webhook": "./webhook"}
+    return cached_programs(GoModule(name, folder, packages), progress)
