@@ -70,9 +70,9 @@ def _of_selectors(webhook: Webhook) -> Iterator[str]:
         yield f"failure_policy={webhook.failure_policy!r}: set Fail or Ignore"
     elif not (labels or webhook.names or webhook.conditions):
         yield f"it has no selector, so every object of its kinds depends on it; set {fields}"
-    elif not labels and webhook.failure_policy == "Fail":
+    elif not (labels or webhook.conditions) and webhook.failure_policy == "Fail":
         yield (
-            "failure_policy='Fail' without a label selector blocks the objects of everyone while "
+            "failure_policy='Fail' with names alone blocks the objects of every extension while "
             f"its server is down; set {fields}, or failure_policy='Ignore'"
         )
 

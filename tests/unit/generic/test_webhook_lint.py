@@ -11,6 +11,7 @@ from actuator.v1alpha1 import KINDS, BackupBucket, OperatingSystemConfig
 from generic.library.managedresources import ManagedResource
 from generic.library.webhooks import Webhook
 from generic.library.webhooks.lint import findings
+from generic.library.webhooks.targets import of_type
 from generic.reconciler.orphans import Orphan
 
 LABELS = {"shoot.gardener.cloud/provider": "acme"}
@@ -46,7 +47,7 @@ def webhook(**given: Any) -> Webhook:
         {"failure_policy": "Ignore"},
         {"object_labels": LABELS, "namespace_labels": {}},
         {"names": ["kube-apiserver"], "namespace_labels": {}, "failure_policy": "Ignore"},
-        {"conditions": {"a": "true"}, "namespace_labels": {}, "failure_policy": "Ignore"},
+        {"conditions": of_type("acme"), "namespace_labels": {}},
         {"kinds": [BackupBucket], "object_labels": LABELS},
         {"operations": ["CREATE"]},
         {"kinds": [kind("Deployment", "apps")]},
@@ -94,11 +95,7 @@ def test_kinds_that_deletions_and_clusters_depend_on_are_never_intercepted(cls, 
         ),
         (
             {"namespace_labels": {}, "names": ["kube-apiserver"]},
-            "failure_policy='Fail' without a label selector blocks the objects of everyone",
-        ),
-        (
-            {"namespace_labels": {}, "conditions": {"a": "true"}},
-            "failure_policy='Fail' without a label selector blocks the objects of everyone",
+            "failure_policy='Fail' with names alone blocks the objects of every extension",
         ),
         # a selector of namespaces selects every object without a namespace
         ({"kinds": [BackupBucket]}, "depends on it; set object_labels"),
