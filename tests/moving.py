@@ -9,6 +9,7 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import Network
 from extensions.local.network import LocalNetwork
 from extensions.local.rehearsal import LocalRehearsal
+from generic.library.webhooks import AdmissionRequest, Webhook, mutates
 from generic.testing.rehearsal import RehearsedShoot
 
 
@@ -20,3 +21,16 @@ class OneNetwork(LocalRehearsal):
 
     def manifests(self, shoot: RehearsedShoot) -> list[Raw]:
         return [one for one in super().manifests(shoot) if one["kind"] == Network.KIND.name]
+
+
+@mutates(Network, failure_policy="Fail", object_labels={"drill": "rewrites this"})
+def own(request: AdmissionRequest[Network]) -> None:
+    """Write a label."""
+    request.new.metadata.labels["own"] = "yes"
+
+
+class OneNetworkWithWebhook(OneNetwork):
+    """The same with a webhook."""
+
+    def webhooks(self) -> list[Webhook]:
+        return [own]

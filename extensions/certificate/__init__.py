@@ -3,8 +3,8 @@
     actuator run extensions.certificate:extension
     actuator drill --all extensions.certificate.rehearsal:CertificateRehearsal
 
-Read `actuator`, then `config` (providerConfig) and `admission` (its checks in the garden); `issuers`
-stands in for the vendor's kind and controller, and `rehearsal` is for drills.
+Read `actuator`, then `config` (providerConfig) and `admission` (its checks in the garden).
+`issuers` stands in for the vendor's kind and controller; `rehearsal` is for drills.
 """
 
 import generic

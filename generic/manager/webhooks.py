@@ -247,7 +247,7 @@ class WebhookService:
     def _serve(self, pair: KeyPair) -> None:
         if pair == self._served:
             return
-        self.server.use(_tls(pair))
+        self.server.use(tls_of(pair))
         self._served, self._expires = pair, expiry(pair)
         self._metrics.certificate(self._expires)
         if not self.server.listening:
@@ -283,7 +283,7 @@ class WebhookService:
         return {**meta, "ownerReferences": [owner]}
 
 
-def _tls(pair: KeyPair) -> ssl.SSLContext:
+def tls_of(pair: KeyPair) -> ssl.SSLContext:
     """Return the TLS settings; Python reads the key from a file only, which is deleted at once."""
     with tempfile.TemporaryDirectory() as folder:  # only its owner can enter
         certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")

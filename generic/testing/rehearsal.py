@@ -17,6 +17,7 @@ import attrs
 from actuator.errors import ConfigurationError
 from actuator.interface import Actuator, Client, ExternalResource, object_class
 from actuator.meta import Raw
+from generic.library.webhooks import Webhook
 
 Around = Callable[[str], AbstractContextManager[None]]
 """Returns the context in which a request is sent; see `Rehearsal.observe`."""
@@ -96,6 +97,10 @@ class Rehearsal(ABC):
     @abstractmethod
     def actuators(self) -> Sequence[Actuator[Any]]:
         """Return the extension's actuators, set up for this outside world."""
+
+    def webhooks(self) -> Sequence[Webhook]:
+        """Return the extension's webhooks, for the scenario webhooks-down."""
+        return ()
 
     @abstractmethod
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
@@ -221,6 +226,10 @@ class CombinedRehearsal:
                 "rehearse them one after the other"
             )
         return found
+
+    def webhooks(self) -> Sequence[Webhook]:
+        """Return the webhooks of all rehearsals."""
+        return [webhook for part in self.parts for webhook in part.webhooks()]
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
         """Return the manifests of all rehearsals."""

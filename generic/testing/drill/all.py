@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 
-from generic.testing.drill import takeover
+from generic.testing.drill import takeover, webhooksdown
 from generic.testing.drill.judge import Finding
 from generic.testing.drill.migration.run import SCENARIO
 from generic.testing.drill.paths import PATHS
@@ -73,7 +73,7 @@ def index(title: str, held: Sequence[Held]) -> str:
     return render("index", findings, what="Complete", title=title, verdict=verdict, held=held)
 
 
-OWN_SCENARIOS = (takeover.SCENARIO, SCENARIO)
+OWN_SCENARIOS = (takeover.SCENARIO, SCENARIO, webhooksdown.SCENARIO)
 """The scenarios that need no description in a rehearsal."""
 
 

@@ -32,6 +32,7 @@ class Break:
     client: Callable[[Client], Client] = lambda client: client
     actuator: Callable[[Actuator[Any]], Actuator[Any]] = lambda actuator: actuator
     forgets_a_record: bool = False
+    exempts_no_deletion: bool = False
 
 
 class _Silent(WrappedActuator):
@@ -153,6 +154,9 @@ BREAKS: dict[str, Break] = {
         client=partial(_RewritingClient, rewrite=_hiding_errors),
     ),
     "I6": Break(text="one invalid object blocks the others", actuator=_OneAtATime),
+    "webhooks": Break(
+        text="webhooks do not exempt objects under deletion", exempts_no_deletion=True
+    ),
     "report": Break(text="the report leaves out a record", forgets_a_record=True),
 }
 

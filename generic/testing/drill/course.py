@@ -3,6 +3,7 @@
 Needs jinja2.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,9 +23,12 @@ from generic.testing.drill.run import Run, drill
 from generic.testing.drill.settings import Settings, Watcher
 from generic.testing.drill.takeover import SCENARIO as TAKE_OVER
 from generic.testing.drill.takeover import TakeOver
+from generic.testing.drill.webhooksdown import SCENARIO as WEBHOOKS_DOWN
+from generic.testing.drill.webhooksdown import WebhooksDown
 from generic.testing.rehearsal import CombinedRehearsal
 
 E = TypeVar("E", Evidence, MigrationEvidence)
+_COURSES: Mapping[str, type[Run]] = {TAKE_OVER: TakeOver, WEBHOOKS_DOWN: WebhooksDown}
 
 
 def run(
@@ -40,7 +44,7 @@ def run(
         findings = _write_json(output, moved, moved, migration.judge(moved))
         write_html(output / "report.html", migration_page.page(moved, findings))
         return moved, findings
-    course = TakeOver if settings.scenario == TAKE_OVER else PathRun if settings.path else Run
+    course = _COURSES.get(settings.scenario, PathRun if settings.path else Run)
     evidence = told = drill(settings, rehearsal, watcher, course)
     if settings.broken.forgets_a_record:
         told = attrs.evolve(evidence, records=evidence.records[1:])

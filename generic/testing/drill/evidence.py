@@ -100,6 +100,22 @@ class Bystander:
     """None: unchanged."""
 
 
+@attrs.frozen(kw_only=True)
+class Refusal:
+    """A request that a failing webhook refused."""
+
+    shoot: str
+    webhook: str
+    """The webhook and its configuration."""
+    policy: str
+    failure: str
+    request: str
+    """The refused request, and who sent it."""
+    error: str
+    seconds: float | None = None
+    """The duration of the shoot's force deletion; None: it did not end before the webhook."""
+
+
 @attrs.define(kw_only=True)
 class DrillEvidence:
     """The observations that all drills have in common."""
@@ -144,6 +160,8 @@ class Evidence(DrillEvidence):
     """actuator_deletions_total{outcome="failed"} by kind, while the objects were stuck."""
     requests: dict[str, int] = attrs.field(factory=dict)
     """The manager's requests by method."""
+    webhooks: list[Refusal] = attrs.field(factory=list)
+    """Of the scenario webhooks-down."""
 
     @property
     def rehearsed(self) -> list[Life]:

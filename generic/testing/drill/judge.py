@@ -54,13 +54,15 @@ def findings_of(rules: Rules[E], evidence: E) -> list[Finding]:
 
 def judge(evidence: Evidence) -> list[Finding]:
     """Return all findings about a force deletion or a path of gardenlet."""
-    return findings_of(rules_of(evidence.path), evidence)
+    return findings_of(rules_of(evidence.path, evidence.scenario), evidence)
 
 
-def rules_of(path: str) -> Rules[Evidence]:
+def rules_of(path: str, scenario: str) -> Rules[Evidence]:
     """Return the rules for this path of gardenlet, or for a force deletion if ""."""
     unjudged = UNJUDGED.get(path.partition(":")[0], "")
     rules = PATH_RULES if path else RULES
+    if scenario == "webhooks-down":
+        rules = {**rules, "webhooks": ("No webhook blocks a force deletion", _none_in_the_way)}
     return {rule: value for rule, value in rules.items() if rule not in unjudged}
 
 
@@ -182,6 +184,19 @@ def _seed_is_clean(evidence: Evidence) -> Iterable[str]:
         if life.gone is None:
             yield f"{life.key} still exists"
     yield from evidence.leftovers
+
+
+def _none_in_the_way(evidence: Evidence) -> Iterable[str]:
+    """Check the rule `webhooks`."""
+    for shoot in dict.fromkeys(life.shoot for life in evidence.rehearsed):
+        refused = [one for one in evidence.webhooks if one.shoot == shoot]
+        if not refused:
+            yield f"{shoot}: no webhook refused a request, so none was rehearsed"
+        for one in (one for one in refused if one.seconds is None):
+            yield (
+                f"{shoot}: webhook {one.webhook} ({one.policy}) blocked the force deletion: "
+                f"it refused {one.request}: {one.error}"
+            )
 
 
 RULES: Rules[Evidence] = {

@@ -28,6 +28,7 @@ def page(evidence: Evidence, findings: Sequence[Finding]) -> str:
         moments=rows(lives),
         reasons=_reasons(evidence),
         strips=strips.most_common(),
+        webhooks=list(refusals(evidence)),
         left=_left(evidence),
         facts={
             "Outcomes": _pairs({**evidence.counted, "bypassed": evidence.bypassed}),
@@ -68,6 +69,14 @@ def _reasons(evidence: Evidence) -> list[Sequence[str]]:
         (f"{len(lives)} {kind}", lives[0].error, ", ".join(codes))
         for (kind, _, codes), lives in by_error(evidence.rehearsed).items()
     ]
+
+
+def refusals(evidence: Evidence) -> Iterator[Sequence[str]]:
+    """Yield a row for each request that a failing webhook refused."""
+    for one in evidence.webhooks:
+        hook = f"{one.webhook} ({one.policy}): {one.failure}"
+        took = "blocked" if one.seconds is None else f"not blocked: it took {one.seconds:.1f} s"
+        yield hook, f"{short(one.shoot)}: {one.request}", one.error, took
 
 
 def _left(evidence: Evidence) -> Iterator[Sequence[str | None]]:

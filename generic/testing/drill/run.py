@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 
 from actuator.interface import resource_of
 from actuator.meta import Kind, Raw, format_time
@@ -85,8 +86,9 @@ class Run:
 
     @property
     def cause(self) -> str:
-        """The rehearsal's scenario that breaks the outside world."""
-        return self._settings.scenario
+        """The rehearsal's scenario that breaks the outside world: the given or the first one."""
+        given, known = self._settings.scenario, self._rehearsal.scenarios
+        return given if given in known else next(iter(known))
 
     def start_manager(self) -> None:
         """Start the manager under test, and wait until its caches are filled."""
@@ -229,13 +231,13 @@ class Run:
                 self._observer.follow({**created, "kind": manifest["kind"]}, bad=bad)
 
     def _delete(self, lives: Sequence[Life], *, force: bool = False) -> None:
-        def delete(life: Life) -> None:
-            if life.made:
-                return  # the actuator that created it deletes it
-            life.deleted = life.deleted or life.forced or self._observer.now()
-            self._garden.delete(self._kinds[life.kind], life.namespace, life.name, force=force)
+        parallel(lives, partial(self._delete_one, force=force))
 
-        parallel(lives, delete)
+    def _delete_one(self, life: Life, *, force: bool) -> None:
+        if life.made:
+            return  # the actuator that created it deletes it
+        life.deleted = life.deleted or life.forced or self._observer.now()
+        self._garden.delete(self._kinds[life.kind], life.namespace, life.name, force=force)
 
     def _force(self, lives: Sequence[Life]) -> None:
         """Force-delete the remaining objects; this must work without the outside world."""

@@ -26,11 +26,6 @@ _SECRETS = Resource("v1", "secrets")
 class TakeOver(Run):
     """A former extension creates the shoots; ours takes over, and then they are force-deleted."""
 
-    @property
-    def cause(self) -> str:
-        """See Run: the rehearsal's first scenario, since the take-over itself breaks nothing."""
-        return next(iter(self._rehearsal.scenarios))
-
     def play(self) -> None:
         """See Run."""
         with self._former():

@@ -62,8 +62,8 @@ class PatientClient(DelegatingClient):
         while True:
             try:
                 return request()
-            except (Unavailable, TooManyRequests):
-                if time.monotonic() > deadline:
+            except (Unavailable, TooManyRequests) as error:
+                if time.monotonic() > deadline or "webhook" in error.message:  # it did answer
                     raise
                 time.sleep(_AGAIN_SECONDS)
 

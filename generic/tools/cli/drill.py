@@ -18,7 +18,15 @@ from actuator.errors import ActuatorError, ApiError
 from generic.controller import logs
 from generic.controller.metrics import version
 from generic.kube.printable import echo
-from generic.testing.drill.all import Held, Round, default_scenario, index, refusal, rounds
+from generic.testing.drill.all import (
+    OWN_SCENARIOS,
+    Held,
+    Round,
+    default_scenario,
+    index,
+    refusal,
+    rounds,
+)
 from generic.testing.drill.breaks import BREAKS, EACH, MIGRATION_BREAKS
 from generic.testing.drill.evidence import Evidence, Origin
 from generic.testing.drill.judge import Finding, rules_of
@@ -26,7 +34,6 @@ from generic.testing.drill.migration.run import SCENARIO
 from generic.testing.drill.paths import PATHS
 from generic.testing.drill.report import write_html
 from generic.testing.drill.settings import Settings
-from generic.testing.drill.takeover import SCENARIO as TAKE_OVER
 from generic.testing.envtest import EnvtestError
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.tools.cli.load import load_rehearsals
@@ -75,8 +82,10 @@ def drill(
     With several rehearsals, every shoot contains all their kinds. With --path, shoots hibernate,
     migrate, fail or are retried before they are deleted. The scenario migration moves the shoots
     to another seed while managers are killed. The scenario take-over starts with objects of an
-    extension that uses Gardener's Go library. With --all, each scenario runs alone, and again
-    while the API server restarts, watches end, requests fail, and calls hang.
+    extension that uses Gardener's Go library. In the scenario webhooks-down, webhooks fail as well
+    (killed, expired, slow, denying), and must not block the force deletion. With --all, each
+    scenario runs alone, and again while the API server restarts, watches end, requests fail, and
+    calls hang.
     """
     level = given.pop("log_level")
     if everything and (scenario or path or any(given[name] for name in _NOT_WITH_ALL)):
@@ -115,10 +124,10 @@ def _check(settings: Settings) -> None:
         raise click.UsageError("--random-seed requires --scenario migration")
     if (settings.kubeconfig is None) != (settings.context is None):
         raise click.UsageError("set --kubeconfig and --context together")
-    if settings.kubeconfig and (broken or path or scenario in (SCENARIO, TAKE_OVER)):
+    if settings.kubeconfig and (broken or path or scenario in OWN_SCENARIOS):
         what = "--break" if broken else "--path" if path else f"scenario {scenario}"
         raise click.UsageError(f"{what} requires the embedded cluster; remove --kubeconfig")
-    judged = MIGRATION_BREAKS if scenario == SCENARIO else [*rules_of(path), "report"]
+    judged = MIGRATION_BREAKS if scenario == SCENARIO else [*rules_of(path, scenario), "report"]
     if broken and broken not in judged:
         what = f"path {path}" if path else f"scenario {scenario}"
         raise click.UsageError(f"--break {broken}: {what} has the invariants {', '.join(judged)}")

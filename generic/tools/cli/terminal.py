@@ -17,6 +17,7 @@ from rich.progress import (
 from generic.testing.drill.all import Held
 from generic.testing.drill.evidence import Evidence, Life, by_error
 from generic.testing.drill.judge import Finding
+from generic.testing.drill.page import refusals
 from generic.testing.drill.settings import Watcher
 from generic.tools.cli.screen import Screen, new_table, verdict
 
@@ -65,6 +66,11 @@ def show(evidence: Evidence, findings: Sequence[Finding], output: Path) -> None:
     stripped = Counter(strip.text.partition(" from ")[0] for strip in evidence.strips)
     for text, count in stripped.items():
         console.print(f"{text}: {count} times")
+    hooks = new_table("webhook", "refused", "force deletion", title="Webhooks in the way")
+    for hook, request, _, took in refusals(evidence):
+        hooks.add_row(hook, request, took)
+    if hooks.rows:
+        console.print(hooks)
     left = new_table("type", "remaining", "recorded", title="Remaining external resources")
     types = Counter(resource.type for resource in evidence.outside_after)
     recorded = Counter(r.resource.type for r in evidence.records if r.resource.id)

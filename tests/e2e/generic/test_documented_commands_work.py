@@ -64,6 +64,8 @@ ELSEWHERE = {
     r"actuator drill": DRILL + "test_the_drill_passes_and_its_report_proves_it",
     r"actuator drill --scenario take-over MODULE:REHEARSAL": DRILL
     + "test_a_take_over_is_rehearsed_and_every_rule_holds",
+    r"actuator drill --scenario webhooks-down MODULE:REHEARSAL": DRILL
+    + "test_no_failing_webhook_blocks_a_force_deletion",
     r"actuator drill --scenario migration": (
         "e2e/generic/test_drill_migration.py::test_shoots_move_while_managers_are_killed"
     ),

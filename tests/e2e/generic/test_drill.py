@@ -56,7 +56,8 @@ def test_the_drill_passes_and_its_report_proves_it(drill, tmp_path):
     done, report = drill("--shoots", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert broken_rules(report) == set()
-    assert {finding["rule"] for finding in report["findings"]} == {*BREAKS, "seed"}
+    rules = {*BREAKS, "seed"} - {"webhooks"}
+    assert {finding["rule"] for finding in report["findings"]} == rules
     assert "ERR_INFRA_UNAUTHENTICATED" in done.stdout
     secrets = ("AKIA", "secretAccessKey")
     assert not any(word in (tmp_path / "report.json").read_text() for word in secrets)
@@ -75,7 +76,47 @@ def test_i5_fails_where_a_condition_of_others_freezes_the_status(drill, monkeypa
     assert "I5" in broken_rules(report)
 
 
-@pytest.mark.parametrize("rule", list(BREAKS))
+FAILURES = {
+    "killed": "failed to call webhook",
+    "expired": "certificate has expired",
+    "slow": "did not end within 0.5 s",
+    "denying": "the drill denies every request",
+}
+
+
+@pytest.mark.parametrize("rehearsal", [NETWORK, f"{NETWORK}WithWebhook"])
+def test_no_failing_webhook_blocks_a_force_deletion(drill, tmp_path, rehearsal):
+    """The API server calls real ones; their server is killed, without a certificate, slow, …"""
+    own = rehearsal != NETWORK
+    done, report = drill(rehearsal, "--scenario", "webhooks-down", "--shoots", "1" if own else "4")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert broken_rules(report) == set()
+    page = (tmp_path / "report.html").read_text()
+    refused = {one["webhook"].rpartition("-")[2]: one for one in report["evidence"]["webhooks"]}
+    assert set(refused) == ({"killed"} if own else set(FAILURES))
+    for failure, one in refused.items():
+        assert FAILURES[failure] in one["error"]
+        assert one["webhook"].startswith("own-s1." if own else f"drill-s{one['shoot'][-1]}.")
+        assert one["policy"] == "Fail"
+        assert one["request"] == "gardenlet's update of Network local-network"
+        assert 0 <= one["seconds"] < 90
+        assert f"{one['webhook']} (Fail)" in page
+    assert "Webhooks in the way" in done.stdout
+    assert "not blocked" in page
+
+
+def test_a_webhook_that_does_not_exempt_deletions_is_found_and_named(drill, monkeypatch):
+    monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 3.0)
+    arguments = ("--scenario", "webhooks-down", "--shoots", "1", "--break", "webhooks")
+    done, report = drill(NETWORK, *arguments)
+    assert done.returncode == 1, done.stdout + done.stderr
+    [found] = [one for one in report["findings"] if one["rule"] == "webhooks"]
+    assert any("blocked the force deletion" in problem for problem in found["problems"])
+    requests = {one["request"] for one in report["evidence"]["webhooks"] if not one["seconds"]}
+    assert "gardenlet's deletion of Network local-network" in requests
+
+
+@pytest.mark.parametrize("rule", sorted(BREAKS.keys() - {"webhooks"}))
 def test_each_check_fails_where_its_rule_is_broken(drill, rule):
     cheap = [] if rule == "I6" else [NETWORK, "--scenario", "deletion-denied"]  # it needs a call
     done, report = drill(*cheap, "--shoots", "1", "--break", rule)

@@ -36,11 +36,11 @@ def test_each_round_holds_and_has_a_report(drill_all, tmp_path):
     found = reports(tmp_path)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr
     troubles = {f"deletion-denied/{trouble.name}" for trouble in TROUBLES}
-    assert set(found) == troubles
+    assert set(found) == {*troubles, "webhooks-down/calm"}
     assert all(report["passed"] for report in found.values())
-    assert "5 of 5 hold" in done.stdout
+    assert "6 of 6 hold" in done.stdout
     page = (tmp_path / "index.html").read_text()
-    assert "5 of 5 rounds hold." in page
+    assert "6 of 6 rounds hold." in page
     assert all(f'href="{name}/report.html"' in page for name in troubles)
     assert all(report["evidence"]["origin"]["version"] for report in found.values())
     hung = found["deletion-denied/calls-hang"]["evidence"]["records"]
@@ -50,14 +50,17 @@ def test_each_round_holds_and_has_a_report(drill_all, tmp_path):
 def test_a_round_that_cannot_be_held_fails_all_and_keeps_no_other(drill_all, tmp_path):
     done = drill_all("all_of_it:NoOutside", "--shoots", "1")
     assert done.returncode == 1
-    assert "0 of 5 hold" in done.stdout
+    assert "0 of 6 hold" in done.stdout
     assert "outside does not start" in " ".join(done.stdout.split())
     assert "outside does not start" in (tmp_path / "index.html").read_text()
 
 
 @pytest.mark.parametrize(
     ("rehearsal", "more"),
-    [(LocalRehearsal, ["migration"]), (AzureRehearsal, ["take-over", "migration"])],
+    [
+        (LocalRehearsal, ["webhooks-down", "migration"]),
+        (AzureRehearsal, ["take-over", "webhooks-down", "migration"]),
+    ],
 )
 def test_the_rounds_are_all_scenarios_with_all_troubles_and_what_the_rehearsal_supports(
     rehearsal, more
