@@ -122,7 +122,7 @@ def _of_fields(schema: Raw, v: str, field: str, wrap: Wrap, depth: int) -> Itera
 
 def _is(v: str, name: str) -> str:
     if name == "number":
-        return f"type({v}) == int || type({v}) == double"
+        return f"type({v}) == int || type({v}) == type(1.0)"
     return f"type({v}) == {_TYPES[name]}"
 
 

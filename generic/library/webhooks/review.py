@@ -51,7 +51,7 @@ class _User(Struct):
 
 
 class Request(Struct, rename="camel"):
-    """What the API server asks."""
+    """The request in an AdmissionReview."""
 
     uid: str
     kind: _Kind
