@@ -183,7 +183,7 @@ def made(schema: Raw, rng: random.Random) -> Any:
     if kind == "string":
         if schema.get("format") == "cidr":
             return "10.0.0.0/16"
-        return rng.choice(["ab", "abc", "a", "https://a.b", "é"])
+        return rng.choice(["ab", "abc", "ab", "abc", "ab", "https://a.b", "é"])
     return {"integer": 2, "number": 1.5, "boolean": True}.get(kind, deepcopy(rng.choice(JUNK)))
 
 
