@@ -15,7 +15,7 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -67,13 +67,16 @@ class TcpProxy:
             pairs, self._pairs = self._pairs, []
         return pairs
 
+    def _connect(self) -> socket.socket:
+        return socket.create_connection(self._target)
+
     def _accept(self) -> None:
         with contextlib.suppress(OSError):  # closed
             while True:
                 client, _ = self._listener.accept()
                 self.accepted += 1
                 try:
-                    server = None if self.refuses else socket.create_connection(self._target)
+                    server = None if self.refuses else self._connect()
                 except OSError:
                     server = None
                 if server is None:
@@ -86,6 +89,22 @@ class TcpProxy:
                 threading.Thread(
                     target=pair.pump, args=(server, client, lambda: self.delay), daemon=True
                 ).start()
+
+
+class Balancer(TcpProxy):
+    """Forwards each connection to one of several addresses, those that are ready first."""
+
+    def __init__(self, ready: Callable[[], Sequence[tuple[str, int]]]) -> None:
+        super().__init__("https://127.0.0.1:0")
+        self._ready = ready
+
+    def _connect(self) -> socket.socket:
+        targets = list(self._ready())
+        offset = self.accepted % len(targets) if targets else 0
+        for target in targets[offset:] + targets[:offset]:
+            with contextlib.suppress(ConnectionRefusedError):
+                return socket.create_connection(target)
+        raise ConnectionRefusedError
 
 
 @attrs.define(eq=False)

@@ -1,0 +1,153 @@
+"""Two replicas behind a Service: the shutdown of one loses no request, its crash only its own."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from harness import eventually
+from proxy import Balancer
+from serving import Serving
+from webhook_program import build
+
+from actuator.errors import ApiError
+from actuator.interface import Resource
+from actuator.meta import Raw
+from generic.library.webhooks.configurations import prefixed
+from generic.manager.rbac import grant
+from generic.testing.envtest.servers import free_port
+
+PROGRAM = Path(__file__).parents[2] / "webhook_program.py"
+WORKERS = 4
+SERVICES = Resource("v1", "services")
+
+
+class Replica:
+    """A manager in its own process."""
+
+    def __init__(self, flags: list[str], log: Path) -> None:
+        self.address, self._health = ("127.0.0.1", free_port()), free_port()
+        command = [sys.executable, str(PROGRAM), *flags]
+        command += [f"--webhook-config-server-port={self.address[1]}"]
+        command += [f"--health-bind-address=127.0.0.1:{self._health}", "--metrics-bind-address=0"]
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(command, stderr=output, stdout=output)
+
+    def is_ready(self) -> bool:
+        try:
+            url = f"http://127.0.0.1:{self._health}/readyz"
+            return bool(urllib.request.urlopen(url, timeout=5).status == 200)
+        except OSError:
+            return False
+
+    def end(self, number: signal.Signals = signal.SIGKILL) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+
+class Clients:
+    """Create objects at the API server, and repeat what fails."""
+
+    def __init__(self, serving: Serving) -> None:
+        self._serving, self._done = serving, threading.Event()
+        self.seen: Counter[int] = Counter()
+        """Requests by the process of the replica that answered."""
+        self.failures: list[str] = []
+        self._threads = [threading.Thread(target=self._ask, args=(n,)) for n in range(WORKERS)]
+        for one in self._threads:
+            one.start()
+
+    def _ask(self, worker: int) -> None:
+        number = 0
+        while not self._done.is_set():
+            try:
+                created = self._serving.create(f"w{worker}-{number}")
+            except ApiError as error:
+                self.failures.append(str(error))
+                continue
+            self.seen[int(created["metadata"]["labels"]["seen"])] += 1
+            number += 1
+
+    def close(self) -> None:
+        self._done.set()
+        for one in self._threads:
+            one.join()
+
+
+class Replicas:
+    """Replicas under their generated Role, behind an ExternalName Service and a balancer."""
+
+    def __init__(self, environment, serving: Serving, folder: Path) -> None:
+        self.serving, self._folder = serving, folder
+        self._running: list[Replica] = []
+        self._balancer = Balancer(lambda: [one.address for one in self._running if one.is_ready()])
+        admin, namespace = serving.admin, serving.namespace
+        port = self._balancer.url.rpartition(":")[2]
+        self._flags = [
+            f"--leader-election-id={namespace}",
+            "--leader-election",
+            f"--leader-election-namespace={namespace}",
+            f"--webhook-config-namespace={namespace}",
+            f"--webhook-config-service-port={port}",
+            "--shutdown-timeout=2",
+        ]
+        grant(admin, build(self._flags), namespace)
+        self._flags.append(f"--kubeconfig={environment.user_kubeconfig(namespace)}")
+        admin.create(SERVICES, external_name(prefixed(namespace), namespace))
+
+    def start(self) -> Replica:
+        log = self._folder / f"log-{len(self._running)}"
+        replica = Replica(self._flags, log)
+        self._running.append(replica)
+        eventually(replica.is_ready)
+        return replica
+
+    def close(self) -> None:
+        for one in self._running:
+            one.end()
+        self._balancer.close()
+
+
+def external_name(name: str, namespace: str) -> Raw:
+    spec = {"type": "ExternalName", "externalName": "localhost"}
+    meta = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec}
+
+
+@pytest.fixture
+def replicas(environment, admin, namespace, tmp_path) -> Iterator[Replicas]:
+    with ExitStack() as stack:
+        serving = Serving(admin, namespace)
+        stack.callback(serving.close)
+        made = Replicas(environment, serving, tmp_path)
+        stack.callback(made.close)
+        yield made
+
+
+def test_replicas_lose_no_request_at_shutdown_and_only_their_own_at_a_crash(replicas):
+    first, second = replicas.start(), replicas.start()
+    eventually(lambda: "seen" in replicas.serving.create("known")["metadata"].get("labels", {}))
+    clients = Clients(replicas.serving)
+    try:
+        eventually(lambda: min(clients.seen[one.process.pid] for one in (first, second)) > 20)
+        assert first.end(signal.SIGTERM) == 0
+        count = clients.seen[second.process.pid]
+        eventually(lambda: clients.seen[second.process.pid] > count + 20)
+        assert clients.failures == []
+        third = replicas.start()
+        second.end(signal.SIGKILL)
+        eventually(lambda: clients.seen[third.process.pid] > 20)
+        count = clients.seen[third.process.pid]
+        eventually(lambda: clients.seen[third.process.pid] > count + 20)
+    finally:
+        clients.close()
+    assert len(clients.failures) <= WORKERS
+    assert all("failed calling webhook" in one for one in clients.failures)
