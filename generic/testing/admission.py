@@ -1,0 +1,39 @@
+"""`admit`: a webhook in a unit test, without an API server, TLS and selectors."""
+
+from typing import TypeVar
+
+from actuator.codec import decode, encode
+from actuator.interface import Client
+from actuator.meta import Object
+from generic.library.webhooks import AdmissionRequest, Denied, Webhook
+from generic.testing.recording import RecordingClient
+
+K = TypeVar("K", bound=Object)
+
+
+def admit(
+    webhook: Webhook, obj: K, old: K | None = None, *, client: Client | None = None, user: str = ""
+) -> K:
+    """Return the object as the API server would store it after the webhook.
+
+    `old` is the stored object if `obj` is an update. `client` is what the handler reads from, for
+    example a `RecordingClient`. An object under deletion is returned as it is. Raises Denied if the
+    webhook refuses the object, its error if it fails, and TypeError for a kind it does not declare.
+    """
+    cls = type(obj)
+    if cls not in webhook.kinds:
+        raise TypeError(f"webhook {webhook.name} has no {cls.__name__}; add the class to its kinds")
+    request = AdmissionRequest(
+        operation="CREATE" if old is None else "UPDATE",
+        new=decode(cls, encode(obj)),
+        old=old,
+        namespace=obj.metadata.namespace,
+        subresource=webhook.subresource,
+        user=user,
+        client=client or RecordingClient(),
+    )
+    if request.operation not in webhook.operations or obj.metadata.deletion_timestamp is not None:
+        return obj
+    if problems := [str(problem) for problem in webhook.handle(request) or ()]:
+        raise Denied("; ".join(problems))
+    return decode(cls, encode(request.new)) if webhook.mutating else obj
