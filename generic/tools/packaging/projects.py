@@ -43,13 +43,14 @@ chart([argv[2], f"--name={argv[1]}", "--output=chart"], standalone_mode=False)
 """
 
 
-class Project(msgspec.Struct, frozen=True):
+class Project(msgspec.Struct, frozen=True, omit_defaults=True):
     """The answers that a project is rendered from, and keeps in a file."""
 
     version: int
     name: str
     kinds: tuple[str, ...]
     own_kinds: tuple[str, ...]
+    webhooks: bool = False
 
     @property
     def package(self) -> str:
@@ -72,6 +73,7 @@ class Project(msgspec.Struct, frozen=True):
             if not _KIND.fullmatch(kind) or {kind, kind.lower()} & _RESERVED:
                 return f"invalid kind {kind!r}: expected a name such as Peering, none of Python's"
         modules = [kind.lower() for kind in (*self.kinds, *self.own_kinds)] + ["cloud", "rehearsal"]
+        modules += ["webhooks"] * self.webhooks
         twice = [module for module in modules if modules.count(module) > 1]
         return f"two modules would be called {twice[0]!r}; rename a kind" if twice else ""
 
@@ -89,6 +91,8 @@ class Project(msgspec.Struct, frozen=True):
         title = "".join(part.capitalize() for part in self.name.split("-"))
         names = msgspec.structs.asdict(self) | {"package": self.package, "title": title}
         for source in template.list_templates():
+            if "/webhooks." in source and not self.webhooks:
+                continue
             for kind in (*self.kinds, *self.own_kinds) if "{kind}" in source else ("",):
                 path = source.removesuffix(".jinja").format(**names, kind=kind.lower())
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 PAGE = (Path(__file__).parents[3] / "docs" / "new-project.md").read_text()
 BLOCKS = re.findall(r"^```sh\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-MORE_KINDS = ("--kind", "ControlPlane", "--kind", "Worker", "--own-kind", "Peering")
+MORE_KINDS = ("--kind", "ControlPlane", "--kind", "Worker", "--own-kind", "Peering", "--webhooks")
 
 
 def test_every_command_of_the_page_works(tmp_path, monkeypatch, command):
@@ -37,7 +37,7 @@ def run_tests(folder):
         name: one for name, one in runpy.run_path("tests/test_acme.py").items() if callable(one)
     }
     tests = {name: test for name, test in tests.items() if name.startswith("test_")}
-    assert len(tests) == 4
+    assert len(tests) == 5
     for name, test in tests.items():
         own = folder / name
         own.mkdir()

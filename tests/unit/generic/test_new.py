@@ -21,6 +21,7 @@ from generic.tools.cli.main import cli
 from generic.tools.packaging import projects
 
 KINDS_OF_PROJECT = ("--kind", "Infrastructure", "--kind", "Worker", "--own-kind", "Peering")
+WITH_WEBHOOKS = (*KINDS_OF_PROJECT, "--webhooks")
 CACHE = Path(__file__).parents[3] / ".mypy_cache" / "projects"
 EVERYTHING = [kind.KIND.name for kind in KINDS]
 
@@ -31,9 +32,9 @@ def new(*arguments):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A project with kinds of Gardener and of its own."""
+    """A project with kinds of Gardener and of its own, and a webhook."""
     folder = tmp_path_factory.mktemp("projects") / "multi-cloud"
-    done = new("multi-cloud", *KINDS_OF_PROJECT, "--output", folder)
+    done = new("multi-cloud", *WITH_WEBHOOKS, "--output", folder)
     assert done.exit_code == 0, done.output
     return folder
 
@@ -158,11 +159,18 @@ def test_projects_have_image_and_chart_with_permissions_and_own_kinds(written):
     _, registration = yaml.safe_load_all(registered)
     kinds = [one["kind"] for one in registration["spec"]["resources"]]
     assert kinds == ["Infrastructure", "Worker"]
+    assert "gardener-extension-multi-cloud" in (chart / "templates/service.yaml").read_text()
+
+
+def test_a_project_without_webhooks_is_as_before_there_were_any(tmp_path):
+    projects.Project(1, "acme", ("Infrastructure",), ()).render(tmp_path)
+    texts = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any("webhook" in text for text in texts)
 
 
 def test_no_file_names_the_machine(written):
     answers = yaml.safe_load((written / projects.ANSWERS).read_text())
-    kinds = {"kinds": ["Infrastructure", "Worker"], "own_kinds": ["Peering"]}
+    kinds = {"kinds": ["Infrastructure", "Worker"], "own_kinds": ["Peering"], "webhooks": True}
     assert answers == {"version": 1, "name": "multi-cloud", **kinds}
     files = [path for path in written.rglob("*") if path.is_file()]
     assert not [path for path in files if str(written) in path.read_text()]

@@ -228,6 +228,8 @@ PROJECTS = [
     ("new acme --own-kind None", 2, "invalid kind 'None'"),
     ("new acme --kind Worker --kind Worker", 2, "two modules would be called 'worker'; rename a"),
     ("new acme --own-kind CLOUD", 2, "two modules would be called 'cloud'; rename a kind"),
+    ("new acme --own-kind Webhooks --webhooks", 2, "two modules would be called 'webhooks'; re"),
+    ("new --webhooks --update", 2, "--update reads the name and the kinds from the project"),
     ("new acme --own-kind Worker", 2, "Worker is a kind of Gardener; set it with --kind"),
     ("new acme --output .", 1, "is not empty; set another folder with --output"),
     ("new acme --update", 2, "--update reads the name and the kinds from the project"),
