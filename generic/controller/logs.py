@@ -14,6 +14,8 @@ import logging
 import os
 import re
 import sys
+import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import nullcontext
 from datetime import UTC, date, datetime
@@ -28,6 +30,7 @@ Format = Literal["text", "json"]
 
 _TALKATIVE = frozenset({"boto3", "botocore", "kubernetes", "s3transfer", "urllib3"})
 _COLOURS = {"debug": 2, "info": 36, "warning": 33, "error": 31, "critical": 31}
+_MINUTE = 60.0
 _BARE = re.compile('[^ "=,]+')
 _MESSAGE = logging.LogRecord.getMessage
 _Plain = str | int | float | None | list[Any]
@@ -57,10 +60,11 @@ def bind(logger: logging.Logger | Log, **fields: object) -> Log:
     return Log(logger, fields)
 
 
-def configure(level: Level, format: Format) -> None:
+def configure(level: Level, format: Format, *, collapse: bool = False) -> None:
     """Log to stderr from `level` on, one record per line: "text" for people, "json" for machines.
 
-    A second call replaces the handler of the first.
+    With `collapse`, identical errors within a minute are counted, not repeated. A second call
+    replaces the handler of the first.
     """
     handler = _Handler(sys.stderr)
     tracebacks = level == "debug"
@@ -70,6 +74,8 @@ def configure(level: Level, format: Format) -> None:
         colour = _wants_colour(sys.stderr)
         handler.setFormatter(TextFormatter(tracebacks=tracebacks, colour=colour))
     handler.addFilter(_is_ours_or_important)
+    if collapse:
+        handler.addFilter(Repetitions())
     root = logging.getLogger()
     for old in [h for h in root.handlers if isinstance(h, _Handler)]:
         root.removeHandler(old)
@@ -92,6 +98,31 @@ class _Handler(logging.StreamHandler[TextIO]):
         except Exception:
             self.handleError(record)
         return True
+
+
+class Repetitions(logging.Filter):
+    """Drops the lines of an error after the first in each minute, which then counts them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._since = 0.0
+        self._seen, self._before = Counter[str](), Counter[str]()
+        self._lock = threading.Lock()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to write the line; `repeated` is the number of lines dropped before."""
+        if record.levelno < logging.ERROR:
+            return True
+        given = getattr(record, "fields", None)
+        text = f"{record.name} {_text(record, _MESSAGE)} {_fields(record)}"
+        with self._lock:
+            if record.created - self._since >= _MINUTE:
+                self._since, self._seen, self._before = record.created, Counter(), self._seen
+            self._seen[text] += 1
+            first, dropped = self._seen[text] == 1, self._before.pop(text, 1) - 1
+        if dropped and isinstance(given, Mapping):
+            record.fields = {**given, "repeated": dropped}
+        return first
 
 
 class TextFormatter(logging.Formatter):

@@ -10,6 +10,9 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
+from pathlib import PurePath
+from traceback import walk_tb
+from types import FrameType
 from typing import TypeVar
 
 from msgspec import Struct
@@ -35,6 +38,7 @@ from generic.kube.printable import printable
 MAX_TEXT = 8192
 """Maximum length of an error's text, in bytes of UTF-8."""
 
+_NOT_AUTHORS = frozenset({"actuator", "generic", "importlib"})
 _MAX_CAUSES = 16
 _MAX_CODES = 8
 _EXPECTED = (ActuatorError, ApiError, Cancelled, DecodeError, RequeueAfter)
@@ -112,6 +116,21 @@ def read_error(error: BaseException) -> ErrorInfo:
         retry_after=_guarded(lambda: None if after is None else check_seconds(after), None),
         unexpected=None if isinstance(cause, _EXPECTED) else _raised(cause, text),
     )
+
+
+def place(error: BaseException) -> str:
+    """Return "module.py:LINE" of the author's code that raised the error, or "".
+
+    The first module outside the framework is the author's; it may have called a library.
+    """
+    frames = [(_package(frame), frame, line) for frame, line in walk_tb(error.__traceback__)]
+    authors = [found for found in frames if found[0] not in _NOT_AUTHORS]
+    own = [found for found in authors if found[0] == authors[0][0]]
+    return f"{PurePath(own[-1][1].f_code.co_filename).name}:{own[-1][2]}" if own else ""
+
+
+def _package(frame: FrameType) -> str:
+    return _guarded(lambda: frame.f_globals["__name__"].partition(".")[0], "")
 
 
 def shorten(text: str, limit: int = MAX_TEXT) -> str:

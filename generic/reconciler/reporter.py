@@ -16,7 +16,7 @@ from actuator.interface import ExternalResource
 from actuator.meta import Kind
 from generic.controller import logs
 from generic.controller.metrics import ControllerMetrics, Outcome, TryResult
-from generic.kube.errorinfo import ErrorInfo, describe
+from generic.kube.errorinfo import ErrorInfo, describe, place
 from generic.kube.events import About, EventRecorder
 from generic.kube.headers import Request
 from generic.reconciler.attempt import is_refused
@@ -105,6 +105,8 @@ class Reporter(Struct, frozen=True, dict=True):
         """Report a failed operation, which is retried unless `gives_up`."""
         text = error.text
         fields = {"operation": operation.value, "error": text, "codes": error.codes}
+        if error.unexpected and (at := place(error.unexpected)):
+            fields["at"] = at
         self.log.error("operation failed", extra={"fields": fields}, exc_info=error.unexpected)
         self.event(f"{operation.value.title().replace('_', '')}Error", text, warning=True)
         if operation.calls:

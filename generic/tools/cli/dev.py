@@ -161,7 +161,7 @@ def _serve(target: Target, options: Options) -> None:
     sys.dont_write_bytecode = True  # its age is in seconds: two changes in one would be one
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with reported():
-        logs.configure(options.log_level, options.log_format)
+        logs.configure(options.log_level, options.log_format, collapse=True)
         manager = target.manager(options)
         client = target.connect()
         own = [crd(one.cls) for one in manager.registrations if one.cls not in KINDS]

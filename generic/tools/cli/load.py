@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from importlib import import_module
 from inspect import iscoroutinefunction
 from pathlib import Path
-from traceback import walk_tb
 from typing import Any, TypeVar
 
 import click
@@ -16,7 +15,7 @@ from actuator.interface import Actuator, ProviderConfig
 from actuator.meta import Object
 from actuator.shared_names import share_names
 from actuator.suggestions import did_you_mean
-from generic.kube.errorinfo import describe
+from generic.kube.errorinfo import describe, place
 from generic.manager.flags import FLAGS
 from generic.manager.manager import Manager
 from generic.manager.options import Options
@@ -30,7 +29,6 @@ types_option = click.option(
 output_option = click.option(
     "--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
-_NOT_AUTHORS = frozenset({"actuator", "generic", "importlib"})
 _REHEARSALS = ("extensions.aws.rehearsal:AwsRehearsal",)
 
 
@@ -81,13 +79,9 @@ def _authors(reference: str) -> Iterator[None]:
 
 
 def _where(error: Exception) -> str:
-    """Return the file and line of the author's code that raised the error, or ""."""
-    frames = [
-        f"{Path(frame.f_code.co_filename).name}:{line}"
-        for frame, line in walk_tb(error.__traceback__)
-        if frame.f_globals.get("__name__", "").partition(".")[0] not in _NOT_AUTHORS
-    ]
-    return f" ({frames[-1]})" if frames else ""
+    """Return the place of the error in the author's code in parentheses, or ""."""
+    found = place(error)
+    return f" ({found})" if found else ""
 
 
 def load_kind(reference: str) -> type[Object]:

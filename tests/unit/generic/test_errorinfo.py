@@ -1,6 +1,7 @@
 """An error is read once: bounded, whatever it is, and without keeping its frames."""
 
 import gc
+import json
 import logging
 import weakref
 
@@ -16,7 +17,7 @@ from actuator.errors import (
     ShootUnreachable,
     Unavailable,
 )
-from generic.kube.errorinfo import MAX_TEXT, describe, read_error, shorten
+from generic.kube.errorinfo import MAX_TEXT, describe, place, read_error, shorten
 from generic.library.healthchecks.runs import Runs
 from generic.reconciler.attempt import is_refused
 
@@ -169,3 +170,22 @@ def test_no_attribute_of_an_error_can_break_its_reading():
 )
 def test_only_what_was_written_is_refused_not_who_or_when(error, refused):
     assert is_refused(error) is refused
+
+
+def test_the_place_is_the_line_of_the_author_that_called_a_library():
+    def fail():
+        json.loads("{")
+
+    with pytest.raises(ValueError, match="property name") as raised:
+        fail()
+    line = fail.__code__.co_firstlineno + 1
+    assert place(raised.value) == f"test_errorinfo.py:{line}"
+    assert place(read_error(raised.value).unexpected) == f"test_errorinfo.py:{line}"
+    assert place(ValueError("never raised")) == ""
+
+
+def test_a_module_without_a_name_has_no_influence_on_the_place():
+    for names in ({}, {"__name__": None}, {"__name__": 3}):
+        with pytest.raises(ZeroDivisionError) as raised:
+            exec("1 / 0", names)
+        assert place(raised.value).startswith("test_errorinfo.py:")

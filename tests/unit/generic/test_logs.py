@@ -26,11 +26,11 @@ def written(monkeypatch):
     root = logging.getLogger()
     before, level = list(root.handlers), root.level
 
-    def configure(level="info", format="json", stream=None):
+    def configure(level="info", format="json", stream=None, **more):
         stream = stream or io.StringIO()
         monkeypatch.setattr(sys, "stderr", stream)
         root.handlers.clear()  # pytest's own cannot take all that is logged here
-        logs.configure(level, format)
+        logs.configure(level, format, **more)
         return stream
 
     yield configure
@@ -261,3 +261,31 @@ def test_no_value_breaks_a_line(written, format):
         line = json.loads(out.getvalue(), parse_constant=pytest.fail)
         assert (line["huge"], line["nan"], line["looped"]) == ("<int>", "nan", [1, "<list>"])
         assert (line["small"], line["half"], line["flag"]) == (-3, 0.5, True)
+
+
+def test_an_error_that_repeats_is_written_once_a_minute_with_their_number(written, monkeypatch):
+    out = written(collapse=True)
+    now = 1000.0
+    monkeypatch.setattr("time.time", lambda: now)
+    monkeypatch.setattr("time.time_ns", lambda: int(now * 1e9), raising=False)
+
+    def fail(name):
+        logger.error("operation failed", extra={"fields": {"object": name, "error": "denied"}})
+
+    for _ in range(17):
+        fail("a")
+    fail("b")
+    logger.info("operation failed")
+    logger.info("operation failed")
+    now += 61
+    fail("a")
+    fail("b")
+    found = [(line.get("object"), line.get("repeated")) for line in lines(out)]
+    assert found == [("a", None), ("b", None), (None, None), (None, None), ("a", 16), ("b", None)]
+
+
+def test_every_error_is_written_where_lines_are_not_collapsed(written):
+    out = written()
+    for _ in range(3):
+        logger.error("operation failed")
+    assert len(lines(out)) == 3
