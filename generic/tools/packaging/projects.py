@@ -61,7 +61,7 @@ class Project(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return why no project can have this name and these kinds, or ""."""
         if not _NAME.fullmatch(self.name) or self.package in _TAKEN:
             expected = "at most 30 lower-case letters, digits and hyphens, and no reserved name"
-            return f"invalid name {self.name!r}: expected {expected}"
+            return f"invalid name {self.name!r}: expected {expected}; try {self._valid_name()!r}"
         gardener = [cls.KIND.name for cls in v1alpha1.KINDS]
         for kind in self.kinds:
             if kind not in gardener:
@@ -76,6 +76,13 @@ class Project(msgspec.Struct, frozen=True, omit_defaults=True):
         modules += ["webhooks"] * self.webhooks
         twice = [module for module in modules if modules.count(module) > 1]
         return f"two modules would be called {twice[0]!r}; rename a kind" if twice else ""
+
+    def _valid_name(self) -> str:
+        """Return the name that is most similar and valid."""
+        name = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
+        if not name[:1].isalpha() or name.replace("-", "_") in _TAKEN:
+            name = f"provider-{name}"
+        return name[:30].strip("-")
 
     def render(self, folder: Path) -> None:
         """Write the files of the template. Raises OSError."""
