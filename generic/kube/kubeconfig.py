@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+class NoKubeconfig(ConfigurationError):
+    """The kubeconfig does not exist."""
+
+
 class _Source(Struct, frozen=True):
     """A configuration to read; `server` replaces its URL."""
 
@@ -282,9 +286,7 @@ def _path(kubeconfig: Path | None) -> str:
     default = Path("~/.kube/config").expanduser()
     path = str(kubeconfig or os.environ.get("KUBECONFIG") or default)
     if not any(Path(part).expanduser().is_file() for part in path.split(os.pathsep) if part):
-        raise ConfigurationError(
-            f"kubeconfig {path} does not exist; set --kubeconfig or KUBECONFIG"
-        )
+        raise NoKubeconfig(f"kubeconfig {path} does not exist; set --kubeconfig or KUBECONFIG")
     return path
 
 

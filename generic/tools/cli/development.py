@@ -10,6 +10,7 @@ import msgspec
 
 from actuator.errors import ConfigurationError
 from generic.kube.client import HttpClient, connect
+from generic.kube.kubeconfig import NoKubeconfig
 from generic.kube.printable import echo
 from generic.library.programs.cache import open_lock, try_lock
 from generic.manager.manager import Manager
@@ -31,7 +32,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     def connect(self) -> HttpClient:
         """Return a client for the cluster. Raises ConfigurationError."""
-        return connect(self.kubeconfig, self.context, server=self.master)
+        try:
+            return connect(self.kubeconfig, self.context, server=self.master)
+        except NoKubeconfig as error:
+            more = "" if self.kubeconfig else ", or start `actuator dev` in this directory"
+            raise ConfigurationError(f"{error}{more}") from None
 
     def manager(self, options: Options | None = None) -> Manager:
         """Return a manager with the extension, if there is one. Raises ConfigurationError."""
@@ -76,13 +81,17 @@ def select(asked: Target, *, required: bool = False) -> Target:
 
 
 def _announced() -> Target | None:
-    """Return the announced target, unless its process was killed or is of another user."""
+    """Return the announced target, unless its process was killed or is of another user.
+
+    Raises ConfigurationError if its cluster is still starting.
+    """
     try:
         with _FILE.open("r+b") as file:
             if try_lock(file.fileno()) or os.fstat(file.fileno()).st_uid != os.getuid():
                 return None
-            return msgspec.json.decode(
-                file.read(), type=Target, dec_hook=lambda cls, text: cls(text)
-            )
+            if not (text := file.read()):
+                why = "`actuator dev` is still starting in this directory; wait for its addresses"
+                raise ConfigurationError(f"{why}, or set --kubeconfig")
+            return msgspec.json.decode(text, type=Target, dec_hook=lambda cls, text: cls(text))
     except (OSError, msgspec.MsgspecError):
         return None

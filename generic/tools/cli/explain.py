@@ -83,5 +83,5 @@ def _show(found: Explanation | Overview, output: str) -> None:
     from generic.tools.cli import explain_page as page
     from generic.tools.cli.screen import Screen
 
-    shown = page.page(found) if isinstance(found, Explanation) else page.table(found)
+    shown = page.page(found) if isinstance(found, Explanation) else page.summary(found)
     Screen().print(shown)

@@ -1,12 +1,12 @@
-"""The output of `explain`: a page for one object, a table for a namespace. Needs rich."""
+"""The output of `explain`: a page for one object, a list for a namespace. Needs rich."""
 
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from actuator.v1alpha1 import KINDS
 from generic.tools.cli.screen import age, new_table
 from generic.tools.explain.facts import (
     Deleting,
@@ -19,9 +19,7 @@ from generic.tools.explain.facts import (
     Webhook,
     grant,
 )
-
-_OBJECT_WIDTH = max(len(cls.KIND.name) for cls in KINDS)
-"""Width in characters: names of kinds fit, longer names are folded."""
+from generic.tools.explain.standing import is_cause
 
 
 def page(explanation: Explanation) -> RenderableType:
@@ -42,25 +40,25 @@ def page(explanation: Explanation) -> RenderableType:
     return Group(*(line for part in parts for line in (part, Text())))
 
 
-def table(overview: Overview) -> RenderableType:
-    """Return the table for the objects of a namespace."""
+def summary(overview: Overview) -> RenderableType:
+    """Return the list of the objects of a namespace, each with its blockers."""
     head = f"Namespace {overview.namespace}"
     if overview.deleting is not None:
         head += f", terminating for {_age(overview.deleting)}"
-    rows = new_table("object", "operation", "last", "deleting", "blocked by")
-    rows.columns[0].width = _OBJECT_WIDTH
-    for standing in overview.objects:
-        subject, last = standing.subject, standing.last_operation
-        rows.add_row(
-            f"{subject.kind}\n{subject.name}",
-            standing.decision.operation or "none",
-            f"{last.type}\n{last.state}" if last else "none",
-            _age(standing.deleting),
-            "\n".join(standing.blockers),
-        )
-    objects = rows if overview.objects else "No extension objects."
+    objects = [line for standing in overview.objects for line in _row(standing)]
     asides = _asides((), overview.unread)
-    return Group(Text(head, style="bold"), *overview.remaining, objects, *asides)
+    found = objects or ["No extension objects."]
+    return Group(Text(head, style="bold"), *overview.remaining, Text(), *found, *asides)
+
+
+def _row(standing: Standing) -> Iterator[RenderableType]:
+    subject, last = standing.subject, standing.last_operation
+    parts = [f"next operation {standing.decision.operation or 'none'}"]
+    parts.append(f"last {last.type} {last.state}" if last else "no last operation")
+    if standing.deleting is not None:
+        parts.append(f"terminating for {_age(standing.deleting)}")
+    yield Text.assemble((f"{subject.kind} {subject.name}", "bold"), f": {', '.join(parts)}")
+    yield from map(_bullet, standing.blockers)
 
 
 def _standing(standing: Standing) -> RenderableType:
@@ -76,24 +74,22 @@ def _standing(standing: Standing) -> RenderableType:
         if standing.last_error is None:
             rows.append(("description", last.description))
     if error := standing.last_error:
-        rows.append(("last error", error.description))
+        if not any(is_cause(error, blocker) for blocker in standing.blockers):
+            rows.append(("last error", error.description))
         rows.append(("error codes", ", ".join(error.codes) or "none"))
     if secret := standing.secret:
         there = {True: "exists", False: "not found", None: "forbidden"}[secret.exists]
         rows.append(("Secret", f"{secret.namespace}/{secret.name} {there}"))
     for condition in standing.conditions:
-        said = condition.message or condition.reason
-        rows.append((f"condition {condition.type}", f"{condition.status}: {said}"))
+        message = condition.message or condition.reason
+        text = "see Blockers" if _is_blocker(message, standing) else message
+        rows.append((f"condition {condition.type}", f"{condition.status}: {text}"))
     return _pairs("State", rows)
 
 
 def _finalizers(standing: Standing) -> RenderableType:
-    if not standing.finalizers:
-        return "No finalizers."
-    rows = new_table("finalizer", "owner", title="Finalizers")
-    for held in standing.finalizers:
-        rows.add_row(held.finalizer, Text(held.owner, style="green" if held.ours else ""))
-    return rows
+    lines = [f"{held.finalizer}: {held.owner}" for held in standing.finalizers]
+    return _listed("Finalizers", lines, "none")
 
 
 def _forcing(forcing: Forcing) -> Iterator[tuple[str, str]]:
@@ -139,7 +135,9 @@ def _others(explanation: Explanation) -> Iterator[RenderableType]:
         orphans.add_row(orphan.name, str(orphan.resource), orphan.reason, orphan.state)
     warnings = new_table("last", "times", "reason", "message", title="Warnings")
     for event in explanation.warnings:
-        warnings.add_row(event.last_seen, str(event.count), event.reason, event.message)
+        known = _is_blocker(event.message, explanation.standing)
+        text = "see Blockers" if known else event.message
+        warnings.add_row(event.last_seen, str(event.count), event.reason, text)
     yield from (table for table in (hooks, orphans, warnings) if table.rows)
 
 
@@ -160,11 +158,23 @@ def _age(deleting: Deleting | None) -> str:
     return "" if deleting is None else age(deleting.seconds)
 
 
-def _listed(title: str, lines: Sequence[str], none: str) -> Text:
+def _is_blocker(text: str, standing: Standing) -> bool:
+    """Whether the blockers contain the text, so that it need not be repeated."""
+    return bool(text) and any(text in blocker for blocker in standing.blockers)
+
+
+def _listed(title: str, lines: Sequence[str], none: str) -> RenderableType:
     text = Text(f"{title}:", style="bold")
-    if not lines:
-        return text.append(f" {none}", style="not bold")
-    return text.append("".join(f"\n  - {line}" for line in lines), style="not bold")
+    return Group(text, *map(_bullet, lines)) if lines else text.append(f" {none}", "not bold")
+
+
+def _bullet(line: str) -> RenderableType:
+    """Return a line of a list, whose continuation is indented."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column()
+    grid.add_column(overflow="fold")
+    grid.add_row("-", line)
+    return Padding(grid, (0, 0, 0, 2))
 
 
 def _pairs(title: str, rows: Iterator[tuple[str, str]] | Sequence[tuple[str, str]]) -> Table:

@@ -162,15 +162,25 @@ def blockers(kind: Kind, standing: Standing) -> Iterator[str]:
 
 
 def _reported(standing: Standing) -> Iterator[str]:
+    last, error = standing.last_operation, standing.last_error
+    codes = f" [{', '.join(error.codes)}]" if error and error.codes else ""
     for condition in standing.conditions:
         if (condition.type, condition.status) in ((DELETION_BLOCKED, "True"), (READY, "False")):
-            yield f"{condition.type}: {condition.message or condition.reason}"
-    last, error = standing.last_operation, standing.last_error
+            reason = f"{condition.type}: {condition.message or condition.reason}"
+            if error is not None and is_cause(error, condition.message):
+                reason, codes, error = f"{reason}{codes}", "", None
+            yield reason
     if error is not None:
-        codes = f" [{', '.join(error.codes)}]" if error.codes else ""
         yield f"{error.description}{codes}"
     elif last is not None and last.state == LastOperationState.PROCESSING:
         yield f"{last.type} is in progress: {last.description}"
+
+
+def is_cause(error: LastError, text: str) -> bool:
+    """Whether a text names the cause of an error, whose description says "Error deleting …: "."""
+    before, colon, cause = error.description.partition(": ")
+    known = cause if colon and before.startswith("Error ") else error.description
+    return bool(known) and known in text
 
 
 def _while_deleting(kind: Kind, standing: Standing, deleting: Deleting) -> Iterator[str]:

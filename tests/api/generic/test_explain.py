@@ -139,7 +139,9 @@ def test_an_object_that_a_manager_cannot_delete_is_explained(seed, start, about)
     assert 0 <= standing.deleting.seconds <= since
     assert standing.last_error.codes == ["ERR_INFRA_UNAUTHENTICATED"]
     assert parse_time(standing.last_operation.last_update_time) <= NOW()
-    assert standing.blockers[-1].endswith("the key is revoked [ERR_INFRA_UNAUTHENTICATED]")
+    (cause,) = (one for one in standing.blockers if "the key is revoked" in one)
+    assert cause.startswith("DeletionBlocked: the key is revoked; ")
+    assert cause.endswith(" [ERR_INFRA_UNAUTHENTICATED]")
     assert [(held.finalizer, held.ours) for held in standing.finalizers] == [(FINALIZER, True)]
     assert standing.forcing.own_codes == ("ERR_INFRA_UNAUTHENTICATED",)
     assert "the key is revoked" in found.warnings[0].message

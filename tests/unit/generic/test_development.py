@@ -27,7 +27,11 @@ def here(tmp_path, monkeypatch):
 def test_a_running_development_is_found_until_it_ends():
     assert select(NONE) == NONE
     with announced() as announce:
-        assert select(NONE) == NONE  # its cluster is not ready
+        with pytest.raises(ConfigurationError, match=r"still starting .* wait for its addresses"):
+            select(NONE)
+        with pytest.raises(ConfigurationError, match="still starting"):
+            select(NONE, required=True)
+        assert select(Target(context="x")) == Target(context="x")
         announce(FOUND)
         assert select(NONE) == FOUND
     assert select(NONE) == NONE

@@ -15,7 +15,7 @@ from actuator.meta import Condition, ForceSource, Kind, LastError, LastOperation
 from actuator.v1alpha1 import BackupEntry, Bastion, Extension, Infrastructure
 from generic.controller.predicates import OPERATION
 from generic.kube.headers import Request, header
-from generic.tools.cli.explain_page import page, table
+from generic.tools.cli.explain_page import page, summary
 from generic.tools.cli.screen import Screen
 from generic.tools.explain.facts import (
     Decision,
@@ -447,8 +447,8 @@ def explanation():
     )
 
 
-def shown(renderable):
-    console = Screen(width=200)
+def shown(renderable, width=200):
+    console = Screen(width=width)
     with console.capture() as capture:
         console.print(renderable)
     return capture.get()
@@ -462,6 +462,7 @@ def test_the_page_shows_every_part_and_nothing_is_taken_for_markup():
         "ERR_X",
         "ns/creds not found",
         "condition DeletionBlocked",
+        "see Blockers",
         "try 3",
         "example.org/x",
         "machine.sapcloud.io/x",
@@ -490,11 +491,62 @@ def test_a_webhook_that_exempts_deletions_may_refuse_patches_before():
 @pytest.mark.parametrize(
     ("seconds", "age"), [(5, "5s"), (119, "119s"), (120, "2m"), (7200, "2h"), (200_000, "2d")]
 )
-def test_the_table_shows_ages_as_kubectl_does(seconds, age):
+def test_the_list_shows_ages_as_kubectl_does(seconds, age):
     row = standing(OURS, seconds=float(seconds), blockers=("a wall",))
     overview = Overview(namespace="ns", deleting=None, remaining=(), objects=(row,), unread=())
-    (line,) = [line for line in shown(table(overview)).splitlines() if "a wall" in line]
-    assert f" {age} " in line
+    _, line, reason = filter(str.strip, shown(summary(overview)).splitlines())
+    assert line.endswith(f"terminating for {age}")
+    assert reason.strip() == "- a wall"
+
+
+def test_a_list_indents_the_rest_of_a_long_line():
+    blocked = standing(OURS, blockers=("a wall " * 30,))
+    for rendered in (
+        page(attrs.evolve(explanation(), standing=blocked)),
+        summary(
+            Overview(namespace="ns", deleting=None, remaining=(), objects=(blocked,), unread=())
+        ),
+    ):
+        lines = [line for line in shown(rendered, width=80).splitlines() if "a wall" in line]
+        assert len(lines) == 3
+        assert [line[:4] for line in lines] == ["  - ", "    ", "    "]
+
+
+CAUSE = "VPC vpc-1 has dependencies"
+AFTER = LastError(description=f"Error deleting Infrastructure: {CAUSE}", codes=["ERR_X"])
+BLOCKED = Condition(type="DeletionBlocked", status="True", message=f"{CAUSE}; 3 attempts")
+
+
+def test_a_cause_is_a_blocker_once():
+    (found,) = blockers(
+        Infrastructure.KIND,
+        standing(OURS, last_operation=TRIED, last_error=AFTER, conditions=(BLOCKED,)),
+    )
+    assert found == f"DeletionBlocked: {CAUSE}; 3 attempts [ERR_X]"
+    other = attrs.evolve(BLOCKED, message="the webhook guard denied it")
+    assert [
+        *blockers(
+            Infrastructure.KIND,
+            standing(OURS, last_operation=TRIED, last_error=AFTER, conditions=(other,)),
+        )
+    ] == [
+        "DeletionBlocked: the webhook guard denied it",
+        f"{AFTER.description} [ERR_X]",
+    ]
+
+
+def test_the_page_names_a_cause_once():
+    blocked = standing(
+        OURS,
+        last_operation=TRIED,
+        last_error=AFTER,
+        conditions=(BLOCKED,),
+        blockers=(f"DeletionBlocked: {BLOCKED.message} [ERR_X]",),
+    )
+    event = attrs.evolve(explanation().warnings[0], message=CAUSE)
+    text = shown(page(attrs.evolve(explanation(), standing=blocked, warnings=(event,))))
+    assert text.count(CAUSE) == 1
+    assert text.count("see Blockers") == 2
 
 
 def test_the_json_has_every_field_even_when_it_is_empty():

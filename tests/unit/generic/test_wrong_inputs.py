@@ -199,6 +199,11 @@ KUBECONFIGS = [
     ("shoot create local", 1, "no `actuator dev` runs in this directory; start it, or set --kub"),
     ("shoot list", 1, "no `actuator dev` runs in this directory; start it, or set --kubeconfig"),
     ("shoot list --kubeconfig notyaml", 1, "cannot load kubeconfig notyaml: mapping val"),
+    (
+        "explain ns",
+        1,
+        "/.kube/config does not exist; set --kubeconfig or KUBECONFIG, or start `act",
+    ),
     ("env kubeconfig --name missing", 1, "'missing' is not running; run `actuator env up`"),
 ]
 WEBHOOKS = [
@@ -216,10 +221,16 @@ CRDS = [
 PROJECTS = [
     ("new", 2, "expected NAME, for example: actuator new acme"),
     ("new Acme", 2, "invalid name 'Acme': expected at most 30 lower-case letters, digits and hyp"),
+    ("new Acme", 2, "and no reserved name; try 'acme'"),
     ("new import", 2, "invalid name 'import'"),
     ("new chart", 2, "invalid name 'chart'"),
     ("new ../acme", 2, "invalid name '../acme'"),
     ("new json", 2, "invalid name 'json'"),
+    ("new json", 2, "try 'provider-json'"),
+    ("new my_Cloud--2", 2, "try 'my-cloud-2'"),
+    ("new 9lives", 2, "try 'provider-9lives'"),
+    ("new ___", 2, "try 'provider'"),
+    ("new provider-acme-for-the-whole-company", 2, "try 'provider-acme-for-the-whole-co'"),
     ("new generic", 1, "generic is an installed package; choose another name"),
     ("new acme --kind Infrastucture", 2, "kind 'Infrastucture'; did you mean 'Infrastructure'?"),
     ("new acme --kind Peering", 2, "no kind 'Peering'; define it with --own-kind"),
