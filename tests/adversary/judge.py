@@ -51,6 +51,7 @@ _RULES = {
     "alive": "The manager and all of its threads are alive",
     "secret": "No part of a Secret leaves",
     "kubeconfig": "A kubeconfig is refused, or means the same to every reader",
+    "review": "A request to the webhook server is answered, and disturbs no other",
 }
 
 

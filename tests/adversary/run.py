@@ -36,7 +36,7 @@ from tests.soak.run import CRASHED, started
 
 __all__ = ["FAMILIES", "attack"]
 
-FAMILIES = ("objects", "values", "kubeconfigs")
+FAMILIES = ("objects", "values", "kubeconfigs", "reviews")
 _ALIVE = 20
 """Objects at a time."""
 _MIB = 64.0
@@ -63,6 +63,9 @@ def attack(
     report = Report(say)
     if family == "kubeconfigs":
         _read_kubeconfigs(seed, numbers, report)
+        return report
+    if family == "reviews":
+        _send_reviews(seed, numbers, report)
         return report
     names = Names()
     admin = connect(environment.kubeconfig, connections=_ALIVE + len(CLASSES) + 4)
@@ -148,3 +151,16 @@ def _read_kubeconfigs(seed: int, numbers: Sequence[int], report: Report) -> None
             if found:
                 report.complain("kubeconfig", f"--only {number}", found)
             report.counts["lived"] += 1
+
+
+def _send_reviews(seed: int, numbers: Sequence[int], report: Report) -> None:
+    from tests.adversary.reviews import request, serving
+
+    with serving() as target:
+        for number in numbers:
+            found = target.problem(request(dice_of(seed, "reviews", number)))
+            if found:
+                report.complain("review", f"--only {number}", found)
+            report.counts["lived"] += 1
+        if found := target.end():
+            report.complain("review", "the end", found)

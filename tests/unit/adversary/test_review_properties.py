@@ -1,0 +1,37 @@
+"""Any request to the webhook server: answered, and nothing else is disturbed."""
+
+import json
+import random
+
+import pytest
+
+from generic.library.webhooks.jsonpatch import difference
+from tests.adversary.reviews import patched, request, serving
+
+INPUTS = 300
+
+
+def test_no_generated_request_breaks_a_rule():
+    reviews = 0
+    with serving() as target:
+        for seed in range(INPUTS):
+            sent = request(random.Random(seed))
+            assert target.problem(sent) is None, f"input {seed}: {sent.sent[:2000]!r}"
+            reviews += sent.review is not None
+        assert target.end() is None
+    assert reviews > INPUTS / 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_patch_turns_any_document_into_any_other(seed):
+    dice = random.Random(seed)
+    before, after = json.loads(_document(dice)), json.loads(_document(dice))
+    assert patched(before, list(difference(before, after))) == after
+
+
+def _document(dice):
+    from tests.adversary import texts
+
+    while len(found := f'{{"a":{texts.value(dice, 4)},"b/~":{texts.value(dice, 4)}}}') > 20_000:
+        pass
+    return found
