@@ -2,11 +2,14 @@
 
 import base64
 import random
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 import attrs
 import pytest
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 
 from actuator.errors import ConfigurationError
 from generic.kube.certificates import KeyPair, new_private_key
@@ -15,6 +18,7 @@ from generic.library.webhooks.certificates import (
     Certificates,
     Lifetimes,
     Step,
+    expiry,
     from_secret,
     plan,
     take,
@@ -109,17 +113,19 @@ def test_a_garbled_secret_is_replaced(case):
     assert from_secret(secret) is None
 
 
-def trusts(bundle: bytes, pair: KeyPair, now: datetime) -> bool:
-    serving = x509.load_pem_x509_certificate(pair.certificate)
-    if not serving.not_valid_before_utc <= now < serving.not_valid_after_utc:
-        return False
+@cache
+def issuer(bundle: bytes, certificate: bytes) -> x509.Certificate | None:
+    serving = x509.load_pem_x509_certificate(certificate)
     for authority in x509.load_pem_x509_certificates(bundle):
-        try:
+        with suppress(ValueError, InvalidSignature):
             serving.verify_directly_issued_by(authority)
-        except ValueError:
-            continue
-        return now < authority.not_valid_after_utc
-    return False
+            return authority
+    return None
+
+
+def trusts(bundle: bytes, pair: KeyPair, now: datetime) -> bool:
+    authority = issuer(bundle, pair.certificate)
+    return authority is not None and now < expiry(pair) and now < authority.not_valid_after_utc
 
 
 class World:
@@ -156,7 +162,7 @@ class World:
         for served, _ in self.replicas:
             for bundle in known:  # the API server knows one of these
                 assert trusts(bundle, served.serving, now)
-        self.published = self.published[-200:]
+        self.published = self.published[-100:]
 
 
 def begun_with(lifetimes: Lifetimes) -> Certificates:
