@@ -199,7 +199,8 @@ def _webhooks(
     if not registry.webhooks:
         return None
     if not registry.options.serves_webhooks:
-        logger.info("webhooks are not served: set --webhook-config-namespace")
+        missing = "url" if registry.options.webhook_config_mode == "url" else "namespace"
+        logger.info("webhooks are not served: set --webhook-config-%s", missing)
         return None
     from generic.manager.webhooks import WebhookService
 
