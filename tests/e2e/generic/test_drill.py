@@ -106,7 +106,7 @@ def test_no_failing_webhook_blocks_a_force_deletion(drill, tmp_path, rehearsal):
 
 
 def test_a_webhook_that_does_not_exempt_deletions_is_found_and_named(drill, monkeypatch):
-    monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 3.0)
+    monkeypatch.setattr("generic.tools.cli.drill._patience", lambda *_: 2.0)
     arguments = ("--scenario", "webhooks-down", "--shoots", "1", "--break", "webhooks")
     done, report = drill(NETWORK, *arguments)
     assert done.returncode == 1, done.stdout + done.stderr
