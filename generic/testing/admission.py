@@ -11,14 +11,11 @@ from generic.testing.recording import RecordingClient
 K = TypeVar("K", bound=Object)
 
 
-def admit(
-    webhook: Webhook, obj: K, old: K | None = None, *, client: Client | None = None, user: str = ""
-) -> K:
+def admit(webhook: Webhook, obj: K, old: K | None = None, *, client: Client | None = None) -> K:
     """Return the object as the API server would store it after the webhook.
 
-    `old` is the stored object if `obj` is an update. `client` is what the handler reads from, for
-    example a `RecordingClient`. An object under deletion is returned as it is. Raises Denied if the
-    webhook refuses the object, its error if it fails, and TypeError for a kind it does not declare.
+    `old` is the stored object if `obj` is an update; the handler reads from `client`. Raises Denied
+    if the webhook refuses the object, and TypeError for a kind that it does not declare.
     """
     cls = type(obj)
     if cls not in webhook.kinds:
@@ -29,7 +26,6 @@ def admit(
         old=old,
         namespace=obj.metadata.namespace,
         subresource=webhook.subresource,
-        user=user,
         client=client or RecordingClient(),
     )
     if request.operation not in webhook.operations or obj.metadata.deletion_timestamp is not None:
