@@ -109,6 +109,7 @@ def metrics() -> str:
     shown = Metrics(oldest_terminating=1)
     shown.show_streams(lambda: ())
     Keeper((), shown.registry)
+    shown.webhooks(())
     collectors = map(vars, vars(shown.registry)["_collector_to_names"])
     labels = {one["_name"]: one["_labelnames"] for one in collectors if "_labelnames" in one}
     rows = []

@@ -64,6 +64,11 @@ PROMISED = [
     ("actuator_status_writes_refused_total", "counter", {"controller"}),
     ("actuator_collector_errors_total", "counter", {"collector"}),
     ("actuator_controller_info", "gauge", {"controller", "kind", "type", "finalizer"}),
+    ("controller_runtime_webhook_latency_seconds", "histogram", {"webhook"}),
+    ("controller_runtime_webhook_requests_in_flight", "gauge", {"webhook"}),
+    ("controller_runtime_webhook_requests_total", "counter", {"webhook", "code"}),
+    ("actuator_webhook_outcomes_total", "counter", {"webhook", "outcome"}),
+    ("actuator_webhook_certificate_expiry_timestamp_seconds", "gauge", set()),
     ("actuator_build_info", "gauge", {"version", "python_version"}),
 ]
 NAMED = "actuator_terminating_object_deletion_timestamp_seconds"
@@ -88,6 +93,7 @@ def full():
     metrics.leader("lease", True)
     metrics.relisted("infrastructures", "initial")
     metrics.heartbeat(True)
+    metrics.webhooks(["mutate"])
     return metrics
 
 

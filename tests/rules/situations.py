@@ -88,6 +88,8 @@ _RENEWED = 'actuator_heartbeat_last_renewal_timestamp_seconds{job="ext"}'
 _UNSERVED = 'actuator_unserved_objects{job="ext", kind="workers", type="acmee"}'
 _AGE = 'actuator_informer_stream_age_seconds{job="ext", kind="infrastructures"}'
 _ORPHANED = f'actuator_orphaned_resources_reported_total{{{_C}, resource_type="vpc"}}'
+_HOOK = 'actuator_webhook_outcomes_total{job="ext", webhook="mutate"'
+_EXPIRY = 'actuator_webhook_certificate_expiry_timestamp_seconds{job="ext"}'
 _COLLECTOR = 'actuator_collector_errors_total{job="ext", collector="terminating"}'
 
 ALERTED: Mapping[str, tuple[Situation, Sequence[Situation]]] = {
@@ -231,6 +233,21 @@ ALERTED: Mapping[str, tuple[Situation, Sequence[Situation]]] = {
     "ActuatorCollectorBroken": (
         Situation({_COLLECTOR: "0x5 1x60"}, 12),
         [Situation({_COLLECTOR: "3x60"}, 12), Situation({_COLLECTOR: "0x5 1x60"}, 8)],
+    ),
+    "ActuatorWebhookFailing": (
+        Situation({f'{_HOOK}, outcome="failed"}}': "0x5 1x60"}, 12),
+        [
+            Situation({f'{_HOOK}, outcome="failed"}}': "3x60"}, 12),
+            Situation({f'{_HOOK}, outcome="denied"}}': "0+1x60"}, 12),
+        ],
+    ),
+    "ActuatorWebhookCertificateExpiring": (
+        Situation({_EXPIRY: "80000x60"}, 20),
+        [
+            Situation({_EXPIRY: "80000x60"}, 10),
+            Situation({_EXPIRY: "100000x60"}, 20),
+            Situation({_EXPIRY: "0x60"}, 20),
+        ],
     ),
 }
 """For each alert, a situation in which it fires, and some in which it does not."""
