@@ -45,7 +45,8 @@ _EXPECTED = (ActuatorError, ApiError, Cancelled, DecodeError, RequeueAfter)
 """Exceptions raised on purpose; any other is counted as a bug."""
 _CODES = {code.value: code for code in ErrorCode}
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '[^']+' with binding '[^']+' denied")
-_WEBHOOK = re.compile(r'admission webhook "[^"]+" denied|failed calling webhook "[^"]+"')
+_DENIED = re.compile(r'admission webhook "[^"]+" denied')
+_WEBHOOK = re.compile(rf'{_DENIED.pattern}|failed calling webhook "[^"]+"')
 T = TypeVar("T")
 
 
@@ -165,7 +166,8 @@ def _codes(chain: list[BaseException]) -> tuple[ErrorCode, ...]:
     if any(isinstance(error, DecodeError) for error in chain[:2]):
         found[ErrorCode.ERR_CONFIGURATION_PROBLEM] = None
     for error in chain:
-        if isinstance(error, ApiError) and _WEBHOOK.search(describe(error)):
+        # Gardener retries no shoot with this code, so a server that is down must not lead to it.
+        if isinstance(error, ApiError) and _DENIED.search(describe(error)):
             found[ErrorCode.ERR_PROBLEMATIC_WEBHOOK] = None
         if isinstance(error, ActuatorError):
             codes: list[str] = _guarded(partial(_strings, error), [])

@@ -48,16 +48,22 @@ def test_an_object_that_cannot_be_read_is_a_matter_of_configuration():
     assert read_error(DecodeError("x")).codes == (ErrorCode.ERR_CONFIGURATION_PROBLEM,)
 
 
+REFUSED = 'failed calling webhook "guard.example.org": dial tcp 127.0.0.1:443: connection refused'
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "codes"),
     [
-        'admission webhook "guard.example.org" denied the request: not today',
-        'failed calling webhook "guard.example.org": dial tcp 127.0.0.1:443: connection refused',
+        (
+            'admission webhook "guard.example.org" denied the request: not today',
+            (ErrorCode.ERR_PROBLEMATIC_WEBHOOK,),
+        ),
+        (REFUSED, ()),  # Gardener would never retry the shoot
     ],
 )
-def test_a_webhook_in_the_way_has_its_own_code_and_is_named(text):
+def test_a_webhook_in_the_way_is_named_and_a_denial_has_its_own_code(text, codes):
     for error in (Forbidden(403, text), caused(ActuatorError("no VPC"), ApiError(500, text))):
-        assert read_error(error).codes == (ErrorCode.ERR_PROBLEMATIC_WEBHOOK,)
+        assert read_error(error).codes == codes
     assert "guard.example.org" in read_error(Forbidden(403, text)).text
     quoted = ActuatorError(f"the cloud answered: {text}")
     assert read_error(quoted).codes == ()
