@@ -144,7 +144,8 @@ def _conditions(webhook: Webhook) -> Iterator[Raw]:
     if any(cls.KIND.group.endswith("gardener.cloud") for cls in webhook.kinds):
         yield _CONFIRMED
     if webhook.names:
-        yield {"name": "names", "expression": f"object.metadata.name in {_list(webhook.names)}"}
+        named = f"has(object.metadata.name) && object.metadata.name in {_list(webhook.names)}"
+        yield {"name": "names", "expression": named}  # one with generateName has no name yet
     for name, expression in webhook.conditions.items():
         yield {"name": name, "expression": expression}
 

@@ -49,6 +49,15 @@ def _seen(created: Raw) -> Raw | None:
     return created if "seen" in created["metadata"].get("labels", {}) else None
 
 
+def test_an_object_without_a_name_yet_is_not_one_of_the_named(serving):
+    """With generateName the API server chooses the name only after it called the webhooks."""
+    serving.create("mine")
+    serving.start(marking(serving.namespace, names=["mine"]))
+    change = {"metadata": {"annotations": {"a": "b"}}}
+    eventually(lambda: _seen(serving.admin.patch(NETWORKS, "mine", serving.namespace, change)))
+    assert not _seen(serving.create("", generateName="n-"))
+
+
 def test_a_denial_says_why(serving):
     def refuse(request: AdmissionRequest[Network]) -> None:
         raise Denied("pods have no network here")
