@@ -129,6 +129,8 @@ class WebhookService:
         self._expires: datetime | None = None
         self._published: bytes | None = None
         self._published_at: datetime | None = None
+        self._is_late = False
+        """Whether a shoot may still have other authorities."""
         self._passed_at = clock.now()
         self._error = "no certificate yet"
 
@@ -139,9 +141,11 @@ class WebhookService:
 
     def shoot_manifests(self) -> list[Raw] | None:
         """Return the configurations for shoots; None if there is none. Raises RequeueAfter."""
-        if self._published is None and self._has_shoots:
+        if not self._has_shoots:
+            return None
+        if self._published is None:
             raise RequeueAfter(_RETRY_SECONDS, "the webhooks have no certificate yet")
-        return self._for_shoots(self.authorities)
+        return shoot.manifests(self._webhooks, self._endpoint, self._published)
 
     def run(self, stop: threading.Event) -> None:
         """Keep serving until `stop` is set."""
@@ -259,19 +263,16 @@ class WebhookService:
         webhooks = [one for one in self._webhooks if one.target is Target.CLUSTER]
         for resource, wanted in configurations(webhooks, self._endpoint, authorities):
             self._client.apply(resource, {**wanted, "metadata": self._owned(wanted["metadata"])})
-        if self._published != authorities:
-            if self._shoot_origin and (manifests := self._for_shoots(authorities)):
-                shoot.refresh(self._client, manifests, self._shoot_origin)
+        if self._published != authorities:  # from now on, actuators deploy them to shoots
             self._published, self._published_at = authorities, self._clock.now()
+            self._is_late = bool(self._shoot_origin) and self._has_shoots
+        if self._is_late:
+            manifests = shoot.manifests(self._webhooks, self._endpoint, authorities)
+            self._is_late = not shoot.refresh(self._client, manifests, self._shoot_origin)
 
     @property
     def _has_shoots(self) -> bool:
         return any(one.target is Target.SHOOT for one in self._webhooks)
-
-    def _for_shoots(self, authorities: bytes) -> list[Raw] | None:
-        if not self._has_shoots:
-            return None
-        return shoot.manifests(self._webhooks, self._endpoint, authorities)
 
     def _owned(self, meta: Raw) -> Raw:
         """Let the configuration be deleted with the extension's namespace."""

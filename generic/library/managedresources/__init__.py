@@ -19,7 +19,7 @@ from generic.library.managedresources.deletion import (
     set_keep_objects,
     wait_until_healthy,
 )
-from generic.library.managedresources.deployment import deploy_for_seed, deploy_for_shoot
+from generic.library.managedresources.deployment import deploy_for_seed, deploy_for_shoot, update
 from generic.library.managedresources.kind import (
     GARBAGE_COLLECTABLE,
     MANAGED_RESOURCES,
@@ -61,5 +61,6 @@ __all__ = [
     "is_deployed",
     "is_healthy",
     "set_keep_objects",
+    "update",
     "wait_until_healthy",
 ]

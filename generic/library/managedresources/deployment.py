@@ -57,6 +57,16 @@ def deploy_for_shoot(
     _deploy(client, namespace, name, manifests, spec, origin)
 
 
+def update(
+    client: Client, existing: kind.ManagedResource, manifests: Iterable[Raw], *, origin: str
+) -> None:
+    """Make the resource manager apply exactly these manifests instead of those it has.
+
+    It never creates a ManagedResource. Raises like `deploy_for_shoot`, and NotFound if it is gone.
+    """
+    _update(client, existing, existing.spec, manifests, origin)
+
+
 def _deploy(
     client: Client,
     namespace: str,
@@ -67,12 +77,25 @@ def _deploy(
 ) -> None:
     existing = ours.find(client, namespace, name)
     if existing is not None:
-        ours.refuse_foreign(existing.metadata, f"ManagedResource {existing.key}", origin, existing)
+        _update(client, existing, spec, manifests, origin)
+        return
     secret = _ensure_secret(client, namespace, name, _documents(manifests), origin)
     spec = attrs.evolve(spec, secret_refs=[kind.SecretName(name=secret)])
-    if existing is None:
-        _create(client, namespace, name, spec, origin)
-    elif changes := _changes(existing, spec, origin):
+    _create(client, namespace, name, spec, origin)
+
+
+def _update(
+    client: Client,
+    existing: kind.ManagedResource,
+    spec: kind.ManagedResourceSpec,
+    manifests: Iterable[Raw],
+    origin: str,
+) -> None:
+    meta = existing.metadata
+    ours.refuse_foreign(meta, f"ManagedResource {existing.key}", origin, existing)
+    secret = _ensure_secret(client, meta.namespace, meta.name, _documents(manifests), origin)
+    spec = attrs.evolve(spec, secret_refs=[kind.SecretName(name=secret)])
+    if changes := _changes(existing, spec, origin):
         ours.patch_spec(client, existing, changes)
 
 

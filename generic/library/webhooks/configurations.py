@@ -25,6 +25,8 @@ VALIDATING = Resource(GROUP_VERSION, "validatingwebhookconfigurations", namespac
 PREFIX = "gardener-extension-"
 EXEMPT = "exempt-objects-under-deletion"
 EXEMPTION = "!has(object.metadata.deletionTimestamp)"
+_NO_REMEDIATION = "remediation.webhook.shoot.gardener.cloud/exclude"
+"""gardenlet changes webhooks in shoots that could block them, unless they have this label."""
 _CONFIRMED = {
     "name": "exempt-confirmed-deletions",
     "expression": "request.operation != 'UPDATE' || !has(object.metadata.annotations) || "
@@ -103,7 +105,9 @@ def configurations(
         entries = [_entry(one, endpoint, authorities) for one in given if one.mutating is mutating]
         if entries:
             name = f"{endpoint.service}{suffix}"
-            found.append((resource, manifest(GROUP_VERSION, kind, name, webhooks=entries)))
+            labels = {_NO_REMEDIATION: "true"}
+            rendered = manifest(GROUP_VERSION, kind, name, labels=labels, webhooks=entries)
+            found.append((resource, rendered))
     return found
 
 

@@ -5,17 +5,21 @@ A shoot's API server runs in the seed and reaches the Service of the extension b
 deployed when the authorities change, which happens long before a certificate needs them.
 """
 
+import logging
 from collections.abc import Iterable
 
 import attrs
 
 from actuator.codec import decode
+from actuator.errors import ActuatorError, ApiError, NotFound, RequeueAfter
 from actuator.interface import Client, Permission
 from actuator.meta import Raw
 from generic.library import managedresources
 from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.library.webhooks.configurations import Endpoint, Mode, configurations
 from generic.library.webhooks.webhook import Target, Webhook
+
+logger = logging.getLogger(__name__)
 
 NAME = "extension-controlplane-shoot-webhooks"
 SUFFIX = "-shoot"
@@ -34,17 +38,25 @@ def manifests(webhooks: Iterable[Webhook], endpoint: Endpoint, authorities: byte
     return [config for _, config in configurations(wanted, endpoint, authorities, suffix=SUFFIX)]
 
 
-def refresh(client: Client, wanted: Iterable[Raw], origin: str, name: str = NAME) -> None:
-    """Deploy these manifests to every shoot that has the ManagedResource `name` of this origin.
+def refresh(client: Client, wanted: Iterable[Raw], origin: str, name: str = NAME) -> bool:
+    """Update every ManagedResource `name` of this origin; return whether all have the manifests.
 
-    Those under deletion are left alone. Raises ApiError.
+    It creates none, and leaves those under deletion alone. A shoot in which it fails does not
+    affect the others. Raises ApiError if the list fails.
     """
-    documents = list(wanted)
+    documents, is_complete = list(wanted), True
     selector = f"{managedresources.ORIGIN}={origin}"
     for found in client.list(MANAGED_RESOURCES, label_selector=selector):
         managed = decode(ManagedResource, found)
         meta = managed.metadata
-        if meta.name == name and meta.deletion_timestamp is None:
-            managedresources.deploy_for_shoot(
-                client, meta.namespace, name, documents, origin=origin
-            )
+        if meta.name != name or meta.deletion_timestamp is not None:
+            continue
+        try:
+            managedresources.update(client, managed, documents, origin=origin)
+        except NotFound:  # the shoot is being deleted
+            continue
+        except (ActuatorError, ApiError, RequeueAfter) as error:
+            is_complete = False
+            fields = {"namespace": meta.namespace, "error": str(error)}
+            logger.warning("webhooks in shoot not updated", extra={"fields": fields})
+    return is_complete

@@ -12,6 +12,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import attrs
 import pytest
 
 from actuator.errors import AlreadyExists, Invalid, NotFound, Unavailable
@@ -19,7 +20,7 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import Network
 from generic.controller.metrics import Metrics
 from generic.kube.certificates import KeyPair
-from generic.library.webhooks import mutates
+from generic.library.webhooks import Target, mutates
 from generic.library.webhooks.certificates import DEFAULTS, Step, from_secret, take
 from generic.manager.options import Options
 from generic.manager.registry import Registry
@@ -354,3 +355,17 @@ def test_keys_are_in_no_text(world, caplog):
         body = key.decode().splitlines()[1]
         assert body not in repr(current) + str([vars(one) for one in caplog.records])
     assert "PRIVATE" not in repr(vars(service))
+
+
+def test_a_shoot_that_lags_behind_delays_nothing_and_is_updated_later(world, monkeypatch):
+    answers = iter([False, True])
+    monkeypatch.setattr("generic.library.webhooks.shoot.refresh", lambda *_: next(answers))
+    registry = world.registry()
+    registry.add_webhooks(attrs.evolve(mark, name="inside", target=Target.SHOOT), shoot_origin="a")
+    service = WebhookService(registry, world.store, world.clock, Metrics(), DEFAULTS)
+    world.services.append(service)
+    for _ in range(3):  # the third pass does not ask again
+        run(service)
+        assert service.problem() is None
+        assert len(service.shoot_manifests()) == 1
+    assert next(answers, None) is None
