@@ -86,7 +86,8 @@ LIBRARY = {
     "managedresources": "GARBAGE_COLLECTABLE GO_LIBRARY MANAGED_RESOURCES NO_CLEANUP ORIGIN "
     "PERMISSIONS SEED_CLASS SEED_FINALIZER SHOOT_FINALIZER GroupKind ManagedObject ManagedResource "
     "ManagedResourceSpec ManagedResourceStatus SecretName check_deleted delete "
-    "deploy_for_seed deploy_for_shoot is_deployed is_healthy set_keep_objects wait_until_healthy",
+    "deploy_for_seed deploy_for_shoot is_deployed is_healthy set_keep_objects update "
+    "wait_until_healthy",
     "manifests": "manifest manifest_of",
     "secrets": "Authority BasicAuth Certificate Config Issued Rotation RotationPhase RsaKey "
     "SecretsManager ShootAccess StaticTokens TokenUser Usage generic_kubeconfig_name rotation_of",
