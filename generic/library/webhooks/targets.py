@@ -10,6 +10,7 @@ from actuator.v1alpha1 import Network
 from generic.library.webhooks.controlplane import SHOOT_PROVIDER
 from generic.library.webhooks.objects import Deployment, Pod, PodDNSConfig, Secret, StatefulSet
 from generic.library.webhooks.webhook import (
+    READ_CLUSTER,
     AdmissionRequest,
     FailurePolicy,
     Handler,
@@ -55,6 +56,7 @@ def cloudprovider(
         names=["cloudprovider"],
         namespace_labels=of_provider(type),
         object_labels={"gardener.cloud/purpose": "cloudprovider"},
+        permissions=[READ_CLUSTER],
     )
 
 
@@ -74,6 +76,7 @@ def network(
         failure_policy=failure_policy,
         namespace_labels={NETWORK_PROVIDER: type, **of_provider(provider)},
         conditions=of_type(type),
+        permissions=[READ_CLUSTER],
     )
 
 
@@ -107,6 +110,7 @@ def pod_dns(
         failure_policy=failure_policy,
         names=names,
         namespace_labels=namespace_labels,
+        permissions=[READ_CLUSTER],
     )
 
 

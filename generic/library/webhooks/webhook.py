@@ -52,7 +52,10 @@ class AdmissionRequest(Generic[K]):
     """Reads from the manager's cluster."""
 
     def cluster(self) -> Cluster:
-        """Return the Cluster of the object's namespace. Raises ApiError and DecodeError."""
+        """Return the Cluster of the object's namespace; not for an object in a shoot.
+
+        Raises ApiError and DecodeError.
+        """
         return decode(Cluster, self.client.get(resource_of(Cluster.KIND), self.namespace))
 
 
