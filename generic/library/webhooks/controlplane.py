@@ -241,6 +241,8 @@ def machine_sidecar(provider: str, namespace: str, image: str) -> Container:
     port = {"name": "providermetrics", "containerPort": _METRICS_PORT, "protocol": "TCP"}
     flags = {
         "control-kubeconfig": "inClusterConfig",
+        "kube-api-qps": "100",
+        "kube-api-burst": "200",
         "machine-creation-timeout": "20m",
         "machine-drain-timeout": "2h",
         "machine-health-timeout": "10m",
