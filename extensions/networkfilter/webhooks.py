@@ -1,4 +1,4 @@
-"""The filter on the nodes: a file with the blocked ranges, from the first boot of a machine on.
+"""The filter on the nodes: a file with the blocked ranges, before the first pod runs.
 
 The program that this sample deploys into the shoot reads a ConfigMap; the file is for programs on
 the nodes that start before it.
@@ -9,6 +9,7 @@ from actuator.provider_config import problems_of
 from actuator.v1alpha1 import OperatingSystemConfig
 from extensions.networkfilter.config import FilterConfig
 from generic.library.webhooks import READ_CLUSTER, AdmissionRequest, mutates
+from generic.library.webhooks.controlplane import OF_NODES
 from generic.library.webhooks.edits import ensure_file
 from generic.library.webhooks.targets import with_extension
 
@@ -21,6 +22,7 @@ PATH = "/etc/network-filter/blocked"
     name="node-filter",
     failure_policy="Fail",
     namespace_labels=with_extension(TYPE),
+    conditions=OF_NODES,
     permissions=[READ_CLUSTER],
 )
 def add_filter(request: AdmissionRequest[OperatingSystemConfig]) -> None:

@@ -33,6 +33,9 @@ KUBELET_CONFIG = "/var/lib/kubelet/config/kubelet"
 KUBELET_UNIT = "kubelet.service"
 CLOUD_PROVIDER_CONFIG = "/var/lib/kubelet/cloudprovider.conf"
 KERNEL_SETTINGS = "/etc/sysctl.d/99-k8s-general.conf"
+OF_NODES = {"purpose": 'object.spec.purpose == "reconcile"'}
+"""Conditions for the OperatingSystemConfigs that nodes apply. The others become user data, whose
+size the cloud limits."""
 _POOL = "worker.gardener.cloud/pool"
 _METRICS_PORT = 10259
 _KUBECONFIG = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig"
@@ -158,9 +161,8 @@ class ControlPlaneMutator:
             self.additional_units_and_files,
         )
         if any(_overridden(one) for one in methods):
-            condition = {"purpose": 'object.spec.purpose == "reconcile"'}
             yield self._declare(
-                "nodes", OperatingSystemConfig, self._change_nodes, conditions=condition
+                "nodes", OperatingSystemConfig, self._change_nodes, conditions=OF_NODES
             )
 
     def _declare(

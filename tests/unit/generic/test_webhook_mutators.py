@@ -33,7 +33,19 @@ from generic.library.webhooks.edits import (
     remove_from_flag,
     text_of,
 )
-from generic.library.webhooks.objects import Container, Deployment, ResourcePolicy, Volume
+from generic.library.webhooks.objects import (
+    ConfigMap,
+    Container,
+    Deployment,
+    Etcd,
+    Pod,
+    ResourcePolicy,
+    Secret,
+    Service,
+    StatefulSet,
+    VerticalPodAutoscaler,
+    Volume,
+)
 from generic.library.webhooks.review import evaluate, parse
 from generic.library.webhooks.targets import cloudprovider, network, of_type, pod_dns
 
@@ -149,6 +161,65 @@ def test_an_object_survives_a_round_trip():
     value = {"name": "A", "valueFrom": {}}
     manifest = deployment("a", command=["x", "--y"], env=[value])
     assert encode(decode(Deployment, manifest)) == manifest
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("a/~", max_size=2),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text("ab"), inner, max_size=2),
+    max_leaves=3,
+)
+
+
+def record(**known: Any) -> st.SearchStrategy[dict[str, Any]]:
+    """Objects with some of the known fields, which may be null, and with unknown ones."""
+    optional = {name: st.none() | field for name, field in known.items()}
+    unknown = st.dictionaries(st.sampled_from(["x", "x-y", "resources"]), JSON, max_size=2)
+    return st.builds(lambda a, b: {**a, **b}, unknown, st.fixed_dictionaries({}, optional=optional))
+
+
+TEXT = st.text("ab", max_size=2)
+TEXTS = st.lists(TEXT, max_size=2)
+LABELS = st.dictionaries(TEXT, TEXT, max_size=2)
+ENV = record(name=TEXT, value=TEXT, valueFrom=record(secretKeyRef=record(name=TEXT)))
+MOUNT = record(name=TEXT, mountPath=TEXT, readOnly=st.booleans())
+CONTAINER = record(
+    name=TEXT,
+    image=TEXT,
+    command=TEXTS,
+    args=TEXTS,
+    env=st.lists(ENV, max_size=1),
+    volumeMounts=st.lists(MOUNT, max_size=1),
+)
+POD = record(
+    containers=st.lists(CONTAINER, max_size=2),
+    initContainers=st.lists(CONTAINER, max_size=1),
+    volumes=st.lists(record(name=TEXT, emptyDir=record()), max_size=1),
+    dnsPolicy=TEXT,
+    dnsConfig=record(nameservers=TEXTS, searches=TEXTS, options=st.lists(JSON, max_size=1)),
+)
+TEMPLATE = record(metadata=record(labels=LABELS, annotations=LABELS), spec=POD)
+POLICY = record(containerName=TEXT, controlledValues=TEXT, minAllowed=LABELS)
+MANIFESTS = {
+    Deployment: record(spec=record(replicas=st.integers(0, 3), template=TEMPLATE)),
+    StatefulSet: record(spec=record(replicas=st.integers(0, 3), template=TEMPLATE)),
+    Pod: record(spec=POD),
+    Service: record(spec=record(ports=JSON, type=TEXT)),
+    Secret: record(data=LABELS, type=TEXT),
+    ConfigMap: record(data=LABELS),
+    Etcd: record(spec=record(etcd=JSON)),
+    VerticalPodAutoscaler: record(
+        spec=record(resourcePolicy=record(containerPolicies=st.lists(POLICY, max_size=2)))
+    ),
+}
+
+
+@pytest.mark.parametrize("cls", MANIFESTS, ids=lambda cls: cls.__name__)
+@given(data=st.data())
+def test_every_manifest_survives_a_round_trip(cls, data):
+    """Otherwise the patch of a webhook would not fit the object that the API server has."""
+    kind = {"apiVersion": cls.KIND.api_version, "kind": cls.KIND.name, "metadata": {"name": "a"}}
+    manifest = {**data.draw(MANIFESTS[cls]), **kind}
+    assert encode(decode(cls, manifest)) == manifest
 
 
 class Reader:
