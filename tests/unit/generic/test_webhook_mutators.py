@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from actuator.codec import decode, encode
 from actuator.v1alpha1 import File, Unit
+from generic.library.webhooks import READ_CLUSTER
 from generic.library.webhooks.controlplane import (
     KERNEL_SETTINGS,
     KUBELET_CONFIG,
@@ -392,6 +393,19 @@ def test_pods_get_other_name_servers():
     config = changed["/spec/template/spec/dnsConfig"]
     assert config["nameservers"] == ["10.0.0.10"]
     assert config["searches"][0] == "shoot--a--b.svc.cluster.local"
+
+
+def test_every_handler_may_read_the_cluster():
+    def nothing(request):
+        return []
+
+    targets = [
+        cloudprovider("aws", nothing),
+        network("calico", "aws", nothing),
+        pod_dns(["a"], nothing, namespace_labels={"a": "b"}),
+    ]
+    for webhook in (*hooks().values(), *targets):
+        assert READ_CLUSTER in webhook.permissions
 
 
 def test_a_container_without_flags_gets_them_as_arguments():
