@@ -29,7 +29,12 @@ _TYPES: dict[str, tuple[str, tuple[type, ...]]] = {
     "object": ("an object", (dict,)),
     "string": ("a string", (str,)),
 }
-_FORMATS = {"cidr": "the first address of a range and its prefix length"}
+FORMATS = {
+    "cidr": "the first address of a range and its prefix length",
+    "ip": "an address of IPv4 or IPv6",
+}
+"""The formats that are checked, and what they expect."""
+_NOTATIONS = {"cidr": r"[\w.:]+/(0|[1-9]\d*)", "ip": r"[\w.:]+"}
 _CHECKS: dict[str, tuple[str, type | UnionType, Callable[[Any, Any], bool]]] = {
     "enum": ("one of {}", str, lambda names, value: value in names),
     "minimum": ("at least {}", int | float, le),
@@ -40,8 +45,8 @@ _CHECKS: dict[str, tuple[str, type | UnionType, Callable[[Any, Any], bool]]] = {
     "maxItems": ("entries: at most {}", list, lambda limit, value: len(value) <= limit),
     "minProperties": ("entries: at least {}", dict, lambda limit, value: len(value) >= limit),
     "maxProperties": ("entries: at most {}", dict, lambda limit, value: len(value) <= limit),
-    "pattern": ("pattern {}", str, lambda pattern, text: re.fullmatch(pattern, text) is not None),
-    "format": ("{}", str, lambda name, text: name not in _FORMATS or _is_range(text)),
+    "pattern": ("pattern {}", str, lambda regex, text: bool(re.fullmatch(regex, text, re.ASCII))),
+    "format": ("{}", str, lambda name, text: name not in FORMATS or _is_range(text, name)),
 }
 """Of each keyword its phrase in messages, the types that it is for, and whether a value fits."""
 
@@ -73,7 +78,7 @@ def constraints(schema: Raw) -> Iterator[str]:
     for name, (phrase, *_) in _CHECKS.items():
         limit = schema.get(name)
         if name == "format":
-            limit = _FORMATS.get(str(limit))
+            limit = FORMATS.get(str(limit))
         if limit is not None:
             text = ", ".join(limit) if isinstance(limit, list) else str(limit)
             words = "{}" if limit == [text] else phrase  # the only valid value
@@ -82,9 +87,11 @@ def constraints(schema: Raw) -> Iterator[str]:
 
 def _problems(schema: Raw, value: Any, field: str) -> Iterator[tuple[str, str]]:
     types = _types(schema)
-    if types and not any(type(value) in _TYPES[name][1] for name in types):
+    if types and not any(_is_a(name, value) for name in types):
         named = [phrase for phrase, known in _TYPES.values() if type(value) in known]
-        yield field, f"expected {_expected(schema)}, got {named[0] if named else 'null'}"
+        if named and any(type(value) in _TYPES[name][1] for name in types):
+            named = ["one of more than 64 bits"]
+        yield field, f"expected {expected(schema)}, got {named[0] if named else 'null'}"
     elif not all(
         fits(schema[name], value)
         for name, (_, types_of_it, fits) in _CHECKS.items()
@@ -92,7 +99,7 @@ def _problems(schema: Raw, value: Any, field: str) -> Iterator[tuple[str, str]]:
     ):
         got = "a secret value" if schema.get("format") == "password" else _shown(value)
         got = f"{len(value)} entries" if isinstance(value, list | dict) else got
-        yield field, f"expected {_expected(schema)}, got {got}"
+        yield field, f"expected {expected(schema)}, got {got}"
     elif isinstance(value, list) and "items" in schema:
         for index, item in enumerate(value):
             yield from _problems(schema["items"], item, f"{field}[{index}]")
@@ -119,12 +126,18 @@ def _problems_of_fields(schema: Raw, value: Raw, field: str) -> Iterator[tuple[s
         if (item := value.get(name)) is not None:
             yield from _problems(part, item, _join(field, name))
         elif name in schema.get("required", ()):
-            yield _join(field, name), f"required field missing; set {_expected(part)}"
+            yield _join(field, name), f"required field missing; set {expected(part)}"
 
 
-def _is_range(text: str) -> bool:
-    """Whether the API server's `isCIDR` accepts it: without IPv4 in IPv6, and leading zeros."""
-    if re.fullmatch(r"[\w.:]+/(0|[1-9]\d*)", text, re.ASCII) is None:
+def _is_a(name: str, value: object) -> bool:
+    if name == "integer" and isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return False  # the API server reads a float
+    return type(value) in _TYPES[name][1]
+
+
+def _is_range(text: str, format: str = "cidr") -> bool:
+    """Whether the API server accepts a range or address: no IPv4 in IPv6, no leading zeros."""
+    if re.fullmatch(_NOTATIONS[format], text, re.ASCII) is None:
         return False
     try:
         address = ip_network(text).network_address
@@ -133,7 +146,8 @@ def _is_range(text: str) -> bool:
     return not isinstance(address, IPv6Address) or address.ipv4_mapped is None
 
 
-def _expected(schema: Raw) -> str:
+def expected(schema: Raw) -> str:
+    """Describe the values that fit a schema."""
     listed = ", ".join(constraints(schema))
     if "enum" in schema:
         return listed

@@ -38,11 +38,22 @@ class Base64(str):
         return base64.b64decode(self)
 
 
+_CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
+_ESCAPE = re.compile(r"\\[sSZuUN1-9]")
+_SYNTAX = re.compile(r"\(\?(?!:|P<).?|[*+?}]\+|\{,\d*\}|\{[^}]*\d{4,}[^}]*\}")
+
+
 def _check_pattern(_schema: "Schema", _field: "attrs.Attribute[str]", pattern: str) -> None:
     try:
         re.compile(pattern)
     except re.error as error:
         raise ValueError(f"Schema(pattern={pattern!r}): {error}; correct it") from None
+    plain = pattern.replace("\\\\", "")
+    if found := _ESCAPE.search(plain) or _SYNTAX.search(_CLASS.sub("", plain)):
+        raise ValueError(
+            f"Schema(pattern={pattern!r}): {found[0]} differs between Python and RE2, which the "
+            "API server uses; write it without"
+        )
 
 
 @attrs.frozen
@@ -68,8 +79,8 @@ class Schema:
     type: str | None = None  # for an annotation without a type: Any
     immutable: bool = False
     format: str | None = None
-    """Configurations are checked for "cidr" (a range without host bits); a value of format
-    "password" is in no message."""
+    """Checked are "cidr" (a range without host bits) and "ip"; in an own kind, a list of them needs
+    a max_length. No message has a value of format "password"."""
     required: bool = False
     """Whether the user must set the field although it has a default in Python."""
 

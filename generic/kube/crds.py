@@ -9,7 +9,8 @@ from typing import get_type_hints
 
 import attrs
 
-from actuator.meta import Object, Raw, schema_of
+from actuator.checking import FORMATS
+from actuator.meta import GROUP, Object, Raw, schema_of
 from actuator.schema import structural
 
 
@@ -46,8 +47,19 @@ def crd(cls: type[Object]) -> Raw:
     }
 
 
+RULES = {
+    "cidr": "isCIDR({0}) && cidr({0}) == cidr({0}).masked()",
+    "ip": "isIP({0})",
+}
+"""CEL expressions for formats that the API server reads differently, or not at all."""
+_LONGEST = 64
+"""Characters of a range or an address; without a limit the rule of a list would be too costly."""
+
+
 def _root(cls: type[Object]) -> Raw:
     root = structural(cls)
+    if cls.KIND.group != GROUP:
+        _add_rules(root)
     properties = root["properties"]
     properties["metadata"] = {"type": "object"}
     if "status" in properties:  # a status that was never written lacks every field
@@ -55,3 +67,16 @@ def _root(cls: type[Object]) -> Raw:
     if "spec" in properties and schema_of(get_type_hints(cls, include_extras=True)["spec"]) is None:
         root["required"] = ["spec"]
     return root
+
+
+def _add_rules(schema: Raw) -> None:
+    """Add the rules of formats, everywhere in a schema."""
+    if (name := schema.get("format")) in RULES:
+        rule = {"rule": RULES[name].format("self"), "message": f"expected {FORMATS[name]}"}
+        schema["x-kubernetes-validations"] = [*schema.get("x-kubernetes-validations", ()), rule]
+        schema.setdefault("maxLength", _LONGEST)
+    parts = [*schema.get("properties", {}).values()]
+    parts += [schema.get("items"), schema.get("additionalProperties")]
+    for part in parts:
+        if isinstance(part, dict):
+            _add_rules(part)

@@ -307,3 +307,47 @@ class Odd:
 def test_a_type_without_schema_is_named():
     with pytest.raises(TypeError, match=r"Odd\.callback: set\[str\] has no schema; use a scalar"):
         json_schema(Odd)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"(?=a)b", r"(?i)a", r"(a)\1", r"a\s", r"[\s]", r"a\Z", r"a*+", r"a{,3}", r"a{1001}"],
+)
+def test_a_pattern_that_python_and_re2_read_differently_is_refused(pattern):
+    with pytest.raises(ValueError, match="differs between Python and RE2"):
+        Schema(pattern=pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"[*+?]+", r"\\s", r"(?:a|b)+?", r"(?P<n>a)", r"[a-z]{2,63}", r"[]a]+"]
+)
+def test_a_pattern_that_both_read_alike_is_accepted(pattern):
+    assert Schema(pattern=pattern).pattern == pattern
+
+
+@attrs.frozen(kw_only=True)
+class Read:
+    digits: Annotated[str, Schema(pattern=r"\d+")] = "1"
+    number: int = 1
+    address: Annotated[str, Schema(format="ip")] = "::1"
+    cidr: Annotated[str, Schema(format="cidr")] = "::/0"
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ({"digits": "\u0663"}, "expected a string (pattern \\d+), got '\u0663'"),
+        ({"number": 2**63}, "expected an integer, got one of more than 64 bits"),
+        ({"number": 2**63 - 1}, ""),
+        ({"address": "10.0.0.1"}, ""),
+        ({"address": "::ffff:10.0.0.1"}, "address of IPv4 or IPv6), got '::ffff:10.0.0.1'"),
+        ({"address": "10.0.0.0/8"}, "address of IPv4 or IPv6), got '10.0.0.0/8'"),
+        ({"address": "fe80::1%eth0"}, "address of IPv4 or IPv6), got 'fe80::1%eth0'"),
+        ({"cidr": "10.0.0.0/08"}, "prefix length), got '10.0.0.0/08'"),
+        ({"cidr": "::ffff:10.0.0.0/104"}, "prefix length), got '::ffff:10.0.0.0/104'"),
+    ],
+)
+def test_a_value_is_read_as_the_api_server_reads_it(value, problem):
+    found = " ".join(text for _, text in check(Read, value))
+    assert found.endswith(problem)
+    assert bool(found) == bool(problem)
