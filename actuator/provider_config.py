@@ -50,17 +50,21 @@ def problems_of(cls: type[ProviderConfig], given: object, field: str) -> list[Fi
     return [attrs.evolve(one, field=f"{field}.{one.field}".rstrip(".")) for one in problems]
 
 
-def immutable_fields(cls: type[ProviderConfig]) -> list[tuple[str, ...]]:
-    """Return the paths of the fields whose `Schema` is immutable; none of those in lists or maps.
+def immutable_fields(cls: type[ProviderConfig]) -> list[tuple[tuple[str, ...], object]]:
+    """Return the path of each field whose `Schema` is immutable, with its default.
 
-    They may be set once, like those of a custom resource.
+    Raises TypeError for one in a list or map, whose entries cannot be matched.
     """
     return list(_immutable(json_schema(cls), ()))
 
 
-def _immutable(schema: Raw, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _immutable(schema: Raw, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
     if "x-kubernetes-validations" in schema:
-        yield path
+        yield path, schema.get("default")
+        return
+    for part in (schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(part, dict) and list(_immutable(part, ())):
+            raise TypeError(f"{'.'.join(path)}: entries cannot be immutable; declare the field so")
     for name, part in schema.get("properties", {}).items():
         yield from _immutable(part, (*path, name))
 
@@ -68,18 +72,17 @@ def _immutable(schema: Raw, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 def changes_of(
     cls: type[ProviderConfig], before: object, after: object, field: str
 ) -> Iterator[FieldProblem]:
-    """Yield a problem for each immutable field whose value changed."""
-    for path in immutable_fields(cls):
-        old, new = _at(before, path), _at(after, path)
-        if old is not None and new is not None and old != new:
+    """Yield a problem for each immutable field that had a value, or a default, and changed."""
+    for path, default in immutable_fields(cls):
+        if (old := _at(before, path, default)) is not None and old != _at(after, path, default):
             name = ".".join((field, *path))
             yield FieldProblem(field=name, detail="field is immutable; set its former value")
 
 
-def _at(value: object, path: tuple[str, ...]) -> object:
+def _at(value: object, path: tuple[str, ...], default: object) -> object:
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
-    return value
+    return default if value is None else value
 
 
 def refuse_config(spec: DefaultSpec) -> Iterator[FieldProblem]:

@@ -1,7 +1,6 @@
 """Finds the provider configurations in manifests of Shoots and extension objects, and checks them.
 
-gardenlet copies those of a Shoot to the extension objects (Gardener documentation, "Extension
-contract", and the API reference of core.gardener.cloud/v1beta1).
+Not here: where a Shoot has them (`generic.library.webhooks.places`).
 """
 
 import json
@@ -14,9 +13,10 @@ from yaml.constructor import ConstructorError
 
 from actuator.errors import ConfigurationError
 from actuator.interface import FieldProblem, ProviderConfig
-from actuator.meta import GROUP, VERSION, Kind, Raw
+from actuator.meta import GROUP, VERSION, Kind
 from actuator.provider_config import problems_of
 from generic.kube.goyaml import GoLoader
+from generic.library.webhooks.places import IN_SHOOT, Place, objects
 
 Configs = Mapping[tuple[str, str, str], type[ProviderConfig]]
 """The configuration classes by apiVersion, kind and type of their objects; type "" is any."""
@@ -25,18 +25,6 @@ _LARGEST = 4 * 2**20
 _MAX_MERGED = 10_000
 """Fields that the merge keys of one mapping may add: aliases multiply."""
 _MERGE = "tag:yaml.org,2002:merge"
-_POOLS = "spec.provider.workers[]"
-_IN_SHOOT = [
-    ("Infrastructure", "spec.provider", "type", "infrastructureConfig"),
-    ("ControlPlane", "spec.provider", "type", "controlPlaneConfig"),
-    ("Worker", _POOLS, "", "providerConfig"),
-    ("OperatingSystemConfig", f"{_POOLS}.machine.image", "name", "providerConfig"),
-    ("ContainerRuntime", f"{_POOLS}.cri.containerRuntimes[]", "type", "providerConfig"),
-    ("Network", "spec.networking", "type", "providerConfig"),
-    ("Extension", "spec.extensions[]", "type", "providerConfig"),
-]
-"""The kind, the part of a Shoot with its configuration, and the fields of type and configuration
-there; without such a field, the type is that of the provider."""
 
 
 @attrs.frozen
@@ -85,7 +73,7 @@ def _refusal(problem: str, node: yaml.Node) -> yaml.YAMLError:
 def places_of(kind: Kind, types: Sequence[str]) -> list[str]:
     """Return the fields in which users write the configuration of a kind, for these types."""
     suffix = f" with type {' or '.join(types)}" if types else ""
-    in_shoot = [f"{holder}.{name}" for one, holder, _, name in _IN_SHOOT if one == kind.name]
+    in_shoot = [f"{one.holder}.{one.field}" for one in IN_SHOOT if one.kind == kind.name]
     places = [f"{kind.name}: `{_holder(kind.name)}.providerConfig`{suffix}"]
     return places + [f"Shoot: `{place}`{suffix}" for place in in_shoot if kind.group == GROUP]
 
@@ -121,21 +109,24 @@ def _examine(obj: Any, place: str, configs: Configs) -> Iterator[Examined]:
     for item in obj["items"] if isinstance(obj.get("items"), list) else ():
         yield from _examine(item, place, configs)
     version, kind = str(obj.get("apiVersion")), str(obj.get("kind"))
-    parts, owner = [(kind, _holder(kind), "type", "providerConfig")], "spec"
+    parts: Sequence[Place] = [Place(kind, _holder(kind), "type")]
+    owner = "spec"
     if is_shoot := kind == "Shoot" and version.startswith("core.gardener.cloud/"):
-        parts, owner, version = _IN_SHOOT, "spec.provider", f"{GROUP}/{VERSION}"
-    meta = dict(_objects(obj, "metadata")).get("metadata", {})
-    provider = dict(_objects(obj, owner)).get(owner, {})
+        parts, owner, version = IN_SHOOT, "spec.provider", f"{GROUP}/{VERSION}"
+    meta = dict(objects(obj, "metadata")).get("metadata", {})
+    provider = dict(objects(obj, owner)).get(owner, {})
     name = "/".join(str(meta[part]) for part in ("namespace", "name") if part in meta)
     subject = f"{place}: {kind} {name}".rstrip()
-    for one, holder, type_field, field in parts:
-        for path, found in _objects(obj, holder):
-            given, type = found.get(field), str(found.get(type_field, provider.get("type", "")))
-            cls = configs.get((version, one, type)) or configs.get((version, one, ""))
-            workerless = is_shoot and one != "Extension" and not provider.get("workers")
+    for one in parts:
+        for path, found in objects(obj, one.holder):
+            field = f"{path}.{one.field}"
+            given = found.get(one.field)
+            type = str(found.get(one.type_field, provider.get("type", "")))
+            cls = configs.get((version, one.kind, type)) or configs.get((version, one.kind, ""))
+            workerless = is_shoot and one.kind != "Extension" and not provider.get("workers")
             if given is not None or (cls is not None and not workerless):
-                problems = None if cls is None else _problems(cls, given, f"{path}.{field}")
-                yield Examined(subject, f"{path}.{field}", f"{one} {type}", problems)
+                problems = None if cls is None else _problems(cls, given, field)
+                yield Examined(subject, field, f"{one.kind} {type}", problems)
 
 
 def _problems(cls: type[ProviderConfig], given: object, field: str) -> list[FieldProblem]:
@@ -148,17 +139,3 @@ def _problems(cls: type[ProviderConfig], given: object, field: str) -> list[Fiel
 
 def _holder(kind: str) -> str:
     return "spec.pools[]" if kind == "Worker" else "spec"
-
-
-def _objects(value: Raw, path: str, field: str = "") -> Iterator[tuple[str, Raw]]:
-    """Yield each object at a path such as "spec.extensions[]", with its own path."""
-    head, _, rest = path.partition(".")
-    name = head.removesuffix("[]")
-    where, found = f"{field}.{name}".lstrip("."), value.get(name)
-    items = {where: found}
-    if head != name:
-        listed = found if isinstance(found, list) else []
-        items = {f"{where}[{index}]": item for index, item in enumerate(listed)}
-    for place, item in items.items():
-        if isinstance(item, dict):
-            yield from _objects(item, rest, place) if rest else [(place, item)]

@@ -3,11 +3,12 @@
 `ConfigAdmission` is one declaration for a configuration in Shoots. Everything that CEL can express
 becomes a ValidatingAdmissionPolicy, which needs no server. Problems that only Python can find
 (`ProviderConfig.problems`) become a validating webhook, defaults a mutating one. Shoots under
-deletion, and updates that do not change the spec, are never checked (Gardener documentation,
-"Extension Admission"; Kubernetes documentation, "Validating Admission Policy").
+deletion, and configurations that an update does not change, are never checked, so that a Shoot can
+be changed elsewhere after rules became stricter (Gardener documentation, "Extension Admission";
+Kubernetes documentation, "Validating Admission Policy").
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import attrs
@@ -20,44 +21,12 @@ from generic.library.manifests import manifest
 from generic.library.webhooks.cel import Check, at, checks, present, text
 from generic.library.webhooks.configurations import EXEMPT, EXEMPTION, GROUP_VERSION
 from generic.library.webhooks.objects import kubernetes_kind
+from generic.library.webhooks.places import IN_SHOOT, Place, objects
 from generic.library.webhooks.webhook import AdmissionRequest, Webhook
 
+_EACH = "variables.changed.all(c, {})"
 POLICIES = Resource(GROUP_VERSION, "validatingadmissionpolicies", namespaced=False)
 BINDINGS = Resource(GROUP_VERSION, "validatingadmissionpolicybindings", namespaced=False)
-_CHANGED = {
-    "name": "spec-changed",
-    "expression": 'request.operation == "CREATE" || object.spec != oldObject.spec',
-}
-
-
-@attrs.frozen
-class Place:
-    """The place of a kind's configuration in a Shoot."""
-
-    holder: str
-    """The path of the part with the configuration; `[]` after a list."""
-    type_field: str
-    """The field with the type there; "": the type is that of the shoot's provider."""
-    field: str
-    label: str
-    """The prefix of the label that Gardener sets on Shoots of a type."""
-
-
-_POOLS = "spec.provider.workers[]"
-PLACES = {
-    "Infrastructure": Place("spec.provider", "type", "infrastructureConfig", "provider"),
-    "ControlPlane": Place("spec.provider", "type", "controlPlaneConfig", "provider"),
-    "Worker": Place(_POOLS, "", "providerConfig", "provider"),
-    "OperatingSystemConfig": Place(
-        f"{_POOLS}.machine.image", "name", "providerConfig", "operatingsystemconfig"
-    ),
-    "ContainerRuntime": Place(
-        f"{_POOLS}.cri.containerRuntimes[]", "type", "providerConfig", "containerruntime"
-    ),
-    "Network": Place("spec.networking", "type", "providerConfig", "networking"),
-    "Extension": Place("spec.extensions[]", "type", "providerConfig", "extensions"),
-}
-"""Sources: Gardener documentation, "Extension contract"; Gardener's `LabelExtension…` constants."""
 
 
 @attrs.define(kw_only=True)
@@ -73,7 +42,8 @@ class Shoot(Object):
 class ConfigAdmission:
     """The admission of the configurations of one kind and type, in Shoots.
 
-    Raises ValueError for a kind that a Shoot does not configure.
+    Raises ValueError for a kind that a Shoot does not configure, and TypeError for a class without
+    a schema, or with immutable fields in lists, maps or the configurations of pools.
     """
 
     kind: type[Object]
@@ -85,9 +55,13 @@ class ConfigAdmission:
 
     @place.default
     def _find_place(self) -> Place:
-        if self.kind.KIND.name not in PLACES:
-            raise ValueError(f"{self.kind.KIND.name}: a Shoot has no configuration of this kind")
-        return PLACES[self.kind.KIND.name]
+        name = self.kind.KIND.name
+        for place in IN_SHOOT:
+            if place.kind == name:
+                if immutable_fields(self.config) and not place.is_single:
+                    raise TypeError(f"{name}: a field of pools cannot be immutable; remove it")
+                return place
+        raise ValueError(f"{name}: a Shoot has no configuration of this kind")
 
     @property
     def label(self) -> dict[str, str]:
@@ -114,9 +88,17 @@ class ConfigAdmission:
                 "resourceRules": [rule],
                 "objectSelector": {"matchLabels": self.label},
             },
-            "matchConditions": [{"name": EXEMPT, "expression": EXEMPTION}, _CHANGED],
+            "matchConditions": [
+                {"name": EXEMPT, "expression": EXEMPTION},
+                *({"name": name, "expression": cel} for name, cel in self._conditions.items()),
+            ],
+            "variables": list(self._variables()),
             "validations": [
-                {"expression": one.expression, "message": one.message, "reason": "Invalid"}
+                {
+                    "expression": one.expression,
+                    "message": " ".join(one.message.split()),
+                    "reason": "Invalid",
+                }
                 for one in (*self._checks(), *self._immutable())
             ],
         }
@@ -131,7 +113,7 @@ class ConfigAdmission:
         shared: dict[str, Any] = {
             "kinds": [Shoot],
             "object_labels": self.label,
-            "conditions": {_CHANGED["name"]: _CHANGED["expression"]},
+            "conditions": self._conditions,
         }
         found = [
             Webhook(
@@ -159,136 +141,136 @@ class ConfigAdmission:
 
         Finds at least all that the policy finds.
         """
-        found = list(self._configs(spec))
-        for field, config in found:
-            yield from problems_of(self.config, config, field)
-        for _, before in () if self._in_pools else self._configs(old):
-            for field, config in found:
-                yield from changes_of(self.config, before, config, field)
+        before = [self._given(holder) for _, holder in self._holders(old)]
+        for path, holder in self._changed(spec, old):
+            config = self._given(holder)
+            yield from problems_of(self.config, config, path)
+            for one in before if self.place.is_single else ():
+                yield from changes_of(self.config, one, config, path)
+
+    def _changed(self, spec: Raw, old: Raw) -> list[tuple[str, Raw]]:
+        """Return the holders, with the paths, of configurations that are not in the old spec."""
+        before = [self._given(holder) for _, holder in self._holders(old)]
+        return [one for one in self._holders(spec) if self._given(one[1]) not in before]
+
+    def _given(self, holder: Raw) -> Any:
+        given = holder.get(self.place.field)
+        return {} if given is None else given
+
+    def _holders(self, spec: Raw) -> Iterator[tuple[str, Raw]]:
+        """Yield each object with a configuration of this type, and the configuration's path.
+
+        A shoot without workers needs only configurations of Extensions.
+        """
+        place, provider = self.place, spec.get("provider") or {}
+        for path, holder in objects({"spec": spec}, place.holder):
+            found = (holder if place.type_field else provider).get(place.type_field or "type")
+            given = holder.get(place.field) is not None
+            if found == self.type and (given or self._is_extension or provider.get("workers")):
+                yield f"{path}.{place.field}", holder
 
     @property
-    def _in_pools(self) -> bool:
-        return self.place.holder.startswith(_POOLS)
+    def _is_extension(self) -> bool:
+        return self.place.kind == "Extension"
 
-    def _configs(self, spec: Raw) -> Iterator[tuple[str, Any]]:
-        """Yield each configuration of this type with its path."""
-        holders: list[tuple[str, Any]] = [("spec", spec)]
-        for step in self._steps:
-            name = step.removesuffix("[]")
-            inner = [(f"{path}.{name}", value.get(name)) for path, value in _maps(holders)]
-            if name != step:
-                lists = ((path, value) for path, value in inner if isinstance(value, list))
-                inner = [(f"{p}[{i}]", one) for p, value in lists for i, one in enumerate(value)]
-            holders = inner
+    @property
+    def _conditions(self) -> dict[str, str]:
+        new, old = self._configs("object"), self._configs("oldObject")
+        return {"configuration-changed": f"request.operation == 'CREATE' || {new} != {old}"}
+
+    def _variables(self) -> Iterator[Raw]:
+        """Yield the configurations before an update, and those to check."""
+        yield {
+            "name": "before",
+            "expression": f"request.operation == 'CREATE' ? [] : {self._configs('oldObject')}",
+        }
+        changed = ".filter(c, !(c in variables.before))"
+        if self._is_nested:
+            changed = ".map(l, l.filter(c, !variables.before.exists(b, c in b)))"
+        yield {"name": "changed", "expression": f"{self._configs('object')}{changed}"}
+
+    @property
+    def _is_nested(self) -> bool:
+        return self.place.holder.count("[]") > 1
+
+    def _configs(self, root: str) -> str:
+        """Return the CEL expression of the list of configurations, for lists in lists of lists."""
         place = self.place
-        for path, holder in _maps(holders):
-            is_ours = not place.type_field or holder.get(place.type_field) == self.type
-            if is_ours and holder.get(place.field) is not None:
-                yield f"{path}.{place.field}", holder[place.field]
-
-    @property
-    def _steps(self) -> list[str]:
-        return self.place.holder.split(".")[1:]
-
-    def _each(self, root: str, prefix: str, check: str) -> str:
-        """Return the CEL expression that `check` holds for each configuration below a spec."""
-
-        def descend(v: str, steps: Sequence[str]) -> str:
-            if not steps:
-                found = present(v, self.place.field)
-                if self.place.type_field:
-                    found += f" && {self._has_type(v)}"
-                return f"(!({found}) || {check})"
-            name = steps[0].removesuffix("[]")
-            inner = at(v, name)
-            if name == steps[0]:
-                rest = descend(inner, steps[1:])
-            else:
-                item = f"{prefix}{name}"
-                below = descend(item, steps[1:])
-                rest = f"(type({inner}) != list || {inner}.all({item}, {below}))"
-            return f"(!({present(v, name)}) || {rest})"
-
-        return descend(root, self._steps)
-
-    def _has_type(self, v: str) -> str:
-        field = self.place.type_field
-        return f"{present(v, field)} && {at(v, field)} == {text(self.type)}"
-
-    def _value(self, root: str, prefix: str) -> str:
-        """Return the CEL expression of a configuration inside `_each`."""
-        v = root
-        for step in self._steps:
-            name = step.removesuffix("[]")
-            v = at(v, name) if name == step else f"{prefix}{name}"
-        return at(v, self.place.field)
+        given = f"has(h.{place.field}) && h.{place.field} != null"
+        beside = f"h.?{place.type_field}" if place.type_field else f"{root}.spec.?provider.?type"
+        chosen = f"{beside}.orValue('') == {text(self.type)}"
+        if not self._is_extension:
+            chosen += f" && ({given} || size({root}.spec.?provider.?workers.orValue([])) > 0)"
+        mapped = f".map(h, {chosen}, {given} ? h.{place.field} : {{}})"
+        *lists, last = place.holder.split("[]")
+        if not lists:
+            return f"[{_select(root, last)}.orValue({{}})]{mapped}"
+        outer = f"{_select(root, lists[0])}.orValue([])"
+        if self._is_nested:
+            return f"{outer}.map(w, {_select('w', lists[1])}.orValue([]){mapped})"
+        return (
+            f"{outer}.map(w, {_select('w', last)}.orValue({{}})){mapped}"
+            if last
+            else outer + mapped
+        )
 
     def _checks(self) -> Iterator[Check]:
-        value = self._value("object.spec", "n_")
+        each = "variables.changed.all(l, l.all(c, {}))" if self._is_nested else _EACH
         field = f"{self.place.holder}.{self.place.field}"
-        for one in checks(json_schema(self.config), value, field):
-            yield Check(self._each("object.spec", "n_", one.expression), one.message)
+        for one in checks(json_schema(self.config), "c", field):
+            yield Check(each.format(one.expression), one.message)
 
     def _immutable(self) -> Iterator[Check]:
-        paths = () if self._in_pools else immutable_fields(self.config)
-        for path in paths:
-            new, old = self._value("object.spec", "n_"), self._value("oldObject.spec", "o_")
-            same = f"{_at(new, path)} == {_at(old, path)}"
-            both = f"!({_present(new, path)}) || !({_present(old, path)}) || {same}"
-            inner = self._each("object.spec", "n_", f"({both})")
-            whole = self._each("oldObject.spec", "o_", inner)
+        for path, default in immutable_fields(self.config):
+            old, new = _at("b", path, default), _at("c", path, default)
+            same = f"variables.before.all(b, {old} == null || {old} == {new})"
             field = ".".join((self.place.holder, self.place.field, *path))
-            yield Check(f"oldObject == null || {whole}", f"{field}: field is immutable")
+            message = f"{field}: field is immutable; set its former value"
+            yield Check(_EACH.format(same), message)
 
     def _find_problems(self, request: AdmissionRequest[Shoot]) -> Iterator[FieldProblem]:
         yield from self.problems(request.new.spec, request.old.spec if request.old else {})
 
     def _set_defaults(self, request: AdmissionRequest[Shoot]) -> None:
-        defaults = _defaults(json_schema(self.config))
-        for _, config in self._configs(request.new.spec):
-            if isinstance(config, dict) and not list(problems_of(self.config, config, "")):
-                _fill(config, defaults)
+        schema = json_schema(self.config)
+        for _, holder in self._changed(request.new.spec, request.old.spec if request.old else {}):
+            _fill(schema, holder.get(self.place.field))
 
 
-def objects(admissions: Iterable[ConfigAdmission]) -> list[tuple[Resource, Raw]]:
+def policies(admissions: Iterable[ConfigAdmission]) -> list[tuple[Resource, Raw]]:
     """Return the policies and bindings to install in the garden."""
     return [
         pair for one in admissions for pair in zip((POLICIES, BINDINGS), one.policy(), strict=True)
     ]
 
 
-def _maps(found: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Raw]]:
-    return ((path, value) for path, value in found if isinstance(value, dict))
+def _select(root: str, path: str) -> str:
+    return "".join([root, *(f".?{name}" for name in path.strip(".").split("."))])
 
 
-def _at(v: str, path: Sequence[str]) -> str:
+def _at(v: str, path: Iterable[str], default: object) -> str:
+    """Return the CEL expression of the value at a path, or the default."""
+    tests = []
     for name in path:
+        tests.append(present(v, name))
         v = at(v, name)
-    return v
+    return f"({' && '.join(tests)} ? {v} : {text(default)})"
 
 
-def _present(v: str, path: Sequence[str]) -> str:
-    return " && ".join(present(_at(v, path[:index]), name) for index, name in enumerate(path))
-
-
-def _defaults(schema: Raw) -> Raw:
-    """Return the defaults of a schema's fields, with those of nested objects."""
-    found: Raw = {}
+def _fill(schema: Raw, value: Any) -> None:
+    """Set absent fields to their defaults; absent objects stay absent."""
+    if isinstance(value, list):
+        for item in value:
+            _fill(schema.get("items", {}), item)
+    if not isinstance(value, dict):
+        return
+    if isinstance(entries := schema.get("additionalProperties"), dict):
+        for item in value.values():
+            _fill(entries, item)
     for name, part in schema.get("properties", {}).items():
-        if name in ("apiVersion", "kind") and len(part.get("enum", ())) == 1:
-            found[name] = part["enum"][0]
-        elif "default" in part:
-            found[name] = part["default"]
-        elif "properties" in part:
-            found[name] = _defaults(part)
-    return found
-
-
-def _fill(config: Raw, defaults: Raw) -> None:
-    """Set absent fields; an absent object stays absent."""
-    for name, default in defaults.items():
-        if isinstance(default, dict):
-            if isinstance(config.get(name), dict):
-                _fill(config[name], default)
-        elif config.get(name) is None:
-            config[name] = default
+        is_constant = name in ("apiVersion", "kind") and len(part.get("enum", ())) == 1
+        default = part["enum"][0] if is_constant else part.get("default")
+        if value.get(name) is None and default is not None:
+            value[name] = default
+        else:
+            _fill(part, value.get(name))

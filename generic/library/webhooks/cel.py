@@ -9,8 +9,9 @@ import json
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from actuator.checking import constraints
+from actuator.checking import expected
 from actuator.meta import Raw
+from generic.kube.crds import RULES
 
 Wrap = Callable[[str], str]
 """Turn a check of the variable `v` into one of the whole object; the depth names variables."""
@@ -34,7 +35,6 @@ _LIMITS = {
     "pattern": "{v}.matches({limit})",
     "enum": "{v} in {limit}",
 }
-_CIDR = "{v}.matches('^[0-9A-Za-z_.:]+/[0-9]+$') && isCIDR({v}) && cidr({v}).masked() == cidr({v})"
 
 
 class Check(NamedTuple):
@@ -74,7 +74,7 @@ def _of(schema: Raw, v: str, field: str, wrap: Wrap, depth: int) -> Iterator[Che
             if (found := _limit(name, limit, v))
         ]
         whole = " && ".join([f"({is_one})", *limits])
-        yield Check(wrap(whole), f"{field}: expected {_expected(schema, types)}")
+        yield Check(wrap(whole), f"{field}: expected {expected(schema)}")
     if "items" in schema:
         item = f"i{depth}"
         yield from _of(
@@ -112,7 +112,7 @@ def _of_fields(schema: Raw, v: str, field: str, wrap: Wrap, depth: int) -> Itera
         where = f"{field}.{name}"
         if name in schema.get("required", ()):
             needed = f"(type({v}) != map || ({present(v, name)}))"
-            yield Check(wrap(needed), f"{where}: required field missing")
+            yield Check(wrap(needed), f"{where}: required field missing; set {expected(part)}")
 
         def within(check: str, name: str = name) -> str:
             return wrap(f"(!({present(v, name)}) || {check})")
@@ -136,12 +136,6 @@ def _fits(limit: str, v: str) -> str:
 
 def _limit(name: str, limit: object, v: str) -> str:
     if name == "format":
-        return f"({_CIDR.format(v=v)})" if limit == "cidr" else ""
+        return f"({rule.format(v)})" if (rule := RULES.get(str(limit))) else ""
     template = _LIMITS.get(name)
     return "" if template is None else f"({template.format(v=v, limit=text(limit))})"
-
-
-def _expected(schema: Raw, types: list[str]) -> str:
-    named = " or ".join({"array": "a list"}.get(one, one) for one in types)
-    listed = ", ".join(constraints(schema))
-    return f"{named}{listed and f' ({listed})'}"

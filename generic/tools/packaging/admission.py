@@ -11,7 +11,7 @@ import attrs
 
 from actuator.errors import ConfigurationError
 from actuator.meta import Raw
-from generic.library.webhooks.admission import objects
+from generic.library.webhooks.admission import policies
 from generic.library.webhooks.configurations import prefixed
 from generic.manager.manager import Manager
 from generic.manager.options import Options
@@ -63,7 +63,7 @@ def admission_files(manager: Manager, chart: Chart) -> dict[str, str]:
         for name, path in paths.items()
     }
     application = {"application/Chart.yaml": runtime["runtime/Chart.yaml"]}
-    for _, manifest in objects(manager.admissions):
+    for _, manifest in policies(manager.admissions):
         file = f"application/templates/{manifest['kind'].lower()}-{manifest['metadata']['name']}"
         application[f"{file}.yaml"] = literal(yaml_text(manifest))
     return {**runtime, **application, **dict(_roles(manager, chart.name))}

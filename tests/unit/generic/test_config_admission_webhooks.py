@@ -1,0 +1,187 @@
+"""The webhooks and policies of a ConfigAdmission, without an API server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import attrs
+import pytest
+
+from actuator import FieldProblem, ProviderConfig
+from actuator.meta import Raw, Schema
+from actuator.v1alpha1 import Bastion, Extension, Infrastructure, Network, Worker
+from extensions.certificate.config import API_VERSION, CertificateConfig
+from extensions.local.config import NetworkConfig, ShareConfig
+from generic.library.webhooks.admission import ConfigAdmission
+from generic.library.webhooks.review import evaluate, parse
+
+CERTIFICATE = ConfigAdmission(kind=Extension, type="certificate-service", config=CertificateConfig)
+NETWORK = ConfigAdmission(kind=Network, type="local", config=NetworkConfig)
+
+
+@attrs.frozen(kw_only=True)
+class Pool:
+    name: str
+    size: int = 3
+
+
+@attrs.frozen(kw_only=True)
+class PoolConfig(ProviderConfig):
+    api_version: str = "pool.example.org/v1"
+    kind: str = "PoolConfig"
+    pools: list[Pool] = attrs.field(factory=list)
+    by_name: dict[str, Pool] = attrs.field(factory=dict)
+    first: Pool | None = None
+    key: Annotated[str, Schema(immutable=True, format="password")] = "secret"
+
+    def problems(self) -> Iterator[FieldProblem]:
+        if len({one.name for one in self.pools}) < len(self.pools):
+            yield FieldProblem(field="pools", detail="two have one name; rename one")
+
+
+POOL = ConfigAdmission(kind=Infrastructure, type="pool", config=PoolConfig)
+
+
+def extension(config: Any, **more: Any) -> Raw:
+    entry = {"type": "certificate-service", "providerConfig": config, **more}
+    return {"extensions": [{"type": "other", "providerConfig": {"a": 1}}, entry]}
+
+
+def issuers(*names: str) -> Raw:
+    listed = [{"name": name, "server": "https://example.org"} for name in names]
+    return {"apiVersion": API_VERSION, "kind": "CertificateConfig", "issuers": listed}
+
+
+def infrastructure(config: Any) -> Raw:
+    return {"provider": {"type": "pool", "workers": [{}], "infrastructureConfig": config}}
+
+
+def ask(admission: ConfigAdmission, verb: str, spec: Raw, old: Raw | None = None, **meta: Any):
+    """The answer of a webhook for a Shoot."""
+    [webhook] = [one for one in admission.webhooks() if one.name.startswith(verb)]
+
+    def shoot(spec: Raw) -> Raw:
+        head = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot"}
+        return {**head, "metadata": {"name": "one", "namespace": "garden-a", **meta}, "spec": spec}
+
+    request = {
+        "uid": "1",
+        "kind": {"group": "core.gardener.cloud", "version": "v1beta1", "kind": "Shoot"},
+        "operation": "CREATE" if old is None else "UPDATE",
+        "object": shoot(spec),
+        "oldObject": None if old is None else shoot(old),
+    }
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    return evaluate(webhook, parse(json.dumps(review).encode()), client=None)  # type: ignore[arg-type]
+
+
+def test_problems_of_the_class_are_refused_with_their_field():
+    answer = ask(CERTIFICATE, "validate", extension(issuers("a", "a")))
+    field = "spec.extensions[1].providerConfig.issuers"
+    assert not answer.allowed
+    assert answer.message.endswith(f"{field}: 'a' is there 2 times; keep one of them")
+
+
+@pytest.mark.parametrize(
+    ("spec", "old"),
+    [
+        (extension(issuers("a", "b")), None),
+        ({"extensions": []}, None),
+        ({}, None),
+        (extension(issuers("a", "a")), extension(issuers("a", "a"))),
+        ({"extensions": [{"type": "certificate-service"}]}, None),
+    ],
+)
+def test_what_is_valid_or_unchanged_is_admitted(spec, old):
+    assert ask(CERTIFICATE, "validate", spec, old).allowed
+
+
+def test_a_shoot_under_deletion_is_admitted():
+    spec = extension(issuers("a", "a"))
+    assert ask(CERTIFICATE, "validate", spec, {}, deletionTimestamp="2026-01-01T00:00:00Z").allowed
+
+
+def test_an_immutable_field_is_not_changed_and_its_value_is_in_no_message():
+    answer = ask(POOL, "validate", infrastructure({"key": "new"}), infrastructure({}))
+    message = "spec.provider.infrastructureConfig.key: field is immutable; set its former value"
+    assert answer.message == f"validate-infrastructure-pool: {message}"
+    assert ask(POOL, "validate", infrastructure({"key": "secret"}), infrastructure(None)).allowed
+
+
+def test_only_a_class_with_checks_of_its_own_has_a_webhook_for_them():
+    assert [one.name for one in NETWORK.webhooks()] == ["default-network-local"]
+    assert [one.mutating for one in CERTIFICATE.webhooks()] == [True, False]
+
+
+def test_absent_fields_get_their_defaults():
+    config = {"pools": [{"name": "a"}], "byName": {"b": {"name": "b"}}, "first": None}
+    answer = ask(POOL, "default", infrastructure(config))
+    at = "/spec/provider/infrastructureConfig"
+    found = {one["path"].removeprefix(at): one["value"] for one in answer.patch}
+    assert found == {
+        "/apiVersion": "pool.example.org/v1",
+        "/kind": "PoolConfig",
+        "/key": "secret",
+        "/pools/0/size": 3,
+        "/byName/b/size": 3,
+    }
+
+
+@pytest.mark.parametrize("config", [None, "text", issuers("a")])
+def test_nothing_else_is_changed(config):
+    answer = ask(CERTIFICATE, "default", extension(config))
+    assert answer.allowed
+    assert not answer.patch
+
+
+def test_an_unchanged_configuration_is_not_defaulted():
+    assert not ask(NETWORK, "default", NETWORKING, NETWORKING).patch
+    assert ask(NETWORK, "default", NETWORKING).patch
+
+
+NETWORKING = {
+    "networking": {"type": "local", "providerConfig": {}},
+    "provider": {"type": "local", "workers": [{}]},
+}
+
+
+def test_messages_name_field_and_expectation_and_no_secret():
+    [policy, binding] = POOL.policy()
+    messages = [one["message"] for one in policy["spec"]["validations"]]
+    field = "spec.provider.infrastructureConfig"
+    assert f"{field}.pools[].name: required field missing; set a string" in messages
+    assert f"{field}.byName.*.size: expected an integer" in messages
+    assert (
+        f"{field}: unknown field; use only apiVersion, kind, pools, byName, first, key" in messages
+    )
+    assert not any("secret" in message for message in messages)
+    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
+
+
+def test_deletions_are_exempt_from_policies_and_webhooks():
+    [policy, _] = CERTIFICATE.policy()
+    names = [one["name"] for one in policy["spec"]["matchConditions"]]
+    assert names == ["exempt-objects-under-deletion", "configuration-changed"]
+    [rule] = policy["spec"]["matchConstraints"]["resourceRules"]
+    assert rule["operations"] == ["CREATE", "UPDATE"]
+    selector = policy["spec"]["matchConstraints"]["objectSelector"]
+    label = "extensions.extensions.gardener.cloud/certificate-service"
+    assert selector == {"matchLabels": {label: "true"}}
+
+
+def test_what_no_policy_can_express_is_refused():
+    with pytest.raises(ValueError, match="Bastion: a Shoot has no configuration"):
+        ConfigAdmission(kind=Bastion, type="a", config=ShareConfig)
+    with pytest.raises(TypeError, match="a field of pools cannot be immutable"):
+        ConfigAdmission(kind=Worker, type="a", config=PoolConfig)
+
+    @attrs.frozen(kw_only=True)
+    class Listed(ProviderConfig):
+        api_version: str = "v1"
+        kind: str = "Listed"
+        names: list[Annotated[str, Schema(immutable=True)]] = attrs.field(factory=list)
+
+    with pytest.raises(TypeError, match="names: entries cannot be immutable"):
+        ConfigAdmission(kind=Extension, type="a", config=Listed)
