@@ -2,6 +2,8 @@
 
 Gardener installs two (Gardener documentation, "Extension Admission"): `application` in the garden
 has the policies and the rights of the process, `runtime` in its runtime cluster runs the process.
+Webhook configurations are deleted with the namespace of `application`: they would refuse Shoots
+when the process is gone.
 """
 
 from collections.abc import Iterator
@@ -40,7 +42,7 @@ def admission_options(name: str) -> Options:
         heartbeat_namespace="",
         webhook_config_mode="url",
         webhook_config_url=f"{prefixed(name)}.{NAMESPACE}",
-        webhook_config_owner_namespace="garden",
+        webhook_config_owner_namespace=NAMESPACE,
     )
 
 

@@ -25,6 +25,7 @@ from actuator.v1alpha1 import Extension, Infrastructure
 from generic.kube.client import path_of
 from generic.library.charts import find_helm
 from generic.library.healthchecks import Check, HealthChecks, HealthResult
+from generic.library.webhooks.admission import BINDINGS, POLICIES
 from generic.manager import flags
 from generic.manager.manager import Manager
 from generic.manager.webhooks import endpoint_of
@@ -69,6 +70,8 @@ RESOURCES = {
     "ClusterRoleBinding": Resource(
         "rbac.authorization.k8s.io/v1", "clusterrolebindings", namespaced=False
     ),
+    "ValidatingAdmissionPolicy": POLICIES,
+    "ValidatingAdmissionPolicyBinding": BINDINGS,
 }
 LEASES = Resource("coordination.k8s.io/v1", "leases")
 INFRASTRUCTURES = resource_of(Infrastructure.KIND)
@@ -907,3 +910,67 @@ def test_who_only_checks_the_health_of_something_is_secondary():
         ("Extension", True),
         ("Infrastructure", False),
     ]
+
+
+ACCOUNT = {"name": "extension-admission-one", "namespace": "kube-system"}
+
+
+@pytest.fixture
+def admission(admin, helm, tmp_path, namespace):
+    """The objects of both charts of the sample's admission, as gardener-operator renders them."""
+    command = ["extensions.certificate.admission:admission", "--admission", "--image", "a.io/b:1"]
+    chart.main([*command, "--output", str(tmp_path)], standalone_mode=False)
+    values = {
+        "runtime": {"virtualCluster": {"enabled": True, "namespace": "extension-one"}},
+        "application": {"virtualCluster": {"enabled": True, "serviceAccount": ACCOUNT}},
+    }
+    found = {}
+    for part, where in (("runtime", namespace), ("application", "extension-one")):
+        folder = tmp_path / "extension-certificate-admission" / part
+        injected = f"gardener={json.dumps(values[part])}"
+        command = [helm, "template", "one", folder, "--namespace", where, "--set-json", injected]
+        text = subprocess.run(command, capture_output=True, check=True, timeout=120).stdout
+        found[part] = [document for document in yaml.safe_load_all(text) if document]
+    return found
+
+
+def test_the_charts_of_an_admission_are_accepted_in_strict_mode(admin, admission):
+    for obj in (*admission["runtime"], *admission["application"]):
+        dry_run(admin, obj)
+    policy = of_kind(admission["application"], "ValidatingAdmissionPolicy")
+    pattern = "^(?:[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$"
+    assert any(pattern in one["expression"] for one in policy["spec"]["validations"])
+    assert {"Deployment", "Service", "PodDisruptionBudget", "Role"} <= {
+        obj["kind"] for obj in admission["runtime"]
+    }
+
+
+def test_an_admission_runs_against_the_garden_and_keeps_its_certificates_outside(
+    admission, monkeypatch, namespace
+):
+    monkeypatch.setenv("KUBECONFIG", "")
+    deployment = of_kind(admission["runtime"], "Deployment")
+    given = [one for one in arguments_of(admission["runtime"]) if one.startswith("--")]
+    options = flags.from_args(given)
+    endpoint = endpoint_of(options)
+    assert str(options.kubeconfig) == "$(GARDEN_KUBECONFIG)"
+    assert endpoint.host == f"gardener-extension-certificate-admission.{namespace}:443"
+    assert of_kind(admission["runtime"], "Service")["metadata"]["name"] == endpoint.service
+    assert not options.leader_election
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert {"name": "SOURCE_CLUSTER", "value": "enabled"} in container["env"]
+    (role,) = (obj for obj in admission["runtime"] if obj["kind"] == "Role")
+    assert {name for rule in role["rules"] for name in rule["resources"]} == {"secrets"}
+
+
+def test_the_webhooks_of_an_admission_are_deleted_with_its_namespace_in_the_garden(admission):
+    """They would refuse Shoots when the process is gone."""
+    options = flags.from_args(
+        [one for one in arguments_of(admission["runtime"]) if one.startswith("--")]
+    )
+    assert options.webhook_owner == "extension-one"
+    role = of_kind(admission["application"], "ClusterRole")
+    (rule,) = (one for one in role["rules"] if one["resources"] == ["namespaces"])
+    assert rule["resourceNames"] == ["extension-one"]
+    binding = of_kind(admission["application"], "ClusterRoleBinding")
+    assert binding["subjects"] == [{"kind": "ServiceAccount", **ACCOUNT}]

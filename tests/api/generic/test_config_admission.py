@@ -47,6 +47,7 @@ from generic.library.webhooks.admission import BINDINGS, POLICIES, ConfigAdmissi
 from generic.library.webhooks.configurations import MUTATING, VALIDATING
 from generic.manager.manager import Manager
 from generic.manager.options import Options
+from generic.manager.rbac import grant
 from generic.testing.envtest import Environment
 from generic.testing.envtest.servers import free_port
 from generic.testing.seed import install
@@ -354,10 +355,10 @@ def test_a_long_list_stays_in_the_budget(garden):
 
 
 def test_the_process_checks_and_defaults_what_a_policy_cannot(garden, environment_of_garden):
-    """The sample's admission: its policies, and its webhooks over TLS."""
+    """The sample's admission under its roles: its policies, and its webhooks over TLS."""
     port = free_port()
     options = Options(
-        kubeconfig=environment_of_garden.kubeconfig,
+        kubeconfig=environment_of_garden.user_kubeconfig("admission", []),
         leader_election_id="certificate-admission",
         webhook_config_mode="url",
         webhook_config_url=f"127.0.0.1:{port}",
@@ -368,6 +369,7 @@ def test_the_process_checks_and_defaults_what_a_policy_cannot(garden, environmen
     )
     manager = Manager(options)
     certificate.admission(manager)
+    grant(garden, manager, "admission")
     for resource, manifest in policies(manager.admissions):
         garden.apply(resource, manifest)
     path = path_of(SHOOTS, "default")
