@@ -35,6 +35,7 @@ from actuator.v1alpha1 import (
     Extension,
     Infrastructure,
     OperatingSystemConfig,
+    Worker,
 )
 from extensions.relations.kinds import Team
 from generic.controller.watch import owns
@@ -122,8 +123,7 @@ def landscape(*classes: Any) -> Iterator[Environment]:
             stack.enter_context(environment)
         admin = connect(environment.kubeconfig)
         install_kinds(admin, [*classes, ManagedResource, *MACHINE_KINDS])
-        for one in (ResourceManager(admin), MachineControllers(admin)):
-            stack.enter_context(polling(one.poll, type(one).__name__, every=0.5))
+        stack.enter_context(polling(ResourceManager(admin).poll, "resource-manager", every=0.5))
         yield environment
 
 
@@ -202,6 +202,9 @@ def put_up(tmp_path, monkeypatch) -> Iterator[Callable[..., Installed]]:
             install_crds(admin, rehearsal.crds())
             for poll in rehearsal.other_controllers(admin):
                 stack.enter_context(polling(poll, "other-controller"))
+            if any(object_class(one) is Worker for one in rehearsal.actuators()):
+                machines = MachineControllers(admin)
+                stack.enter_context(polling(machines.poll, "machines", every=0.5))
             manager = load_manager(
                 f"extensions.{name}:extension", (), options_for(f"extension-{name}")
             )
