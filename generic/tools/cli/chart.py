@@ -16,7 +16,6 @@ import yaml
 from actuator.errors import ConfigurationError
 from generic.kube.printable import echo
 from generic.library.webhooks.lint import findings
-from generic.manager.manager import Manager
 from generic.tools.cli.load import load_manager, types_option
 from generic.tools.packaging.admission import admission_files, admission_options, registration
 from generic.tools.packaging.chart import (
@@ -42,6 +41,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 _LATE = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer"])
 _LATEST = click.Choice(["BeforeKubeAPIServer", "AfterKubeAPIServer", "AfterWorker"])
 _CLUSTERS = ("shoot", "seed", "garden")
+_CHARTS = "registry.example.org/charts"
 
 
 def _pair(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> list[Any]:
@@ -164,32 +164,31 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
     if problems := findings(manager.webhooks):
         raise click.UsageError("\n".join(problems))
     if given["admission"]:
-        _write_admission(manager, description, output, given["oci_reference"])
-        return
-    files = chart_files(manager, description)
-    resources = controller_resources(manager, traits)
-    deployment = Deployment(raw_chart=packed(chosen, files), **_those_of(Deployment, given))
-    registration = {}
-    if given["operator"]:
-        document = operator_extension(chosen, resources, deployment)
-        registration["extension.yaml"] = yaml_text(document)
-    elif resources:
-        registered = controller_registration(chosen, resources, deployment)
-        registration["controllerregistration.yaml"] = yaml_text(*registered)
+        files = admission_files(manager, description)
+        section = registration(description, given["oci_reference"] or _CHARTS)
+        registered = {"admission.yaml": yaml_text(section)}
     else:
-        click.echo("the extension serves no Gardener kind: no registration is written", err=True)
+        files = chart_files(manager, description)
+        deployment = Deployment(raw_chart=packed(chosen, files), **_those_of(Deployment, given))
+        resources = controller_resources(manager, traits)
+        registered = _registered(chosen, resources, deployment, operator=given["operator"])
     written = {f"{chosen}/{file}": text for file, text in files.items()}
-    for file, text in {**written, **registration}.items():
+    for file, text in {**written, **registered}.items():
         _write(output / file, text)
         click.echo(output / file)
 
 
-def _write_admission(manager: Manager, chart: Chart, output: Path, repository: str) -> None:
-    files = {f"{chart.name}/{file}": text for file, text in admission_files(manager, chart).items()}
-    section = registration(chart, repository or "registry.example.org/charts")
-    for file, text in {**files, "admission.yaml": yaml_text(section)}.items():
-        _write(output / file, text)
-        click.echo(output / file)
+def _registered(
+    name: str, resources: list[Any], deployment: Deployment, *, operator: bool
+) -> dict[str, str]:
+    """Return the file of the registration."""
+    if operator:
+        return {"extension.yaml": yaml_text(operator_extension(name, resources, deployment))}
+    if resources:
+        documents = controller_registration(name, resources, deployment)
+        return {"controllerregistration.yaml": yaml_text(*documents)}
+    click.echo("the extension serves no Gardener kind: no registration is written", err=True)
+    return {}
 
 
 @click.command()
