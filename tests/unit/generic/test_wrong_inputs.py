@@ -13,7 +13,7 @@ MODULE = """
 import attrs
 from actuator import Actuator
 from actuator.meta import Kind, Object
-from actuator.v1alpha1 import Infrastructure
+from actuator.v1alpha1 import Bastion, Infrastructure, Worker
 from extensions.local.rehearsal import LocalRehearsal
 from generic.testing.rehearsal import Rehearsal
 
@@ -71,6 +71,25 @@ def two_webhooks(manager):
 
 def slow_webhook(manager):
     hook(manager, timeout_seconds=30)
+
+def admission(manager, kind=Bastion, **fields):
+    from typing import Annotated
+    import attrs
+    from actuator import ProviderConfig
+    from actuator.meta import Schema
+    from generic.library.webhooks.admission import ConfigAdmission
+
+    Zones = attrs.make_class(
+        "Zones", {"zone": attrs.field(default="", type=Annotated[str, Schema(**fields)])},
+        bases=(ProviderConfig,), kw_only=True, frozen=True,
+    )
+    manager.add_admission(ConfigAdmission(kind=kind, type="acme", config=Zones))
+
+def pool_admission(manager):
+    admission(manager, Worker, immutable=True)
+
+def python_admission(manager):
+    admission(manager, Worker, pattern="(?i)a")
 
 nothing = lambda manager: None
 number = 5
@@ -210,6 +229,14 @@ WEBHOOKS = [
     ("chart mine:webhook --output out", 2, "webhook zone: it has no selector, so every object of"),
     ("run mine:two_webhooks", 1, "webhook 'zone' already exists; set another name=…"),
     ("rbac mine:slow_webhook", 1, "webhook zone: timeout_seconds=30; set 1 to 10 seconds"),
+    ("run mine:admission", 1, "Bastion: a Shoot has no configuration of this kind"),
+    ("run mine:pool_admission", 1, "Worker: a field of pools cannot be immutable; remove it"),
+    ("run mine:python_admission", 1, "(?i differs between Python and RE2, which the API server"),
+    (
+        "chart mine:extension --admission --output out",
+        1,
+        "only adds admissions and webhooks; use Man",
+    ),
     ("drill --scenario webhooks-down --path delete", 2, "has no scenario 'webhooks-down'; set one"),
 ]
 CRDS = [
