@@ -9,9 +9,9 @@ import socket
 import ssl
 import statistics
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -205,19 +205,10 @@ def _throughput(ports: Sequence[int], trust: ssl.SSLContext) -> float:
     head = f"POST {_webhook(_OURS).path} HTTP/1.1\r\nHost: {_HOST}\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     message = head.encode() + body
-    counts: list[int] = []
-
-    def ask(port: int) -> Callable[[], None]:
-        return lambda: counts.append(_count_answers(port, trust, message))
-
-    threads = [threading.Thread(target=ask(port)) for port in ports for _ in range(_CONNECTIONS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if len(counts) < len(threads):
-        raise ActuatorError("a webhook server closed a connection")
-    return sum(counts) / _DIRECT_SECONDS
+    clients = [port for port in ports for _ in range(_CONNECTIONS)]
+    with ThreadPoolExecutor(len(clients)) as pool:
+        counts = pool.map(lambda port: _count_answers(port, trust, message), clients)
+        return sum(counts) / _DIRECT_SECONDS
 
 
 def _count_answers(port: int, trust: ssl.SSLContext, message: bytes) -> int:
