@@ -45,6 +45,8 @@ REQUEST_SECONDS = 10.0
 """Seconds for a TLS handshake, and for a whole request from its first byte."""
 _PAUSE = 0.05
 """Seconds between two attempts if the process has no resources left."""
+_LINGER_SECONDS = 1.0
+"""Seconds in which the rest of a refused request is read and dropped."""
 _MARGIN = 0.5
 """Seconds before the API server's timeout at which a handler is abandoned."""
 _CHUNK = 16 * 1024
@@ -383,13 +385,25 @@ class _Connection:
             kept = bool(parser.should_keep_alive())
             return self._server.answer(parsed, parser.get_method(), partial(self._answer, kept))
         except _Refused as refused:
-            self._send(refused.status, b"", keep=False)
+            self._refuse(refused.status)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             cause = error.__context__
-            self._send(cause.status if isinstance(cause, _Refused) else 400, b"", keep=False)
+            self._refuse(cause.status if isinstance(cause, _Refused) else 400)
         finally:
             self.busy = False
         return False
+
+    def _refuse(self, status: int) -> None:
+        """Answer a request that is not read to its end, and wait until the client has the answer.
+
+        Closing a connection with unread data would discard the answer (RFC 9112, section 9.6).
+        """
+        self._send(status, b"", keep=False)
+        end = time.monotonic() + _LINGER_SECONDS
+        while (left := end - time.monotonic()) > 0:
+            self._socket.settimeout(left)
+            if not self._socket.recv(_CHUNK):
+                return
 
     def _read(self, parser: Any, parsed: _Parsed) -> bool:
         """Read one request; return False at the end of the connection. Raises OSError."""
