@@ -356,7 +356,7 @@ class _Connection:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._socket = self._server.secured(self._socket)
             while self._serve_one():
-                self.since = time.monotonic()
+                pass
         except OSError:
             logger.debug("webhook client disconnected")
         except Exception:  # the server stays up whatever happens to one connection
@@ -427,6 +427,7 @@ class _Connection:
     def _answer(self, kept: bool, body: bytes, keep: bool) -> None:
         """Send an answer, and end a connection that is not kept, even if the handler hangs."""
         kept = kept and keep and not self._server.draining
+        self.since = time.monotonic()  # before the client can use another connection
         self._send(200, body, keep=kept)
         self.busy = False
         if not kept:
