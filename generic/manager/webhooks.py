@@ -15,14 +15,16 @@ from pathlib import Path
 
 import attrs
 
-from actuator.errors import AlreadyExists, ConfigurationError, Invalid, NotFound, RequeueAfter
+from actuator.errors import AlreadyExists, ConfigurationError, Invalid, RequeueAfter
 from actuator.interface import Client, Clock, Permission, Resource
 from actuator.meta import Raw
 from generic.controller.health import parse_address
 from generic.controller.metrics import Metrics
 from generic.kube.certificates import KeyPair, save_private
 from generic.kube.clusters import NAMESPACES
+from generic.kube.patches import add, test_version
 from generic.kube.timers import Timers
+from generic.library import lookup
 from generic.library.manifests import manifest
 from generic.library.webhooks import Target, shoot
 from generic.library.webhooks.certificates import (
@@ -219,10 +221,7 @@ class WebhookService:
         namespace = self._endpoint.namespace
         if not namespace:
             return None
-        try:
-            return self._secrets.get(SECRETS, secret_name(self._options), namespace)
-        except NotFound:
-            return None
+        return lookup.find(self._secrets, SECRETS, secret_name(self._options), namespace)
 
     def _write(self, old: Raw | None, new: Certificates) -> Raw:
         """Write the Secret, unless another replica was faster; return it as it is then."""
@@ -231,11 +230,7 @@ class WebhookService:
             if old is None:
                 created = manifest("v1", "Secret", name, namespace, data=new.data())
                 return self._secrets.create(SECRETS, created)
-            version = old["metadata"]["resourceVersion"]
-            patch = [
-                {"op": "test", "path": "/metadata/resourceVersion", "value": version},
-                {"op": "add", "path": "/data", "value": new.data()},
-            ]
+            patch = [test_version(old), add("/data", new.data())]
             return self._secrets.patch(SECRETS, name, namespace, patch)
         except (AlreadyExists, Invalid):
             return self._secrets.get(SECRETS, name, namespace)

@@ -141,16 +141,18 @@ class ConfigAdmission:
 
         Finds at least all that the policy finds.
         """
-        before = [self._given(holder) for _, holder in self._holders(old)]
-        for path, holder in self._changed(spec, old):
+        before = self._configurations(old)
+        for path, holder in self._changed(spec, before):
             config = self._given(holder)
             yield from problems_of(self.config, config, path)
             for one in before if self.place.is_single else ():
                 yield from changes_of(self.config, one, config, path)
 
-    def _changed(self, spec: Raw, old: Raw) -> list[tuple[str, Raw]]:
+    def _configurations(self, spec: Raw) -> list[Any]:
+        return [self._given(holder) for _, holder in self._holders(spec)]
+
+    def _changed(self, spec: Raw, before: list[Any]) -> list[tuple[str, Raw]]:
         """Return the holders, with the paths, of configurations that are not in the old spec."""
-        before = [self._given(holder) for _, holder in self._holders(old)]
         return [one for one in self._holders(spec) if self._given(one[1]) not in before]
 
     def _given(self, holder: Raw) -> Any:
@@ -233,7 +235,8 @@ class ConfigAdmission:
 
     def _set_defaults(self, request: AdmissionRequest[Shoot]) -> None:
         schema = json_schema(self.config)
-        for _, holder in self._changed(request.new.spec, request.old.spec if request.old else {}):
+        before = self._configurations(request.old.spec) if request.old else []
+        for _, holder in self._changed(request.new.spec, before):
             _fill(schema, holder.get(self.place.field))
 
 

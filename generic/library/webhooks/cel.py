@@ -90,16 +90,11 @@ def _of(schema: Raw, v: str, field: str, wrap: Wrap, depth: int) -> Iterator[Che
         name = f"k{depth}"
         yield from _of(
             schema["additionalProperties"],
-            at_variable(v, name),
+            f"{v}[{name}]",
             f"{field}.*",
             lambda check: wrap(f"(type({v}) != map || {v}.all({name}, {check}))"),
             depth + 1,
         )
-
-
-def at_variable(value: str, name: str) -> str:
-    """Return the expression for a field whose name is a variable."""
-    return f"{value}[{name}]"
 
 
 def _of_fields(schema: Raw, v: str, field: str, wrap: Wrap, depth: int) -> Iterator[Check]:

@@ -64,11 +64,6 @@ class Certificates:
         """The trusted certificates, PEM."""
         return b"".join(self.trusted)
 
-    @property
-    def expires(self) -> datetime:
-        """When the serving certificate expires."""
-        return expiry(self.serving)
-
     def data(self) -> Raw:
         """Return the data of the Secret."""
         parts = {

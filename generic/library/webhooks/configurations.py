@@ -7,15 +7,16 @@ while no server answers.
 """
 
 import base64
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
+from urllib.parse import urlsplit
 
 import attrs
 
 from actuator.interface import Resource
 from actuator.meta import Raw
 from generic.library.manifests import manifest
+from generic.library.webhooks.cel import text
 from generic.library.webhooks.webhook import Webhook
 from generic.reconciler.stripping import CONFIRM_DELETION
 
@@ -69,7 +70,7 @@ class Endpoint:
     def host_names(self) -> list[str]:
         """The names, or addresses, that the certificate of the server is for."""
         if self.mode is Mode.URL:
-            return [self.host.rpartition(":")[0].strip("[]") if ":" in self.host else self.host]
+            return [urlsplit(f"//{self.host}").hostname or ""]
         short = f"{self.service}.{self.namespace}"
         return [short, f"{short}.svc", f"{short}.svc.cluster.local"]
 
@@ -148,14 +149,10 @@ def _conditions(webhook: Webhook) -> Iterator[Raw]:
     if any(cls.KIND.group.endswith("gardener.cloud") for cls in webhook.kinds):
         yield _CONFIRMED
     if webhook.names:
-        named = f"has(object.metadata.name) && object.metadata.name in {_list(webhook.names)}"
+        named = f"has(object.metadata.name) && object.metadata.name in {text(webhook.names)}"
         yield {"name": "names", "expression": named}  # one with generateName has no name yet
     for name, expression in webhook.conditions.items():
         yield {"name": name, "expression": expression}
-
-
-def _list(names: Sequence[str]) -> str:
-    return json.dumps(list(names))
 
 
 def _selector(labels: Mapping[str, str]) -> Raw:

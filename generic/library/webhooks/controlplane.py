@@ -7,6 +7,7 @@ webhook for the others.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from typing import Any, ClassVar
 
 import attrs
@@ -186,7 +187,7 @@ class ControlPlaneMutator:
         version = _kubelet_version(request)
         if (file := find_file(spec.files, KUBELET_CONFIG)) and (text := text_of(file)) is not None:
             config = yaml.safe_load(text)
-            before = yaml.safe_load(text)
+            before = deepcopy(config)
             self.kubelet_configuration(request, config, version)
             if config != before:
                 ensure_file(spec.files, KUBELET_CONFIG, yaml.safe_dump(config, sort_keys=False))
@@ -205,10 +206,8 @@ class ControlPlaneMutator:
     def _change_unit(
         self, request: AdmissionRequest[OperatingSystemConfig], unit: Unit, version: str
     ) -> None:
-        parsed, before = (
-            SystemdUnit.parse(unit.content or ""),
-            SystemdUnit.parse(unit.content or ""),
-        )
+        parsed = SystemdUnit.parse(unit.content or "")
+        before = deepcopy(parsed)
         self.kubelet_unit(request, parsed, version)
         if parsed != before:
             ensure(request.new.spec.units, attrs.evolve(unit, content=parsed.render()))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from actuator.meta import Raw
+from generic.kube.patches import add, escape, remove, replace
 
 
 def difference(before: Any, after: Any, path: str = "") -> Iterator[Raw]:
@@ -17,19 +18,19 @@ def difference(before: Any, after: Any, path: str = "") -> Iterator[Raw]:
     elif isinstance(before, list) and isinstance(after, list):
         yield from _lists(before, after, path)
     elif before != after or type(before) is not type(after):  # 1, 1.0 and True are equal in Python
-        yield {"op": "replace", "path": path, "value": after}
+        yield replace(path, after)
 
 
 def _objects(before: Raw, after: Raw, path: str) -> Iterator[Raw]:
     for name, value in before.items():
-        where = f"{path}/{_escaped(name)}"
+        where = f"{path}/{escape(name)}"
         if name in after:
             yield from difference(value, after[name], where)
         else:
-            yield {"op": "remove", "path": where}
+            yield remove(where)
     for name, value in after.items():
         if name not in before:
-            yield {"op": "add", "path": f"{path}/{_escaped(name)}", "value": value}
+            yield add(f"{path}/{escape(name)}", value)
 
 
 def _lists(before: list[Any], after: list[Any], path: str) -> Iterator[Raw]:
@@ -37,10 +38,6 @@ def _lists(before: list[Any], after: list[Any], path: str) -> Iterator[Raw]:
     for index in range(common):
         yield from difference(before[index], after[index], f"{path}/{index}")
     for index in reversed(range(common, len(before))):
-        yield {"op": "remove", "path": f"{path}/{index}"}
+        yield remove(f"{path}/{index}")
     for value in after[common:]:
-        yield {"op": "add", "path": f"{path}/-", "value": value}
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
+        yield add(f"{path}/-", value)

@@ -7,10 +7,8 @@ object, and no log contains a value of the object. Not here: the limits of size 
 
 import base64
 import json
-import traceback
 from collections.abc import Sequence
 from itertools import islice
-from pathlib import PurePath
 from typing import Any
 
 import attrs
@@ -21,6 +19,7 @@ from actuator.codec import MAX_DEPTH, decode_json, encode, is_deep, plain_json
 from actuator.errors import DecodeError
 from actuator.interface import Client, FieldProblem
 from actuator.meta import Object, Raw
+from generic.kube.errorinfo import place
 from generic.kube.printable import printable
 from generic.library.webhooks.jsonpatch import difference
 from generic.library.webhooks.webhook import AdmissionRequest, Denied, Webhook
@@ -132,9 +131,8 @@ def evaluate(webhook: Webhook, request: Request, client: Client) -> Answer:
     try:
         return _judged(webhook, request, client)
     except BaseException as error:  # the author's code can raise anything, SystemExit as well
-        *_, (frame, line) = traceback.walk_tb(error.__traceback__)
-        place = f"{PurePath(frame.f_code.co_filename).name}:{line}"
-        return failure(webhook, request.uid, f"the handler raised {type(error).__name__} ({place})")
+        where = f" ({at})" if (at := place(error)) else ""
+        return failure(webhook, request.uid, f"the handler raised {type(error).__name__}{where}")
 
 
 def failure(webhook: Webhook, uid: str, reason: str, detail: str = "") -> Answer:

@@ -1,14 +1,14 @@
 """Webhooks for single targets, and the predicates by which a webhook sees only its own shoots."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from actuator.v1alpha1 import Network
+from generic.library.webhooks.cel import text
 from generic.library.webhooks.controlplane import SHOOT_PROVIDER
-from generic.library.webhooks.objects import Deployment, Pod, PodDNSConfig, Secret, StatefulSet
+from generic.library.webhooks.objects import Deployment, PodDNSConfig, Secret, StatefulSet
 from generic.library.webhooks.webhook import (
     READ_CLUSTER,
     AdmissionRequest,
@@ -38,8 +38,8 @@ def of_type(type: str, *classes: str) -> dict[str, str]:
     """Return the conditions for extension objects of a type, and of these classes (shoot)."""
     own = 'has(object.spec.class) ? object.spec.class : "shoot"'
     return {
-        "type": f"object.spec.type == {json.dumps(type)}",
-        "class": f"({own}) in {json.dumps(list(classes) or ['shoot'])}",
+        "type": f"object.spec.type == {text(type)}",
+        "class": f"({own}) in {text(classes or ['shoot'])}",
     }
 
 
@@ -92,7 +92,7 @@ def pod_dns(
     The search domains and `ndots` are those that Kubernetes sets by default.
     """
 
-    def handle(request: AdmissionRequest[Deployment | StatefulSet | Pod]) -> None:
+    def handle(request: AdmissionRequest[Deployment | StatefulSet]) -> None:
         domains = [f"{request.namespace}.svc.{_DOMAIN}", f"svc.{_DOMAIN}", _DOMAIN]
         pod = request.new.pod
         pod.dns_policy = "None"

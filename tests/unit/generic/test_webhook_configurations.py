@@ -26,3 +26,18 @@ def conditions(**given):
 def test_deletions_of_gardeners_kinds_are_exempt_also_before_they_begin(given):
     own = ["names"] if "names" in given else [*given.get("conditions", {})]
     assert conditions(**given) == [EXEMPT, "exempt-confirmed-deletions", *own]
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("a.example.org", "a.example.org"),
+        ("a.example.org:9443", "a.example.org"),
+        ("192.0.2.10:9443", "192.0.2.10"),
+        ("[2001:db8::1]:9443", "2001:db8::1"),
+        ("[2001:db8::1]", "2001:db8::1"),
+    ],
+)
+def test_a_certificate_for_a_url_is_for_its_host(host, name):
+    endpoint = Endpoint(mode=Mode.URL, name="acme", namespace="", port=9443, host=host)
+    assert endpoint.host_names == [name]
