@@ -198,8 +198,8 @@ def _deployment(side: str) -> Raw:
 
 def _throughput(ports: Sequence[int], trust: ssl.SSLContext) -> float:
     """Return the answers per second of all these servers together."""
-    kind = {"group": "apps", "version": "v1", "kind": "Deployment"}
-    request = {"uid": "u", "kind": kind, "operation": "CREATE", "object": _deployment(_OURS)}
+    where = {"group": "apps", "version": "v1", "resource": "deployments"}
+    request = {"uid": "u", "resource": where, "operation": "CREATE", "object": _deployment(_OURS)}
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     body = json.dumps(review).encode()
     head = f"POST {_webhook(_OURS).path} HTTP/1.1\r\nHost: {_HOST}\r\n"

@@ -100,7 +100,7 @@ def _review(dice: random.Random) -> Raw:
     operation = dice.choice(["CREATE", "CREATE", "UPDATE", "DELETE", "CONNECT"])
     asked = {
         "uid": f"{dice.random()}",
-        "kind": {"group": kind.group, "version": kind.version, "kind": kind.name},
+        "resource": {"group": kind.group, "version": kind.version, "resource": kind.plural},
         "operation": operation,
         "object": obj,
         "oldObject": None if operation == "CREATE" else obj,
@@ -199,7 +199,7 @@ _HEALTHY = json.dumps(
         "kind": "AdmissionReview",
         "request": {
             "uid": "healthy",
-            "kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
+            "resource": {"group": "apps", "version": "v1", "resource": "deployments"},
             "operation": "CREATE",
             "object": {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "n"}},
         },

@@ -39,10 +39,10 @@ class InvalidReview(Exception):
     """The body is no AdmissionReview that can be answered."""
 
 
-class _Kind(Struct):
+class _Resource(Struct):
     group: str = ""
     version: str = ""
-    kind: str = ""
+    resource: str = ""
 
 
 class _User(Struct):
@@ -53,7 +53,7 @@ class Request(Struct, rename="camel"):
     """The request in an AdmissionReview."""
 
     uid: str
-    kind: _Kind
+    resource: _Resource
     operation: str
     object: msgspec.Raw = msgspec.Raw(b"null")
     old_object: msgspec.Raw = msgspec.Raw(b"null")
@@ -165,7 +165,7 @@ def _judged(webhook: Webhook, request: Request, client: Client) -> Answer:
 
 
 def _handled(webhook: Webhook, request: Request, client: Client) -> Answer:
-    cls = _class_of(webhook, request.kind)
+    cls = _class_of(webhook, request.resource)
     given = decode_json(cls, bytes(request.object))
     before = json.dumps(encode(given)) if webhook.mutating else ""  # a copy: it shares no value
     old: Any = request.old_object
@@ -190,9 +190,11 @@ def _handled(webhook: Webhook, request: Request, client: Client) -> Answer:
     return Answer(uid=request.uid, allowed=True, patch=plain_json(patch, _LARGEST))
 
 
-def _class_of(webhook: Webhook, kind: _Kind) -> type[Object]:
+def _class_of(webhook: Webhook, found: _Resource) -> type[Object]:
+    """Return the class by the resource: the object of a sub-resource can have another kind."""
     for cls in webhook.kinds:
         own = cls.KIND
-        if (own.group, own.version, own.name) == (kind.group, kind.version, kind.kind):
+        if (own.group, own.version, own.plural) == (found.group, found.version, found.resource):
             return cls
-    raise DecodeError(f"kind {printable(kind.kind)[:63]!r} is not declared by this webhook")
+    shown = printable(found.resource)[:63]
+    raise DecodeError(f"resource {shown!r} is not declared by this webhook")

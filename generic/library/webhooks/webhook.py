@@ -117,6 +117,7 @@ class Webhook:
     target: Target = Target.CLUSTER
     operations: Sequence[Operation] = attrs.field(default=("CREATE", "UPDATE"), converter=tuple)
     subresource: str = ""
+    """For example "scale"; its object is read as an instance of the class in `kinds`."""
     names: Sequence[str] = attrs.field(default=(), converter=_texts)
     """The names of the objects."""
     namespace_labels: Mapping[str, str] = attrs.field(factory=dict)

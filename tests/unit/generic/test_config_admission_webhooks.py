@@ -68,7 +68,7 @@ def ask(admission: ConfigAdmission, verb: str, spec: Raw, old: Raw | None = None
 
     request = {
         "uid": "1",
-        "kind": {"group": "core.gardener.cloud", "version": "v1beta1", "kind": "Shoot"},
+        "resource": {"group": "core.gardener.cloud", "version": "v1beta1", "resource": "shoots"},
         "operation": "CREATE" if old is None else "UPDATE",
         "object": shoot(spec),
         "oldObject": None if old is None else shoot(old),

@@ -111,7 +111,11 @@ def review(**more: Any) -> bytes:
     }
     request = {
         "uid": "u1",
-        "kind": {"group": "extensions.gardener.cloud", "version": "v1alpha1", "kind": "Network"},
+        "resource": {
+            "group": "extensions.gardener.cloud",
+            "version": "v1alpha1",
+            "resource": "networks",
+        },
         "operation": "CREATE",
         "object": network,
         **more,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from actuator.codec import decode, encode
 from actuator.v1alpha1 import File, Unit
-from generic.library.webhooks import READ_CLUSTER
+from generic.library.webhooks import READ_CLUSTER, mutates
 from generic.library.webhooks.controlplane import (
     KERNEL_SETTINGS,
     KUBELET_CONFIG,
@@ -235,9 +235,10 @@ class Reader:
 
 def admitted(webhook: Any, obj: dict[str, Any], operation: str = "CREATE") -> list[dict[str, Any]]:
     group, _, version = obj["apiVersion"].rpartition("/")
-    kind = {"group": group, "version": version, "kind": obj["kind"]}
+    plural = f"{obj['kind'].lower()}s"
+    resource = {"group": group, "version": version, "resource": plural}
     namespace = obj["metadata"].get("namespace", "")
-    request = {"uid": "u", "kind": kind, "operation": operation, "namespace": namespace}
+    request = {"uid": "u", "resource": resource, "operation": operation, "namespace": namespace}
     body = {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
@@ -413,3 +414,26 @@ def test_a_container_without_flags_gets_them_as_arguments():
     ensure_flag(container.flags, "v", "2")
     assert (container.command, container.args) == (["/bin/a"], ["--v=2"])
     assert find_file([], "/x") is None
+
+
+def test_the_object_of_a_subresource_is_read_as_the_class_of_its_resource():
+    """For deployments/scale the API server sends a Scale of autoscaling/v1."""
+
+    @mutates(Deployment, failure_policy="Fail", subresource="scale")
+    def at_least_two(request: Any) -> None:
+        request.new.spec.replicas = max(2, request.new.spec.replicas)
+
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}}
+    request = {
+        "uid": "u",
+        "kind": {"group": "autoscaling", "version": "v1", "kind": "Scale"},
+        "resource": {"group": "apps", "version": "v1", "resource": "deployments"},
+        "subResource": "scale",
+        "operation": "UPDATE",
+        "object": {**scale, "spec": {"replicas": 1}, "status": {"replicas": 3, "selector": "a=b"}},
+        "oldObject": {**scale, "spec": {"replicas": 3}},
+    }
+    body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    answer = evaluate(at_least_two, parse(json.dumps(body).encode()), Reader())
+    assert answer.allowed, answer
+    assert answer.patch == [{"op": "replace", "path": "/spec/replicas", "value": 2}]

@@ -68,10 +68,15 @@ class Started:
 
 
 def review(obj: Any = None, **more: Any) -> bytes:
-    kind = {"group": "extensions.gardener.cloud", "version": "v1alpha1", "kind": "Network"}
+    resource = {
+        "group": "extensions.gardener.cloud",
+        "version": "v1alpha1",
+        "resource": "networks",
+    }
     default = {"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Network"}
     given = {**default, "metadata": {"name": "n"}, "spec": {"type": "calico"}}
-    request = {"uid": "u", "kind": kind, "operation": "CREATE", "object": obj or given, **more}
+    request = {"uid": "u", "resource": resource, "operation": "CREATE", "object": obj or given}
+    request |= more
     body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     return json.dumps(body).encode()
 
@@ -250,8 +255,8 @@ def test_an_object_under_deletion_is_admitted_whatever_else_it_is(start):
 def test_operations_and_kinds_that_were_not_declared_do_not_reach_the_handler(start):
     started = start(hook=denied)
     assert started.ask("hook", operation="DELETE")["allowed"]
-    kind = {"group": "", "version": "v1", "kind": "Secret"}
-    assert "not declared" in started.ask("hook", kind=kind)["status"]["message"]
+    resource = {"group": "", "version": "v1", "resource": "secrets"}
+    assert "not declared" in started.ask("hook", resource=resource)["status"]["message"]
 
 
 def test_a_connection_serves_many_requests(start):
