@@ -52,10 +52,10 @@ def _of_rules(webhook: Webhook) -> Iterator[str]:
                 f"kinds contains {kind.name}, which deletions or the cluster itself depend on; "
                 "remove it"
             )
-    if webhook.subresource in ("*", "finalizers", "status"):
+    if webhook.subresource in ("*", "eviction", "finalizers", "status"):
         yield (
-            f"subresource={webhook.subresource!r} intercepts what controllers report and release; "
-            "remove it"
+            f"subresource={webhook.subresource!r} intercepts what controllers report, evict or "
+            "release; remove it"
         )
     known = get_args(Operation)
     if not webhook.operations or not set(webhook.operations) <= {*known}:

@@ -107,6 +107,7 @@ def test_kinds_that_deletions_and_clusters_depend_on_are_never_intercepted(cls, 
         ({"subresource": "status"}, "subresource='status' intercepts what controllers report"),
         ({"subresource": "finalizers"}, "subresource='finalizers' intercepts what controllers"),
         ({"subresource": "*"}, "subresource='*' intercepts what controllers report"),
+        ({"subresource": "eviction"}, "subresource='eviction' intercepts what controllers"),
     ],
 )
 def test_a_webhook_that_could_block_a_deletion_is_found_with_its_remedy(given, words):
