@@ -20,6 +20,7 @@ from actuator.schema import json_schema
 from generic.library.manifests import manifest
 from generic.library.webhooks.cel import Check, at, checks, present, text
 from generic.library.webhooks.configurations import EXEMPT, EXEMPTION, GROUP_VERSION
+from generic.library.webhooks.jsonpatch import difference
 from generic.library.webhooks.objects import kubernetes_kind
 from generic.library.webhooks.places import IN_SHOOT, Place, objects
 from generic.library.webhooks.webhook import AdmissionRequest, Webhook
@@ -153,7 +154,11 @@ class ConfigAdmission:
 
     def _changed(self, spec: Raw, before: list[Any]) -> list[tuple[str, Raw]]:
         """Return the holders, with the paths, of configurations that are not in the old spec."""
-        return [one for one in self._holders(spec) if self._given(one[1]) not in before]
+        return [
+            one
+            for one in self._holders(spec)
+            if all(any(difference(old, self._given(one[1]))) for old in before)
+        ]
 
     def _given(self, holder: Raw) -> Any:
         given = holder.get(self.place.field)
@@ -261,7 +266,7 @@ def _at(v: str, path: Iterable[str], default: object) -> str:
 
 
 def _fill(schema: Raw, value: Any) -> None:
-    """Set absent fields to their defaults; absent objects stay absent."""
+    """Set absent fields to their defaults; absent and immutable objects stay as they are."""
     if isinstance(value, list):
         for item in value:
             _fill(schema.get("items", {}), item)
@@ -275,5 +280,5 @@ def _fill(schema: Raw, value: Any) -> None:
         default = part["enum"][0] if is_constant else part.get("default")
         if value.get(name) is None and default is not None:
             value[name] = default
-        else:
+        elif "x-kubernetes-validations" not in part:  # the stored value has no defaults
             _fill(part, value.get(name))

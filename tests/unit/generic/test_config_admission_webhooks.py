@@ -34,6 +34,7 @@ class PoolConfig(ProviderConfig):
     pools: list[Pool] = attrs.field(factory=list)
     by_name: dict[str, Pool] = attrs.field(factory=dict)
     first: Pool | None = None
+    fixed: Annotated[list[Pool], Schema(immutable=True)] = attrs.field(factory=list)
     key: Annotated[str, Schema(immutable=True, format="password")] = "secret"
 
     def problems(self) -> Iterator[FieldProblem]:
@@ -98,6 +99,14 @@ def test_what_is_valid_or_unchanged_is_admitted(spec, old):
     assert ask(CERTIFICATE, "validate", spec, old).allowed
 
 
+def test_a_value_of_another_type_is_a_change():
+    """1 and True are equal in Python, but not in the policy."""
+    old = {"pools": [{"name": "a", "size": 1}]}
+    changed = {"pools": [{"name": "a", "size": True}]}
+    answer = ask(POOL, "validate", infrastructure(changed), infrastructure(old))
+    assert "pools[0].size: expected an integer, got a boolean" in answer.message
+
+
 def test_a_shoot_under_deletion_is_admitted():
     spec = extension(issuers("a", "a"))
     assert ask(CERTIFICATE, "validate", spec, {}, deletionTimestamp="2026-01-01T00:00:00Z").allowed
@@ -129,6 +138,13 @@ def test_absent_fields_get_their_defaults():
     }
 
 
+def test_no_default_changes_an_immutable_field():
+    """The stored Shoot can be older than the webhook, and then has no defaults."""
+    old = {"fixed": [{"name": "a"}]}
+    answer = ask(POOL, "default", infrastructure(old | {"pools": []}), infrastructure(old))
+    assert [one["path"].rpartition("/")[2] for one in answer.patch] == ["apiVersion", "kind", "key"]
+
+
 @pytest.mark.parametrize("config", [None, "text", issuers("a")])
 def test_nothing_else_is_changed(config):
     answer = ask(CERTIFICATE, "default", extension(config))
@@ -154,7 +170,8 @@ def test_messages_name_field_and_expectation_and_no_secret():
     assert f"{field}.pools[].name: required field missing; set a string" in messages
     assert f"{field}.byName.*.size: expected an integer" in messages
     assert (
-        f"{field}: unknown field; use only apiVersion, kind, pools, byName, first, key" in messages
+        f"{field}: unknown field; use only apiVersion, kind, pools, byName, first, fixed, key"
+        in messages
     )
     assert not any("secret" in message for message in messages)
     assert binding["spec"]["policyName"] == policy["metadata"]["name"]
