@@ -39,7 +39,7 @@ class Base64(str):
 
 
 _CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
-_ESCAPE = re.compile(r"\\[sSZuUN1-9]")
+_ESCAPE = re.compile(r"\\[sSZuUN1-9]|\[[^\]]*\[:")
 _SYNTAX = re.compile(r"\(\?(?!:|P<).?|[*+?}]\+|\{,\d*\}|\{[^}]*\d{4,}[^}]*\}")
 
 

@@ -311,8 +311,21 @@ def test_a_type_without_schema_is_named():
 
 @pytest.mark.parametrize(
     "pattern",
-    [r"(?=a)b", r"(?i)a", r"(a)\1", r"a\s", r"[\s]", r"a\Z", r"a*+", r"a{,3}", r"a{1001}"],
+    [
+        r"(?=a)b",
+        r"(?i)a",
+        r"(a)\1",
+        r"a\s",
+        r"[\s]",
+        r"a\Z",
+        r"a*+",
+        r"a{,3}",
+        r"a{1001}",
+        r"[[:alpha:]]+",
+        r"[a[:digit:]]",
+    ],
 )
+@pytest.mark.filterwarnings("ignore:Possible nested set:FutureWarning")
 def test_a_pattern_that_python_and_re2_read_differently_is_refused(pattern):
     with pytest.raises(ValueError, match="differs between Python and RE2"):
         Schema(pattern=pattern)
