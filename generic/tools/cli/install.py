@@ -7,11 +7,14 @@ from click.shell_completion import get_completion_class
 
 from actuator.v1alpha1 import KINDS, Cluster
 from generic.kube.crds import crd
+from generic.manager.flags import FLAGS
 from generic.manager.options import Options
 from generic.manager.rbac import manifests
 from generic.reconciler.orphans import Orphan
-from generic.tools.cli.load import load_kind, load_manager, types_option
+from generic.tools.cli.load import load_kind, load_manager, types_option, with_flags
 from generic.tools.packaging.chart import yaml_text
+
+_FLAGS = ("leader_election_", "heartbeat_namespace", "ignore_", "webhook_", "disable_webhooks")
 
 
 @click.command()
@@ -20,9 +23,7 @@ from generic.tools.packaging.chart import yaml_text
 @click.option("--name", default="gardener-extension", show_default=True, help="Name of the role.")
 @click.option("--service-account", default="", help="NAMESPACE/NAME of a service account to bind.")
 @click.option("--leader-election/--no-leader-election", default=True, show_default=True)
-@click.option("--leader-election-namespace", default="default", help="See `actuator run`.")
-@click.option("--heartbeat-namespace", default="", help="See `actuator run`.")
-@click.option("--ignore-operation-annotation", is_flag=True, help="See `actuator run`.")
+@with_flags(*(name for flag in FLAGS if (name := str(flag.name)).startswith(_FLAGS)))
 def rbac(
     extension: str, types: tuple[str, ...], name: str, service_account: str, **options: Any
 ) -> None:

@@ -49,6 +49,16 @@ def run(capsys, tmp_path, monkeypatch) -> Run:
     return run
 
 
+def test_the_printed_role_follows_the_flags_of_webhooks(run):
+    """As an operator gives the flags of `actuator run` to `actuator rbac`."""
+    flags = ["--webhook-config-namespace=ext", "--leader-election-id=aws-leader-election"]
+    code, printed, _ = run("rbac", *flags)
+    rules = [rule for role in yaml.safe_load_all(printed) for rule in role.get("rules", ())]
+    named = {name for rule in rules for name in rule.get("resourceNames", ())}
+    assert code == 0
+    assert {"gardener-extension-aws", "gardener-extension-aws-webhooks", "ext"} <= named
+
+
 @pytest.fixture
 def validate(run, tmp_path) -> Run:
     def validate(*documents: object, text: str = "") -> tuple[int, str, str]:
