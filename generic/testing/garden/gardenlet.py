@@ -4,7 +4,7 @@ Flows consist of these steps (`flows`), and drills run them for many shoots at a
 with administrator rights and changes only objects that it created.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,6 +18,7 @@ from generic.controller.predicates import OPERATION, TIMESTAMP
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.library.manifests import manifest, manifest_of
+from generic.library.webhooks.targets import NETWORK_PROVIDER, of_provider, with_extension
 from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.testing.garden.order import HANDED_ON, ON_REQUEST
 from generic.testing.garden.readiness import not_ready_because
@@ -200,6 +201,21 @@ def _replaced(before: Any, after: Any) -> Any:
     return dict.fromkeys(before.keys() - after.keys()) | {
         name: _replaced(before.get(name), value) for name, value in after.items()
     }
+
+
+def namespace_labels(manifests: Iterable[Raw]) -> dict[str, str]:
+    """Return the labels by which webhooks select the namespace of a shoot with these objects."""
+    found: dict[str, str] = {}
+    for one in manifests:
+        type = one.get("spec", {}).get("type", "")
+        match one["kind"]:
+            case "Infrastructure" | "ControlPlane" | "Worker":
+                found |= of_provider(type)
+            case "Network":
+                found[NETWORK_PROVIDER] = type
+            case "Extension":
+                found |= with_extension(type)
+    return found
 
 
 def create_missing(client: Client, *manifests: Raw) -> None:

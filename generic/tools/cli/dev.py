@@ -102,7 +102,15 @@ def _seed(options: Options) -> Iterator[tuple[Path, Options]]:
     echo("starting the embedded cluster", err=True)
     with running_seed(crds, lambda admin: [ShootManager(admin, Shoots()).poll], progress) as seed:
         mine = seed.environment.user_kubeconfig(_USER)
-        yield seed.environment.kubeconfig, attrs.evolve(options, kubeconfig=mine)
+        yield seed.environment.kubeconfig, attrs.evolve(with_webhooks(options), kubeconfig=mine)
+
+
+def with_webhooks(options: Options) -> Options:
+    """Return options by which an API server on this machine reaches the webhooks."""
+    if options.serves_webhooks:
+        return options
+    url = f"{options.webhook_config_server_host}:{options.webhook_config_server_port}"
+    return attrs.evolve(options, webhook_config_mode="url", webhook_config_url=url)
 
 
 def _banner(target: Target, client: HttpClient, manager: Manager) -> str:

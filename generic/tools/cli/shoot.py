@@ -31,7 +31,7 @@ from generic.reconciler.orphans import SHOOT_LABEL
 from generic.reconciler.orphans.ledger import read_orphans
 from generic.testing.drill.shoots import minimal_spec
 from generic.testing.garden import SHOOT, Flow, Garden, Shoot, ShootState, resource_of_manifest
-from generic.testing.garden.gardenlet import create_missing
+from generic.testing.garden.gardenlet import create_missing, namespace_labels
 from generic.testing.garden.order import ON_REQUEST
 from generic.testing.garden.state import bare
 from generic.tools.cli.development import Target, select
@@ -167,6 +167,8 @@ class _Play:
         """Return all manifests, with those applied that the flow would only create."""
         manifests = self._manifests()
         prepare(self.client, self.shoot)
+        labels = {"metadata": {"labels": namespace_labels(manifests)}}
+        self.client.patch(NAMESPACES, self.shoot.technical_id, "", labels)
         for one in manifests:
             if (resource := resource_of_manifest(one)).group != CLUSTERS.group:
                 self.client.apply(resource, one, field_manager=_USER)

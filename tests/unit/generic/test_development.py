@@ -10,8 +10,10 @@ from actuator import Actuator
 from actuator.errors import ConfigurationError
 from actuator.v1alpha1 import BackupBucket, DNSRecord, Infrastructure, Worker
 from generic.manager.manager import Manager
+from generic.manager.options import Options
 from generic.testing.garden import ShootState
-from generic.tools.cli.dev import sources
+from generic.testing.garden.gardenlet import namespace_labels
+from generic.tools.cli.dev import sources, with_webhooks
 from generic.tools.cli.development import Target, announced, select
 from generic.tools.cli.shoot import _Play, shoot_named
 
@@ -65,6 +67,23 @@ def test_a_second_development_in_the_directory_is_refused():
     with announced(), refused, announced():
         pass
     assert list(Path.cwd().iterdir()) == []
+
+
+def test_the_embedded_api_server_reaches_webhooks_without_flags():
+    options = with_webhooks(Options(webhook_config_server_port=7443))
+    assert (options.webhook_config_mode, options.webhook_config_url) == ("url", "127.0.0.1:7443")
+    given = Options(webhook_config_namespace="garden")
+    assert with_webhooks(given) is given
+
+
+def test_the_namespace_of_a_shoot_has_the_labels_that_webhooks_select():
+    types = [("Infrastructure", "acme"), ("Network", "calico"), ("Extension", "filter")]
+    manifests = [{"kind": kind, "spec": {"type": type}} for kind, type in types]
+    assert namespace_labels([*manifests, {"kind": "Secret"}]) == {
+        "shoot.gardener.cloud/provider": "acme",
+        "networking.shoot.gardener.cloud/provider": "calico",
+        "extensions.gardener.cloud/filter": "true",
+    }
 
 
 SAVED = [
