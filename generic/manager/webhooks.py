@@ -183,8 +183,8 @@ class WebhookService:
             self._use_given(self._options.webhook_config_cert_dir)
             return
         secret = self._read()
-        if secret is None and self._current is not None and self._endpoint.namespace:
-            secret = self._write(None, self._current)  # it was deleted
+        if self._current and self._endpoint.namespace and not (secret and from_secret(secret)):
+            secret = self._write(secret, self._current)  # it was deleted, or cannot be read
         if secret is not None:
             self._current = from_secret(secret)
         hosts = self._endpoint.host_names

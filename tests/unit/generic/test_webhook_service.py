@@ -189,14 +189,24 @@ def test_the_first_of_two_new_replicas_wins(world):
 
 
 @pytest.mark.parametrize("data", [None, {}, {"tls.crt": "Zm9v"}])
-def test_a_garbled_secret_is_replaced(world, data):
+def test_a_garbled_secret_is_replaced_and_no_certificate_changes(world, data):
+    """The other replicas serve the certificate of before until their next pass."""
     service = world.replica()
     run(service)
-    before = service.authorities
-    world.store.objects["secrets", secret_name(world.registry().options)]["data"] = data
+    before = world.secret()
+    world.store.objects["secrets", before["metadata"]["name"]]["data"] = data
     run(service)
     assert service.problem() is None
-    assert service.authorities != before
+    assert world.secret()["data"] == before["data"]
+    world.serves(service)
+
+
+def test_a_new_replica_replaces_a_garbled_secret(world):
+    service = world.replica()
+    name = secret_name(world.registry().options)
+    world.store.first = {"metadata": {"name": name}, "data": {"tls.crt": "Zm9v"}}
+    run(service)
+    assert service.problem() is None
     world.serves(service)
 
 
