@@ -37,6 +37,10 @@ UNANSWERED = 256
 connections for the others."""
 MAX_BODY = 8 * 2**20
 """Bytes; a review has two objects, and the API server accepts objects of 3 MiB."""
+LARGE = 512 * 1024
+"""Bytes of a large request. A few million values in 8 MiB need hundreds of MiB as objects."""
+LARGE_AT_ONCE = 4
+"""Maximum concurrent large requests; the others wait until one has ended."""
 MAX_HEAD = 64 * 1024
 IDLE_SECONDS = 120.0
 """Longer than the 90 s after which the API server closes an idle connection: if both closed it at
@@ -99,13 +103,14 @@ class _Parsed:
         self.headers: dict[bytes, bytes] = {}
         self.body = bytearray()
         self.complete = False
+        self.size = 0
+        """The bytes received."""
         self._has_head = False
-        self._size = 0
 
     def count(self, size: int) -> None:
         """Count the bytes received, those that the parser keeps to itself included."""
-        self._size += size
-        if self._size > MAX_HEAD + (MAX_BODY if self._has_head else 0):
+        self.size += size
+        if self.size > MAX_HEAD + (MAX_BODY if self._has_head else 0):
             raise _Refused(413)
 
     def on_message_begin(self) -> None:
@@ -152,6 +157,7 @@ class WebhookServer:
     ) -> None:
         """`client` is passed to the handlers."""
         self.address = address
+        self.large = threading.Semaphore(LARGE_AT_ONCE)
         self._paths = {one.path.encode(): _Served(one) for one in webhooks}
         self._client = client
         self._timers = timers
@@ -348,6 +354,7 @@ class _Connection:
         """When it was idle last."""
         self._server = server
         self._socket = raw
+        self._is_large = False
 
     def run(self) -> None:
         """Serve requests until the connection ends."""
@@ -391,6 +398,9 @@ class _Connection:
             self._refuse(cause.status if isinstance(cause, _Refused) else 400)
         finally:
             self.busy = False
+            if self._is_large:
+                self._is_large = False
+                self._server.large.release()
         return False
 
     def _refuse(self, status: int) -> None:
@@ -417,6 +427,9 @@ class _Connection:
                 self.busy, end = True, time.monotonic() + REQUEST_SECONDS
             parser.feed_data(data)
             parsed.count(len(data))
+            if parsed.size > LARGE and not self._is_large:
+                patience = max(end - time.monotonic(), 0.0)
+                self._is_large = self._server.large.acquire(timeout=patience)
             left = end - time.monotonic()
             if left <= 0:
                 raise TimeoutError("the request took too long")

@@ -331,6 +331,35 @@ def test_a_chunked_body_is_bounded(serve):
         pass  # closed before everything was sent
 
 
+def test_few_large_requests_are_in_memory_at_a_time(serve, monkeypatch):
+    """Another one is read on when one of them has ended; small ones do not wait."""
+    monkeypatch.setattr(server, "LARGE", 2**16)
+    monkeypatch.setattr(server, "LARGE_AT_ONCE", 2)
+    served = serve(mark=admit)
+    text = review() + b" " * 2**17
+    head = b"POST /webhooks/mark HTTP/1.1\r\nContent-Type: application/json\r\n"
+    head += b"Content-Length: %d\r\n\r\n" % len(text)
+    clients = [served.raw() for _ in range(3)]
+    for client in clients[:2]:
+        client.sendall(head + text[:-1])
+
+    def is_full() -> bool:
+        is_free = served.server.large.acquire(blocking=False)
+        if is_free:
+            served.server.large.release()
+        return not is_free
+
+    eventually(is_full)
+    clients[2].sendall(head + text)
+    clients[2].settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        clients[2].recv(1)
+    assert served.ask("mark")["allowed"]
+    clients[0].close()
+    clients[2].settimeout(3)
+    assert clients[2].recv(15) == b"HTTP/1.1 200 OK"
+
+
 def test_slowclients_are_closed(serve, monkeypatch):
     monkeypatch.setattr(server, "REQUEST_SECONDS", 0.3)
     served = serve(mark=admit)
