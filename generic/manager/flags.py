@@ -87,6 +87,12 @@ def _address(_ctx: click.Context, _option: click.Parameter, value: str) -> str:
     return value
 
 
+def _host(_ctx: click.Context, _option: click.Parameter, value: str) -> str:
+    if value and not re.fullmatch(r"(\[[\da-fA-F:.]+\]|[\w.-]+)(:\d{1,5})?", value, re.ASCII):
+        raise click.BadParameter("set HOST or HOST:PORT, without a scheme or a path")
+    return value
+
+
 def _number_or_none(_ctx: click.Context, _option: click.Parameter, value: str) -> float | None:
     if value == "none":
         return None
@@ -246,7 +252,11 @@ FLAGS: list[click.Parameter] = [
         "heartbeat-renew-interval-seconds", "Seconds between two renewals of the heartbeat Lease."
     ),
     _flag("webhook-config-mode", "How API servers reach the webhooks of the manager."),
-    _flag("webhook-config-url", "HOST or HOST:PORT of the webhooks, for the mode url."),
+    _flag(
+        "webhook-config-url",
+        "HOST or HOST:PORT of the webhooks, for the mode url.",
+        callback=_host,
+    ),
     _flag(
         "webhook-config-service-port",
         "Port of the Service of the webhooks; default: the port of the server.",

@@ -232,6 +232,14 @@ WEBHOOKS = [
     ("run mine:admission", 1, "Bastion: a Shoot has no configuration of this kind"),
     ("run mine:pool_admission", 1, "Worker: a field of pools cannot be immutable; remove it"),
     ("run mine:python_admission", 1, "(?i differs between Python and RE2, which the API server"),
+    *(
+        (
+            f"run mine:extension --webhook-config-mode=url --webhook-config-url={host}",
+            2,
+            "set HOST or HOST:PORT, without a scheme or a path",
+        )
+        for host in ("https://localhost:9443", "https://localhost", ":9443", "a/b", "2001:db8::1")
+    ),
     (
         "chart mine:extension --admission --output out",
         1,
