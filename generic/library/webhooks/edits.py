@@ -94,11 +94,12 @@ def text_of(file: File) -> str | None:
 def ensure_file(files: list[File], path: str, text: str, permissions: int | None = None) -> None:
     """Set the content of the file with this path, or append a file.
 
-    The encoding and the permissions of an existing file stay, unless `permissions` are given.
+    The encoding (plain or b64) and the permissions of an existing file stay, unless `permissions`
+    are given.
     """
     old = find_file(files, path)
     inline = old.content.inline if old is not None else None
-    encoding = inline.encoding if inline is not None else "b64"
+    encoding = "b64" if inline is None or inline.encoding else ""
     data = base64.b64encode(text.encode()).decode() if encoding == "b64" else text
     content = FileContent(inline=FileContentInline(encoding=encoding, data=data))
     if old is None:
@@ -172,6 +173,6 @@ class SystemdUnit:
         """Set `--name=value` in the command of the service (ExecStart)."""
         found = self.find("Service", "ExecStart")
         if found is not None:
-            flags = found.value.replace("\\\n", " ").split()
+            flags = re.split(r"\s+(?=--)", found.value.replace("\\\n", " ").strip())
             ensure_flag(flags, name, value)
             found.value = " \\\n    ".join(flags)

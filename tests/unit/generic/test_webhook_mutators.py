@@ -120,6 +120,22 @@ def test_a_unit_keeps_order_repeated_options_and_continuations():
     assert "    --cloud-provider=external" in lines
 
 
+def test_a_flag_in_a_command_leaves_quoted_arguments_alone():
+    command = "/bin/sh -c 'exec  kubelet  -v 2' \\\n  --a=1 --b='c  d'"
+    unit = SystemdUnit.parse(f"[Service]\nExecStart={command}\n")
+    for _ in range(2):
+        unit.ensure_exec_flag("a", "2")
+        lines = [line.strip() for line in unit.options[0].value.split("\\\n")]
+        assert lines == ["/bin/sh -c 'exec  kubelet  -v 2'", "--a=2", "--b='c  d'"]
+
+
+def test_a_file_with_an_unknown_encoding_is_written_with_a_known_one():
+    files = [decode(File, {"path": "/a", "content": {"inline": {"encoding": "x", "data": "y"}}})]
+    ensure_file(files, "/a", "text")
+    assert text_of(files[0]) == "text"
+    assert files[0].content.inline.encoding == "b64"
+
+
 @pytest.mark.parametrize("text", ["Description=x", "[Unit]\nnothing"])
 def test_a_line_that_is_no_option_is_an_error(text):
     with pytest.raises(ValueError, match="neither a section nor an option"):
