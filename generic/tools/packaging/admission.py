@@ -59,16 +59,19 @@ def admission_files(manager: Manager, chart: Chart) -> dict[str, str]:
     given = placeholders(manager, chart)
     paths = {f"templates/{name}": FILES / "templates" / name for name in _SHARED}
     paths |= {f"templates/{name}": _OWN / name for name in ("deployment.yaml", "service.yaml")}
-    paths |= {"values.yaml": _OWN / "values.yaml", "Chart.yaml": FILES / "Chart.yaml"}
-    runtime = {
+    paths["values.yaml"] = _OWN / "values.yaml"
+    files = {
         f"runtime/{name}": filled(path.read_text(encoding="utf-8"), given)
         for name, path in paths.items()
     }
-    application = {"application/Chart.yaml": runtime["runtime/Chart.yaml"]}
+    head = (FILES / "Chart.yaml").read_text(encoding="utf-8")
+    for part in ("application", "runtime"):
+        named = {**given, "NAME": f"{chart.name}-{part}"}
+        files[f"{part}/Chart.yaml"] = filled(head, named)
     for _, manifest in policies(manager.admissions):
         file = f"application/templates/{manifest['kind'].lower()}-{manifest['metadata']['name']}"
-        application[f"{file}.yaml"] = literal(yaml_text(manifest))
-    return {**runtime, **application, **dict(_roles(manager, chart.name))}
+        files[f"{file}.yaml"] = literal(yaml_text(manifest))
+    return {**files, **dict(_roles(manager, chart.name))}
 
 
 def _roles(manager: Manager, name: str) -> Iterator[tuple[str, str]]:

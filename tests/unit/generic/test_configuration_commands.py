@@ -59,6 +59,17 @@ def test_the_printed_role_follows_the_flags_of_webhooks(run):
     assert {"gardener-extension-aws", "gardener-extension-aws-webhooks", "ext"} <= named
 
 
+def test_the_charts_of_an_admission_have_the_names_under_which_helm_pushes_them(run, tmp_path):
+    run("chart", "extensions.certificate.admission:admission", "--admission", "--output", "out")
+    section = yaml.safe_load((tmp_path / "out" / "admission.yaml").read_text())["admission"]
+    parts = {"runtimeCluster": "runtime", "virtualCluster": "application"}
+    for cluster, part in parts.items():
+        ref = section[cluster]["helm"]["ociRepository"]["ref"]
+        file = tmp_path / "out" / "extension-certificate-admission" / part / "Chart.yaml"
+        head = yaml.safe_load(file.read_text())
+        assert ref.rpartition("/")[2] == f"{head['name']}:{head['version']}"
+
+
 @pytest.fixture
 def validate(run, tmp_path) -> Run:
     def validate(*documents: object, text: str = "") -> tuple[int, str, str]:
