@@ -30,6 +30,7 @@ from generic.library.webhooks.webhook import READ_CLUSTER, AdmissionRequest, Fai
 
 SHOOT_PROVIDER = "shoot.gardener.cloud/provider"
 SEED_PROVIDER = "seed.gardener.cloud/provider"
+BACKUP_PROVIDER = "backup.gardener.cloud/provider"
 KUBELET_CONFIG = "/var/lib/kubelet/config/kubelet"
 KUBELET_UNIT = "kubelet.service"
 CLOUD_PROVIDER_CONFIG = "/var/lib/kubelet/cloudprovider.conf"
@@ -50,8 +51,8 @@ class ControlPlaneMutator:
     """
 
     namespace_label: ClassVar[str] = SHOOT_PROVIDER
-    """The label of namespaces whose value is the provider; SEED_PROVIDER for what depends on the
-    provider of the seed."""
+    """The label of namespaces whose value is the provider; SEED_PROVIDER or BACKUP_PROVIDER for
+    what depends on the provider of the seed or of its backups."""
     failure_policy: ClassVar[FailurePolicy] = "Fail"
     timeout_seconds: ClassVar[int] = 10
 
@@ -169,7 +170,7 @@ class ControlPlaneMutator:
     def _declare(
         self, name: str, cls: type[Object], handle: Callable[[Any], None], **more: Any
     ) -> Webhook:
-        place = "seed" if self.namespace_label == SEED_PROVIDER else "controlplane"
+        place = self.namespace_label.partition(".")[0].replace("shoot", "controlplane")
         return Webhook(
             name=f"{place}-{name}",
             kinds=[cls],

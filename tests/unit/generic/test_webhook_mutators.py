@@ -17,7 +17,6 @@ from generic.library.webhooks import READ_CLUSTER, mutates
 from generic.library.webhooks.controlplane import (
     KERNEL_SETTINGS,
     KUBELET_CONFIG,
-    SEED_PROVIDER,
     ControlPlaneMutator,
     machine_sidecar,
     machine_sidecar_policy,
@@ -309,16 +308,19 @@ def test_only_overridden_methods_have_webhooks():
     }
 
 
-def test_the_provider_of_the_seed_has_its_own_label_and_name():
+@pytest.mark.parametrize("place", ["seed", "backup"])
+def test_the_provider_of_the_seed_or_its_backups_has_its_own_label_and_name(place):
+    """One extension can have a mutator for each of them."""
+
     class Exposure(ControlPlaneMutator):
-        namespace_label = SEED_PROVIDER
+        namespace_label = f"{place}.gardener.cloud/provider"
 
         def kube_apiserver_service(self, request):
             request.new.metadata.annotations["lb"] = "nlb"
 
     (webhook,) = Exposure("aws").webhooks()
-    assert webhook.name == "seed-services"
-    assert webhook.namespace_labels == {SEED_PROVIDER: "aws"}
+    assert webhook.name == f"{place}-services"
+    assert webhook.namespace_labels == {f"{place}.gardener.cloud/provider": "aws"}
 
 
 def test_the_sidecar_is_the_only_change():
