@@ -38,13 +38,15 @@ _POLL = 0.3
 
 @attrs.frozen(kw_only=True)
 class Wanted:
-    """The kinds and operations to explore; an empty set means all.
+    """The kinds, operations and calls to explore; nothing means all.
 
-    `patience`: seconds that an operation may take, killed or not.
+    `calls`: each call whose name has one of these parts. `patience`: seconds that an operation may
+    take, killed or not.
     """
 
     kinds: frozenset[str] = frozenset()
     operations: frozenset[Operation] = frozenset()
+    calls: Sequence[str] = ()
     patience: float = 45.0
 
     def of(self, kinds: Sequence[Kind]) -> list[tuple[Kind, Operation]]:
@@ -80,7 +82,7 @@ def explore(wanted: Wanted, rehearsal: CombinedRehearsal, watcher: Watcher) -> I
             for kind, operation in wanted.of(ground.kinds):
                 ground.renew()
                 stage = Stage(ground, kind, operation)
-                yield _Exploration(ground, stage, free, watcher).tally()
+                yield _Exploration(ground, stage, free, watcher).tally(wanted.calls or ("",))
 
 
 class _Exploration:
@@ -94,17 +96,18 @@ class _Exploration:
         self._makes: Counter[str] = Counter()
         self._tally = Tally(kind=stage.kind.name, operation=stage.operation)
 
-    def tally(self) -> Tally:
-        """Count the calls in one shoot, then kill at each call in a shoot of its own."""
+    def tally(self, parts: Sequence[str]) -> Tally:
+        """Count the calls in one shoot, then kill at those with a part, each in its own shoot."""
         try:
-            return self._explored()
+            return self._explored(parts)
         except (ActuatorError, ApiError) as error:
             failure = Failure(at="", problems=[f"it could not be explored: {error}"])
             return attrs.evolve(self._tally, failures=[failure])
 
-    def _explored(self) -> Tally:
+    def _explored(self, parts: Sequence[str]) -> Tally:
         [counted] = self._tried([None])
         points = points_of(read_lines(self._calls(counted)))
+        points = [point for point in points if any(part in str(point) for part in parts)]
         tally = attrs.evolve(self._tally, points=points)
         if counted.problems:  # broken without any kill
             return attrs.evolve(tally, failures=[counted.failure])

@@ -25,6 +25,7 @@ _OPERATIONS = [operation.value for operation in Operation if operation.calls]
 @click.argument("rehearsals", nargs=-1, metavar="[REHEARSAL]...")
 @click.option("--kind", "kinds", multiple=True, help="Kind to test; repeatable. Default: all.")
 @click.option("--operation", "operations", multiple=True, type=click.Choice(_OPERATIONS))
+@click.option("--call", "calls", multiple=True, help="Part of the name of calls; repeatable.")
 @click.option(
     "--patience",
     type=click.FloatRange(min=1),
@@ -37,6 +38,7 @@ def explore(
     rehearsals: tuple[str, ...],
     kinds: tuple[str, ...],
     operations: tuple[str, ...],
+    calls: tuple[str, ...],
     patience: float,
     output: str,
 ) -> None:
@@ -50,6 +52,7 @@ def explore(
     wanted = Wanted(
         kinds=frozenset(kinds),
         operations=frozenset(Operation(name) for name in operations),
+        calls=calls,
         patience=patience,
     )
     logging.getLogger().addHandler(logging.NullHandler())  # progress and tables replace the log
