@@ -28,6 +28,7 @@ from generic.kube.client import HttpClient, connect
 from generic.kube.clusters import CLUSTERS
 from generic.manager.manager import Manager
 from generic.reconciler.orphans import Orphan
+from generic.testing.garden import NAMESPACES
 from generic.testing.seed import install
 from generic.tools.cli.main import main
 
@@ -80,20 +81,26 @@ def nothing_goes_on() -> Iterator[None]:
     assert busy_for(0.5) < RESTLESS, f"a test left a thread that goes on:\n{stacks()}"
 
 
+@pytest.fixture(scope="session")
+def administrator(environment) -> HttpClient:
+    """The embedded cluster as its administrator; one connection, for a new one costs more."""
+    return connect(environment.kubeconfig)
+
+
 @pytest.fixture
-def namespace(environment) -> str:
+def namespace(administrator) -> str:
     """A namespace for this test alone. It goes with the cluster: to delete one takes a hundred
     requests, most of the time that a test takes."""
     name = f"test-{secrets.token_hex(5)}"
-    environment.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    administrator.create(NAMESPACES, {"metadata": {"name": name}})
     return name
 
 
 @pytest.fixture(scope="session")
-def admin(environment) -> HttpClient:
-    """The embedded cluster with our kinds installed, as its administrator."""
+def admin(environment, administrator) -> HttpClient:
+    """The same with our kinds installed."""
     install(environment, [*KINDS, Cluster, Orphan])
-    return connect(environment.kubeconfig)
+    return administrator
 
 
 @pytest.fixture
