@@ -266,7 +266,10 @@ def _at(v: str, path: Iterable[str], default: object) -> str:
 
 
 def _fill(schema: Raw, value: Any) -> None:
-    """Set absent fields to their defaults; absent and immutable objects stay as they are."""
+    """Set absent fields to their defaults; absent and immutable objects stay as they are.
+
+    A password gets none: whoever reads the Shoot would read it.
+    """
     if isinstance(value, list):
         for item in value:
             _fill(schema.get("items", {}), item)
@@ -278,7 +281,7 @@ def _fill(schema: Raw, value: Any) -> None:
     for name, part in schema.get("properties", {}).items():
         is_constant = name in ("apiVersion", "kind") and len(part.get("enum", ())) == 1
         default = part["enum"][0] if is_constant else part.get("default")
-        if value.get(name) is None and default is not None:
+        if value.get(name) is None and default is not None and part.get("format") != "password":
             value[name] = default
         elif "x-kubernetes-validations" not in part:  # the stored value has no defaults
             _fill(part, value.get(name))

@@ -124,7 +124,7 @@ def test_only_a_class_with_checks_of_its_own_has_a_webhook_for_them():
     assert [one.mutating for one in CERTIFICATE.webhooks()] == [True, False]
 
 
-def test_absent_fields_get_their_defaults():
+def test_absent_fields_get_their_defaults_except_passwords():
     config = {"pools": [{"name": "a"}], "byName": {"b": {"name": "b"}}, "first": None}
     answer = ask(POOL, "default", infrastructure(config))
     at = "/spec/provider/infrastructureConfig"
@@ -132,7 +132,6 @@ def test_absent_fields_get_their_defaults():
     assert found == {
         "/apiVersion": "pool.example.org/v1",
         "/kind": "PoolConfig",
-        "/key": "secret",
         "/pools/0/size": 3,
         "/byName/b/size": 3,
     }
@@ -142,7 +141,7 @@ def test_no_default_changes_an_immutable_field():
     """The stored Shoot can be older than the webhook, and then has no defaults."""
     old = {"fixed": [{"name": "a"}]}
     answer = ask(POOL, "default", infrastructure(old | {"pools": []}), infrastructure(old))
-    assert [one["path"].rpartition("/")[2] for one in answer.patch] == ["apiVersion", "kind", "key"]
+    assert [one["path"].rpartition("/")[2] for one in answer.patch] == ["apiVersion", "kind"]
 
 
 @pytest.mark.parametrize("config", [None, "text", issuers("a")])
