@@ -185,7 +185,12 @@ class ControlPlaneMutator:
 
     def _change_nodes(self, request: AdmissionRequest[OperatingSystemConfig]) -> None:
         spec = request.new.spec
-        version = _kubelet_version(request)
+        of_kubelet = (
+            self.kubelet_configuration,
+            self.kubelet_unit,
+            self.kubelet_cloud_provider_config,
+        )
+        version = _kubelet_version(request) if any(_overridden(one) for one in of_kubelet) else ""
         if (file := find_file(spec.files, KUBELET_CONFIG)) and (text := text_of(file)) is not None:
             config = yaml.safe_load(text)
             before = deepcopy(config)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actuator.codec import decode, encode
-from actuator.v1alpha1 import File, Unit
+from actuator.v1alpha1 import File, OperatingSystemConfig, Unit
 from generic.library.webhooks import READ_CLUSTER, mutates
 from generic.library.webhooks.controlplane import (
     KERNEL_SETTINGS,
@@ -48,6 +48,7 @@ from generic.library.webhooks.objects import (
 )
 from generic.library.webhooks.review import evaluate, parse
 from generic.library.webhooks.targets import cloudprovider, network, of_type, pod_dns
+from generic.testing.admission import admit
 
 NAMES = st.sampled_from(["a", "b", "feature-gates", "a-b"])
 FLAGS = st.lists(
@@ -321,6 +322,19 @@ def test_the_provider_of_the_seed_or_its_backups_has_its_own_label_and_name(plac
     (webhook,) = Exposure("aws").webhooks()
     assert webhook.name == f"{place}-services"
     assert webhook.namespace_labels == {f"{place}.gardener.cloud/provider": "aws"}
+
+
+def test_the_cluster_is_read_only_for_a_method_that_needs_the_version():
+    class Files(ControlPlaneMutator):
+        def additional_units_and_files(self, request):
+            ensure_file(request.new.spec.files, "/etc/mine", "text")
+
+    (webhook,) = Files("aws").webhooks()
+    spec = {"type": "t", "purpose": "reconcile"}
+    stored = admit(
+        webhook, decode(OperatingSystemConfig, {"metadata": {"name": "a"}, "spec": spec})
+    )
+    assert [one.path for one in stored.spec.files] == ["/etc/mine"]  # the client has no Cluster
 
 
 def test_the_sidecar_is_the_only_change():
