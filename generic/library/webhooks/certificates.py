@@ -8,7 +8,7 @@ authority is not kept.
 
 import base64
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -22,6 +22,8 @@ from generic.kube.certificates import SERVER_AUTH, SKEW, KeyPair, issue, new_aut
 
 _OVER = 0.8
 """The part of a lifetime after which a certificate is replaced."""
+_MAX_KNOWN = 16
+"""Maximum hosts that a new certificate has from the one before."""
 
 
 @attrs.frozen(kw_only=True)
@@ -124,7 +126,7 @@ def plan(
         # The certificate has to last until the new authority may sign.
         needed = min(now + 3 * lifetimes.settle, newest.not_valid_after_utc)
         return Step.ADD if serving.not_valid_after_utc >= needed else Step.SIGN
-    has_hosts = _hosts(serving) == {_general_name(host) for host in hosts}
+    has_hosts = _hosts(serving) >= {_general_name(host) for host in hosts}
     return Step.SIGN if _is_old(serving, now) or not has_hosts else Step.NOTHING
 
 
@@ -152,15 +154,24 @@ def take(
     if step is Step.DROP:
         return attrs.evolve(current, trusted=current.trusted[-1:])
     authority = KeyPair(current.trusted[-1], current.key)
-    return attrs.evolve(current, serving=_sign(authority, hosts, now, lifetimes))
+    former = _load(current.serving.certificate)
+    # Replicas of another version may have other hosts; a renewal forgets those of the past.
+    known = () if _is_old(former, now) else sorted(_hosts(former), key=str)[:_MAX_KNOWN]
+    return attrs.evolve(current, serving=_sign(authority, hosts, now, lifetimes, known))
 
 
 def _new_authority(now: datetime, lifetimes: Lifetimes) -> KeyPair:
     return new_authority(f"webhooks-{now.timestamp():.3f}", now, lifetimes.authority)
 
 
-def _sign(authority: KeyPair, hosts: Sequence[str], now: datetime, lifetimes: Lifetimes) -> KeyPair:
-    names = [_general_name(host) for host in hosts]
+def _sign(
+    authority: KeyPair,
+    hosts: Sequence[str],
+    now: datetime,
+    lifetimes: Lifetimes,
+    known: Iterable[x509.GeneralName] = (),
+) -> KeyPair:
+    names = list(dict.fromkeys([*map(_general_name, hosts), *known]))
     return issue(
         authority, hosts[0][:64], now, lifetimes.serving, usages=[SERVER_AUTH], names=names
     )

@@ -78,6 +78,24 @@ def test_other_hosts_need_another_certificate():
         plan(current, START, ["ä"], START, DEFAULTS)
 
 
+def test_replicas_with_different_hosts_share_one_certificate_until_it_is_renewed():
+    both = take(Step.SIGN, begun(), ["b"], START, DEFAULTS)
+    assert plan(both, START, ["b"], START, DEFAULTS) is Step.NOTHING
+    assert plan(both, START, HOSTS, START, DEFAULTS) is Step.NOTHING
+    renewed = take(Step.SIGN, both, ["b"], START + 8 * DAY, DEFAULTS)
+    assert plan(renewed, START, HOSTS, START + 8 * DAY, DEFAULTS) is Step.SIGN
+
+
+def test_the_hosts_of_one_certificate_are_limited():
+    current = begun()
+    for number in range(30):
+        current = take(Step.SIGN, current, [f"host-{number}"], START, DEFAULTS)
+    serving = x509.load_pem_x509_certificate(current.serving.certificate)
+    names = serving.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert len(list(names)) == 17
+    assert plan(current, START, ["host-29"], START, DEFAULTS) is Step.NOTHING
+
+
 def test_the_secret_is_read_as_it_was_written():
     current = after(RENEWED, ADDED)
     assert from_secret({"data": current.data()}) == current
