@@ -192,8 +192,9 @@ class WebhooksDown(Run):
     def _look_at_bystanders(self, shoot: Shoot) -> None:
         """See Run. By now the force deletion has ended, or webhooks block it: remove them."""
         if self._services:
+            found = sorted(self.evidence.webhooks, key=attrs.astuple)  # threads added them
             self.evidence.webhooks = [
-                attrs.evolve(one, seconds=self._took(one.shoot)) for one in self.evidence.webhooks
+                attrs.evolve(one, seconds=self._took(one.shoot)) for one in found
             ]
         self._services.clear()
         self._stack.close()
