@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from msgspec import Struct
 
+from actuator.errors import ConfigurationError
 from actuator.interface import Actuator, Client, Permission, kind_of, object_class
 from actuator.meta import Kind, Object
 from actuator.qualified import require_qualified
@@ -155,8 +156,13 @@ class Registry:
 
         Webhooks for shoots are deployed by an actuator, with `Manager.shoot_webhooks`; if
         `shoot_origin` is the origin of its ManagedResources, they are updated when the certificates
-        rotate. Raises ValueError if a name is taken.
+        rotate. Raises ValueError if a name is taken, and ConfigurationError for a webhook that
+        could block deletions or a whole cluster.
         """
+        from generic.library.webhooks.lint import findings  # with the first webhook
+
+        if problems := findings(webhooks):
+            raise ConfigurationError("\n".join(problems))
         self.shoot_origin = shoot_origin or self.shoot_origin
         for webhook in webhooks:
             if any(one.name == webhook.name for one in self.webhooks):

@@ -1,9 +1,9 @@
 """Lint: which webhooks could block deletions, or a whole cluster. Pure.
 
-`actuator chart` refuses such a webhook. Objects under deletion are exempt anyway; these rules are
-about the requests before and around a deletion: a webhook without selectors, or on the kinds that
-Kubernetes and Gardener need to work at all. Sources: Kubernetes documentation, "Admission Webhook
-Good Practices"; Gardener documentation, "Shoot Status" (problematic webhooks).
+`Manager.add_webhooks` refuses such a webhook. Objects under deletion are exempt anyway; these rules
+are about the requests before and around a deletion: a webhook without selectors, or on the kinds
+that Kubernetes and Gardener need to work at all. Sources: Kubernetes documentation, "Admission
+Webhook Good Practices"; Gardener documentation, "Shoot Status" (problematic webhooks).
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -15,7 +15,6 @@ import yaml
 
 from actuator.errors import ConfigurationError
 from generic.kube.printable import echo
-from generic.library.webhooks.lint import findings
 from generic.tools.cli.load import load_manager, types_option
 from generic.tools.packaging.admission import admission_files, admission_options, registration
 from generic.tools.packaging.chart import (
@@ -161,8 +160,6 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
         types=types,
         extension_classes=traits.extension_classes,
     )
-    if problems := findings(manager.webhooks):
-        raise click.UsageError("\n".join(problems))
     if given["admission"]:
         files = admission_files(manager, description)
         section = registration(description, given["oci_reference"] or _CHARTS)

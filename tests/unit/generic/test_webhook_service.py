@@ -107,7 +107,7 @@ class Once(threading.Event):
         return True
 
 
-@mutates(Network, failure_policy="Fail")
+@mutates(Network, failure_policy="Fail", namespace_labels={"a": "b"})
 def mark(request: Any) -> None:
     pass
 

@@ -66,8 +66,8 @@ def webhook(manager):
     extension(manager)
 
 def two_webhooks(manager):
-    webhook(manager)
-    hook(manager)
+    hook(manager, namespace_labels={"a": "b"})
+    hook(manager, namespace_labels={"a": "b"})
 
 def slow_webhook(manager):
     hook(manager, timeout_seconds=30)
@@ -226,7 +226,14 @@ KUBECONFIGS = [
     ("env kubeconfig --name missing", 1, "'missing' is not running; run `actuator env up`"),
 ]
 WEBHOOKS = [
-    ("chart mine:webhook --output out", 2, "webhook zone: it has no selector, so every object of"),
+    *(
+        (
+            command,
+            1,
+            "webhook zone: it has no selector, so every object of its kinds depends on it;",
+        )
+        for command in ("chart mine:webhook --output out", "run mine:webhook", "rbac mine:webhook")
+    ),
     ("run mine:two_webhooks", 1, "webhook 'zone' already exists; set another name=…"),
     ("rbac mine:slow_webhook", 1, "webhook zone: timeout_seconds=30; set 1 to 10 seconds"),
     ("run mine:admission", 1, "Bastion: a Shoot has no configuration of this kind"),
