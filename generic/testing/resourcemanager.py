@@ -11,16 +11,22 @@ import base64
 import binascii
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
 
 import yaml
 
+from actuator.codec import decode, encode
+from actuator.conditions import set_condition
 from actuator.errors import ApiError, NotFound
 from actuator.interface import Client, Resource
-from actuator.meta import Raw, format_time
+from actuator.meta import Condition, Raw
 from generic.kube.clock import SystemClock
 from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
-from generic.library.managedresources import MANAGED_RESOURCES, SEED_CLASS, SHOOT_FINALIZER
+from generic.library.managedresources import (
+    MANAGED_RESOURCES,
+    SEED_CLASS,
+    SHOOT_FINALIZER,
+    ManagedResource,
+)
 from generic.testing.garden import resource_of_manifest
 
 _SECRETS = Resource("v1", "secrets")
@@ -39,7 +45,6 @@ class ResourceManager:
         self._client = client
         self._class = class_
         self._finalizer = f"{SHOOT_FINALIZER}-{class_}" if class_ else SHOOT_FINALIZER
-        self._clock = SystemClock()
 
     def poll(self) -> None:
         """Do one round of work on all ManagedResources of the class. Raises ApiError."""
@@ -129,39 +134,23 @@ class ResourceManager:
         """Write the status, unless it is unchanged."""
         progressing = {"True": "False", "False": "True"}[status]
         states = {"Applied": status, "Healthy": status, "Progressing": progressing}
-        told = mr.get("status") or {}
-        before = {c["type"]: c for c in told.get("conditions") or []}
-        conditions = [
-            self._condition(before.get(f"Resources{kind}"), f"Resources{kind}", *said)
-            for kind, state in states.items()
-            for said in [(state, reason, message)]
-        ]
+        conditions: Sequence[Condition] = decode(ManagedResource, mr).status.conditions
+        for kind, state in states.items():
+            said = Condition(type=f"Resources{kind}", status=state, reason=reason, message=message)
+            conditions = set_condition(conditions, said, SystemClock().now())
+        told, meta = mr.get("status") or {}, mr["metadata"]
         wanted = {
-            "conditions": conditions,
-            "observedGeneration": mr["metadata"]["generation"],
+            "conditions": [encode(condition) for condition in conditions],
+            "observedGeneration": meta["generation"],
             "resources": list(references),
         }
         if any(told.get(key) != value for key, value in wanted.items()):
-            self._patch(mr, {"status": wanted}, subresource="status")
+            where = (MANAGED_RESOURCES, meta["name"], meta["namespace"])
+            self._client.patch(*where, {"status": wanted}, subresource="status")
 
-    def _condition(self, before: Raw | None, type: str, status: str, *why: str) -> Raw:
-        """Return the condition, unchanged if it is the same, so that nothing is written."""
-        reason, message = why
-        said = {"type": type, "status": status, "reason": reason, "message": message}
-        if before is not None and said.items() <= before.items():
-            return before
-        now = format_time(self._clock.now())
-        since = now
-        if before is not None and before["status"] == status:
-            since = before["lastTransitionTime"]
-        return {**said, "lastUpdateTime": now, "lastTransitionTime": since}
-
-    def _patch(self, mr: Raw, patch: Any, *, subresource: str = "") -> Raw:
-        meta = mr["metadata"]
-        where = (self._client, MANAGED_RESOURCES, meta["name"], meta["namespace"])
-        if isinstance(patch, dict):
-            return self._client.patch(*where[1:], patch, subresource=subresource)
-        return patch_tested(*where, patch)
+    def _patch(self, mr: Raw, patch: list[Raw]) -> Raw:
+        name, namespace = mr["metadata"]["name"], mr["metadata"]["namespace"]
+        return patch_tested(self._client, MANAGED_RESOURCES, name, namespace, patch)
 
 
 def _applied(mr: Raw) -> list[Raw]:
