@@ -27,11 +27,12 @@ def page(explanation: Explanation) -> RenderableType:
     standing = explanation.standing
     subject = standing.subject
     type_ = f"type {subject.type}" if subject.type else "without type"
+    finalizers = [f"{held.finalizer}: {held.owner}" for held in standing.finalizers]
     parts = [
         Text(f"{subject}, {type_}, uid {subject.uid}", style="bold"),
         _listed("Blockers", standing.blockers, "nothing"),
         _standing(standing),
-        _finalizers(standing),
+        _listed("Finalizers", finalizers, "none"),
         _pairs("Force deletion", _forcing(standing.forcing)),
         *_removal(explanation.removal),
         *_others(explanation),
@@ -85,11 +86,6 @@ def _standing(standing: Standing) -> RenderableType:
         text = "see Blockers" if _is_blocker(message, standing) else message
         rows.append((f"condition {condition.type}", f"{condition.status}: {text}"))
     return _pairs("State", rows)
-
-
-def _finalizers(standing: Standing) -> RenderableType:
-    lines = [f"{held.finalizer}: {held.owner}" for held in standing.finalizers]
-    return _listed("Finalizers", lines, "none")
 
 
 def _forcing(forcing: Forcing) -> Iterator[tuple[str, str]]:

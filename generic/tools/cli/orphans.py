@@ -12,14 +12,7 @@ from actuator.meta import Raw
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.reconciler.orphans.kind import Orphan, OrphanState
-from generic.reconciler.orphans.ledger import (
-    Serving,
-    close,
-    find,
-    read_orphans,
-    serving,
-    short_names,
-)
+from generic.reconciler.orphans.ledger import close, find, read_orphans, serving, short_names
 from generic.reconciler.orphans.verification import Finding, verify
 from generic.tools.cli.development import Target, select
 from generic.tools.cli.load import load_manager, output_option, with_flags
@@ -116,7 +109,9 @@ def _verify(
     asked, problems = _named(of_shoot, names)
     others: list[Orphan] = []
     if not names:
-        asked, others = _of_extension(of_shoot, added)
+        still_open = [one for one in of_shoot if one.is_open]
+        asked = [one for one in still_open if serving(added, one.spec.object)]
+        others = [one for one in still_open if one not in asked]
     found = list(verify(client, asked, added, SystemClock()))
     if output == "json":
         answers = [{**_facts(one.orphan), "problem": one.problem} for one in found]
@@ -179,15 +174,6 @@ def _close(
     _say(problems)
     if problems:
         raise ActuatorError(f"{len(problems)} of {asked} not closed")
-
-
-def _of_extension(
-    recorded: Sequence[Orphan], added: Sequence[Serving]
-) -> tuple[list[Orphan], list[Orphan]]:
-    """Return the open orphans of objects that these actuators served, and all other open ones."""
-    still_open = [one for one in recorded if one.is_open]
-    own = [one for one in still_open if serving(added, one.spec.object)]
-    return own, [one for one in still_open if one not in own]
 
 
 def _named(recorded: Sequence[Orphan], names: Sequence[str]) -> tuple[list[Orphan], list[str]]:

@@ -1,15 +1,21 @@
 """Reads from the API server, continues after refused reads, and collects these."""
 
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+
 from actuator.cluster import Cluster, Verdict
 from actuator.errors import ApiError, Forbidden, NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import ClusterNeed, Kind, Raw
 from generic.kube.clusters import CLUSTERS, NAMESPACES, Clusters
-from generic.kube.headers import ClusterHeader, Request, cluster_header
+from generic.kube.headers import Request, cluster_header
 from generic.kube.store import Store
 from generic.tools.explain.facts import FORBIDDEN, Reference, Unread
 
 _SECRETS = Resource("v1", "secrets")
+T = TypeVar("T")
 _NO_SERVER = frozenset({0, 401})
 """Statuses after which other requests would fail too: no response, no credentials."""
 
@@ -23,14 +29,9 @@ class Reader:
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> Raw | None:
         """Return the object, None if refused. Raises NotFound, or ApiError without a server."""
-        try:
-            return self._client.get(resource, name, namespace)
-        except NotFound:
-            raise
-        except ApiError as error:
-            where = f"{namespace}/{name}" if namespace else name
-            self._note("get", resource, where, error)
-            return None
+        where = f"{namespace}/{name}" if namespace else name
+        get = partial(self._client.get, resource, name, namespace)
+        return self._read("get", resource, where, get)
 
     def list(
         self, resource: Resource, namespace: str = "", *, label_selector: str = ""
@@ -39,22 +40,21 @@ class Reader:
 
         Raises NotFound for an unknown type, or ApiError without a server.
         """
-        try:
-            return self._client.list(resource, namespace, label_selector=label_selector)
-        except NotFound:
-            raise
-        except ApiError as error:
-            where = f"in namespace {namespace}" if namespace else ""
-            self._note("list", resource, where, error)
-            return []
+        where = f"in namespace {namespace}" if namespace else ""
+        get = partial(self._client.list, resource, namespace, label_selector=label_selector)
+        return self._read("list", resource, where, get) or []
 
-    def _note(self, verb: str, resource: Resource, where: str, error: ApiError) -> None:
-        if error.status in _NO_SERVER:
-            raise error
-        reason = FORBIDDEN if isinstance(error, Forbidden) else error.message
+    def _read(self, verb: str, resource: Resource, where: str, get: Callable[[], T]) -> T | None:
+        try:
+            return get()
+        except ApiError as error:
+            if isinstance(error, NotFound) or error.status in _NO_SERVER:
+                raise
+            reason = FORBIDDEN if isinstance(error, Forbidden) else error.message
         unread = Unread(verb=verb, resource=str(resource), where=where, reason=reason)
         if unread not in self.unread:
             self.unread.append(unread)
+        return None
 
 
 class Surroundings:
@@ -66,8 +66,11 @@ class Surroundings:
     def __init__(self, client: Client, reader: Reader, namespace: str) -> None:
         store = Store(CLUSTERS, cluster_header)
         self._readable = True
-        if namespace:
-            self._readable = _read_cluster(reader, namespace, store)
+        with suppress(NotFound):  # counts as read
+            if namespace and (found := reader.get(CLUSTERS, namespace)):
+                store.observe(found)
+            elif namespace:
+                self._readable = False
         self._clusters = Clusters(store, client)
         self.cluster: Cluster = self._clusters.cluster(namespace)
         """Empty if it does not exist or cannot be read."""
@@ -105,14 +108,3 @@ class Surroundings:
         except NotFound:
             return False
         return None if found is None else True
-
-
-def _read_cluster(reader: Reader, name: str, store: Store[ClusterHeader]) -> bool:
-    """Return whether it could be read; NotFound counts as read."""
-    try:
-        found = reader.get(CLUSTERS, name)
-    except NotFound:
-        return True
-    if found is not None:
-        store.observe(found)
-    return found is not None
