@@ -215,12 +215,10 @@ class _EachItsOwn(WrappedActuator):
     def _around(
         self, operation: str, work: Callable[..., T], ctx: Any, obj: Any, cluster: Any
     ) -> T:
-        result: T = getattr(self._of(obj), operation)(ctx, obj, cluster)
-        return result
-
-    def _of(self, obj: Any) -> Actuator[Any]:
         number = _number(obj.metadata.namespace)
-        return self.inner if number is None else self._buggy[number]
+        actuator = self.inner if number is None else self._buggy[number]
+        result: T = getattr(actuator, operation)(ctx, obj, cluster)
+        return result
 
 
 class _EachItsOwnClient(DelegatingClient):

@@ -179,7 +179,9 @@ class Run:
         """Collect Orphans, remaining objects in the seed and remaining external resources."""
         self._world.trouble.end()
         evidence, world = self.evidence, self._world
-        self._wait_for_outcomes()
+        # An object may be deleted before the manager reports its outcome.
+        released = {life.uid for life in self._lives() if life.released is not None}
+        wait_while(lambda: list(released - self._claimed().keys()), _LAST_WORD, every=0.1)
         for shoot in [*self._shoots, self._bad]:
             evidence.records += read_records(world.admin, shoot.technical_id)
             evidence.strips += read_strips(world.admin, shoot.technical_id)
@@ -199,11 +201,6 @@ class Run:
         evidence.leftovers += clear(
             world, [*self._shoots, self._bad], patience=self._settings.patience
         )
-
-    def _wait_for_outcomes(self) -> None:
-        """Wait for outcomes: an object may be deleted before the manager reports its outcome."""
-        released = {life.uid for life in self._lives() if life.released is not None}
-        wait_while(lambda: list(released - self._claimed().keys()), _LAST_WORD, every=0.1)
 
     def _claimed(self) -> dict[str, list[str]]:
         """Return the final outcomes that the manager reported, by uid."""

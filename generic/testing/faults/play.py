@@ -12,7 +12,6 @@ import attrs
 from actuator.errors import ActuatorError, ConfigurationError, TooManyRequests, Unavailable
 from generic.kube.client import HttpClient
 from generic.testing.envtest.environment import Environment
-from generic.testing.envtest.servers import Server
 from generic.testing.faults.actuators import FaultyActuator
 from generic.testing.faults.permission import Revocation
 from generic.testing.faults.proxy import FaultProxy
@@ -153,10 +152,21 @@ def _way_of(step: Step, stage: Stage) -> Callable[[], _Undo]:
         return lambda: actuator.inject(mischief).remove
     if step.revoke is not None:
         admin = _needed(stage.role and stage.admin, step, "an administrator's client and a role")
-        return partial(_take, Revocation(admin.within(_ADMIN_SECONDS), stage.role, step.revoke))
+        revocation = Revocation(admin.within(_ADMIN_SECONDS), stage.role, step.revoke)
+        return _both(revocation.take, revocation.give_back)
     if step.kill is not None:
-        return partial(_kill, _needed(stage.environment, step, "an embedded cluster"), step.kill)
-    return partial(_refuse, _needed(stage.proxy, step, "a proxy"))
+        environment = _needed(stage.environment, step, "an embedded cluster")
+        return _both(partial(environment.kill, step.kill), partial(environment.restart, step.kill))
+    proxy = _needed(stage.proxy, step, "a proxy")
+    return _both(proxy.go_down, proxy.come_back)
+
+
+def _both(do: Callable[[], None], undo: _Undo) -> Callable[[], _Undo]:
+    def begin() -> _Undo:
+        do()
+        return undo
+
+    return begin
 
 
 def _needed(there: T | Literal[""] | None, step: Step, what: str) -> T:
@@ -167,21 +177,6 @@ def _needed(there: T | Literal[""] | None, step: Step, what: str) -> T:
 
 def _lacks(step: Step, what: str) -> ConfigurationError:
     return ConfigurationError(f"the script's step {_name(step)} needs {what}, which is not there")
-
-
-def _take(revocation: Revocation) -> _Undo:
-    revocation.take()
-    return revocation.give_back
-
-
-def _kill(environment: Environment, server: Server) -> _Undo:
-    environment.kill(server)
-    return partial(environment.restart, server)
-
-
-def _refuse(proxy: FaultProxy) -> _Undo:
-    proxy.go_down()
-    return proxy.come_back
 
 
 def _log(text: str, step: Step) -> None:

@@ -116,7 +116,7 @@ def in_stages(order: Stages, kinds: Iterable[Kind]) -> Iterator[list[Kind]]:
     """Yield these kinds in that order, stage by stage, without empty stages."""
     left = list(kinds)
     for stage in order:
-        found = [kind for kind in left if _stands_for(kind) in stage]
+        found = [one for one in left if (one.name if one.name in _KNOWN else OTHERS) in stage]
         if found:
             yield found
 
@@ -124,7 +124,3 @@ def in_stages(order: Stages, kinds: Iterable[Kind]) -> Iterator[list[Kind]]:
 def seconds(kind: Kind) -> float:
     """Return how long gardenlet waits for an object of the kind, in seconds."""
     return _TIMEOUTS.get(kind.name, _OTHER_TIMEOUT)
-
-
-def _stands_for(kind: Kind) -> str:
-    return kind.name if kind.name in _KNOWN else OTHERS
