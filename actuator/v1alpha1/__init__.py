@@ -21,13 +21,13 @@ _NAMES = {
     "infrastructure": (
         "Infrastructure InfrastructureNetworking InfrastructureSpec InfrastructureStatus"
     ),
-    "inplaceupdates": "CredentialsRotation InPlaceUpdates InPlaceUpdatesStatus OSUpdate Rotation",
     "network": "IPFamily Network NetworkSpec NetworkStatus",
     "operatingsystemconfig": (
-        "CloudConfig ContainerdConfig CRIConfig CRIName DropIn File FileContent "
-        "FileContentImageRef FileContentInline FileContentSecretRef OperatingSystemConfig "
-        "OperatingSystemConfigSpec OperatingSystemConfigStatus PluginConfig Purpose "
-        "RegistryConfig RegistryHost Unit"
+        "CloudConfig ContainerdConfig CredentialsRotation CRIConfig CRIName DropIn File "
+        "FileContent FileContentImageRef FileContentInline FileContentSecretRef InPlaceUpdates "
+        "InPlaceUpdatesStatus OperatingSystemConfig OperatingSystemConfigSpec "
+        "OperatingSystemConfigStatus OSUpdate PluginConfig Purpose RegistryConfig RegistryHost "
+        "Rotation Unit"
     ),
     "selfhostedshootexposure": (
         "ControlPlaneEndpoint NodeAddress SelfHostedShootExposure "

@@ -12,7 +12,6 @@ from actuator.v1alpha1.controlplane import *
 from actuator.v1alpha1.dnsrecord import *
 from actuator.v1alpha1.extension import *
 from actuator.v1alpha1.infrastructure import *
-from actuator.v1alpha1.inplaceupdates import *
 from actuator.v1alpha1.network import *
 from actuator.v1alpha1.operatingsystemconfig import *
 from actuator.v1alpha1.selfhostedshootexposure import *

@@ -104,14 +104,12 @@ class Traffic:
     @contextmanager
     def request(self, what: str) -> Iterator[None]:
         """Wrap each request to the server; `what` names it, with equal words for all objects."""
-        time.sleep(self._turn(time.monotonic()))
-        yield
-
-    def _turn(self, now: float) -> float:
-        """Return in how many seconds a request of this moment may be sent."""
+        now = time.monotonic()
         with self._lock:
             self._next = max(self._next, now - 1) + self._gap
-            return max(0.0, self._next - now)
+            seconds = max(0.0, self._next - now)
+        time.sleep(seconds)
+        yield
 
 
 class Server(Protocol):

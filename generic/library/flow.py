@@ -111,7 +111,8 @@ class Flow:
                 id = _only(task, task.find())
                 if not id:
                     _record(status, task)
-                    _save(ctx, obj, status)
+                    write_status(_status_of(obj), status)
+                    ctx.save(obj)
                     id = task.create(status.ids)
                 _record(status, task, id)
                 task.update(id, status.ids)
@@ -159,11 +160,6 @@ def _record(status: FlowStatus, task: Task, id: str = "") -> None:
             record.id = id
             return
     status.resources.append(ResourceRecord(name=task.name, type=task.type, id=id))
-
-
-def _save(ctx: Context, obj: Object, status: FlowStatus) -> None:
-    write_status(_status_of(obj), status)
-    ctx.save(obj)
 
 
 def _only(task: Task, found: Sequence[str]) -> str:

@@ -146,16 +146,14 @@ def _wait_until_gone(
     counted = ", ".join(f"{len(metas)} {name}" for name, metas in groups if metas)
     late = [meta for meta in left if _seconds_since(ctx, meta) > objects.WAIT.total_seconds()]
     if late:
+        named = [(meta.name, ", ".join(meta.finalizers)) for meta in late[:_NAMED]]
+        texts = [f"{name} (held by {held or 'no finalizer'})" for name, held in named]
         raise ActuatorError(
-            f"Not deleted after 5 minutes: {', '.join(map(_say, late[:_NAMED]))}"
+            f"Not deleted after 5 minutes: {', '.join(texts)}"
             f" (still existing: {counted}); check the log of {objects.MANAGER}",
             codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
         )
     raise objects.waiting_for(f"the deletion of {counted}")
-
-
-def _say(meta: ObjectMeta) -> str:
-    return f"{meta.name} (held by {', '.join(meta.finalizers) or 'no finalizer'})"
 
 
 def _seconds_since(ctx: Context, meta: ObjectMeta) -> float:
