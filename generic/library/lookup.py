@@ -11,3 +11,13 @@ def find(client: Client, resource: Resource, name: str, namespace: str = "") -> 
         return client.get(resource, name, namespace)
     except NotFound:
         return None
+
+
+def find_all(
+    client: Client, resource: Resource, namespace: str = "", label_selector: str = ""
+) -> list[Raw]:
+    """Return the objects, none if the cluster has no such kind. Raises ApiError."""
+    try:
+        return client.list(resource, namespace, label_selector=label_selector)
+    except NotFound:
+        return []

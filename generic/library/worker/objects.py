@@ -11,7 +11,7 @@ from actuator.codec import decode
 from actuator.errors import Conflict, NotFound, RequeueAfter
 from actuator.interface import Client, Resource
 from actuator.meta import Object, ObjectMeta
-from generic.library.lookup import find
+from generic.library.lookup import find, find_all
 from generic.library.machines import (
     FORCE_DELETION,
     MACHINE_CLASSES,
@@ -122,7 +122,4 @@ def scale_manager(client: Client, namespace: str, replicas: int) -> None:
 
 
 def _list(client: Client, resource: Resource, namespace: str, cls: type[T]) -> list[T]:
-    try:
-        return [decode(cls, raw) for raw in client.list(resource, namespace)]
-    except NotFound:  # the seed has no such kind
-        return []
+    return [decode(cls, raw) for raw in find_all(client, resource, namespace)]

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 
-from actuator.errors import NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
 from generic.kube.patches import add, remove
+from generic.library.lookup import find_all
 from generic.library.managedresources import GARBAGE_COLLECTABLE, GO_LIBRARY, MANAGED_RESOURCES
 from generic.testing.drill.evidence import Bystander
 from generic.testing.drill.run import Run
@@ -78,10 +78,7 @@ class TakeOver(Run):
     def _managed(self) -> list[Raw]:
         """Return the ManagedResources of all shoots."""
         client, names = self._world.admin, [shoot.technical_id for shoot in self._shoots]
-        try:
-            return [one for name in names for one in client.list(MANAGED_RESOURCES, name)]
-        except NotFound:  # the rehearsal has no such kind
-            return []
+        return [one for name in names for one in find_all(client, MANAGED_RESOURCES, name)]
 
 
 def _leave(client: Client, managed: Raw) -> None:

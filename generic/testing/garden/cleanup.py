@@ -13,6 +13,7 @@ from actuator.errors import NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
 from generic.kube.finalizers import take_off
+from generic.library.lookup import find_all
 from generic.library.machines import (
     MACHINE_CLASSES,
     MACHINE_DEPLOYMENTS,
@@ -72,9 +73,8 @@ class Own:
 
     def _objects(self, client: Client, namespace: str) -> Iterator[tuple[Resource, Raw]]:
         for resource in self.of:
-            with suppress(NotFound):  # the seed has no such kind
-                found = client.list(resource, namespace, label_selector=self.selector)
-                yield from ((resource, obj) for obj in found if self.which(obj))
+            found = find_all(client, resource, namespace, self.selector)
+            yield from ((resource, obj) for obj in found if self.which(obj))
 
 
 def _described(resource: Resource, obj: Raw) -> str:

@@ -17,6 +17,7 @@ from actuator.meta import ForceSource, Kind, Raw, format_time, plural_of
 from generic.controller.predicates import OPERATION, TIMESTAMP
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS, NAMESPACES
+from generic.library.lookup import find_all
 from generic.library.manifests import manifest, manifest_of
 from generic.library.webhooks.targets import NETWORK_PROVIDER, of_provider, with_extension
 from generic.reconciler.stripping import CONFIRM_DELETION
@@ -148,12 +149,9 @@ class Garden:
         A kind without a CRD in the seed has no objects.
         """
         resource = resource_of(kind)
-        try:
-            if kind.namespaced:
-                return self.client.list(resource, shoot.technical_id)
-            return self.client.list(resource, label_selector=f"{SHOOT}={shoot.technical_id}")
-        except NotFound:
-            return []
+        if kind.namespaced:
+            return find_all(self.client, resource, shoot.technical_id)
+        return find_all(self.client, resource, label_selector=f"{SHOOT}={shoot.technical_id}")
 
     def mark_deleted(self, shoot: Shoot, annotations: Mapping[str, str] = {}) -> None:
         """Write a deletionTimestamp and these annotations into the shoot."""

@@ -10,10 +10,10 @@ from contextlib import suppress
 
 import attrs
 
-from actuator.errors import ActuatorError, AlreadyExists, NotFound
+from actuator.errors import ActuatorError, AlreadyExists
 from actuator.interface import Client, resource_of
 from actuator.meta import Kind, Raw
-from generic.library.lookup import find
+from generic.library.lookup import find, find_all
 from generic.library.machines import DEPLOYMENT_NAME, MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES
 from generic.testing.garden.gardenlet import Garden, Shoot, resource_of_manifest
 
@@ -119,12 +119,9 @@ def bare(obj: Raw) -> Raw:
 
 def _machine_state(client: Client, namespace: str) -> Raw | None:
     """Return each machine deployment with its sets and machines (MachineState in shootstate)."""
-    try:
-        deployments = client.list(MACHINE_DEPLOYMENTS, namespace)
-        sets = client.list(MACHINE_SETS, namespace)
-        machines = client.list(MACHINES, namespace)
-    except NotFound:  # the seed has no such kind
-        return None
+    deployments = find_all(client, MACHINE_DEPLOYMENTS, namespace)
+    sets = find_all(client, MACHINE_SETS, namespace)
+    machines = find_all(client, MACHINES, namespace)
     states: Raw = {}
     for deployment in deployments:
         name = deployment["metadata"]["name"]
