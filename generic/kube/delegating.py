@@ -1,12 +1,22 @@
 """DelegatingClient: wraps another Client, with one method to override for all requests."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
 
-from actuator.interface import Client, Propagation, Resource
-from actuator.meta import Raw
+from actuator.interface import Client
 
 T = TypeVar("T")
+
+
+def _delegated(verb: str) -> Any:
+    """Return a method with the parameters of the method of Client."""
+
+    @wraps(getattr(Client, verb))
+    def request(self: "DelegatingClient", *given: Any, **named: Any) -> Any:
+        return self._around(lambda: getattr(self._inner, verb)(*given, **named))
+
+    return request
 
 
 class DelegatingClient:
@@ -22,50 +32,9 @@ class DelegatingClient:
         """Send the request and return its answer; override to check, delay or retry."""
         return request()
 
-    def get(self, resource: Resource, name: str, namespace: str = "") -> Raw:
-        """See Client."""
-        return self._around(lambda: self._inner.get(resource, name, namespace))
-
-    def list(
-        self, resource: Resource, namespace: str = "", *, label_selector: str = ""
-    ) -> list[Raw]:
-        """See Client."""
-        return self._around(
-            lambda: self._inner.list(resource, namespace, label_selector=label_selector)
-        )
-
-    def create(self, resource: Resource, obj: Raw) -> Raw:
-        """See Client."""
-        return self._around(lambda: self._inner.create(resource, obj))
-
-    def apply(self, resource: Resource, obj: Raw, *, field_manager: str = "actuator") -> Raw:
-        """See Client."""
-        return self._around(lambda: self._inner.apply(resource, obj, field_manager=field_manager))
-
-    def patch(
-        self,
-        resource: Resource,
-        name: str,
-        namespace: str,
-        patch: Sequence[Raw] | Raw,
-        *,
-        subresource: str = "",
-    ) -> Raw:
-        """See Client."""
-        return self._around(
-            lambda: self._inner.patch(resource, name, namespace, patch, subresource=subresource)
-        )
-
-    def delete(
-        self,
-        resource: Resource,
-        name: str,
-        namespace: str = "",
-        *,
-        uid: str | None = None,
-        propagation: Propagation = "Background",
-    ) -> None:
-        """See Client."""
-        self._around(
-            lambda: self._inner.delete(resource, name, namespace, uid=uid, propagation=propagation)
-        )
+    get = _delegated("get")
+    list = _delegated("list")
+    create = _delegated("create")
+    apply = _delegated("apply")
+    patch = _delegated("patch")
+    delete = _delegated("delete")
