@@ -30,10 +30,7 @@ class ControllerMetrics:
     queue: QueueMetrics
     _results: Mapping[ReconcileResult, Counter]
     _errors: Counter
-    _panics: Counter
-    _timeouts: Counter
     _seconds: Histogram
-    _active: Gauge
     _tries: Mapping[tuple[str, TryResult], Counter]
     _codes: Mapping[tuple[str, str], Counter]
     _calls: Mapping[str, Histogram]
@@ -41,10 +38,20 @@ class ControllerMetrics:
     _deletion_seconds: Mapping[Outcome, Histogram]
     _force_seconds: Histogram
     _over_budget: Counter
-    _bypassed: Counter
-    _unwritten: Callable[[], Counter]
-    _stripped: Callable[[str], Counter]
-    _orphaned: Callable[[str], Counter]
+    panicked: Callable[[], None]
+    """Count an unexpected exception: a bug."""
+    timed_out: Callable[[], None]
+    """Count a call that exceeded its deadline."""
+    active: Callable[[int], None]
+    """Change the number of workers with a request."""
+    bypassed: Callable[[], None]
+    """Count an object that was deleted before our cleanup finished."""
+    status_not_written: Callable[[], None]
+    """Count a status that the API server refused."""
+    stripped: Callable[[str], None]
+    """Count another owner's finalizer stripped from a seed object; with its plural.group."""
+    orphaned: Callable[[str], None]
+    """Count an Orphan recorded for an external resource of that type."""
 
     def reconciled(self, result: ReconcileResult, seconds: float) -> None:
         """Count a processed request."""
@@ -52,18 +59,6 @@ class ControllerMetrics:
         self._seconds.observe(seconds)
         if result is ReconcileResult.ERROR:
             self._errors.inc()
-
-    def panicked(self) -> None:
-        """Count an unexpected exception: a bug."""
-        self._panics.inc()
-
-    def timed_out(self) -> None:
-        """Count a call that exceeded its deadline."""
-        self._timeouts.inc()
-
-    def active(self, delta: int) -> None:
-        """Change the number of workers with a request by `delta`."""
-        self._active.inc(delta)
 
     def tried(self, operation: str, result: TryResult) -> None:
         """Count the result of an attempt at one of OPERATIONS."""
@@ -92,22 +87,6 @@ class ControllerMetrics:
         self._force_seconds.observe(seconds)
         if over_budget:
             self._over_budget.inc()
-
-    def bypassed(self) -> None:
-        """Count an object that was deleted before our cleanup finished."""
-        self._bypassed.inc()
-
-    def status_not_written(self) -> None:
-        """Count a status that the API server refused."""
-        self._unwritten().inc()
-
-    def orphaned(self, resource_type: str) -> None:
-        """Count an Orphan recorded for an external resource of that type."""
-        self._orphaned(resource_type).inc()
-
-    def stripped(self, resource: str) -> None:
-        """Count another owner's finalizer stripped from a seed object; `resource`: plural.group."""
-        self._stripped(resource).inc()
 
 
 class ControllerFamilies:
@@ -248,10 +227,10 @@ class ControllerFamilies:
             queue=queue,
             results={r: self._reconciles.labels(name, r.value) for r in ReconcileResult},
             errors=self._errors.labels(name),
-            panics=self._panics.labels(name),
-            timeouts=self._timeouts.labels(name),
+            panicked=self._panics.labels(name).inc,
+            timed_out=self._timeouts.labels(name).inc,
             seconds=self._seconds.labels(name),
-            active=self._active.labels(name),
+            active=self._active.labels(name).inc,
             tries={
                 (o, r): self._tries.labels(name, o, r.value) for o in OPERATIONS for r in TryResult
             },
@@ -263,8 +242,8 @@ class ControllerFamilies:
             },
             force_seconds=self._force_seconds.labels(name, kind),
             over_budget=self._over_budget.labels(name, kind),
-            bypassed=self._bypassed.labels(name, kind),
-            unwritten=lambda: self._unwritten.labels(name),
-            stripped=lambda resource: self._stripped.labels(name, resource),
-            orphaned=lambda value: self._orphaned.labels(name, types(value)),
+            bypassed=self._bypassed.labels(name, kind).inc,
+            status_not_written=lambda: self._unwritten.labels(name).inc(),
+            stripped=lambda resource: self._stripped.labels(name, resource).inc(),
+            orphaned=lambda value: self._orphaned.labels(name, types(value)).inc(),
         )

@@ -13,29 +13,17 @@ from generic.controller.metrics.values import QUEUE_SECONDS
 class QueueMetrics:
     """The metrics of one work queue."""
 
-    _adds: Counter
-    _retries: Counter
-    _wait: Histogram
-    _work: Histogram
+    added: Callable[[], None]
+    """Count a key that became ready."""
+    retried: Callable[[], None]
+    """Count a key requeued with a backoff."""
+    waited: Callable[[float], None]
+    """Observe the seconds that a key was ready before a worker took it."""
+    worked: Callable[[float], None]
+    """Observe the seconds that a worker had a key."""
     _depth: Gauge
     _unfinished: Gauge
     _longest: Gauge
-
-    def added(self) -> None:
-        """Count a key that became ready."""
-        self._adds.inc()
-
-    def retried(self) -> None:
-        """Count a key requeued with a backoff."""
-        self._retries.inc()
-
-    def waited(self, seconds: float) -> None:
-        """Observe the seconds that a key was ready before a worker took it."""
-        self._wait.observe(seconds)
-
-    def worked(self, seconds: float) -> None:
-        """Observe the seconds that a worker had a key."""
-        self._work.observe(seconds)
 
     def watch(
         self,
@@ -84,10 +72,10 @@ class QueueFamilies:
     def bind(self, name: str) -> QueueMetrics:
         """Return the metrics of one queue."""
         return QueueMetrics(
-            adds=self._adds.labels(name, name),
-            retries=self._retries.labels(name, name),
-            wait=self._wait.labels(name, name),
-            work=self._work.labels(name, name),
+            added=self._adds.labels(name, name).inc,
+            retried=self._retries.labels(name, name).inc,
+            waited=self._wait.labels(name, name).observe,
+            worked=self._work.labels(name, name).observe,
             depth=self._depth.labels(name, name, ""),
             unfinished=self._unfinished.labels(name, name),
             longest=self._longest.labels(name, name),
