@@ -21,7 +21,7 @@ from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import EmbeddedSeed
 from generic.testing.drill.world import PatientClient
 from generic.testing.envtest import Environment
-from generic.testing.faults import FaultProxy, Script, Stage, play, random_script
+from generic.testing.faults import FaultProxy, Script, Stage, play
 from generic.testing.polling import polling, wait_while
 from generic.testing.seed import install_kinds
 from generic.tools.packaging.chart import MALLOC
@@ -29,6 +29,7 @@ from tests.adversary.intruder import Intruder
 from tests.soak.figures import Sampler
 from tests.soak.judge import Seen, outcomes_by_uid, unexplained
 from tests.soak.lives import Crowd, Ending, Life
+from tests.soak.script import random_script, to_json
 from tests.soak.subject import Outcomes, Outside, Things, manager_of
 
 INPUT = "input"
@@ -53,7 +54,7 @@ def soak(
     Raises ActuatorError, ApiError or EnvtestError if the soak could not run.
     """
     script = _script(seed, seconds, [word for word in words if word != INPUT])
-    (folder / "script.json").write_text(script.to_json())
+    (folder / "script.json").write_text(to_json(script))
     outside, log, names = Outside(folder), folder / "manager.log", Names()
     with ExitStack() as stack:
         stage, admin, way = stack.enter_context(_stage(names, folder, say))
@@ -138,7 +139,7 @@ def _play(script: Script, manager: subprocess.Popen[str], stage: Stage) -> None:
     inside = [step for step in script.steps if step.actuator]
     ours = [step for step in script.steps if not step.actuator]
     assert manager.stdin is not None
-    manager.stdin.write(attrs.evolve(script, steps=inside).to_json().replace("\n", "") + "\n")
+    manager.stdin.write(to_json(attrs.evolve(script, steps=inside)).replace("\n", "") + "\n")
     manager.stdin.flush()
     play(attrs.evolve(script, steps=ours), stage, threading.Event())
 

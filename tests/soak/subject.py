@@ -21,7 +21,8 @@ from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.reconciler.reporter import DeletionEnded, Listener
 from generic.testing.drill.world import manager_for
-from generic.testing.faults import FaultyActuator, Script, Stage, play
+from generic.testing.faults import FaultyActuator, Stage, play
+from tests.soak.script import from_json
 
 TYPE = "Soak::Thing"
 _BUDGET = 20.0
@@ -136,7 +137,7 @@ def main() -> None:
     if not manager.wait_synced():
         raise SystemExit("the caches are not filled")
     print("working", flush=True)
-    script = Script.from_json(sys.stdin.readline())
+    script = from_json(sys.stdin.readline())
     play(script, Stage(actuator=faulty), threading.Event())
     sys.stdin.read()
     manager.stop()

@@ -11,7 +11,7 @@ from generic.testing.faults.play import Stage, play
 from generic.testing.faults.proxy import FaultProxy
 from generic.testing.faults.requests import Call, Effect, Fault
 from generic.testing.faults.rules import Injection
-from generic.testing.faults.script import Script, Step, random_script
+from generic.testing.faults.script import Script, Step
 
 __all__ = [
     "ActuatorFault",
@@ -29,5 +29,4 @@ __all__ = [
     "Stage",
     "Step",
     "play",
-    "random_script",
 ]

@@ -40,6 +40,7 @@ from generic.testing.faults import (
     Server,
 )
 from generic.testing.seed import install
+from tests.soak.script import random_script
 
 CONFIG_MAPS = Resource("v1", "configmaps")
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
@@ -449,7 +450,7 @@ def test_after_a_random_script_every_object_is_where_it_should_be(
 ):
     with managed(own, shoot.client, shoot.namespace, tmp_path) as (stage, manager):
         role = shoot.client.get(ROLES, stage.role)["rules"]
-        script = faults.random_script(seed_number, 10, pause=1.0)
+        script = random_script(seed_number, 10, pause=1.0)
         shoot.create(infrastructure(shoot.namespace, shoot.namespace, "old"))
         eventually(lambda: shoot.is_ready("old"))
         shoot.delete("old")

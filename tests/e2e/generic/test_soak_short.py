@@ -13,10 +13,10 @@ from generic.controller.metrics import Outcome
 from generic.reconciler.orphans import Orphan, OrphanedFrom, OrphanReason
 from generic.reconciler.orphans.kind import OrphanSpec
 from generic.reconciler.reporter import DeletionEnded
-from generic.testing.faults import Script
 from tests.soak.figures import Sample
 from tests.soak.judge import BYPASSED, Seen, judge, outcomes_by_uid
 from tests.soak.lives import Ending, Life
+from tests.soak.script import from_json
 from tests.soak.subject import TYPE, Outcomes
 
 ROOT = Path(__file__).parents[3]
@@ -35,7 +35,7 @@ def test_objects_come_and_go_while_things_go_wrong_and_nothing_is_lost(tmp_path)
     done = soak("--minutes", 0.25, "--seed", 3, "--output", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "seed 3" in done.stdout
-    assert Script.from_json((tmp_path / "script.json").read_text()).seed == 3
+    assert from_json((tmp_path / "script.json").read_text()).seed == 3
     objects = re.search(r"objects\s+│ (\d+)", done.stdout)
     assert objects
     assert int(objects[1]) >= 10
