@@ -19,7 +19,7 @@ class Timer:
 
     __slots__ = ("_action", "_done", "_lock")
 
-    def __init__(self, action: Callable[[], None]) -> None:
+    def __init__(self, action: Callable[[], object]) -> None:
         self._action = action
         self._lock = threading.Lock()
         self._done = False
@@ -53,7 +53,7 @@ class Timers:
         self._stopped = False
         self._thread: threading.Thread | None = None
 
-    def call_later(self, seconds: float, action: Callable[[], None]) -> Timer:
+    def call_later(self, seconds: float, action: Callable[[], object]) -> Timer:
         """Run `action` in `seconds`, unless the returned Timer is cancelled before."""
         timer = Timer(action)
         with self._condition:

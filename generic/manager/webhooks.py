@@ -20,7 +20,7 @@ from actuator.interface import Client, Clock, Permission, Resource
 from actuator.meta import Raw
 from generic.controller.health import parse_address
 from generic.controller.metrics import Metrics
-from generic.kube.certificates import KeyPair, save_private
+from generic.kube.certificates import KeyPair
 from generic.kube.clusters import NAMESPACES
 from generic.kube.patches import add, test_version
 from generic.kube.timers import Timers
@@ -283,8 +283,7 @@ def tls_of(pair: KeyPair) -> ssl.SSLContext:
     """Return the TLS settings; Python reads the key from a file only, which is deleted at once."""
     with tempfile.TemporaryDirectory() as folder:  # only its owner can enter
         certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
-        certificate.write_bytes(pair.certificate)
-        save_private(key, pair.key)
+        pair.save(certificate, key)
         try:
             return server_context(str(certificate), str(key))
         except (OSError, ValueError) as error:

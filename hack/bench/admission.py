@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -25,7 +24,6 @@ from sides import HERE, programs
 from actuator.errors import ActuatorError
 from actuator.interface import Resource
 from actuator.meta import Raw
-from generic.kube.certificates import save_private
 from generic.kube.client import HttpClient, path_of
 from generic.library.webhooks import Webhook, mutates
 from generic.library.webhooks.certificates import DEFAULTS, Step, take
@@ -123,8 +121,7 @@ def _servers(admin: HttpClient, kubeconfig: Path, folder: Path) -> Iterator[dict
 def _save_certificates(folder: Path) -> bytes:
     made = take(Step.START, None, [_HOST], datetime.now(UTC), DEFAULTS)
     (folder / "ca.crt").write_bytes(made.bundle)
-    (folder / "tls.crt").write_bytes(made.serving.certificate)
-    save_private(folder / "tls.key", made.serving.key)
+    made.serving.save(folder / "tls.crt", folder / "tls.key")
     return made.bundle
 
 
@@ -137,7 +134,7 @@ def _latencies(admin: HttpClient, requests: int) -> dict[str, Added]:
     """Create in turn without a webhook, with the peer's, and with ours."""
     sides = (_NONE, _PEER, _OURS)
     for side in (_PEER, _OURS):
-        wait(f"called: {side}", partial(_is_called, admin, side), 30)
+        wait(f"called: {side}", lambda side=side: _is_mutated(_create(admin, side)), 30)
     seconds: dict[str, list[float]] = {side: [] for side in sides}
     for turn in range(requests + _WARMING):
         for side in sides[turn % 3 :] + sides[: turn % 3]:
@@ -163,10 +160,6 @@ def _create(admin: HttpClient, side: str) -> Raw:
     answer = admin.send("POST", path_of(_DEPLOYMENTS, "default"), query=query, body=body)
     created: Raw = json.loads(answer)
     return created
-
-
-def _is_called(admin: HttpClient, side: str) -> bool:
-    return _is_mutated(_create(admin, side))
 
 
 def _is_mutated(created: Raw) -> bool:

@@ -23,7 +23,7 @@ from generic.library.webhooks.configurations import EXEMPT, EXEMPTION, GROUP_VER
 from generic.library.webhooks.jsonpatch import difference
 from generic.library.webhooks.objects import kubernetes_kind
 from generic.library.webhooks.places import IN_SHOOT, Place, objects
-from generic.library.webhooks.webhook import AdmissionRequest, Webhook
+from generic.library.webhooks.webhook import AdmissionRequest, Webhook, mutates, validates
 
 _EACH = "variables.changed.all(c, {})"
 POLICIES = Resource(GROUP_VERSION, "validatingadmissionpolicies", namespaced=False)
@@ -111,30 +111,14 @@ class ConfigAdmission:
 
     def webhooks(self) -> list[Webhook]:
         """Return the webhook for defaults and, if the class has problems of its own, for these."""
-        shared: dict[str, Any] = {
-            "kinds": [Shoot],
-            "object_labels": self.label,
-            "conditions": self._conditions,
-        }
-        found = [
-            Webhook(
-                name=f"default-{self.chosen_name}",
-                handle=self._set_defaults,
-                mutating=True,
-                failure_policy="Ignore",  # the extension knows the defaults as well
-                **shared,
-            )
-        ]
+        name = self.chosen_name
+        shared: dict[str, Any] = {"object_labels": self.label, "conditions": self._conditions}
+        # the extension knows the defaults as well
+        defaults = mutates(Shoot, name=f"default-{name}", failure_policy="Ignore", **shared)
+        found = [defaults(self._set_defaults)]
         if self.config.problems is not ProviderConfig.problems:
-            found.append(
-                Webhook(
-                    name=f"validate-{self.chosen_name}",
-                    handle=self._find_problems,
-                    mutating=False,
-                    failure_policy="Fail",
-                    **shared,
-                )
-            )
+            problems = validates(Shoot, name=f"validate-{name}", failure_policy="Fail", **shared)
+            found.append(problems(self._find_problems))
         return found
 
     def problems(self, spec: Raw, old: Raw) -> Iterator[FieldProblem]:

@@ -118,14 +118,12 @@ class ControlPlaneMutator:
 
     def webhooks(self) -> Sequence[Webhook]:
         """Return one webhook for each kind of which a method is overridden."""
-        return [
-            *(
-                self._webhook(name, cls, {one: methods[one] for one in found})
-                for name, cls, methods in self._components()
-                if (found := [one for one, method in methods.items() if _overridden(method)])
-            ),
-            *self._of_nodes(),
+        components = [
+            self._webhook(name, cls, found)
+            for name, cls, methods in self._components()
+            if (found := {one: method for one, method in methods.items() if _overridden(method)})
         ]
+        return [*components, *self._of_nodes()]
 
     def _components(
         self,
@@ -243,8 +241,9 @@ def machine_sidecar(provider: str, namespace: str, image: str) -> Container:
 
     Source: Gardener, `pkg/component/nodemanagement/machinecontrollermanager`.
     """
-    probe = {"path": "/healthz", "port": _METRICS_PORT, "scheme": "HTTP"}
-    timing = {"initialDelaySeconds": 30, "timeoutSeconds": 5, "periodSeconds": 10}
+    probe: Raw = {"httpGet": {"path": "/healthz", "port": _METRICS_PORT, "scheme": "HTTP"}}
+    probe |= {"initialDelaySeconds": 30, "timeoutSeconds": 5, "periodSeconds": 10}
+    probe |= {"successThreshold": 1, "failureThreshold": 3}
     port = {"name": "providermetrics", "containerPort": _METRICS_PORT, "protocol": "TCP"}
     flags = {
         "control-kubeconfig": "inClusterConfig",
@@ -268,12 +267,7 @@ def machine_sidecar(provider: str, namespace: str, image: str) -> Container:
         volume_mounts=[VolumeMount(name="kubeconfig", mount_path=_KUBECONFIG, read_only=True)],
         extra={
             "imagePullPolicy": "IfNotPresent",
-            "livenessProbe": {
-                "httpGet": probe,
-                **timing,
-                "successThreshold": 1,
-                "failureThreshold": 3,
-            },
+            "livenessProbe": probe,
             "ports": [port],
             "resources": {"requests": {"cpu": "10m", "memory": "20Mi"}},
             "securityContext": {"allowPrivilegeEscalation": False},

@@ -23,11 +23,8 @@ N = TypeVar("N", bound=_Named)
 
 def ensure(entries: list[N], entry: N) -> None:
     """Replace the entry of the same name, or append it: containers, volumes, units and others."""
-    for index, one in enumerate(entries):
-        if one.name == entry.name:
-            entries[index] = entry
-            return
-    entries.append(entry)
+    at = next((at for at, one in enumerate(entries) if one.name == entry.name), len(entries))
+    entries[at : at + 1] = [entry]
 
 
 def remove(entries: list[Any], *names: str) -> None:
@@ -37,14 +34,9 @@ def remove(entries: list[Any], *names: str) -> None:
 
 def ensure_flag(flags: list[str], name: str, value: str) -> None:
     """Set `--name=value`, in the place of the first such flag or at the end."""
-    wanted = f"--{name}={value}"
-    found = [index for index, flag in enumerate(flags) if _is_flag(flag, name)]
-    if found:
-        flags[found[0]] = wanted
-        for index in reversed(found[1:]):
-            del flags[index]
-    else:
-        flags.append(wanted)
+    at = next((at for at, flag in enumerate(flags) if _is_flag(flag, name)), len(flags))
+    remove_flag(flags, name)
+    flags.insert(at, f"--{name}={value}")
 
 
 def remove_flag(flags: list[str], *names: str) -> None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Protocol
 
 import httptools
@@ -55,8 +56,6 @@ _MARGIN = 0.5
 """Seconds before the API server's timeout at which a handler is abandoned."""
 _CHUNK = 16 * 1024
 """Bytes; the size of a TLS record."""
-_REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed"}
-_REASONS |= {413: "Content Too Large", 415: "Unsupported Media Type"}
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
@@ -276,7 +275,7 @@ class WebhookServer:
         exchange = _Exchange(webhook, self._observer, send)
         limit = max(webhook.timeout_seconds - _MARGIN, _MARGIN)
         late = failure(webhook, request.uid, f"the handler did not end within {limit:g} s")
-        timer = self._timers.call_later(limit, partial(exchange.give_up, late))
+        timer = self._timers.call_later(limit, lambda: exchange.end(late, keep=False))
         try:
             answer = self._evaluate(served, request, limit)
         finally:
@@ -321,12 +320,11 @@ class _Exchange:
         self._began = time.monotonic()
         observer.began(webhook.name)
 
-    def give_up(self, answer: Answer) -> None:
-        """Send the answer in place of the handler, whose connection cannot be kept."""
-        self.end(answer, keep=False)
-
     def end(self, answer: Answer, *, keep: bool = True) -> bool:
-        """Send the answer, unless another was sent before; return whether this one was sent."""
+        """Send the answer, unless another was sent before; return whether this one was sent.
+
+        The connection cannot be kept if its thread is still in the handler.
+        """
         with self._lock:
             if self._ended:
                 return False
@@ -448,7 +446,7 @@ class _Connection:
             self._server.forget(self)
 
     def _send(self, status: int, body: bytes, *, keep: bool) -> None:
-        head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Length: {len(body)}\r\n"
+        head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Length: {len(body)}\r\n"
         if body:
             head += "Content-Type: application/json\r\n"
         if not keep:

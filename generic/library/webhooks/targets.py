@@ -8,7 +8,7 @@ import attrs
 from actuator.v1alpha1 import Network
 from generic.library.webhooks.cel import text
 from generic.library.webhooks.controlplane import SHOOT_PROVIDER
-from generic.library.webhooks.objects import Deployment, PodDNSConfig, Secret, StatefulSet
+from generic.library.webhooks.objects import Deployment, PodDNSConfig, Secret, StatefulSet, Workload
 from generic.library.webhooks.webhook import (
     READ_CLUSTER,
     AdmissionRequest,
@@ -16,6 +16,7 @@ from generic.library.webhooks.webhook import (
     Handler,
     Target,
     Webhook,
+    mutates,
 )
 
 NETWORK_PROVIDER = "networking.shoot.gardener.cloud/provider"
@@ -47,17 +48,15 @@ def cloudprovider(
     type: str, handle: Handler[Secret], *, failure_policy: FailurePolicy = "Fail"
 ) -> Webhook:
     """Return a webhook that changes the Secret cloudprovider of shoots on this provider."""
-    return Webhook(
+    return mutates(
+        Secret,
         name="cloudprovider",
-        kinds=[Secret],
-        handle=handle,
-        mutating=True,
         failure_policy=failure_policy,
         names=["cloudprovider"],
         namespace_labels=of_provider(type),
         object_labels={"gardener.cloud/purpose": "cloudprovider"},
         permissions=[READ_CLUSTER],
-    )
+    )(handle)
 
 
 def network(
@@ -68,16 +67,14 @@ def network(
     failure_policy: FailurePolicy = "Fail",
 ) -> Webhook:
     """Return a webhook that changes the Networks of this type in shoots on this provider."""
-    return Webhook(
+    return mutates(
+        Network,
         name="network",
-        kinds=[Network],
-        handle=handle,
-        mutating=True,
         failure_policy=failure_policy,
         namespace_labels={NETWORK_PROVIDER: type, **of_provider(provider)},
         conditions=of_type(type),
         permissions=[READ_CLUSTER],
-    )
+    )(handle)
 
 
 def pod_dns(
@@ -92,7 +89,16 @@ def pod_dns(
     The search domains and `ndots` are those that Kubernetes sets by default.
     """
 
-    def handle(request: AdmissionRequest[Deployment | StatefulSet]) -> None:
+    @mutates(
+        Deployment,
+        StatefulSet,
+        name="dns-config",
+        failure_policy=failure_policy,
+        names=names,
+        namespace_labels=namespace_labels,
+        permissions=[READ_CLUSTER],
+    )
+    def webhook(request: AdmissionRequest[Workload]) -> None:
         domains = [f"{request.namespace}.svc.{_DOMAIN}", f"svc.{_DOMAIN}", _DOMAIN]
         pod = request.new.pod
         pod.dns_policy = "None"
@@ -102,16 +108,7 @@ def pod_dns(
             options=[{"name": "ndots", "value": "5"}],
         )
 
-    return Webhook(
-        name="dns-config",
-        kinds=[Deployment, StatefulSet],
-        handle=handle,
-        mutating=True,
-        failure_policy=failure_policy,
-        names=names,
-        namespace_labels=namespace_labels,
-        permissions=[READ_CLUSTER],
-    )
+    return webhook
 
 
 def in_shoot(webhook: Webhook) -> Webhook:

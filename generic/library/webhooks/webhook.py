@@ -77,14 +77,6 @@ class Target(StrEnum):
     """Each shoot of the extension."""
 
 
-def _texts(values: Iterable[str]) -> tuple[str, ...]:
-    return tuple(values)
-
-
-def _classes(kinds: Iterable[type[Object]]) -> tuple[type[Object], ...]:
-    return tuple(kinds)
-
-
 def _check_name(_webhook: object, _field: object, name: str) -> None:
     if not _NAME.fullmatch(name):
         raise ValueError(
@@ -108,7 +100,7 @@ class Webhook:
 
     name: str = attrs.field(validator=_check_name)
     """One DNS label, unique in an extension: part of the path, of flags and of metrics."""
-    kinds: Sequence[type[Object]] = attrs.field(converter=_classes)
+    kinds: Sequence[type[Object]] = attrs.field(converter=tuple[type[Object], ...])
     handle: Handler[Any]
     mutating: bool
     failure_policy: FailurePolicy
@@ -118,7 +110,7 @@ class Webhook:
     operations: Sequence[Operation] = attrs.field(default=("CREATE", "UPDATE"), converter=tuple)
     subresource: str = ""
     """For example "scale"; its object is read as an instance of the class in `kinds`."""
-    names: Sequence[str] = attrs.field(default=(), converter=_texts)
+    names: Sequence[str] = attrs.field(default=(), converter=tuple[str, ...])
     """The names of the objects."""
     namespace_labels: Mapping[str, str] = attrs.field(factory=dict)
     """Labels of the object's namespace, for example shoot.gardener.cloud/provider."""
