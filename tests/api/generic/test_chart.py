@@ -451,10 +451,9 @@ def test_a_webhook_that_could_block_deletions_has_no_chart(author, write, tmp_pa
     module = tmp_path / f"{author.partition(':')[0]}.py"
     webhook = WEBHOOK.replace(', namespace_labels={"a": "b"}', ', subresource="status"')
     module.write_text(module.read_text().replace("\ndef extension(manager):", webhook))
-    with pytest.raises(click.UsageError) as refused:
+    with pytest.raises(ConfigurationError) as refused:
         write()
-    assert refused.value.exit_code == 2
-    found = refused.value.message.splitlines()
+    found = str(refused.value).splitlines()
     assert [line.partition(" ")[2].partition(" ")[0] for line in found] == ["label:", "label:"]
     assert "set namespace_labels or object_labels" in found[1]
 
