@@ -52,6 +52,38 @@ volumeMounts:
   mountPath: /images
 {{- end -}}
 
+{{- /* The ports of a container that runs a manager, and its probes. */ -}}
+{{- define "actuator.serving" -}}
+ports:
+- name: metrics
+  containerPort: {{ .Values.metricsPort }}
+  protocol: TCP
+- name: health
+  containerPort: {{ .Values.healthPort }}
+  protocol: TCP
+{{- with .Values.webhooks }}
+- name: webhooks
+  containerPort: {{ .serverPort }}
+  protocol: TCP
+{{- end }}
+livenessProbe:
+  httpGet:
+    path: /healthz
+    port: health
+  initialDelaySeconds: 5
+  timeoutSeconds: 5
+  failureThreshold: 3
+  periodSeconds: 20
+readinessProbe:
+  httpGet:
+    path: /readyz
+    port: health
+  initialDelaySeconds: 5
+  timeoutSeconds: 5
+  failureThreshold: 3
+  periodSeconds: 10
+{{- end -}}
+
 {{- /* glibc's settings without the names that values.yaml sets, its entries, and the image vector. */ -}}
 {{- define "actuator.env" -}}
 {{- $rest := dict @MALLOC@ -}}
