@@ -42,6 +42,9 @@ _POOL = "worker.gardener.cloud/pool"
 _METRICS_PORT = 10259
 _KUBECONFIG = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig"
 
+_Methods = dict[str, Callable[[Any], None]]
+"""The methods of a ControlPlaneMutator by the names of the objects."""
+
 
 class ControlPlaneMutator:
     """Base class; every method does nothing unless it is overridden.
@@ -125,10 +128,8 @@ class ControlPlaneMutator:
         ]
         return [*components, *self._of_nodes()]
 
-    def _components(
-        self,
-    ) -> Iterator[tuple[str, type[Object], dict[str, Callable[[Any], None]]]]:
-        deployments: dict[str, Callable[[Any], None]] = {
+    def _components(self) -> Iterator[tuple[str, type[Object], _Methods]]:
+        deployments: _Methods = {
             "kube-apiserver": self.kube_apiserver,
             "kube-controller-manager": self.kube_controller_manager,
             "kube-scheduler": self.kube_scheduler,
@@ -142,9 +143,7 @@ class ControlPlaneMutator:
         yield "autoscalers", VerticalPodAutoscaler, {name: self.machine_controller_manager_vpa}
         yield "etcds", Etcd, {"etcd-main": self.etcd, "etcd-events": self.etcd}
 
-    def _webhook(
-        self, name: str, cls: type[Object], methods: dict[str, Callable[[Any], None]]
-    ) -> Webhook:
+    def _webhook(self, name: str, cls: type[Object], methods: _Methods) -> Webhook:
         def handle(request: AdmissionRequest[Any]) -> None:
             method = methods.get(request.new.metadata.name)
             if method is not None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
 import httptools
 from msgspec import Struct, field
@@ -23,6 +23,7 @@ from msgspec import Struct, field
 from actuator.errors import ConfigurationError
 from actuator.interface import Client
 from generic.controller.health import Address
+from generic.controller.metrics.webhooks import WebhookMetrics
 from generic.kube.timers import Timers
 from generic.library.webhooks.review import Answer, InvalidReview, Request, evaluate, failure, parse
 from generic.library.webhooks.webhook import Webhook
@@ -57,16 +58,6 @@ _MARGIN = 0.5
 _CHUNK = 16 * 1024
 """Bytes; the size of a TLS record."""
 CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
-
-
-class Observer(Protocol):
-    """Receives what the server does."""
-
-    def began(self, webhook: str) -> None:
-        """A request of a webhook begins."""
-
-    def ended(self, webhook: str, seconds: float, outcome: str) -> None:
-        """It ended: allowed, denied or failed."""
 
 
 def server_context(certificate_file: str, key_file: str) -> ssl.SSLContext:
@@ -152,7 +143,7 @@ class WebhookServer:
         address: Address,
         client: Client,
         timers: Timers,
-        observer: Observer,
+        metrics: WebhookMetrics,
     ) -> None:
         """`client` is passed to the handlers."""
         self.address = address
@@ -160,7 +151,7 @@ class WebhookServer:
         self._paths = {one.path.encode(): _Served(one) for one in webhooks}
         self._client = client
         self._timers = timers
-        self._observer = observer
+        self._metrics = metrics
         self._tls: ssl.SSLContext | None = None
         self._listener: socket.socket | None = None
         self._connections: dict[_Connection, None] = {}
@@ -216,12 +207,14 @@ class WebhookServer:
                 self._listener.shutdown(socket.SHUT_RDWR)  # ends the wait for a connection
             self._listener.close()
         end = time.monotonic() + seconds
-        while any(one.busy for one in list(self._connections)) and time.monotonic() < end:
+        while (busy := self._is_busy()) and time.monotonic() < end:
             time.sleep(0.01)
-        finished = not any(one.busy for one in list(self._connections))
         for connection in list(self._connections):
             connection.interrupt()
-        return finished
+        return not busy
+
+    def _is_busy(self) -> bool:
+        return any(one.busy for one in list(self._connections))
 
     def _accept(self, listener: socket.socket) -> None:
         while not self._stopping:
@@ -272,7 +265,7 @@ class WebhookServer:
             fields = {"webhook": webhook.name, "error": str(error)}
             logger.warning("invalid AdmissionReview", extra={"fields": fields})
             raise _Refused(400) from None
-        exchange = _Exchange(webhook, self._observer, send)
+        exchange = _Exchange(webhook, self._metrics, send)
         limit = max(webhook.timeout_seconds - _MARGIN, _MARGIN)
         late = failure(webhook, request.uid, f"the handler did not end within {limit:g} s")
         timer = self._timers.call_later(limit, lambda: exchange.end(late, keep=False))
@@ -311,14 +304,14 @@ class WebhookServer:
 class _Exchange:
     """One request: its first answer is sent, counted and logged."""
 
-    def __init__(self, webhook: Webhook, observer: Observer, send: Send) -> None:
+    def __init__(self, webhook: Webhook, metrics: WebhookMetrics, send: Send) -> None:
         self._webhook = webhook
-        self._observer = observer
+        self._metrics = metrics
         self._send = send
         self._lock = threading.Lock()
         self._ended = False
         self._began = time.monotonic()
-        observer.began(webhook.name)
+        metrics.began(webhook.name)
 
     def end(self, answer: Answer, *, keep: bool = True) -> bool:
         """Send the answer, unless another was sent before; return whether this one was sent.
@@ -334,7 +327,7 @@ class _Exchange:
         try:
             self._send(answer.encode(), keep)
         finally:
-            self._observer.ended(name, time.monotonic() - self._began, outcome)
+            self._metrics.ended(name, time.monotonic() - self._began, outcome)
         if answer.message:
             fields = {"webhook": name, "request": answer.uid, "reason": answer.reason}
             log = logger.error if answer.failed else logger.info
