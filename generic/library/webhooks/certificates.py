@@ -22,6 +22,8 @@ from generic.kube.certificates import SERVER_AUTH, SKEW, KeyPair, issue, new_aut
 
 _OVER = 0.8
 """The part of a lifetime after which a certificate is replaced."""
+_DATA = ("ca.crt", "ca.key", "tls.crt", "tls.key")
+"""The names in the Secret."""
 _MAX_KNOWN = 16
 """Maximum hosts that a new certificate has from the one before."""
 
@@ -68,13 +70,10 @@ class Certificates:
 
     def data(self) -> Raw:
         """Return the data of the Secret."""
-        parts = {
-            "ca.crt": self.bundle,
-            "ca.key": self.key,
-            "tls.crt": self.serving.certificate,
-            "tls.key": self.serving.key,
+        parts = (self.bundle, self.key, self.serving.certificate, self.serving.key)
+        return {
+            name: base64.b64encode(part).decode() for name, part in zip(_DATA, parts, strict=True)
         }
-        return {name: base64.b64encode(part).decode() for name, part in parts.items()}
 
 
 def expiry(pair: KeyPair) -> datetime:
@@ -86,10 +85,7 @@ def from_secret(secret: Raw) -> Certificates | None:
     """Return the certificates in a Secret; None if they cannot be read, or do not fit."""
     data = secret.get("data") or {}
     try:
-        ca, key, crt, tls = (
-            base64.b64decode(data[name], validate=True)
-            for name in ("ca.crt", "ca.key", "tls.crt", "tls.key")
-        )
+        ca, key, crt, tls = (base64.b64decode(data[name], validate=True) for name in _DATA)
         end = b"-----END CERTIFICATE-----\n"
         trusted = [part + end for part in ca.split(end) if part.strip()]
         authorities, serving = [_load(one) for one in trusted], _load(crt)

@@ -79,14 +79,10 @@ def _roles(manager: Manager, name: str) -> Iterator[tuple[str, str]]:
     own = manifests(manager, name, name, NAMESPACE)
     garden = manifests(manager, prefixed(name), _ACCOUNT % "name", _ACCOUNT % "namespace")
     for number, (in_runtime, in_garden) in enumerate(zip(own, garden, strict=True)):
-        if _is_namespaced(in_runtime):
+        if "namespace" in in_runtime["metadata"]:
             yield f"runtime/templates/rbac-{number}.yaml", yaml_text(in_runtime)
         else:
             yield f"application/templates/rbac-{number}.yaml", yaml_text(in_garden)
-
-
-def _is_namespaced(role: Raw) -> bool:
-    return "namespace" in role["metadata"]
 
 
 def registration(chart: Chart, repository: str) -> Raw:
