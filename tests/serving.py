@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import Any
 
@@ -12,6 +13,7 @@ from actuator.interface import resource_of
 from actuator.meta import Raw
 from actuator.v1alpha1 import Network
 from generic.controller.metrics import Metrics
+from generic.kube.client import path_of
 from generic.kube.clock import SystemClock
 from generic.library.webhooks import Webhook
 from generic.library.webhooks.certificates import DEFAULTS, Lifetimes
@@ -58,12 +60,19 @@ class Serving:
         return service
 
     def create(self, name: str, **more: Any) -> Raw:
+        return self.admin.create(NETWORKS, self._network(name, **more))
+
+    def try_create(self, name: str) -> Raw:
+        """What would be created; the API server calls the webhooks and stores nothing."""
+        path, body = path_of(NETWORKS, self.namespace), json.dumps(self._network(name)).encode()
+        created: Raw = json.loads(self.admin.send("POST", path, query={"dryRun": "All"}, body=body))
+        return created
+
+    def _network(self, name: str, **more: Any) -> Raw:
         spec = {"type": "calico", "podCIDR": "10.0.0.0/16", "serviceCIDR": "10.1.0.0/16"}
         meta = {"name": name, "namespace": self.namespace, **more}
-        return self.admin.create(
-            NETWORKS,
-            {"apiVersion": NETWORKS.api_version, "kind": "Network", "metadata": meta, "spec": spec},
-        )
+        network = {"apiVersion": NETWORKS.api_version, "kind": "Network"}
+        return {**network, "metadata": meta, "spec": spec}
 
     def close(self) -> None:
         for resource in (MUTATING, VALIDATING):

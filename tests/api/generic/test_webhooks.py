@@ -129,7 +129,7 @@ def test_no_request_fails_while_certificates_rotate(serving):
     def ask(worker: int) -> int:
         count = 0
         while not done.is_set() or count < 250:
-            created = serving.create(f"w{worker}-{count}")
+            created = serving.try_create(f"w{worker}-{count}")
             assert _seen(created), created
             count += 1
             time.sleep(0.05)
