@@ -11,6 +11,8 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import builders
@@ -24,11 +26,11 @@ from spreading import spread
 from actuator import Actuator
 from actuator.errors import NotFound
 from actuator.v1alpha1 import KINDS, Cluster
-from generic.kube.client import HttpClient, connect
-from generic.kube.clusters import CLUSTERS
+from generic.kube.client import HttpClient, connect, path_of
+from generic.kube.clusters import CLUSTERS, NAMESPACES
 from generic.manager.manager import Manager
 from generic.reconciler.orphans import Orphan
-from generic.testing.garden import NAMESPACES
+from generic.reconciler.orphans.kind import ORPHANS, SHOOT_LABEL
 from generic.testing.seed import install
 from generic.tools.cli.main import main
 
@@ -81,26 +83,26 @@ def nothing_goes_on() -> Iterator[None]:
     assert busy_for(0.5) < RESTLESS, f"a test left a thread that goes on:\n{stacks()}"
 
 
-@pytest.fixture(scope="session")
-def administrator(environment) -> HttpClient:
-    """The embedded cluster as its administrator; one connection, for a new one costs more."""
-    return connect(environment.kubeconfig)
+@cache
+def administrator(kubeconfig: Path) -> HttpClient:
+    """The client of a cluster's administrator, which keeps its connection: a new one costs more."""
+    return connect(kubeconfig)
 
 
 @pytest.fixture
-def namespace(administrator) -> str:
+def namespace(environment) -> str:
     """A namespace for this test alone. It goes with the cluster: to delete one takes a hundred
     requests, most of the time that a test takes."""
     name = f"test-{secrets.token_hex(5)}"
-    administrator.create(NAMESPACES, {"metadata": {"name": name}})
+    administrator(environment.kubeconfig).create(NAMESPACES, {"metadata": {"name": name}})
     return name
 
 
 @pytest.fixture(scope="session")
-def admin(environment, administrator) -> HttpClient:
-    """The same with our kinds installed."""
+def admin(environment) -> HttpClient:
+    """The embedded cluster with our kinds installed, as its administrator."""
     install(environment, [*KINDS, Cluster, Orphan])
-    return administrator
+    return administrator(environment.kubeconfig)
 
 
 @pytest.fixture
@@ -115,6 +117,9 @@ def seed(admin, namespace, managers) -> Iterator[Seed]:
     looking_at = Seed(admin, namespace, managers=managers)
     looking_at.create(builders.cluster(namespace))
     yield looking_at
+    if managers:  # each manager that starts lists all Orphans
+        of_shoot = {"labelSelector": f"{SHOOT_LABEL}={namespace}"}
+        admin.send("DELETE", path_of(ORPHANS), query=of_shoot)
     try:
         admin.delete(CLUSTERS, namespace)
     except NotFound:

@@ -73,5 +73,3 @@ def test_the_number_of_remembered_namespaces_without_a_shoot_is_bounded(feed, ad
         admin.create(NAMESPACES, {"metadata": {"name": name}})
         assert feed.clusters.resolve(kind, name).state is ClusterState.NOT_NEEDED
     assert len(feed.clusters._no_shoots) <= 3
-    for name in names:
-        admin.delete(NAMESPACES, name)

@@ -87,7 +87,6 @@ def test_an_error_is_said_and_tried_again(admin, namespace, beating, caplog):
     eventually(lambda: any("heartbeat renewal failed" in r.message for r in caplog.records))
     admin.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": late}})
     eventually(lambda: renewed(admin, late))
-    admin.delete(NAMESPACES, late)
 
 
 def test_it_ends_at_once_when_it_is_told(admin, namespace, beating):

@@ -67,8 +67,7 @@ def elsewhere(environment, admin, namespace) -> Family:
     name = f"{namespace}-b"
     meta = {"metadata": {"name": name}}
     admin.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", **meta})
-    yield Family(environment, CONFIG_MAPS, name)
-    admin.delete(NAMESPACES, name)
+    return Family(environment, CONFIG_MAPS, name)
 
 
 @pytest.fixture

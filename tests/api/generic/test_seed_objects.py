@@ -164,7 +164,6 @@ def two_machines(admin, machine, namespace):
         meta = before["metadata"]
         assert admin.get(MACHINES, meta["name"], meta["namespace"]) == before
     admin.patch(MACHINES, "other", other, {"metadata": {"finalizers": None}})
-    admin.delete(NAMESPACES, other)
 
 
 def test_namespaced_seed_objects_without_a_namespace_are_refused(admin, two_machines):

@@ -66,7 +66,6 @@ def other_seed(seed, admin) -> Iterator[Seed]:
     admin.create(CLUSTERS, cluster)
     yield Seed(admin, namespace)
     admin.delete(CLUSTERS, namespace)
-    admin.delete(NAMESPACES, namespace)
 
 
 @pytest.fixture

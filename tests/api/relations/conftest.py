@@ -57,8 +57,7 @@ def elsewhere(admin, namespace):
     name = f"{namespace}-b"
     meta = {"metadata": {"name": name}}
     admin.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", **meta})
-    yield name
-    admin.delete(NAMESPACES, name)
+    return name
 
 
 @pytest.fixture

@@ -38,7 +38,6 @@ def other_shoot(admin, namespace):
     seed.create(cluster(name))
     yield seed
     admin.delete(CLUSTERS, name)
-    admin.delete(NAMESPACES, name)
 
 
 def test_scenario_41_a_forced_deletion_goes_ahead_of_many_that_are_throttled(
