@@ -215,6 +215,7 @@ def test_an_absent_cluster_crd_fails_readiness_if_a_named_kind_requires_clusters
         eventually(lambda: not_ready(manager) == {})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names", [(), ("dnsrecord", "network")])
 def test_a_crd_that_is_deleted_and_returns_is_followed_without_a_request_storm(
     runtime, client, garden, names

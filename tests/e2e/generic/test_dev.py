@@ -84,6 +84,7 @@ def development(tmp_path, monkeypatch):
     started.kill()
 
 
+@pytest.mark.long
 def test_every_command_of_the_page_works(development, command):
     shown = development.text()
     kubeconfig = Path(re.search(r"KUBECONFIG=(\S+)", shown)[1])

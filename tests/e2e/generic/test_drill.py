@@ -116,6 +116,7 @@ def test_a_webhook_that_does_not_exempt_deletions_is_found_and_named(drill, monk
     assert "gardenlet's deletion of Network local-network" in requests
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", sorted(BREAKS.keys() - {"webhooks"}))
 def test_each_check_fails_where_its_rule_is_broken(drill, rule):
     cheap = [] if rule == "I6" else [NETWORK, "--scenario", "deletion-denied"]  # it needs a call

@@ -58,12 +58,14 @@ def test_the_page_names_the_path_and_what_went_wrong():
     assert "create of s1: &lt;b&gt;" in text
 
 
+@pytest.mark.long
 def test_without_a_scenario_the_rehearsals_first_is_used(drill):  # noqa: F811
     done, report = drill(NETWORK, "--path", "delete", "--shoots", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     assert report["evidence"]["scenario"] == next(iter(OneNetwork().scenarios))
 
 
+@pytest.mark.long
 def test_shoots_are_retried_and_the_report_names_the_path(drill, tmp_path):  # noqa: F811
     done, report = drill(
         NETWORK, "--path", "retry", "--scenario", "everything-fails", "--shoots", "1"
@@ -74,6 +76,7 @@ def test_shoots_are_retried_and_the_report_names_the_path(drill, tmp_path):  # n
     assert f"retry: {PATHS['retry']}" in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.long
 def test_a_step_that_does_not_get_stuck_is_told(drill):  # noqa: F811
     """Only deletions are denied, so that no reconciliation fails."""
     done, report = drill(
@@ -84,6 +87,7 @@ def test_a_step_that_does_not_get_stuck_is_told(drill):  # noqa: F811
     assert report["evidence"]["unfinished"] == ["reconcile of s1: did not get stuck"]
 
 
+@pytest.mark.long
 def test_a_rule_that_is_broken_on_purpose_fails_on_a_path_too(drill):  # noqa: F811
     flags = ["--path", "delete", "--scenario", "everything-fails", "--shoots", "1"]
     done, report = drill(NETWORK, *flags, "--break", "I4")

@@ -444,6 +444,7 @@ def test_the_api_server_is_restarted_with_the_etcd_it_needs(own, shoot):
     assert connect(own.kubeconfig).get(CLUSTERS, shoot.namespace)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed_number", [1, 2])
 def test_after_a_random_script_every_object_is_where_it_should_be(
     own, shoot, tmp_path, seed_number

@@ -85,6 +85,7 @@ def holder(client, namespace):
     return client.get(LEASES, LEASE, namespace)["spec"]["holderIdentity"]
 
 
+@pytest.mark.long
 def test_who_sleeps_until_another_leads_writes_nothing_when_it_wakes(
     environment, admin, seed, namespace, proxy, gate, tmp_path
 ):
@@ -120,6 +121,7 @@ def test_who_sleeps_until_another_leads_writes_nothing_when_it_wakes(
     assert called(tmp_path) == in_flight
 
 
+@pytest.mark.long
 def test_who_cannot_renew_stops_before_another_leads(
     environment, admin, seed, namespace, proxy, tmp_path, monkeypatch
 ):

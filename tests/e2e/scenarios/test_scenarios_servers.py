@@ -78,6 +78,7 @@ def exists(client, resource, name):
     return True
 
 
+@pytest.mark.long
 def test_scenario_12_a_deletion_goes_on_when_the_api_server_is_back(own, shoot, both, gate):
     """Killed in the middle of the call; 60 s would show the same, only later."""
     manager, script, _ = both
