@@ -25,10 +25,10 @@ help: ## list the targets
 drill: $(STAMP) ## rehearse a force deletion of ten shoots on the embedded cluster; ARGS="--shoots 3"
 	@$(BIN)/actuator drill $(ARGS)
 
-# In a fresh clone one process compiles the tests, while the programs start, and not each of the six.
+# In a fresh clone one process compiles the tests, while the programs start, and not each of the eight.
 test: $(STAMP) ## run all tests, on the embedded cluster; ARGS="-k migrate"
 	@$(BIN)/python -m pytest --collect-only -qq > /dev/null & $(BIN)/python -m hack.prepare && wait
-	@$(BIN)/python -m pytest -n 6 --dist worksteal $(ARGS)
+	@$(BIN)/python -m pytest -n 8 --dist worksteal $(ARGS)
 
 check: lint types layers test-pure ## lint, types, layers, pure tests: the pre-commit hook
 

@@ -8,6 +8,8 @@ import os
 import secrets
 import signal
 import subprocess
+import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -161,7 +163,7 @@ def borrowed(clusters, monkeypatch) -> None:
 def command(capsys, borrowed) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
     """Runs `actuator` as the command line does, but in here: loading it anew takes seconds."""
     before, root = signal.getsignal(signal.SIGTERM), logging.getLogger()
-    handlers, level = list(root.handlers), root.level
+    handlers, level, loaded = list(root.handlers), root.level, set(sys.modules)
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         texts, code = [str(argument) for argument in arguments], 0
@@ -175,6 +177,10 @@ def command(capsys, borrowed) -> Iterator[Callable[..., subprocess.CompletedProc
     signal.signal(signal.SIGTERM, before)
     root.handlers[:] = handlers
     root.setLevel(level)
+    for name in sys.modules.keys() - loaded:  # modules of a project that the test wrote
+        file = getattr(sys.modules[name], "__file__", None)
+        if file and Path(file).is_relative_to(tempfile.gettempdir()):
+            del sys.modules[name]
 
 
 @pytest.fixture
