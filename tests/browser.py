@@ -45,19 +45,19 @@ def faults(browser, path, views=VIEWS):
     """What is wrong with a page, a line each: its colours in all views, the rest in the first."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found, first = [], views[0]
-    with view(browser, path, *first) as (tab, wrong):
-        for width, scheme in views:
+    found = []
+    with view(browser, path, *views[0]) as (tab, wrong):
+        for number, (width, scheme) in enumerate(views):
             tab.set_viewport_size({"width": width, "height": 800})
             tab.emulate_media(color_scheme=scheme)
             needs = tab.evaluate("document.documentElement.scrollWidth")
             if needs > width:
                 wrong.append(f"it is {needs} pixels wide")
-            for finding in Axe().run(tab, options=ALL if first else COLOURS).response["violations"]:
+            looked = Axe().run(tab, options=COLOURS if number else ALL)
+            for finding in looked.response["violations"]:
                 if finding["impact"] in GRAVE:
                     where = ", ".join(str(node["target"]) for node in finding["nodes"][:3])
                     wrong.append(f"{finding['id']} ({finding['impact']}): {where}")
             found += [f"{width} px, {scheme}: {problem}" for problem in wrong]
             wrong.clear()
-            first = None
     return found
