@@ -85,6 +85,15 @@ class Manager(Registry):
         entry = self._clusters.get(Request("", namespace))
         return entry.header.verdict if entry else Verdict()
 
+    def has_seen(self, namespace: str, version: int) -> bool:
+        """Return whether the namespace's Cluster is in the cache in that resourceVersion or later.
+
+        True for a manager that was stopped.
+        """
+        entry = self._clusters.get(Request("", namespace))
+        is_late = entry is None or entry.header.resource_version < version
+        return self._stop.is_set() or not is_late
+
     def shoot_webhooks(self) -> list[Raw] | None:
         """Return the configurations of the webhooks for shoots, or None if they are not served.
 

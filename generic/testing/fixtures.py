@@ -24,6 +24,7 @@ from actuator.meta import Object, Raw
 from actuator.v1alpha1 import KINDS, Cluster
 from generic.controller import logs
 from generic.kube.client import connect
+from generic.kube.clusters import CLUSTERS
 from generic.kube.crds import crd
 from generic.kube.headers import Event, Header
 from generic.library.managedresources import ManagedResource
@@ -77,6 +78,7 @@ class ShootUnderTest:
         self.settings = settings
         self.types: dict[type[Object], str] = {}
         """The types that the managers of this test serve."""
+        self.managers: list[Manager] = []
         self._seed, self._client, self._garden = seed, seed.client, Garden(seed.client)
         self._labels = {SHOOT: self.namespace}
         names = {"technical_id": self.namespace, "name": name, "project": "test"}
@@ -125,8 +127,15 @@ class ShootUnderTest:
         self._garden.ask(obj.KIND, namespace, name, operation)
 
     def hibernate(self, *, enabled: bool = True) -> None:
-        """Write into the Cluster that the shoot hibernates, or wakes up."""
+        """Write into the Cluster that the shoot hibernates, or wakes up; the managers know it then.
+
+        A reconcile that is requested at once may otherwise read the Cluster of before.
+        """
         self._garden.sync(self._shoot, "Reconcile", spec={"hibernation": {"enabled": enabled}})
+        written = int(self._client.get(CLUSTERS, self.namespace)["metadata"]["resourceVersion"])
+        polling.eventually(
+            lambda: all(one.has_seen(self.namespace, written) for one in self.managers)
+        )
 
     def delete(self, obj: Object) -> None:
         """Delete the object as gardenlet does, without waiting."""
@@ -221,6 +230,7 @@ def manager(
             shoot.types[one.cls] = next(iter(one.types), "")
         stack.callback(_end, manager, _seed.client, user)
         grant(_seed.client, manager, user)
+        shoot.managers.append(manager)
         manager.start()
         if not manager.wait_synced():
             problems = filter(None, (check() for check in manager.check_ready().values()))
