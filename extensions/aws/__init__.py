@@ -8,8 +8,8 @@ Read in this order: the actuators (`infrastructure`, `controlplane`, `worker`, `
 `bastion`, `backupbucket`, `backupentry`) and `account` (their common base); `config`,
 `status`, `seed` (data in Kubernetes), `machineclass`; `ec2`, `network`, `host`, `records`,
 `bucket`, `tags` (resources in the cloud); `cloud`, `errors` (the client), `policy` (its
-permissions); `webhooks` (components of Gardener). `rehearsal`, `full_rehearsal`, `manifests`,
-`inventory`, `simulator` and `simulated_iam` are for drills.
+permissions); `verification` (orphaned resources); `webhooks` (components of Gardener). `rehearsal`,
+`full_rehearsal`, `manifests`, `inventory`, `simulator` and `simulated_iam` are for drills.
 """
 
 import generic

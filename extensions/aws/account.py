@@ -4,18 +4,12 @@ No message, log line or repr contains any part of the Secret with the credential
 """
 
 from binascii import Error as Base64Error
-from collections.abc import Callable, Mapping
-from functools import partial
 
 from actuator import ConfigurationError, Context, ExternalResource, Permission
 from actuator.errors import NotFound
 from actuator.meta import Base64, Object, Raw, SecretReference
-from extensions.aws import records, tags
-from extensions.aws.bucket import BUCKET, OBJECTS, Bucket, Found
-from extensions.aws.cloud import GLOBAL, Cloud, Clouds, Credentials, Service
-from extensions.aws.ec2 import TYPES, ResourceType, describe
-from extensions.aws.errors import CloudError
-from extensions.aws.records import RECORD_SET
+from extensions.aws.cloud import Cloud, Clouds, Credentials, Service
+from extensions.aws.verification import still_exists
 from generic.library.workload_identity import WorkloadIdentity, workload_identity
 
 CLOUD_PROVIDER = "cloudprovider"
@@ -35,28 +29,8 @@ class OnAws:
         self._clouds = Clouds(endpoint_url)
 
     def still_exists(self, resource: ExternalResource, /) -> bool | None:
-        """Look up the resource by its id, or by its tags, for `actuator orphans verify`.
-
-        The requests use the credentials of the user who runs the command, as botocore finds them:
-        the shoot's no longer exist. They must belong to the shoot's account; another one has none
-        of its resources. The result is None, unknown, for a type outside the table, a resource
-        without id and tags, and an unknown region. Raises ActuatorError.
-        """
-        found = _LOOKS.get(resource.type)
-        if found is None or not (resource.id or resource.tags):
-            return None
-        service, look = found
-        region = GLOBAL if service == "route53" else resource.region
-        if not region:
-            return None
-        # a command cannot be abandoned
-        cloud = self._clouds.open(None, region, lambda: None, service)
-        try:
-            return look(cloud, resource)
-        except CloudError as error:
-            if error.is_not_found:
-                return False
-            raise
+        """Look up the resource by its id, or by its tags."""
+        return still_exists(self._clouds, resource)
 
     def _open(
         self,
@@ -72,33 +46,6 @@ class OnAws:
         """
         credentials = read_credentials(ctx, secret, f"{obj.KIND.name} {obj.key}")
         return self._clouds.open(credentials, region, ctx.check, service)
-
-
-Look = Callable[[Cloud, ExternalResource], bool | None]
-
-
-def _described(type: ResourceType, cloud: Cloud, resource: ExternalResource) -> bool:
-    wanted = [type.with_id(resource.id)] if resource.id else tags.filters(resource.tags)
-    return bool(describe(cloud, type, wanted))
-
-
-def _bucket(cloud: Cloud, resource: ExternalResource) -> bool | None:
-    """Return None for a bucket with other tags: the extension's, or created later by others."""
-    found = Bucket(cloud, resource.id).look()
-    return None if found is Found.FOREIGN else found is not Found.NOTHING
-
-
-def _objects(cloud: Cloud, resource: ExternalResource) -> bool:
-    bucket, _, prefix = resource.id.partition("/")
-    return not Bucket(cloud, bucket).is_empty(prefix)
-
-
-_LOOKS: Mapping[str, tuple[Service, Look]] = {
-    **{type.name: ("ec2", partial(_described, type)) for type in TYPES},
-    BUCKET: ("s3", _bucket),
-    OBJECTS: ("s3", _objects),
-    RECORD_SET: ("route53", lambda cloud, resource: records.exists(cloud, resource.id)),
-}
 
 
 def read_credentials(
