@@ -3,6 +3,7 @@
 Not here: Kubernetes objects and rotation.
 """
 
+import ipaddress
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -92,6 +93,14 @@ def issue(
     if names:
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return KeyPair(_pem(builder.sign(issuer_key, hashes.SHA256())), _private_pem(key))
+
+
+def general_name(host: str) -> x509.GeneralName:
+    """Return an IP address or a host name for `names` of `issue`. Raises ValueError."""
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
 
 
 def new_private_key() -> bytes:

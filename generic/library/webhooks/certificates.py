@@ -7,7 +7,6 @@ authority is not kept.
 """
 
 import base64
-import ipaddress
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -18,7 +17,15 @@ from cryptography.hazmat.primitives import serialization
 
 from actuator.errors import ConfigurationError
 from actuator.meta import Raw
-from generic.kube.certificates import SERVER_AUTH, SKEW, KeyPair, issue, new_authority, x509
+from generic.kube.certificates import (
+    SERVER_AUTH,
+    SKEW,
+    KeyPair,
+    general_name,
+    issue,
+    new_authority,
+    x509,
+)
 
 _OVER = 0.8
 """The part of a lifetime after which a certificate is replaced."""
@@ -175,11 +182,7 @@ def _sign(
 
 def _general_name(host: str) -> x509.GeneralName:
     try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        pass
-    try:
-        return x509.DNSName(host)
+        return general_name(host)
     except ValueError as error:
         raise ConfigurationError(f"webhook host {host!r}: {error}; correct it") from error
 

@@ -3,7 +3,6 @@
 Import this module where it is used: it needs `cryptography`, which comes with the extra `envtest`.
 """
 
-import ipaddress
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,11 +17,11 @@ try:
         CLIENT_AUTH,
         SERVER_AUTH,
         KeyPair,
+        general_name,
         issue,
         new_authority,
         new_private_key,
         save_private,
-        x509,
     )
 except ConfigurationError as error:
     raise EnvtestError(
@@ -54,17 +53,10 @@ class Authority:
 
     def serving(self, hosts: Sequence[str]) -> KeyPair:
         """Issue a certificate for a server with these host names or IP addresses."""
-        now, names = datetime.now(UTC), [_general_name(host) for host in hosts]
+        now, names = datetime.now(UTC), [general_name(host) for host in hosts]
         return issue(self.key_pair, hosts[0], now, _LIFETIME, usages=[SERVER_AUTH], names=names)
 
     def client(self, user: str, groups: Sequence[str]) -> KeyPair:
         """Issue a certificate for a user; the API server reads the name from CN, groups from O."""
         now, usages = datetime.now(UTC), [CLIENT_AUTH]
         return issue(self.key_pair, user, now, _LIFETIME, usages=usages, organizations=groups)
-
-
-def _general_name(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)
