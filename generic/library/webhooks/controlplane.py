@@ -26,7 +26,13 @@ from generic.library.webhooks.objects import (
     VerticalPodAutoscaler,
     VolumeMount,
 )
-from generic.library.webhooks.webhook import READ_CLUSTER, AdmissionRequest, FailurePolicy, Webhook
+from generic.library.webhooks.webhook import (
+    READ_CLUSTER,
+    AdmissionRequest,
+    FailurePolicy,
+    Webhook,
+    mutates,
+)
 
 SHOOT_PROVIDER = "shoot.gardener.cloud/provider"
 SEED_PROVIDER = "seed.gardener.cloud/provider"
@@ -168,17 +174,15 @@ class ControlPlaneMutator:
         self, name: str, cls: type[Object], handle: Callable[[Any], None], **more: Any
     ) -> Webhook:
         place = self.namespace_label.partition(".")[0].replace("shoot", "controlplane")
-        return Webhook(
+        return mutates(
+            cls,
             name=f"{place}-{name}",
-            kinds=[cls],
-            handle=handle,
-            mutating=True,
             failure_policy=self.failure_policy,
             namespace_labels={self.namespace_label: self.provider},
             timeout_seconds=self.timeout_seconds,
             permissions=[READ_CLUSTER],
             **more,
-        )
+        )(handle)
 
     def _change_nodes(self, request: AdmissionRequest[OperatingSystemConfig]) -> None:
         spec = request.new.spec
