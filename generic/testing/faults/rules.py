@@ -42,10 +42,6 @@ class Injection(Generic[R]):
         self._matches = 0
         self._hits = 0
         self._removed = threading.Event()
-        self.remove = self._removed.set
-        """Deactivates the rule and releases waiting calls. Calling it again does nothing."""
-        self.wait = self._removed.wait
-        """Waits at most the given seconds until it is removed; returns whether it was."""
 
     @property
     def hits(self) -> int:
@@ -56,6 +52,14 @@ class Injection(Generic[R]):
     def removed(self) -> bool:
         """Whether `remove` was called."""
         return self._removed.is_set()
+
+    def remove(self) -> None:
+        """Deactivate the rule and release waiting calls. Calling it again does nothing."""
+        self._removed.set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait at most `seconds` until it is removed; return whether it was."""
+        return self._removed.wait(seconds)
 
     def strikes(self) -> bool:
         """Count one more match; return whether the rule applies to it."""
