@@ -91,8 +91,8 @@ class Manager(Registry):
         True for a manager that was stopped.
         """
         entry = self._clusters.get(Request("", namespace))
-        is_late = entry is None or entry.header.resource_version < version
-        return self._stop.is_set() or not is_late
+        is_there = entry is not None and entry.header.resource_version >= version
+        return is_there or self._stop.is_set()
 
     def shoot_webhooks(self) -> list[Raw] | None:
         """Return the configurations of the webhooks for shoots, or None if they are not served.
