@@ -50,8 +50,6 @@ class ConfigAdmission:
     kind: type[Object]
     config: type[ProviderConfig]
     type: str
-    name: str = ""
-    """A DNS label for policy and webhooks; by default from kind and type."""
     place: Place = attrs.field(init=False)
 
     @place.default
@@ -70,13 +68,13 @@ class ConfigAdmission:
         return {f"{self.place.label}.extensions.gardener.cloud/{self.type}": "true"}
 
     @property
-    def chosen_name(self) -> str:
-        """The name of policy and webhooks."""
-        return self.name or f"{self.kind.KIND.name}-{self.type}".lower()
+    def name(self) -> str:
+        """The name of policy and webhooks, a DNS label."""
+        return f"{self.kind.KIND.name}-{self.type}".lower()
 
     def policy(self) -> tuple[Raw, Raw]:
         """Return the ValidatingAdmissionPolicy and its binding."""
-        name = f"{self.chosen_name}.extensions.gardener.cloud"
+        name = f"{self.name}.extensions.gardener.cloud"
         rule = {
             "apiGroups": [Shoot.KIND.group],
             "apiVersions": [Shoot.KIND.version],
@@ -111,7 +109,7 @@ class ConfigAdmission:
 
     def webhooks(self) -> list[Webhook]:
         """Return the webhook for defaults and, if the class has problems of its own, for these."""
-        name = self.chosen_name
+        name = self.name
         shared: dict[str, Any] = {"object_labels": self.label, "conditions": self._conditions}
         # the extension knows the defaults as well
         defaults = mutates(Shoot, name=f"default-{name}", failure_policy="Ignore", **shared)

@@ -8,22 +8,12 @@ from typing import Any, ClassVar
 
 import attrs
 
-from actuator.meta import ClusterNeed, ForceSource, KeepsUnknownFields, Kind, Object, Raw
+from actuator.meta import KeepsUnknownFields, Kind, Object, Raw, plural_of
 
 
-def kubernetes_kind(name: str, group: str = "", version: str = "v1", plural: str = "") -> Kind:
-    """Return a kind without anything of the framework: it has no actuator here."""
-    return Kind(
-        name=name,
-        plural=plural or f"{name.lower()}s",
-        group=group,
-        version=version,
-        finalizer="",
-        cluster=ClusterNeed.NEVER,
-        force_from=ForceSource.NONE,
-        migratable=False,
-        has_operation_annotation=False,
-    )
+def kubernetes_kind(name: str, group: str = "", version: str = "v1") -> Kind:
+    """Return a kind that has no actuator here."""
+    return Kind(name=name, plural=plural_of(name), group=group, version=version, finalizer="")
 
 
 @attrs.define(kw_only=True)
@@ -145,20 +135,6 @@ class StatefulSet(Workload):
 
 
 @attrs.define(kw_only=True)
-class Pod(Object):
-    """v1 Pod."""
-
-    KIND: ClassVar[Kind] = kubernetes_kind("Pod")
-
-    spec: PodSpec = attrs.field(factory=PodSpec)
-
-    @property
-    def pod(self) -> PodSpec:
-        """Its spec."""
-        return self.spec
-
-
-@attrs.define(kw_only=True)
 class Service(Object):
     """v1 Service."""
 
@@ -175,15 +151,6 @@ class Secret(Object):
 
     data: dict[str, str] = attrs.field(factory=dict, repr=False)
     type: str = ""
-
-
-@attrs.define(kw_only=True)
-class ConfigMap(Object):
-    """v1 ConfigMap."""
-
-    KIND: ClassVar[Kind] = kubernetes_kind("ConfigMap")
-
-    data: dict[str, str] = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)

@@ -6,7 +6,8 @@ import time
 import pytest
 
 from actuator.errors import ConfigurationError
-from generic.controller.health import CONNECTIONS, Address, HealthServer, parse_address
+from generic.controller.health import HealthServer
+from generic.controller.httpserver import Address, parse_address
 
 FINE = {"workers": lambda: None, "streams": lambda: None}
 BROKEN = {**FINE, "streams": lambda: "nothing heard for 200 s"}
@@ -120,20 +121,37 @@ def test_head_has_the_status_and_no_body(serve):
     assert int(headers["Content-Length"]) > 0
 
 
+def test_a_connection_serves_several_requests(serve):
+    server = serve(healthz=FINE)
+    connection = http.client.HTTPConnection("127.0.0.1", server.address.port, timeout=30)
+    for path, status in (("/healthz", 200), ("/other", 404), ("/healthz", 200)):
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        assert (answer.status, answer.will_close) == (status, False)
+        answer.read()
+    connection.close()
+
+
 def test_other_methods_are_refused(serve):
-    assert ask(serve(healthz=FINE), "/healthz", "POST")[0] == 501
+    assert ask(serve(healthz=FINE), "/healthz", "POST")[0] == 405
+    assert ask(serve(healthz=FINE), "/healthz", "PUT")[0] == 501
 
 
-def test_idle_connections_do_not_keep_a_probe_out(serve):
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HTTP/1.1\r\n"])
+def test_idle_and_slow_connections_do_not_keep_a_probe_out(serve, sent):
     server = serve(healthz=FINE)
     address = ("127.0.0.1", server.address.port)
     before = set(threading.enumerate())  # other tests' servers may still be ending
-    idle = [socket.create_connection(address, timeout=5) for _ in range(CONNECTIONS * 3)]
+    idle = [
+        socket.create_connection(address, timeout=5) for _ in range(HealthServer.connections * 3)
+    ]
     try:
+        for connection in idle[-HealthServer.connections :]:
+            connection.sendall(sent)
         assert ask(server, "/healthz")[0] == 200
         ours = set(threading.enumerate()) - before
-        alive = [t for t in ours if "process_request_thread" in t.name]
-        assert len(alive) <= CONNECTIONS * 2
+        alive = [t for t in ours if t.name == "http"]
+        assert len(alive) <= HealthServer.connections * 2
     finally:
         for connection in idle:
             connection.close()

@@ -18,7 +18,7 @@ import pytest
 from actuator.interface import FieldProblem
 from actuator.meta import Raw
 from actuator.v1alpha1 import Network
-from generic.controller.health import Address
+from generic.controller.httpserver import Address
 from generic.kube.certificates import SERVER_AUTH, issue, new_authority, x509
 from generic.kube.clock import SystemClock
 from generic.kube.timers import Timers
@@ -64,7 +64,7 @@ class Served:
         self.timers = Timers("test", CLOCK)
         address = Address("127.0.0.1", 0)
         self.server = WebhookServer(webhooks, address, RecordingClient(), self.timers, self.log)
-        self.server.use(tls)
+        self.server.tls = tls
         self.server.start()
         self._ca = ca
         self.clients: list[HTTPConnection] = []
@@ -126,13 +126,11 @@ def review(**more: Any) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def tls(tmp_path_factory) -> tuple[ssl.SSLContext, bytes]:
+def tls() -> tuple[ssl.SSLContext, bytes]:
     ca = new_authority("test", CLOCK.now(), timedelta(days=1))
     names = [x509.IPAddress(ip_address("127.0.0.1"))]
     pair = issue(ca, "t", CLOCK.now(), timedelta(days=1), usages=[SERVER_AUTH], names=names)
-    folder = tmp_path_factory.mktemp("tls")
-    pair.save(folder / "crt", folder / "key")
-    return server_context(str(folder / "crt"), str(folder / "key")), ca.certificate
+    return server_context(pair), ca.certificate
 
 
 @pytest.fixture
@@ -300,7 +298,7 @@ def test_garbage_ends_its_connection_only(serve, case, caplog):
         raw.sendall(GARBAGE[case])
         raw.settimeout(3)
         answer = raw.recv(4096)
-        assert answer.startswith(b"HTTP/1.1 4")
+        assert answer.startswith((b"HTTP/1.1 4", b"HTTP/1.1 501"))
         assert b"Connection: close" in answer
     except (ConnectionError, ssl.SSLEOFError):
         pass  # closed before everything was sent
@@ -313,20 +311,13 @@ def test_an_invalid_review_is_a_bad_request(serve, body):
     assert post(serve(mark=admit).connect(), body) == 400
 
 
-def test_a_chunked_body_is_read(serve):
-    connection = serve(mark=admit).connect()
-    text = review()
-    parts = iter([text[:100], text[100:]])
-    connection.request("POST", "/webhooks/mark", parts, REVIEW, encode_chunked=True)
-    assert json.loads(connection.getresponse().read())["response"]["allowed"]
-
-
-def test_a_chunked_body_is_bounded(serve):
+def test_a_chunked_body_is_refused(serve):
+    """The API server always sends a length, by which the memory of a request is bounded."""
     connection = serve(mark=admit).connect()
     parts = iter([b" " * 2**20] * 9)
     try:
         connection.request("POST", "/webhooks/mark", parts, REVIEW, encode_chunked=True)
-        assert connection.getresponse().status == 413
+        assert connection.getresponse().status == 411
     except (ConnectionError, ssl.SSLEOFError):
         pass  # closed before everything was sent
 
@@ -361,7 +352,7 @@ def test_few_large_requests_are_in_memory_at_a_time(serve, monkeypatch):
 
 
 def test_slowclients_are_closed(serve, monkeypatch):
-    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(WebhookServer, "request_seconds", 0.3)
     served = serve(mark=admit)
     silent = HTTPConnection("127.0.0.1", served.server.address.port)
     served.clients.append(silent)
@@ -381,7 +372,7 @@ def test_slowclients_are_closed(serve, monkeypatch):
 
 
 def test_connections_are_bounded(serve, monkeypatch):
-    monkeypatch.setattr(server, "CONNECTIONS", 3)
+    monkeypatch.setattr(WebhookServer, "connections", 3)
     release, entered = threading.Event(), threading.Semaphore(0)
 
     def hold(_request: Any) -> None:

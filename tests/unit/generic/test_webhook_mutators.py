@@ -34,11 +34,9 @@ from generic.library.webhooks.edits import (
     text_of,
 )
 from generic.library.webhooks.objects import (
-    ConfigMap,
     Container,
     Deployment,
     Etcd,
-    Pod,
     ResourcePolicy,
     Secret,
     Service,
@@ -219,10 +217,8 @@ POLICY = record(containerName=TEXT, controlledValues=TEXT, minAllowed=LABELS)
 MANIFESTS = {
     Deployment: record(spec=record(replicas=st.integers(0, 3), template=TEMPLATE)),
     StatefulSet: record(spec=record(replicas=st.integers(0, 3), template=TEMPLATE)),
-    Pod: record(spec=POD),
     Service: record(spec=record(ports=JSON, type=TEXT)),
     Secret: record(data=LABELS, type=TEXT),
-    ConfigMap: record(data=LABELS),
     Etcd: record(spec=record(etcd=JSON)),
     VerticalPodAutoscaler: record(
         spec=record(resourcePolicy=record(containerPolicies=st.lists(POLICY, max_size=2)))

@@ -18,7 +18,7 @@ import pytest
 
 from actuator.interface import FieldProblem
 from actuator.v1alpha1 import Network
-from generic.controller.health import Address
+from generic.controller.httpserver import Address
 from generic.controller.metrics.webhooks import WebhookMetrics
 from generic.kube.certificates import SERVER_AUTH, issue, new_authority, x509
 from generic.kube.clock import SystemClock
@@ -29,16 +29,15 @@ from generic.library.webhooks.server import WebhookServer, server_context
 
 
 @pytest.fixture(scope="module")
-def tls(tmp_path_factory) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+def tls() -> tuple[ssl.SSLContext, ssl.SSLContext]:
     """The settings of the server, and of a client that trusts it."""
-    now, folder = SystemClock().now(), tmp_path_factory.mktemp("tls")
+    now = SystemClock().now()
     authority = new_authority("test authority", now, timedelta(hours=1))
     address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
     usages = [SERVER_AUTH]
     pair = issue(authority, "test", now, timedelta(hours=1), usages=usages, names=[address])
-    pair.save(folder / "tls.crt", folder / "tls.key")
     client = ssl.create_default_context(cadata=authority.certificate.decode())
-    return server_context(str(folder / "tls.crt"), str(folder / "tls.key")), client
+    return server_context(pair), client
 
 
 class Started:
@@ -102,7 +101,7 @@ def start(tls) -> Iterator[Callable[..., Started]]:
         metrics = WebhookMetrics(CollectorRegistry(), handlers)
         timers = Timers("test", SystemClock())
         server = WebhookServer(webhooks, Address("127.0.0.1", 0), None, timers, metrics)
-        server.use(tls[0])
+        server.tls = tls[0]
         server.start()
         running.append((server, timers))
         return Started(server, tls[1], metrics)
@@ -222,7 +221,8 @@ DEEP = b"[" * 3000 + b"]" * 3000
         ("/webhooks/hook", DEEP, {}, 400),
         ("/webhooks/hook", b'{"kind": "AdmissionReview", "apiVersion": "v9"}', {}, 400),
         ("/webhooks/hook", b"", {"headers": {"Content-Length": "99999999999"}}, 413),
-        ("/webhooks/hook", b"", {"headers": {"X-Long": "x" * 100_000}}, 413),
+        ("/webhooks/hook", b"", {"headers": {"Transfer-Encoding": "chunked"}}, 411),
+        ("/webhooks/hook", b"", {"headers": {"X-Long": "x" * 100_000}}, 431),
     ],
 )
 def test_other_requests_are_refused_with_a_status(start, path, body, more, status):
@@ -283,7 +283,7 @@ def test_a_client_without_tls_disturbs_nobody(start, sent):
 
 
 def test_a_slow_client_is_closed(start, monkeypatch):
-    monkeypatch.setattr(server_module, "REQUEST_SECONDS", 0.3)
+    monkeypatch.setattr(WebhookServer, "request_seconds", 0.3)
     started = start(hook=do_nothing)
     port = started.server.address.port
 
@@ -304,7 +304,7 @@ def test_a_slow_client_is_closed(start, monkeypatch):
 
 
 def test_one_connection_too_many_closes_the_oldest_idle_one(start, monkeypatch):
-    monkeypatch.setattr(server_module, "CONNECTIONS", 3)
+    monkeypatch.setattr(WebhookServer, "connections", 3)
     started = start(hook=do_nothing)
     idle = [started.connect() for _ in range(3)]
     for one in idle:
@@ -321,7 +321,7 @@ def test_draining_answers_and_closes_each_connection(start):
         headers = {"Content-Type": "application/json"}
         kept.request("POST", "/webhooks/hook", review(), headers)
         assert kept.getresponse().read() != b""
-        started.server.drain()
+        started.server.draining = True
         assert not started.server.listening
         kept.request("POST", "/webhooks/hook", review(), headers)
         last = kept.getresponse()

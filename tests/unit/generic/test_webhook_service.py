@@ -272,7 +272,7 @@ def test_readiness_tells_what_is_wrong(world):
     assert service.problem() == "the API server is down"
     world.clock.time += timedelta(days=10)
     assert service.problem() == "the serving certificate has expired"
-    service.server.drain()
+    service.server.draining = True
     assert service.problem() is not None
 
 
@@ -334,7 +334,8 @@ def test_without_a_namespace_the_certificate_stays_in_memory(world):
 def test_the_secret_of_an_admission_component_is_in_its_own_cluster(world, monkeypatch):
     runtime = Store()
     monkeypatch.setenv("SOURCE_CLUSTER", "enabled")
-    monkeypatch.setattr("generic.kube.client.connect_in_cluster", lambda: runtime)
+    monkeypatch.setattr("generic.manager.webhooks.service_account", lambda: "the pod")
+    monkeypatch.setattr("generic.manager.webhooks.connect", {"the pod": runtime}.get)
     run(world.replica())
     assert [kind for kind, _ in runtime.objects] == ["secrets"]
     assert [kind for kind, _ in world.store.objects] == ["mutatingwebhookconfigurations"]
