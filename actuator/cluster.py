@@ -21,6 +21,7 @@ from actuator.meta import (
     Object,
     Raw,
     Schema,
+    value_at,
 )
 
 FORCE_DELETION = "confirmation.gardener.cloud/force-deletion"
@@ -35,17 +36,8 @@ def parse_bool(text: str) -> bool | None:
     return False if text in _FALSE else None
 
 
-def _at(data: object, *path: str) -> Any:
-    """Return the value at `path`, or None if a step of the path is missing."""
-    for step in path:
-        if not isinstance(data, dict):
-            return None
-        data = data.get(step)
-    return data
-
-
 def _object_at(data: object, *path: str) -> Raw:
-    found = _at(data, *path)
+    found = value_at(data, *path)
     return found if isinstance(found, dict) else {}
 
 
@@ -93,7 +85,6 @@ class Cluster(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="Cluster",
-        plural="clusters",
         columns=(Column("Age", ".metadata.creationTimestamp", "date"),),
         finalizer="",
         namespaced=False,
@@ -132,7 +123,7 @@ class Cluster(Object):
     @property
     def force_value(self) -> str | None:
         """The force-deletion annotation of the shoot as written, or None."""
-        value = _at(self.shoot, "metadata", "annotations", FORCE_DELETION)
+        value = value_at(self.shoot, "metadata", "annotations", FORCE_DELETION)
         return value if isinstance(value, str) else None
 
     @property
@@ -144,22 +135,22 @@ class Cluster(Object):
     @property
     def is_failed(self) -> bool:
         """Whether the state of the shoot's last operation is Failed."""
-        return bool(_at(self.shoot, "status", "lastOperation", "state") == "Failed")
+        return bool(value_at(self.shoot, "status", "lastOperation", "state") == "Failed")
 
     @property
     def is_deleting(self) -> bool:
         """Whether the shoot has a deletionTimestamp."""
-        return _at(self.shoot, "metadata", "deletionTimestamp") is not None
+        return value_at(self.shoot, "metadata", "deletionTimestamp") is not None
 
     @property
     def is_migrating(self) -> bool:
         """Whether the shoot's last operation is its migration to another seed."""
-        return bool(_at(self.shoot, "status", "lastOperation", "type") == "Migrate")
+        return bool(value_at(self.shoot, "status", "lastOperation", "type") == "Migrate")
 
     @property
     def hibernation_enabled(self) -> bool:
         """Whether the shoot's spec enables hibernation."""
-        return _at(self.shoot, "spec", "hibernation", "enabled") is True
+        return value_at(self.shoot, "spec", "hibernation", "enabled") is True
 
     @property
     def is_hibernated(self) -> bool:
@@ -173,7 +164,7 @@ class Cluster(Object):
 
     @property
     def _status_hibernated(self) -> bool:
-        return _at(self.shoot, "status", "isHibernated") is True
+        return value_at(self.shoot, "status", "isHibernated") is True
 
     @property
     def is_being_created(self) -> bool:
@@ -184,7 +175,7 @@ class Cluster(Object):
     @property
     def technical_id(self) -> str:
         """The shoot's technical ID, or the Cluster's name, which is equal to it."""
-        value = _at(self.shoot, "status", "technicalID")
+        value = value_at(self.shoot, "status", "technicalID")
         return value if isinstance(value, str) and value else self.metadata.name
 
     @property
@@ -197,19 +188,19 @@ class Cluster(Object):
     @property
     def region(self) -> str:
         """The shoot's region, or ""."""
-        value = _at(self.shoot, "spec", "region")
+        value = value_at(self.shoot, "spec", "region")
         return value if isinstance(value, str) else ""
 
     @property
     def kubernetes_version(self) -> str:
         """The shoot's Kubernetes version, or ""."""
-        value = _at(self.shoot, "spec", "kubernetes", "version")
+        value = value_at(self.shoot, "spec", "kubernetes", "version")
         return value if isinstance(value, str) else ""
 
     @property
     def seed_kubernetes_version(self) -> str:
         """The seed's Kubernetes version, or ""."""
-        value = _at(self.seed, "status", "kubernetesVersion")
+        value = value_at(self.seed, "status", "kubernetesVersion")
         return value if isinstance(value, str) else ""
 
     @property
@@ -223,8 +214,8 @@ class Cluster(Object):
         return self._cidrs("services")
 
     def _cidrs(self, name: str) -> list[str]:
-        actual = _at(self.shoot, "status", "networking", name)
-        wanted = _at(self.shoot, "spec", "networking", name)
+        actual = value_at(self.shoot, "status", "networking", name)
+        wanted = value_at(self.shoot, "spec", "networking", name)
         return _strings([wanted, *(actual if isinstance(actual, list) else [])])
 
     @property
@@ -233,7 +224,7 @@ class Cluster(Object):
         dns = _object_at(self.shoot, "spec", "dns")
         providers = dns.get("providers")
         first = providers[0] if isinstance(providers, list) and providers else None
-        return not dns or (not dns.get("domain") and _at(first, "type") == "unmanaged")
+        return not dns or (not dns.get("domain") and value_at(first, "type") == "unmanaged")
 
     def replicas(self, wanted: int) -> int:
         """Return `wanted`, or 0 if the shoot's spec enables hibernation."""

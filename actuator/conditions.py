@@ -25,17 +25,12 @@ def set_condition(
     documentation, "Extension contract", conditions). An unchanged condition keeps both.
     """
     before = find_condition(conditions, wanted.type)
-    dated = _dated(before, wanted, format_time(now))
+    time = format_time(now)
     if before is None:
-        return [*conditions, dated]
+        return [*conditions, attrs.evolve(wanted, last_transition_time=time, last_update_time=time)]
+    since, updated = before.last_transition_time, before.last_update_time
+    dated = attrs.evolve(wanted, last_transition_time=since, last_update_time=updated)
+    if dated != before:
+        since = since if since and before.status == wanted.status else time
+        dated = attrs.evolve(wanted, last_transition_time=since, last_update_time=time)
     return [dated if condition is before else condition for condition in conditions]
-
-
-def _dated(before: Condition | None, wanted: Condition, now: str) -> Condition:
-    since = before.last_transition_time if before and before.status == wanted.status else None
-    if before is not None:
-        times = (before.last_transition_time, before.last_update_time)
-        same = attrs.evolve(wanted, last_transition_time=times[0], last_update_time=times[1])
-        if same == before:
-            return before
-    return attrs.evolve(wanted, last_transition_time=since or now, last_update_time=now)

@@ -85,15 +85,20 @@ class Schema:
     """Whether the user must set the field although it has a default in Python."""
 
 
+def value_at(data: object, *path: str) -> Any:
+    """Return the value at `path`, or None if a step of the path is missing."""
+    for step in path:
+        if not isinstance(data, dict):
+            return None
+        data = data.get(step)
+    return data
+
+
 def parse_time(text: str) -> datetime:
-    """Return a Kubernetes timestamp (RFC 3339, any fraction) as an aware datetime.
+    """Return a Kubernetes timestamp (RFC 3339) as an aware datetime, rounded down to microseconds.
 
     Raises ValueError if the text is not a timestamp.
     """
-    head, dot, tail = text.partition(".")
-    if dot:  # Go writes up to nine digits, Python reads six
-        digits = tail[: len(tail) - len(tail.lstrip("0123456789"))]
-        text = f"{head}.{digits[:6]}{tail[len(digits) :]}"
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"timestamp without a time zone: {text!r}")
@@ -322,10 +327,11 @@ class Kind:
     """
 
     name: str
-    plural: str
-    finalizer: str
     group: str = GROUP
     version: str = VERSION
+    plural: str = attrs.field()
+    finalizer: str = attrs.field()
+    """By default GROUP/NAME; "" for kinds without an actuator."""
     short_names: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     namespaced: bool = True
@@ -339,6 +345,14 @@ class Kind:
     """Whether Gardener's operation annotation triggers work; else each change of the spec."""
     ready: ReadyReasons | None = None
     """Set for kinds that report a condition Ready instead of lastOperation and lastError."""
+
+    @plural.default
+    def _plural(self) -> str:
+        return plural_of(self.name)
+
+    @finalizer.default
+    def _finalizer(self) -> str:
+        return f"{self.group}/{self.name.lower()}"
 
     @property
     def api_version(self) -> str:
@@ -371,8 +385,6 @@ def own_kind(
     condition = '.status.conditions[?(@.type=="Ready")]'
     state = Column("Ready", f"{condition}.status"), Column("Reason", f"{condition}.reason")
     traits: dict[str, Any] = {
-        "plural": plural_of(name),
-        "finalizer": f"{group}/{name.lower()}",
         "cluster": ClusterNeed.NEVER,
         "force_from": ForceSource.OBJECT,
         "skips_failed_shoot": False,

@@ -14,7 +14,7 @@ from actuator.checking import MAX_PROBLEMS, check
 from actuator.codec import decode
 from actuator.errors import DecodeError
 from actuator.interface import FieldProblem, ProviderConfig, invalid
-from actuator.meta import DefaultSpec, Object, Raw
+from actuator.meta import DefaultSpec, Object, Raw, value_at
 from actuator.schema import json_schema
 
 FIELD = "spec.providerConfig"
@@ -74,15 +74,11 @@ def changes_of(
 ) -> Iterator[FieldProblem]:
     """Yield a problem for each immutable field that had a value, or a default, and changed."""
     for path, default in immutable_fields(cls):
-        if (old := _at(before, path, default)) is not None and old != _at(after, path, default):
+        values = value_at(before, *path), value_at(after, *path)
+        old, new = (default if value is None else value for value in values)
+        if old is not None and old != new:
             name = ".".join((field, *path))
             yield FieldProblem(field=name, detail="field is immutable; set its former value")
-
-
-def _at(value: object, path: tuple[str, ...], default: object) -> object:
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return default if value is None else value
 
 
 def refuse_config(spec: DefaultSpec) -> Iterator[FieldProblem]:

@@ -16,45 +16,42 @@ _NAMES = {
     "bastion": "Bastion BastionIngressPolicy BastionSpec BastionStatus IPBlock",
     "containerruntime": "ContainerRuntime ContainerRuntimeSpec ContainerRuntimeWorkerPool",
     "controlplane": "ControlPlane ControlPlaneSpec",
-    "dnsrecord": "DEFAULT_TTL DNSRecord DNSRecordSpec DNSRecordStatus DNSRecordType",
+    "dnsrecord": "DNSRecord DEFAULT_TTL DNSRecordSpec DNSRecordStatus DNSRecordType",
     "extension": "Extension ExtensionSpec",
     "infrastructure": (
         "Infrastructure InfrastructureNetworking InfrastructureSpec InfrastructureStatus"
     ),
-    "network": "IPFamily Network NetworkSpec NetworkStatus",
+    "network": "Network IPFamily NetworkSpec NetworkStatus",
     "operatingsystemconfig": (
-        "CloudConfig ContainerdConfig CredentialsRotation CRIConfig CRIName DropIn File "
-        "FileContent FileContentImageRef FileContentInline FileContentSecretRef InPlaceUpdates "
-        "InPlaceUpdatesStatus OperatingSystemConfig OperatingSystemConfigSpec "
+        "OperatingSystemConfig CloudConfig ContainerdConfig CredentialsRotation CRIConfig CRIName "
+        "DropIn File FileContent FileContentImageRef FileContentInline FileContentSecretRef "
+        "InPlaceUpdates InPlaceUpdatesStatus OperatingSystemConfigSpec "
         "OperatingSystemConfigStatus OSUpdate PluginConfig Purpose RegistryConfig RegistryHost "
         "Rotation Unit"
     ),
     "selfhostedshootexposure": (
-        "ControlPlaneEndpoint NodeAddress SelfHostedShootExposure "
+        "SelfHostedShootExposure ControlPlaneEndpoint NodeAddress "
         "SelfHostedShootExposureSpec SelfHostedShootExposureStatus"
     ),
     "shared": (
         "LabelSelector LabelSelectorRequirement LoadBalancerIngress ObjectReference PortStatus"
     ),
     "worker": (
-        "ClusterAutoscalerOptions DataVolume InPlaceUpdatesWorkerStatus "
+        "Worker ClusterAutoscalerOptions DataVolume InPlaceUpdatesWorkerStatus "
         "MachineControllerManagerSettings MachineDeploymentStatus MachineImage "
-        "NodeTemplate Taint UserDataSecretRef Volume Worker WorkerPool WorkerSpec "
+        "NodeTemplate Taint UserDataSecretRef Volume WorkerPool WorkerSpec "
         "WorkerStatus"
     ),
 }
-"""The names of each module."""
+"""The names of each module; first that of its kind."""
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
-_KINDS = (
-    "BackupBucket BackupEntry Bastion ContainerRuntime ControlPlane DNSRecord Extension "
-    "Infrastructure Network OperatingSystemConfig SelfHostedShootExposure Worker"
-)
+_KINDS = [names.split()[0] for module, names in _NAMES.items() if module != "shared"]
 __all__ = ["KINDS", "Cluster", "ClusterSpec", *_MODULES]  # noqa: PLE0604 - the keys are strings
 
 
 def __getattr__(name: str) -> Any:
     if name == "KINDS":
-        found: Any = tuple(__getattr__(kind) for kind in _KINDS.split())
+        found: Any = tuple(__getattr__(kind) for kind in _KINDS)
     elif name in _MODULES:
         found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     else:

@@ -1,19 +1,11 @@
 """BackupBucket: a bucket for etcd backups (Gardener documentation, "BackupBucket")."""
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import attrs
 
-from actuator.meta import (
-    ClusterNeed,
-    DefaultStatus,
-    ForceSource,
-    Kind,
-    Object,
-    Schema,
-    SecretReference,
-)
-from actuator.v1alpha1.shared import AGE, REGION, STATE, TYPE, RegionalSpec
+from actuator.meta import ClusterNeed, DefaultStatus, ForceSource, Kind, Object, SecretReference
+from actuator.v1alpha1.shared import AGE, REGION, STATE, TYPE, RegionalSpec, Required
 
 
 @attrs.frozen(kw_only=True)
@@ -34,9 +26,7 @@ class BackupBucket(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="BackupBucket",
-        plural="backupbuckets",
         short_names=("bb",),
-        finalizer="extensions.gardener.cloud/backupbucket",
         namespaced=False,
         cluster=ClusterNeed.NEVER,
         skips_failed_shoot=False,
@@ -45,5 +35,5 @@ class BackupBucket(Object):
         columns=(TYPE, REGION, STATE, AGE),
     )
 
-    spec: Annotated[BackupBucketSpec, Schema(required=True)] = attrs.field(factory=BackupBucketSpec)
+    spec: Required[BackupBucketSpec] = attrs.field(factory=BackupBucketSpec)
     status: BackupBucketStatus = attrs.field(factory=BackupBucketStatus)

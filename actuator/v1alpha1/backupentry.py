@@ -1,11 +1,11 @@
 """BackupEntry: the backups of one shoot, in a bucket (Gardener documentation, "BackupEntry")."""
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import attrs
 
-from actuator.meta import ClusterNeed, Column, DefaultStatus, ForceSource, Kind, Object, Raw, Schema
-from actuator.v1alpha1.shared import AGE, REGION, STATE, TYPE, RegionalSpec
+from actuator.meta import ClusterNeed, Column, DefaultStatus, ForceSource, Kind, Object, Raw
+from actuator.v1alpha1.shared import AGE, REGION, STATE, TYPE, RegionalSpec, Required
 
 
 @attrs.frozen(kw_only=True)
@@ -13,7 +13,7 @@ class BackupEntrySpec(RegionalSpec):
     """The specification that gardenlet writes."""
 
     backup_bucket_provider_status: Raw | None = None
-    bucket_name: Annotated[str, Schema(required=True)] = ""
+    bucket_name: Required[str] = ""
 
 
 @attrs.define(kw_only=True)
@@ -22,9 +22,7 @@ class BackupEntry(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="BackupEntry",
-        plural="backupentries",
         short_names=("be",),
-        finalizer="extensions.gardener.cloud/backupentry",
         namespaced=False,
         cluster=ClusterNeed.NEVER,
         skips_failed_shoot=False,
@@ -32,5 +30,5 @@ class BackupEntry(Object):
         columns=(TYPE, REGION, Column("Bucket", ".spec.bucketName"), STATE, AGE),
     )
 
-    spec: Annotated[BackupEntrySpec, Schema(required=True)] = attrs.field(factory=BackupEntrySpec)
+    spec: Required[BackupEntrySpec] = attrs.field(factory=BackupEntrySpec)
     status: DefaultStatus = attrs.field(factory=DefaultStatus)

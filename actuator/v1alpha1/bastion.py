@@ -1,6 +1,6 @@
 """Bastion: a temporary machine for logins to a shoot (Gardener documentation, "Bastion")."""
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import attrs
 
@@ -13,16 +13,15 @@ from actuator.meta import (
     KeepsUnknownFields,
     Kind,
     Object,
-    Schema,
 )
-from actuator.v1alpha1.shared import AGE, LoadBalancerIngress
+from actuator.v1alpha1.shared import AGE, LoadBalancerIngress, Required
 
 
 @attrs.frozen(kw_only=True)
 class IPBlock(KeepsUnknownFields):
     """networking.k8s.io/v1 IPBlock: a range, and the ranges that are excluded from it."""
 
-    cidr: Annotated[str, Schema(required=True)] = ""
+    cidr: Required[str] = ""
     except_: list[str] = attrs.field(factory=list, metadata={"wire": "except"})
 
 
@@ -30,17 +29,15 @@ class IPBlock(KeepsUnknownFields):
 class BastionIngressPolicy(KeepsUnknownFields):
     """A range from which logins are allowed."""
 
-    ip_block: Annotated[IPBlock, Schema(required=True)] = attrs.field(factory=IPBlock)
+    ip_block: Required[IPBlock] = attrs.field(factory=IPBlock)
 
 
 @attrs.frozen(kw_only=True)
 class BastionSpec(DefaultSpec):
     """The specification that gardenlet writes."""
 
-    user_data: Annotated[Base64, Schema(required=True)] = attrs.field(factory=Base64)
-    ingress: Annotated[list[BastionIngressPolicy], Schema(required=True)] = attrs.field(
-        factory=list
-    )
+    user_data: Required[Base64] = attrs.field(factory=Base64)
+    ingress: Required[list[BastionIngressPolicy]] = attrs.field(factory=list)
 
 
 @attrs.define(kw_only=True)
@@ -56,8 +53,6 @@ class Bastion(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="Bastion",
-        plural="bastions",
-        finalizer="extensions.gardener.cloud/bastion",
         timeout=1200.0,
         skips_failed_shoot=False,
         force_from=ForceSource.OBJECT_LITERAL,
@@ -69,5 +64,5 @@ class Bastion(Object):
         ),
     )
 
-    spec: Annotated[BastionSpec, Schema(required=True)] = attrs.field(factory=BastionSpec)
+    spec: Required[BastionSpec] = attrs.field(factory=BastionSpec)
     status: BastionStatus = attrs.field(factory=BastionStatus)

@@ -2,28 +2,28 @@
 "ContainerRuntime").
 """
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import attrs
 
-from actuator.meta import DefaultSpec, DefaultStatus, KeepsUnknownFields, Kind, Object, Schema
-from actuator.v1alpha1.shared import AGE, STATUS, TYPE, LabelSelector
+from actuator.meta import DefaultSpec, DefaultStatus, KeepsUnknownFields, Kind, Object
+from actuator.v1alpha1.shared import AGE, STATUS, TYPE, LabelSelector, Required
 
 
 @attrs.frozen(kw_only=True)
 class ContainerRuntimeWorkerPool(KeepsUnknownFields):
     """The pool on whose nodes the runtime is installed."""
 
-    name: Annotated[str, Schema(required=True)] = ""
-    selector: Annotated[LabelSelector, Schema(required=True)] = attrs.field(factory=LabelSelector)
+    name: Required[str] = ""
+    selector: Required[LabelSelector] = attrs.field(factory=LabelSelector)
 
 
 @attrs.frozen(kw_only=True)
 class ContainerRuntimeSpec(DefaultSpec):
     """The specification that gardenlet writes."""
 
-    binary_path: Annotated[str, Schema(required=True)] = ""
-    worker_pool: Annotated[ContainerRuntimeWorkerPool, Schema(required=True)] = attrs.field(
+    binary_path: Required[str] = ""
+    worker_pool: Required[ContainerRuntimeWorkerPool] = attrs.field(
         factory=ContainerRuntimeWorkerPool
     )
 
@@ -34,13 +34,9 @@ class ContainerRuntime(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="ContainerRuntime",
-        plural="containerruntimes",
         short_names=("cr",),
-        finalizer="extensions.gardener.cloud/containerruntime",
         columns=(TYPE, STATUS, AGE),
     )
 
-    spec: Annotated[ContainerRuntimeSpec, Schema(required=True)] = attrs.field(
-        factory=ContainerRuntimeSpec
-    )
+    spec: Required[ContainerRuntimeSpec] = attrs.field(factory=ContainerRuntimeSpec)
     status: DefaultStatus = attrs.field(factory=DefaultStatus)

@@ -1,11 +1,11 @@
 """ControlPlane: the provider's part of a shoot's control plane ("ControlPlane" in the docs)."""
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import attrs
 
-from actuator.meta import DefaultStatus, Kind, Object, Raw, Schema
-from actuator.v1alpha1.shared import AGE, STATUS, TYPE, RegionalSpec
+from actuator.meta import DefaultStatus, Kind, Object, Raw
+from actuator.v1alpha1.shared import AGE, STATUS, TYPE, RegionalSpec, Required
 
 
 @attrs.frozen(kw_only=True)
@@ -21,11 +21,9 @@ class ControlPlane(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="ControlPlane",
-        plural="controlplanes",
         short_names=("cp",),
-        finalizer="extensions.gardener.cloud/controlplane",
         columns=(TYPE, STATUS, AGE),
     )
 
-    spec: Annotated[ControlPlaneSpec, Schema(required=True)] = attrs.field(factory=ControlPlaneSpec)
+    spec: Required[ControlPlaneSpec] = attrs.field(factory=ControlPlaneSpec)
     status: DefaultStatus = attrs.field(factory=DefaultStatus)

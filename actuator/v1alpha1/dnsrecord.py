@@ -15,7 +15,7 @@ from actuator.meta import (
     Schema,
     SecretReference,
 )
-from actuator.v1alpha1.shared import AGE, STATUS, TYPE
+from actuator.v1alpha1.shared import AGE, STATUS, TYPE, Required
 
 DEFAULT_TTL = 120
 """The default time to live, in seconds."""
@@ -34,14 +34,12 @@ class DNSRecordType(StrEnum):
 class DNSRecordSpec(DefaultSpec):
     """The specification that gardenlet writes. `ttl` is in seconds."""
 
-    secret_ref: Annotated[SecretReference, Schema(required=True)] = attrs.field(
-        factory=SecretReference
-    )
+    secret_ref: Required[SecretReference] = attrs.field(factory=SecretReference)
     region: str | None = None
     zone: str | None = None
-    name: Annotated[str, Schema(required=True)] = ""
-    record_type: Annotated[str, Schema(required=True)] = DNSRecordType.A
-    values: Annotated[list[str], Schema(required=True)] = attrs.field(factory=list)
+    name: Required[str] = ""
+    record_type: Required[str] = DNSRecordType.A
+    values: Required[list[str]] = attrs.field(factory=list)
     ttl: Annotated[int | None, Schema(format="int64")] = None
 
     @property
@@ -63,9 +61,7 @@ class DNSRecord(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="DNSRecord",
-        plural="dnsrecords",
         short_names=("dns",),
-        finalizer="extensions.gardener.cloud/dnsrecord",
         cluster=ClusterNeed.IN_SHOOT_NAMESPACE,
         columns=(
             TYPE,
@@ -76,5 +72,5 @@ class DNSRecord(Object):
         ),
     )
 
-    spec: Annotated[DNSRecordSpec, Schema(required=True)] = attrs.field(factory=DNSRecordSpec)
+    spec: Required[DNSRecordSpec] = attrs.field(factory=DNSRecordSpec)
     status: DNSRecordStatus = attrs.field(factory=DNSRecordStatus)

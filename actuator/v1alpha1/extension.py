@@ -1,11 +1,11 @@
 """Extension: any other resource of a shoot, a seed or a garden ("Extension" in the docs)."""
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import attrs
 
-from actuator.meta import ClusterNeed, DefaultSpec, DefaultStatus, Kind, Object, Schema
-from actuator.v1alpha1.shared import AGE, STATUS, TYPE
+from actuator.meta import ClusterNeed, DefaultSpec, DefaultStatus, Kind, Object
+from actuator.v1alpha1.shared import AGE, STATUS, TYPE, Required
 
 
 @attrs.frozen(kw_only=True)
@@ -19,12 +19,10 @@ class Extension(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="Extension",
-        plural="extensions",
         short_names=("ext",),
-        finalizer="extensions.gardener.cloud/extension",
         cluster=ClusterNeed.IN_SHOOT_NAMESPACE,
         columns=(TYPE, STATUS, AGE),
     )
 
-    spec: Annotated[ExtensionSpec, Schema(required=True)] = attrs.field(factory=ExtensionSpec)
+    spec: Required[ExtensionSpec] = attrs.field(factory=ExtensionSpec)
     status: DefaultStatus = attrs.field(factory=DefaultStatus)

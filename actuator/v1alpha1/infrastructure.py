@@ -1,11 +1,11 @@
 """Infrastructure: the networks of a shoot (Gardener documentation, "Infrastructure")."""
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import attrs
 
-from actuator.meta import Base64, DefaultStatus, KeepsUnknownFields, Kind, Object, Schema
-from actuator.v1alpha1.shared import AGE, REGION, STATUS, TYPE, RegionalSpec
+from actuator.meta import Base64, DefaultStatus, KeepsUnknownFields, Kind, Object
+from actuator.v1alpha1.shared import AGE, REGION, STATUS, TYPE, RegionalSpec, Required
 
 
 @attrs.frozen(kw_only=True)
@@ -39,14 +39,10 @@ class Infrastructure(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="Infrastructure",
-        plural="infrastructures",
         short_names=("infra",),
-        finalizer="extensions.gardener.cloud/infrastructure",
         timeout=1200.0,
         columns=(TYPE, REGION, STATUS, AGE),
     )
 
-    spec: Annotated[InfrastructureSpec, Schema(required=True)] = attrs.field(
-        factory=InfrastructureSpec
-    )
+    spec: Required[InfrastructureSpec] = attrs.field(factory=InfrastructureSpec)
     status: InfrastructureStatus = attrs.field(factory=InfrastructureStatus)

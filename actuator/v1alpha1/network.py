@@ -1,12 +1,12 @@
 """Network: the pod network of a shoot (Gardener documentation, "Network")."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import attrs
 
-from actuator.meta import Column, DefaultSpec, DefaultStatus, Kind, Object, Schema
-from actuator.v1alpha1.shared import AGE, STATUS, TYPE
+from actuator.meta import Column, DefaultSpec, DefaultStatus, Kind, Object
+from actuator.v1alpha1.shared import AGE, STATUS, TYPE, Required
 
 
 class IPFamily(StrEnum):
@@ -20,12 +20,8 @@ class IPFamily(StrEnum):
 class NetworkSpec(DefaultSpec):
     """The specification that gardenlet writes."""
 
-    pod_cidr: Annotated[str, Schema(required=True)] = attrs.field(
-        default="", metadata={"wire": "podCIDR"}
-    )
-    service_cidr: Annotated[str, Schema(required=True)] = attrs.field(
-        default="", metadata={"wire": "serviceCIDR"}
-    )
+    pod_cidr: Required[str] = attrs.field(default="", metadata={"wire": "podCIDR"})
+    service_cidr: Required[str] = attrs.field(default="", metadata={"wire": "serviceCIDR"})
     ip_families: list[str] = attrs.field(factory=list)
 
 
@@ -42,8 +38,6 @@ class Network(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="Network",
-        plural="networks",
-        finalizer="extensions.gardener.cloud/network",
         columns=(
             TYPE,
             Column("Pod CIDR", ".spec.podCIDR"),
@@ -53,5 +47,5 @@ class Network(Object):
         ),
     )
 
-    spec: Annotated[NetworkSpec, Schema(required=True)] = attrs.field(factory=NetworkSpec)
+    spec: Required[NetworkSpec] = attrs.field(factory=NetworkSpec)
     status: NetworkStatus = attrs.field(factory=NetworkStatus)

@@ -17,7 +17,7 @@ from actuator.meta import (
     Schema,
     SecretReference,
 )
-from actuator.v1alpha1.shared import AGE, STATUS, TYPE
+from actuator.v1alpha1.shared import AGE, STATUS, TYPE, Required
 
 
 class Purpose(StrEnum):
@@ -31,15 +31,15 @@ class Purpose(StrEnum):
 class DropIn(KeepsUnknownFields):
     """A drop-in file of a unit."""
 
-    name: Annotated[str, Schema(required=True)] = ""
-    content: Annotated[str, Schema(required=True)] = ""
+    name: Required[str] = ""
+    content: Required[str] = ""
 
 
 @attrs.frozen(kw_only=True)
 class Unit(KeepsUnknownFields):
     """A systemd unit, and the files whose change restarts it."""
 
-    name: Annotated[str, Schema(required=True)] = ""
+    name: Required[str] = ""
     command: str | None = None
     enable: bool | None = None
     content: str | None = None
@@ -51,24 +51,24 @@ class Unit(KeepsUnknownFields):
 class FileContentSecretRef(KeepsUnknownFields):
     """File content in a Secret of the object's namespace."""
 
-    name: Annotated[str, Schema(required=True)] = ""
-    data_key: Annotated[str, Schema(required=True)] = ""
+    name: Required[str] = ""
+    data_key: Required[str] = ""
 
 
 @attrs.frozen(kw_only=True)
 class FileContentInline(KeepsUnknownFields):
     """Inline file content: plain text, or base64 if `encoding` is b64."""
 
-    encoding: Annotated[str, Schema(required=True)] = ""
-    data: Annotated[str, Schema(required=True)] = attrs.field(default="", repr=False)
+    encoding: Required[str] = ""
+    data: Required[str] = attrs.field(default="", repr=False)
 
 
 @attrs.frozen(kw_only=True)
 class FileContentImageRef(KeepsUnknownFields):
     """File content that is extracted from a container image."""
 
-    image: Annotated[str, Schema(required=True)] = ""
-    file_path_in_image: Annotated[str, Schema(required=True)] = ""
+    image: Required[str] = ""
+    file_path_in_image: Required[str] = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -85,9 +85,9 @@ class FileContent(KeepsUnknownFields):
 class File(KeepsUnknownFields):
     """A file of the machine. `permissions` are the mode as a number (0o644 is 420)."""
 
-    path: Annotated[str, Schema(required=True)] = ""
+    path: Required[str] = ""
     permissions: Annotated[int | None, Schema(format="int32")] = None
-    content: Annotated[FileContent, Schema(required=True)] = attrs.field(factory=FileContent)
+    content: Required[FileContent] = attrs.field(factory=FileContent)
     host_name: str | None = None
 
 
@@ -95,7 +95,7 @@ class File(KeepsUnknownFields):
 class RegistryHost(KeepsUnknownFields):
     """A mirror of a registry."""
 
-    url: Annotated[str, Schema(required=True)] = ""
+    url: Required[str] = ""
     capabilities: list[str] = attrs.field(factory=list)
     ca_certs: list[str] = attrs.field(factory=list, metadata={"wire": "caCerts"})
     override_path: bool | None = None
@@ -105,7 +105,7 @@ class RegistryHost(KeepsUnknownFields):
 class RegistryConfig(KeepsUnknownFields):
     """The configuration of containerd for a registry."""
 
-    upstream: Annotated[str, Schema(required=True)] = ""
+    upstream: Required[str] = ""
     server: str | None = None
     hosts: list[RegistryHost] = attrs.field(factory=list)
     readiness_probe: bool | None = None
@@ -116,7 +116,7 @@ class PluginConfig(KeepsUnknownFields):
     """Settings of a containerd plugin, which is identified by its path."""
 
     op: str | None = None
-    path: Annotated[list[str], Schema(required=True)] = attrs.field(factory=list)
+    path: Required[list[str]] = attrs.field(factory=list)
     values: Any = None
 
 
@@ -125,7 +125,7 @@ class ContainerdConfig(KeepsUnknownFields):
     """Settings of containerd."""
 
     registries: list[RegistryConfig] = attrs.field(factory=list)
-    sandbox_image: Annotated[str, Schema(required=True)] = ""
+    sandbox_image: Required[str] = ""
     plugins: list[PluginConfig] = attrs.field(factory=list)
 
 
@@ -148,9 +148,7 @@ class CRIConfig(KeepsUnknownFields):
 class CloudConfig(KeepsUnknownFields):
     """A reference to the Secret with the user data, key `cloud_config`."""
 
-    secret_ref: Annotated[SecretReference, Schema(required=True)] = attrs.field(
-        factory=SecretReference
-    )
+    secret_ref: Required[SecretReference] = attrs.field(factory=SecretReference)
 
 
 @attrs.frozen(kw_only=True)
@@ -172,8 +170,8 @@ class CredentialsRotation(KeepsUnknownFields):
 class InPlaceUpdates(KeepsUnknownFields):
     """The target state of a machine that is updated in place; `kubelet` is a version."""
 
-    operating_system_version: Annotated[str, Schema(required=True)] = ""
-    kubelet: Annotated[str, Schema(required=True)] = ""
+    operating_system_version: Required[str] = ""
+    kubelet: Required[str] = ""
     credentials_rotation: CredentialsRotation | None = None
 
 
@@ -181,7 +179,7 @@ class InPlaceUpdates(KeepsUnknownFields):
 class OSUpdate(KeepsUnknownFields):
     """The command that updates the operating system in place."""
 
-    command: Annotated[str, Schema(required=True)] = ""
+    command: Required[str] = ""
     args: list[str] = attrs.field(factory=list)
 
 
@@ -197,7 +195,7 @@ class OperatingSystemConfigSpec(DefaultSpec):
     """The specification that gardenlet writes."""
 
     cri_config: CRIConfig | None = None
-    purpose: Annotated[str, Schema(required=True)] = Purpose.PROVISION
+    purpose: Required[str] = Purpose.PROVISION
     units: list[Unit] = attrs.field(factory=list)
     files: list[File] = attrs.field(factory=list)
     in_place_updates: InPlaceUpdates | None = None
@@ -219,13 +217,10 @@ class OperatingSystemConfig(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="OperatingSystemConfig",
-        plural="operatingsystemconfigs",
         short_names=("osc",),
         finalizer="extensions.gardener.cloud/operatingsystemconfigs",
         columns=(TYPE, Column("Purpose", ".spec.purpose"), STATUS, AGE),
     )
 
-    spec: Annotated[OperatingSystemConfigSpec, Schema(required=True)] = attrs.field(
-        factory=OperatingSystemConfigSpec
-    )
+    spec: Required[OperatingSystemConfigSpec] = attrs.field(factory=OperatingSystemConfigSpec)
     status: OperatingSystemConfigStatus = attrs.field(factory=OperatingSystemConfigStatus)

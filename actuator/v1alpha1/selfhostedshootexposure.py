@@ -13,23 +13,30 @@ from actuator.meta import (
     Object,
     Schema,
 )
-from actuator.v1alpha1.shared import AGE, STATUS, TYPE, LoadBalancerIngress, ObjectReference
+from actuator.v1alpha1.shared import (
+    AGE,
+    STATUS,
+    TYPE,
+    LoadBalancerIngress,
+    ObjectReference,
+    Required,
+)
 
 
 @attrs.frozen(kw_only=True)
 class NodeAddress(KeepsUnknownFields):
     """corev1.NodeAddress."""
 
-    type: Annotated[str, Schema(required=True)] = ""
-    address: Annotated[str, Schema(required=True)] = ""
+    type: Required[str] = ""
+    address: Required[str] = ""
 
 
 @attrs.frozen(kw_only=True)
 class ControlPlaneEndpoint(KeepsUnknownFields):
     """A node of the control plane, and its addresses."""
 
-    node_name: Annotated[str, Schema(required=True)] = ""
-    addresses: Annotated[list[NodeAddress], Schema(required=True)] = attrs.field(factory=list)
+    node_name: Required[str] = ""
+    addresses: Required[list[NodeAddress]] = attrs.field(factory=list)
 
 
 @attrs.frozen(kw_only=True)
@@ -38,9 +45,7 @@ class SelfHostedShootExposureSpec(DefaultSpec):
 
     credentials_ref: ObjectReference | None = None
     port: Annotated[int, Schema(format="int32", required=True)] = 0
-    endpoints: Annotated[list[ControlPlaneEndpoint], Schema(required=True)] = attrs.field(
-        factory=list
-    )
+    endpoints: Required[list[ControlPlaneEndpoint]] = attrs.field(factory=list)
 
 
 @attrs.define(kw_only=True)
@@ -56,9 +61,7 @@ class SelfHostedShootExposure(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="SelfHostedShootExposure",
-        plural="selfhostedshootexposures",
         short_names=("exp",),
-        finalizer="extensions.gardener.cloud/selfhostedshootexposure",
         skips_failed_shoot=False,
         migratable=False,
         columns=(
@@ -70,7 +73,5 @@ class SelfHostedShootExposure(Object):
         ),
     )
 
-    spec: Annotated[SelfHostedShootExposureSpec, Schema(required=True)] = attrs.field(
-        factory=SelfHostedShootExposureSpec
-    )
+    spec: Required[SelfHostedShootExposureSpec] = attrs.field(factory=SelfHostedShootExposureSpec)
     status: SelfHostedShootExposureStatus = attrs.field(factory=SelfHostedShootExposureStatus)

@@ -2,7 +2,7 @@
 of the Kubernetes API that no dependency provides.
 """
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import attrs
 
@@ -13,16 +13,17 @@ TYPE = Column("Type", ".spec.type")
 REGION = Column("Region", ".spec.region")
 STATUS = Column("Status", ".status.lastOperation.state")
 STATE = Column("State", ".status.lastOperation.state")
+T = TypeVar("T")
+Required = Annotated[T, Schema(required=True)]
+"""A field that gardenlet or the extension must set; it has a default only in Python."""
 
 
 @attrs.frozen(kw_only=True)
 class RegionalSpec(DefaultSpec):
     """The spec of a resource in a provider's region, with the credentials in a Secret."""
 
-    region: Annotated[str, Schema(required=True)] = ""
-    secret_ref: Annotated[SecretReference, Schema(required=True)] = attrs.field(
-        factory=SecretReference
-    )
+    region: Required[str] = ""
+    secret_ref: Required[SecretReference] = attrs.field(factory=SecretReference)
 
 
 @attrs.frozen(kw_only=True)
@@ -43,8 +44,8 @@ class PortStatus(KeepsUnknownFields):
     """corev1.PortStatus."""
 
     port: Annotated[int, Schema(format="int32", required=True)] = 0
-    protocol: Annotated[str, Schema(required=True)] = ""
-    error: Annotated[str, Schema(required=True)] = ""
+    protocol: Required[str] = ""
+    error: Required[str] = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -61,8 +62,8 @@ class LoadBalancerIngress(KeepsUnknownFields):
 class LabelSelectorRequirement(KeepsUnknownFields):
     """metav1.LabelSelectorRequirement."""
 
-    key: Annotated[str, Schema(required=True)] = ""
-    operator: Annotated[str, Schema(required=True)] = ""
+    key: Required[str] = ""
+    operator: Required[str] = ""
     values: list[str] = attrs.field(factory=list)
 
 

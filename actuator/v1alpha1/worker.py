@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 import attrs
 
 from actuator.meta import Base64, DefaultStatus, KeepsUnknownFields, Kind, Object, Raw, Schema
-from actuator.v1alpha1.shared import AGE, REGION, STATUS, TYPE, RegionalSpec
+from actuator.v1alpha1.shared import AGE, REGION, STATUS, TYPE, RegionalSpec, Required
 
 IntOrPercent = int | str
 
@@ -14,17 +14,17 @@ IntOrPercent = int | str
 class MachineImage(KeepsUnknownFields):
     """An operating system and its version."""
 
-    name: Annotated[str, Schema(required=True)] = ""
-    version: Annotated[str, Schema(required=True)] = ""
+    name: Required[str] = ""
+    version: Required[str] = ""
 
 
 @attrs.frozen(kw_only=True)
 class Taint(KeepsUnknownFields):
     """corev1.Taint."""
 
-    key: Annotated[str, Schema(required=True)] = ""
+    key: Required[str] = ""
     value: str | None = None
-    effect: Annotated[str, Schema(required=True)] = ""
+    effect: Required[str] = ""
     time_added: Annotated[str | None, Schema(format="date-time")] = None
 
 
@@ -34,7 +34,7 @@ class Volume(KeepsUnknownFields):
 
     name: str | None = None
     type: str | None = None
-    size: Annotated[str, Schema(required=True)] = ""
+    size: Required[str] = ""
     encrypted: bool | None = None
 
 
@@ -42,7 +42,7 @@ class Volume(KeepsUnknownFields):
 class DataVolume(Volume):
     """An additional disk of a machine."""
 
-    name: Annotated[str, Schema(required=True)] = ""
+    name: Required[str] = ""
 
 
 @attrs.frozen(kw_only=True)
@@ -50,7 +50,7 @@ class UserDataSecretRef(KeepsUnknownFields):
     """corev1.SecretKeySelector of the user data of new machines."""
 
     name: Annotated[str, Schema(default="")] = ""
-    key: Annotated[str, Schema(required=True)] = ""
+    key: Required[str] = ""
     optional: bool | None = None
 
 
@@ -73,7 +73,7 @@ class MachineControllerManagerSettings(KeepsUnknownFields):
 class NodeTemplate(KeepsUnknownFields):
     """The resources of a future node of the pool, for scaling up from zero."""
 
-    capacity: Annotated[dict[str, int | str], Schema(required=True)] = attrs.field(factory=dict)
+    capacity: Required[dict[str, int | str]] = attrs.field(factory=dict)
     virtual_capacity: dict[str, int | str] = attrs.field(factory=dict)
 
 
@@ -92,20 +92,18 @@ class ClusterAutoscalerOptions(KeepsUnknownFields):
 class WorkerPool(KeepsUnknownFields):
     """A pool of identical machines."""
 
-    name: Annotated[str, Schema(required=True)] = ""
-    machine_type: Annotated[str, Schema(required=True)] = ""
+    name: Required[str] = ""
+    machine_type: Required[str] = ""
     machine_image: MachineImage | None = None
     minimum: Annotated[int, Schema(format="int32", required=True)] = 0
     maximum: Annotated[int, Schema(format="int32", required=True)] = 0
-    max_surge: Annotated[IntOrPercent, Schema(required=True)] = 0
-    max_unavailable: Annotated[IntOrPercent, Schema(required=True)] = 0
+    max_surge: Required[IntOrPercent] = 0
+    max_unavailable: Required[IntOrPercent] = 0
     annotations: dict[str, str] = attrs.field(factory=dict)
     labels: dict[str, str] = attrs.field(factory=dict)
     taints: list[Taint] = attrs.field(factory=list)
     node_agent_secret_name: str | None = None
-    user_data_secret_ref: Annotated[UserDataSecretRef, Schema(required=True)] = attrs.field(
-        factory=UserDataSecretRef
-    )
+    user_data_secret_ref: Required[UserDataSecretRef] = attrs.field(factory=UserDataSecretRef)
     provider_config: Raw | None = None
     volume: Volume | None = None
     data_volumes: list[DataVolume] = attrs.field(factory=list)
@@ -127,14 +125,14 @@ class WorkerSpec(RegionalSpec):
 
     infrastructure_provider_status: Raw | None = None
     ssh_public_key: Base64 | None = attrs.field(default=None, metadata={"wire": "sshPublicKey"})
-    pools: Annotated[list[WorkerPool], Schema(required=True)] = attrs.field(factory=list)
+    pools: Required[list[WorkerPool]] = attrs.field(factory=list)
 
 
 @attrs.frozen(kw_only=True)
 class MachineDeploymentStatus(KeepsUnknownFields):
     """A MachineDeployment of a pool, as configured for the cluster-autoscaler."""
 
-    name: Annotated[str, Schema(required=True)] = ""
+    name: Required[str] = ""
     minimum: Annotated[int, Schema(format="int32", required=True)] = 0
     maximum: Annotated[int, Schema(format="int32", required=True)] = 0
     priority: Annotated[int | None, Schema(format="int32")] = None
@@ -165,11 +163,9 @@ class Worker(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="Worker",
-        plural="workers",
-        finalizer="extensions.gardener.cloud/worker",
         timeout=1200.0,
         columns=(TYPE, REGION, STATUS, AGE),
     )
 
-    spec: Annotated[WorkerSpec, Schema(required=True)] = attrs.field(factory=WorkerSpec)
+    spec: Required[WorkerSpec] = attrs.field(factory=WorkerSpec)
     status: WorkerStatus = attrs.field(factory=WorkerStatus)

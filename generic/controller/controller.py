@@ -43,6 +43,11 @@ class Failed(Struct, frozen=True):
 
 
 Result = Done | Again | Failed
+_RESULTS = {
+    Done: ReconcileResult.SUCCESS,
+    Again: ReconcileResult.REQUEUE_AFTER,
+    Failed: ReconcileResult.ERROR,
+}
 _everything = all_of()
 _HELPERS = 1
 """Maximum number of helper threads, for urgent requests while all workers are busy."""
@@ -76,6 +81,8 @@ class Controller:
     ) -> None:
         """`predicate` accepts the events that trigger, `serves` the objects that we own."""
         self.name = name
+        self.watches = str(store.resource)
+        """The resource of its objects, plural.group."""
         self.queue: WorkQueue[Request] = WorkQueue(clock, metrics.queue)
         self._reconcile = reconcile
         self._predicate = predicate
@@ -89,11 +96,6 @@ class Controller:
         self._names = count()
         self.started = False  # from then on, events are accepted
         self.staffed = False  # from then on, a missing worker has died
-
-    @property
-    def watches(self) -> str:
-        """The resource of its objects, plural.group."""
-        return str(self._store.resource)
 
     def on_event(self, event: Event[Header]) -> None:
         """Process an event of the informer, or the answer to our own write."""
@@ -261,7 +263,7 @@ class Controller:
 
     def _finish(self, request: Request, outcome: Result, seconds: float) -> None:
         """Return the request to the queue, with the delay of its outcome."""
-        self._metrics.reconciled(_result(outcome), seconds)
+        self._metrics.reconciled(_RESULTS[type(outcome)], seconds)
         if not isinstance(outcome, Failed):
             self.queue.forget(request)
         self.put_back(request)
@@ -274,13 +276,3 @@ class Controller:
 def _seen(request: Request, header: Header) -> Event[Header]:
     """Return the event of an object as if it were new."""
     return Event(EventType.ADDED, request, None, header)
-
-
-def _result(outcome: Result) -> ReconcileResult:
-    match outcome:
-        case Done():
-            return ReconcileResult.SUCCESS
-        case Again():
-            return ReconcileResult.REQUEUE_AFTER
-        case Failed():
-            return ReconcileResult.ERROR

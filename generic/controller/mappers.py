@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 
 from actuator.meta import Kind
-from generic.kube.headers import Event, Header, Owner, Request
+from generic.kube.headers import Event, Header, Request
 from generic.kube.store import Store
 
 _SHOOT_UID = "shoot.gardener.cloud/uid"
@@ -52,24 +52,23 @@ def of_shoot_namespace(event: Event[Header], _target: Target) -> Iterable[Reques
 
 def by_controller_owner(event: Event[Header], target: Target) -> Iterable[Request]:
     """Map a child to the object of the target's kind that is its controller."""
-    return _owners(event, target, lambda owner: owner.is_controller)
+    return _owners(event, target, controllers_only=True)
 
 
 def by_owner(event: Event[Header], target: Target) -> Iterable[Request]:
     """Map a child to all objects of the target's kind that own it, as controller or not."""
-    return _owners(event, target, lambda _: True)
+    return _owners(event, target, controllers_only=False)
 
 
-def _owners(
-    event: Event[Header], target: Target, is_wanted: Callable[[Owner], bool]
-) -> Iterator[Request]:
+def _owners(event: Event[Header], target: Target, *, controllers_only: bool) -> Iterator[Request]:
     """Yield existing owners in the child's namespace, or cluster-scoped ones.
 
     Kubernetes allows no other (Kubernetes documentation, "Owners and Dependents").
     """
     kind = target.kind
-    for owner in (owner for state in _states(event) for owner in state.owners if is_wanted(owner)):
-        if (owner.group, owner.kind) == (kind.group, kind.name):
+    for owner in (owner for state in _states(event) for owner in state.owners):
+        is_wanted = owner.is_controller or not controllers_only
+        if is_wanted and (owner.group, owner.kind) == (kind.group, kind.name):
             request = Request(event.request.namespace if kind.namespaced else "", owner.name)
             entry = target.store.get(request)
             if entry is not None and entry.header.uid == owner.uid:

@@ -7,7 +7,7 @@ They read headers only and never call the API. An Event of our own write passes 
 import logging
 from collections.abc import Callable
 
-from actuator.cluster import FORCE_DELETION, Verdict
+from actuator.cluster import FORCE_DELETION
 from actuator.meta import ForceSource, Kind
 from generic.kube.errorinfo import describe
 from generic.kube.headers import Event, EventType, Header
@@ -87,20 +87,6 @@ def for_event_types(*types: EventType) -> Predicate:
     return lambda event: event.type in wanted
 
 
-def shoot_not_failed(verdict: Callable[[str], Verdict]) -> Predicate:
-    """Accept objects whose shoot is not Failed, by the verdict of their namespace.
-
-    A failed shoot that is force-deleted passes. So does an object whose Cluster is missing or
-    unreadable: Go's library drops that event, and nothing would trigger the object again.
-    """
-
-    def passes(event: Event[Header]) -> bool:
-        found = verdict(event.request.namespace)
-        return event.new is not None and (found.forced or not found.failed)
-
-    return passes
-
-
 def is_deleting(event: Event[Header]) -> bool:
     """Accept objects that have a deletionTimestamp."""
     return event.new is not None and event.new.deletion_timestamp is not None
@@ -139,11 +125,6 @@ def finalizers_changed(event: Event[Header]) -> bool:
     return _differs(event, lambda header: header.finalizers)
 
 
-def last_operation_changed(event: Event[Header]) -> bool:
-    """Accept changes of lastOperation's type or state."""
-    return _differs(event, lambda header: header.last_operation)
-
-
 def conditions_changed(*types: str) -> Predicate:
     """Accept added, removed or changed conditions of one of these types."""
 
@@ -179,7 +160,7 @@ def news_in_answer(event: Event[Header]) -> bool:
         return True
     if force_annotation_changed(event):
         return True
-    return OPERATION in new.annotations and _requested(new) != _requested(old)
+    return OPERATION in new.annotations and requested(new) != requested(old)
 
 
 def default_predicate(kind: Kind, *, ignore_operation_annotation: bool) -> Predicate:
@@ -200,7 +181,8 @@ def _differs(event: Event[Header], part: Callable[[Header], object]) -> bool:
     return old is not None and new is not None and part(old) != part(new)
 
 
-def _requested(header: Header) -> tuple[str | None, str | None]:
+def requested(header: Header) -> tuple[str | None, str | None]:
+    """Return the operation annotation, and the time that it was set."""
     return header.annotations.get(OPERATION), header.annotations.get(TIMESTAMP)
 
 

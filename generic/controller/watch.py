@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from actuator.interface import Permission, Resource
+from actuator.interface import Resource
 from actuator.meta import GROUP, Kind
 from generic.controller.mappers import (
     Mapper,
@@ -51,11 +51,6 @@ class Watch:
     predicates: tuple[Predicate, ...] = attrs.field(default=(), converter=_each)
     only_with_ignore_operation_annotation: bool = False
 
-    @property
-    def permission(self) -> Permission:
-        """The permission that the watch needs."""
-        return self.resource.permission("list", "watch")
-
     def requests(self, event: Event[Header], target: Target) -> list[Request]:
         """Return the objects that the event triggers, without duplicates."""
         if not all_of(*self.predicates)(event):
@@ -63,15 +58,8 @@ class Watch:
         return list(dict.fromkeys(self.mapper(event, target)))
 
 
-def watches(
-    resource: Resource,
-    mapper: Mapper,
-    *,
-    predicates: Sequence[Predicate] = (),
-    only_with_ignore_operation_annotation: bool = False,
-) -> Watch:
-    """Trigger the objects that `mapper` names for an event about `resource`."""
-    return Watch(resource, mapper, predicates, only_with_ignore_operation_annotation)
+watches = Watch
+"""Declares the trigger, as in `add(…, watches=[watches(SECRETS, by_secret_reference)])`."""
 
 
 def owns(

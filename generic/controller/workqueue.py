@@ -70,15 +70,11 @@ class WorkQueue(Generic[T]):
         self._tick = count()
         self._failures: dict[T, int] = {}
         self._shut_down = False
-        metrics.watch(self.depth, self._unfinished, self._longest)
+        metrics.watch(self.depth, lambda: sum(self._ages()), lambda: max(self._ages(), default=0.0))
 
     def depth(self) -> int:
         """Return the number of keys waiting for a worker, without delayed ones."""
         return len(self._queued)
-
-    def is_active(self, key: T) -> bool:
-        """Whether a worker has the key."""
-        return key in self._active
 
     def add(self, key: T, *, urgent: bool = False) -> None:
         """Make the key ready now; `urgent` puts it before all others and resets its backoff."""
@@ -99,15 +95,13 @@ class WorkQueue(Generic[T]):
             if self._delayed[0][2] == key:
                 self._condition.notify()
 
-    def add_rate_limited(self, key: T, *, cap: float | None = None) -> float:
-        """Make the key ready after its backoff, at most `cap` seconds; return the delay."""
+    def add_rate_limited(self, key: T, *, cap: float | None = None) -> None:
+        """Make the key ready after its backoff, at most `cap` seconds."""
         with self._condition:
             failures = self._failures.get(key, 0) + 1
             self._failures[key] = failures
         self._metrics.retried()
-        delay = self._backoff.delay(failures, cap)
-        self.add_after(key, delay)
-        return delay
+        self.add_after(key, self._backoff.delay(failures, cap))
 
     def forget(self, key: T) -> None:
         """Reset the backoff: the key's next failure counts as its first."""
@@ -191,10 +185,7 @@ class WorkQueue(Generic[T]):
             self._due.pop(key, None)
         return None
 
-    def _unfinished(self) -> float:
+    def _ages(self) -> list[float]:
+        """Return the seconds since a worker took each of the keys in progress."""
         now = self._clock.monotonic()
-        return sum(now - started for started in list(self._active.values()))
-
-    def _longest(self) -> float:
-        now = self._clock.monotonic()
-        return max((now - started for started in list(self._active.values())), default=0.0)
+        return [now - started for started in list(self._active.values())]

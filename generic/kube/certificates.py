@@ -13,7 +13,7 @@ import attrs
 from actuator.errors import ConfigurationError
 
 try:
-    from cryptography import x509
+    from cryptography import x509 as x509  # noqa: PLC0414 - exported
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -21,19 +21,6 @@ except ImportError as error:
     raise ConfigurationError(
         "certificates need the package `cryptography`: pip install 'gardener-actuator[secrets]'"
     ) from error
-
-__all__ = [
-    "CLIENT_AUTH",
-    "SERVER_AUTH",
-    "SKEW",
-    "KeyPair",
-    "issue",
-    "new_authority",
-    "new_private_key",
-    "new_rsa_key",
-    "save_private",
-    "x509",
-]
 
 CLIENT_AUTH, SERVER_AUTH = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
 SKEW = timedelta(hours=1)

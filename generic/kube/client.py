@@ -29,7 +29,7 @@ from actuator.meta import Raw
 from generic.kube.documents import Answer
 from generic.kube.encoding import escaped, go_json
 from generic.kube.inline_kubeconfig import InlineKubeconfig
-from generic.kube.kubeconfig import Access, find_access, service_account
+from generic.kube.kubeconfig import Access, find_access
 from generic.kube.transport import Response
 
 logger = logging.getLogger(__name__)
@@ -77,11 +77,6 @@ def connect(
     return HttpClient(access, observe=observe, is_trusted=is_trusted)
 
 
-def connect_in_cluster() -> "HttpClient":
-    """Return a client for the cluster of the pod. Raises ConfigurationError."""
-    return connect(service_account())
-
-
 def path_of(resource: Resource, namespace: str = "", name: str = "", subresource: str = "") -> str:
     """Return the URL path of an object or a collection. Raises Invalid without a namespace."""
     if name and resource.namespaced and not namespace:
@@ -112,36 +107,32 @@ class HttpClient:
         self._access = access
         self._is_trusted = is_trusted
         self._observe = observe or (lambda _method, _host, _code: None)
-        self._gate: Callable[[], None] = _open
-        self._limit = _TIMEOUT
+        self._gate: Callable[[], None] = lambda: None
         self._seconds: Callable[[], float] = lambda: inf
         self._accept, self._accept_stream = JSON, JSON
 
     def within(self, seconds: float) -> "HttpClient":
-        """Return a client on the same connections with another read timeout."""
-        twin = copy(self)
-        twin._limit = seconds  # noqa: SLF001 - its own kind
-        return twin
+        """Return a client on the same connections with a read timeout of at most that."""
+        return self.limited(lambda: seconds)
 
     def limited(self, seconds: Callable[[], float]) -> "HttpClient":
         """Return a client on the same connections whose read timeout is at most `seconds()`.
 
         It calls this before each request, so `seconds` may also raise.
         """
-        twin = copy(self)
-        twin._seconds = seconds  # noqa: SLF001 - its own kind
-        return twin
+        return self._with(_seconds=seconds)
 
     def gated(self, gate: Callable[[], None]) -> "HttpClient":
         """Return a client on the same connections that calls `gate` before every write."""
-        twin = copy(self)
-        twin._gate = gate  # noqa: SLF001 - its own kind
-        return twin
+        return self._with(_gate=gate)
 
     def metadata_only(self) -> "HttpClient":
         """Return a client on the same connections that lists and watches metadata only."""
+        return self._with(_accept=METADATA_LIST, _accept_stream=METADATA)
+
+    def _with(self, **changes: object) -> "HttpClient":
         twin = copy(self)
-        twin._accept, twin._accept_stream = METADATA_LIST, METADATA  # noqa: SLF001 - its own kind
+        vars(twin).update(changes)
         return twin
 
     @property
@@ -231,10 +222,9 @@ class HttpClient:
         query: Mapping[str, str] | None = None,
         body: bytes | None = None,
         content_type: str = JSON,
-        timeout: float | None = None,
     ) -> bytes:
-        """Return the body of the answer; `timeout` in seconds, 30 if None. Raises ApiError."""
-        limit = min(self._limit if timeout is None else timeout, self._seconds())
+        """Return the body of the answer. Raises ApiError."""
+        limit = min(_TIMEOUT, self._seconds())
         response = self._request(method, path, query, body, content_type, limit, stream=False)
         data = self._body(response, method, path, limit)
         if response.status >= 300:
@@ -336,10 +326,6 @@ def _quoted(name: str) -> str:
 @lru_cache(maxsize=64)
 def _query(parameters: tuple[tuple[str, str], ...]) -> str:
     return urlencode([(name, value) for name, value in parameters if value])
-
-
-def _open() -> None:
-    """Do nothing: the gate of a client without fencing."""
 
 
 _NOT_IN_YAML = re.compile("[\ufeff\ufffe\uffff\x7f-\x9f]")

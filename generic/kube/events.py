@@ -1,7 +1,6 @@
 """EventRecorder: reports what happened to an object as Kubernetes events.
 
-Both methods are best effort: `record` merges repeats for a while; `record_once` writes one event
-per object and reason, also across restarts. No decision may depend on an event.
+This is best effort: repeats are merged for a while, and no decision may depend on an event.
 
 Events are core v1 events with counts, which `kubectl describe` shows. An event lives in the
 namespace of its object and is deleted with it. The API server rejects events for a terminating
@@ -13,12 +12,15 @@ import logging
 import secrets
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
 
 from msgspec import Struct
 
 from actuator.errors import AlreadyExists, ApiError, Forbidden, NotFound
 from actuator.interface import Client, Clock, Resource
 from actuator.meta import Raw, format_time
+from generic.kube.errorinfo import shorten
 
 logger = logging.getLogger(__name__)
 
@@ -27,22 +29,10 @@ MERGE_SECONDS = 600.0
 """Repeats within this time after the first increase its count, later ones create a new event."""
 REMEMBERED = 4096
 """Maximum number of events that repeats are merged into; the oldest are evicted first."""
+About = Mapping[str, str]
+"""The object of an event, as its involvedObject: apiVersion, kind, namespace, name, uid."""
 REASON_LENGTH = 128  # characters, limit of the API server
 MESSAGE_BYTES = 1024  # limit of the API server
-
-
-class About(Struct, frozen=True, kw_only=True):
-    """The object an event is about; `namespace` is "" for cluster-scoped ones."""
-
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-    uid: str
-    resource_version: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.namespace}/{self.name}".replace(" /", " ")
 
 
 class _Recorded(Struct):
@@ -64,33 +54,32 @@ class EventRecorder:
         self._lock = threading.Lock()
         self._recent: OrderedDict[bytes, _Recorded] = OrderedDict()
 
-    def record(self, about: About, reason: str, message: str, *, warning: bool = False) -> None:
-        """Write an event if the API server accepts it; never raises. Repeats increase the count."""
+    def record(
+        self, about: About, reason: str, message: str, *, warning: bool = False, once: bool = False
+    ) -> None:
+        """Write an event if the API server accepts it; never raises. Repeats increase the count.
+
+        With `once`, there is one event for the object and the reason, restarts included.
+        """
         try:
             reason, message = str.__str__(reason)[:REASON_LENGTH], str.__str__(message)
+            if once:
+                digest = hashlib.sha256(f"{about['uid']}\n{reason}".encode()).hexdigest()[:20]
+                name = _name(about, digest)
+                self._create(about, self._event(about, name, reason, message, warning=warning))
+                return
             recorded, count = self._remember(about, reason, message)
             if count == 1 or not self._count_up(recorded, count):
                 event = self._event(about, recorded.name, reason, message, warning=warning)
                 recorded.namespace = self._create(about, event)
                 recorded.count = 1
         except Exception as error:  # an event that fails must not hide its cause
-            _could_not_write(about, reason, error)
-
-    def record_once(
-        self, about: About, reason: str, message: str, *, warning: bool = False
-    ) -> None:
-        """Write one event per object and reason, restarts included; never raises."""
-        try:
-            reason, message = str.__str__(reason)[:REASON_LENGTH], str.__str__(message)
-            digest = hashlib.sha256(f"{about.uid}\n{reason}".encode()).hexdigest()[:20]
-            event = self._event(about, _name(about, digest), reason, message, warning=warning)
-            self._create(about, event)
-        except Exception as error:  # an event that fails must not hide its cause
-            _could_not_write(about, reason, error)
+            fields = {"object": _text(about), "reason": reason, "error": str(error)}
+            logger.warning("event write failed", extra={"fields": fields})
 
     def _remember(self, about: About, reason: str, message: str) -> tuple[_Recorded, int]:
         """Return the event to create or to count up, and its new count."""
-        texts = f"{about.uid}\n{reason}\n{message}".encode(errors="replace")  # of any length
+        texts = f"{about['uid']}\n{reason}\n{message}".encode(errors="replace")  # of any length
         key, now = hashlib.blake2b(texts, digest_size=16).digest(), self._clock.monotonic()
         with self._lock:
             recorded = self._recent.get(key)
@@ -117,17 +106,15 @@ class EventRecorder:
         try:
             self._put(event)
         except (Forbidden, NotFound) as error:
-            if not about.namespace or not _namespace_ends(error):
+            if not about["namespace"] or not _namespace_ends(error):
                 raise
             event = _about_namespace(about, event)
             self._put(event)
         return str(event["metadata"]["namespace"])
 
     def _put(self, event: Raw) -> None:
-        try:
+        with suppress(AlreadyExists):  # an earlier attempt whose answer was lost
             self._client.create(EVENTS, event)
-        except AlreadyExists:  # an earlier attempt whose answer was lost
-            pass
 
     def _event(self, about: About, name: str, reason: str, message: str, *, warning: bool) -> Raw:
         now = format_time(self._clock.now())
@@ -135,17 +122,10 @@ class EventRecorder:
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": name, "namespace": _namespace(about)},
-            "involvedObject": {
-                "apiVersion": about.api_version,
-                "kind": about.kind,
-                "namespace": about.namespace,
-                "name": about.name,
-                "uid": about.uid,
-                "resourceVersion": about.resource_version,
-            },
+            "involvedObject": about,
             "type": "Warning" if warning else "Normal",
             "reason": reason,
-            "message": _shortened(message),
+            "message": shorten(message, MESSAGE_BYTES),
             "source": {"component": self._component},
             "reportingComponent": self._component,
             "firstTimestamp": now,
@@ -154,18 +134,13 @@ class EventRecorder:
         }
 
 
-def _could_not_write(about: About, reason: str, error: Exception) -> None:
-    fields = {"object": str(about), "reason": reason, "error": str(error)}
-    logger.warning("event write failed", extra={"fields": fields})
-
-
 def _about_namespace(about: About, event: Raw) -> Raw:
     """Return the same event for `default`, about the terminating namespace."""
     return {
         **event,
         "metadata": {**event["metadata"], "namespace": "default"},
-        "involvedObject": {"apiVersion": "v1", "kind": "Namespace", "name": about.namespace},
-        "message": _shortened(f"{about}: {event['message']}"),
+        "involvedObject": {"apiVersion": "v1", "kind": "Namespace", "name": about["namespace"]},
+        "message": shorten(f"{_text(about)}: {event['message']}", MESSAGE_BYTES),
     }
 
 
@@ -175,16 +150,13 @@ def _namespace_ends(error: ApiError) -> bool:
 
 
 def _namespace(about: About) -> str:
-    return about.namespace or "default"
+    return about["namespace"] or "default"
+
+
+def _text(about: About) -> str:
+    return f"{about['kind']} {about['namespace']}/{about['name']}".replace(" /", " ")
 
 
 def _name(about: About, suffix: str) -> str:
     """Return a name of at most 253 characters, without a part that ends in a dash or a dot."""
-    return f"{about.name[: 252 - len(suffix)].rstrip('-.')}.{suffix}"
-
-
-def _shortened(message: str) -> str:
-    raw = message.encode(errors="replace")
-    if len(raw) <= MESSAGE_BYTES:
-        return raw.decode()
-    return raw[: MESSAGE_BYTES - 3].decode(errors="ignore") + "…"
+    return f"{about['name'][: 252 - len(suffix)].rstrip('-.')}.{suffix}"

@@ -24,15 +24,14 @@ import logging
 import math
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from actuator.codec import read_json
 from actuator.errors import ApiError, Gone, NotFound, Unavailable, api_error
-from actuator.interface import Clock
 from generic.kube.client import HttpClient, Silence, path_of
-from generic.kube.clock import SystemClock
 from generic.kube.documents import Document, read_event
 from generic.kube.headers import Event, Request
 from generic.kube.problems import ABSENT, ProblemLog, describe_problem
@@ -52,15 +51,6 @@ _PATIENCE = 300.0
 """Maximum seconds for which a Retry-After is obeyed."""
 
 
-class _Relists(Protocol):
-    def relisted(self, kind: str, reason: str) -> None:
-        """Count a list and its reason: initial, expired, error."""
-
-
-class _StreamError(Exception):
-    """A line of the watch that cannot be parsed."""
-
-
 class Informer:
     """Fills `store` and calls `on_event`, in the thread that runs `run`."""
 
@@ -71,29 +61,31 @@ class Informer:
         on_event: Callable[[Event[Any]], None],
         *,
         namespace: str = "",
-        label_selector: str = "",
-        clock: Clock | None = None,
-        metrics: _Relists | None = None,
+        relisted: Callable[[str, str], None] = lambda _kind, _reason: None,
         idle_timeout: float = 75.0,
         problems: ProblemLog | None = None,
     ) -> None:
+        """`relisted` counts each list of a kind and its reason: initial, expired, error."""
         self._client = client
         self._store = store
         self._on_event = on_event
         self._path = path_of(store.resource, namespace)
         self._namespace = namespace
-        self._selector = label_selector
-        self._clock = clock or SystemClock()
-        self._metrics = metrics
+        self._relisted = relisted
         self._problems = problems or ProblemLog()
         self._idle_timeout = idle_timeout
-        self._settled = threading.Event()
+        self.name = str(store.resource)
+        """The watched resource, plural.group."""
+        self.plural = store.resource.plural
+        """The plural alone, as in metric labels."""
+        self.settled = threading.Event()
+        """Set once the store was complete, or the kind was found absent."""
         self._version = ""  # empty: list first
         self._reason = "initial"
         self._streams_lists = True
         self._failures = 0
         self._opened_at = math.inf
-        self._alive_at = self._steady_at = self._clock.monotonic()
+        self._alive_at = self._steady_at = time.monotonic()
         self.problem: str | None = None
         """The reason why there is no stream at the moment, or None."""
         self.synced = False
@@ -102,40 +94,21 @@ class Informer:
         """Whether the API server answered 404 to the last list: it does not serve the kind."""
 
     @property
-    def name(self) -> str:
-        """The watched resource, plural.group."""
-        return str(self._store.resource)
-
-    @property
-    def plural(self) -> str:
-        """The plural alone, as in metric labels."""
-        return self._store.resource.plural
-
-    @property
     def unreadable(self) -> int:
         """The number of objects with parts that cannot be read."""
         return sum(header.unreadable for _, header in self._store.headers())
 
     def age(self) -> float:
         """Return the seconds since the API server last sent data on the stream."""
-        return self._clock.monotonic() - self._alive_at
+        return time.monotonic() - self._alive_at
 
     def failing(self) -> float:
         """Return the seconds since a stream last lived long enough; 0 while one does.
 
         A list that is repeated and breaks each time makes no progress either.
         """
-        now = self._clock.monotonic()
+        now = time.monotonic()
         return 0.0 if now - self._opened_at >= _STEADY else now - self._steady_at
-
-    @property
-    def settled(self) -> bool:
-        """Whether the store was complete once, or the kind was found absent."""
-        return self._settled.is_set()
-
-    def wait_settled(self, timeout: float) -> bool:
-        """Wait at most `timeout` seconds until the informer is settled; return whether it is."""
-        return self._settled.wait(timeout)
 
     def run(self, stop: threading.Event) -> None:
         """Watch until `stop` is set; returning takes up to a minute while the stream is quiet."""
@@ -166,12 +139,11 @@ class Informer:
 
     def _list(self) -> None:
         """List by pages, for servers without streaming lists."""
-        self._count_list()
+        self._relisted(self.plural, self._reason)
         listed: set[Request] = set()
         version = ""
-        for objects, version in self._client.pages(  # noqa: B007 - the last page's is the list's
-            self._store.resource, self._namespace, label_selector=self._selector
-        ):
+        pages = self._client.pages(self._store.resource, self._namespace)
+        for objects, version in pages:  # noqa: B007 - the last page's is the list's
             for document in map(Document, objects):
                 listed.add(document.request)
                 self._take(self._observe_listed, document)
@@ -182,7 +154,7 @@ class Informer:
         query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         listed: set[Request] = set()
         with self._stream(query) as lines:
-            self._count_list()
+            self._relisted(self.plural, self._reason)
             events = self._events(lines, stop)
             for kind, document in events:
                 if kind == "DELETED":  # since the list began
@@ -207,12 +179,11 @@ class Informer:
             "watch": "true",
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(random.randint(290, 590)),
-            "labelSelector": self._selector,
         }
         with self._client.stream(
             self._path, {**common, **query}, read_timeout=self._idle_timeout
         ) as lines:
-            self._opened_at = self._alive_at = self._clock.monotonic()
+            self._opened_at = self._alive_at = time.monotonic()
             self._say_problem(None)
             self.absent = False
             yield lines
@@ -220,11 +191,11 @@ class Informer:
     def _events(
         self, lines: Iterator[bytes], stop: threading.Event
     ) -> Iterator[tuple[str, Document]]:
-        """Yield parsed lines. Raises Gone, another ApiError, or _StreamError."""
+        """Yield parsed lines. Raises Gone, another ApiError, or ValueError."""
         for line in lines:
             if stop.is_set():
                 return
-            self._alive_at = self._clock.monotonic()
+            self._alive_at = time.monotonic()
             yield _parse(line)
 
     def _follow(self, events: Iterator[tuple[str, Document]]) -> None:
@@ -240,9 +211,9 @@ class Informer:
         for event in self._store.prune(listed, int(version) if version.isdecimal() else 0):
             self._take(lambda one: one, event)
         self._version = version
-        self._alive_at = self._clock.monotonic()
+        self._alive_at = time.monotonic()
         self.synced = True
-        self._settled.set()
+        self.settled.set()
 
     def _take(self, observe: Callable[[S], Event[Any] | None], seen: S) -> None:
         """Process one object; an error in its handling must not stop the others."""
@@ -256,15 +227,11 @@ class Informer:
                 extra={"fields": {"resource": self.name, "object": str(seen.request)}},
             )
 
-    def _count_list(self) -> None:
-        if self._metrics is not None:
-            self._metrics.relisted(self.plural, self._reason)
-
     def _recover(self, error: Exception | None, stop: threading.Event) -> None:
         """Decide whether to list again, and wait for the backoff."""
-        if self._version and self._clock.monotonic() - self._opened_at >= _STEADY:
+        if self._version and time.monotonic() - self._opened_at >= _STEADY:
             self._failures = 0
-            self._steady_at = self._clock.monotonic()
+            self._steady_at = time.monotonic()
             if error is None:  # the server ends every watch after some minutes
                 return
         is_absent = isinstance(error, NotFound)
@@ -287,8 +254,8 @@ class Informer:
         if not self.absent:
             self._failures = 0  # a CRD that is being installed is found within seconds
         self.absent = True
-        self._alive_at = self._steady_at = self._clock.monotonic()
-        self._settled.set()
+        self._alive_at = self._steady_at = time.monotonic()
+        self.settled.set()
 
     def _expire(self, error: Exception) -> None:
         """Forget the resourceVersion, so that the next attempt lists again, if it is unusable.
@@ -314,7 +281,7 @@ class Informer:
 
 
 def _parse(line: bytes) -> tuple[str, Document]:
-    """Return the type and object of a line. Raises _StreamError, or the ApiError it contains."""
+    """Return the type and object of a line. Raises ValueError, or the ApiError it contains."""
     try:
         kind, document = read_event(line)
         if kind == "ERROR":
@@ -323,5 +290,5 @@ def _parse(line: bytes) -> tuple[str, Document]:
         document.meta["resourceVersion"]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"  # not the line: it may hold private data
-        raise _StreamError(f"invalid watch event: {reason}") from error
+        raise ValueError(f"invalid watch event: {reason}") from error
     return kind, document

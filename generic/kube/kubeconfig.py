@@ -31,10 +31,12 @@ from msgspec import Struct
 
 from actuator.errors import ConfigurationError, Unauthorized
 from generic.kube.inline_kubeconfig import InlineKubeconfig, read_kubeconfig
-from generic.kube.transport import HttpTransport, Transport
+from generic.kube.transport import HttpTransport
 
 if TYPE_CHECKING:
     from kubernetes.client import Configuration
+
+    from generic.kube.proxied import ProxiedTransport
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +58,7 @@ class _Loaded(Struct, frozen=True):
     """A configuration as read."""
 
     url: str
-    transport: Transport
+    transport: "HttpTransport | ProxiedTransport"
     token: Callable[[], str | None]
     """Return the current Authorization header; this may run an exec plugin."""
     files: Sequence[str] = ()
@@ -79,7 +81,7 @@ class Access:
     host:port. They change when the configuration is read again.
     """
 
-    transport: Transport
+    transport: "HttpTransport | ProxiedTransport"
     prefix: str
     host: str
 
@@ -109,7 +111,7 @@ class Access:
                 self._refused = True
                 self._fresh_until = 0.0
 
-    def distrusted(self, transport: Transport) -> None:
+    def distrusted(self, transport: "HttpTransport | ProxiedTransport") -> None:
         """Read the configuration again before the next request: TLS failed with this transport."""
         with self._lock:
             if transport is self.transport and time.monotonic() >= self._reload_from:
@@ -166,33 +168,18 @@ def find_access(
 
     def load() -> _Loaded:
         if isinstance(kubeconfig, InlineKubeconfig):
-            return _inline(_Source("the kubeconfig", server, connections), kubeconfig)
+            return _direct(_Source("the kubeconfig", server, connections), kubeconfig)
         if kubeconfig is None and context is None and _in_cluster():
             files = [str(_SERVICE_ACCOUNT / name) for name in ("ca.crt", "token")]
-            return _inline(_Source(_POD, server, connections, files), service_account())
+            return _direct(_Source(_POD, server, connections, files), service_account())
         path = _path(kubeconfig)
         source = _Source(f"kubeconfig {path}", server, connections, path.split(os.pathsep))
-        if not getproxies():  # the package applies their many rules
-            with suppress(ConfigurationError, OSError):  # the package supports more than this
-                found = read_kubeconfig(Path(path).expanduser().read_bytes(), context)
-                return _direct(source, found)
-
-        def read(configuration: "Configuration", folder: str) -> None:
-            _load_kubeconfig(configuration, path, context, folder)
-
-        return _by_package(source, read)
+        with suppress(ConfigurationError, OSError):  # the package supports more than this
+            found = read_kubeconfig(Path(path).expanduser().read_bytes(), context)
+            return _direct(source, found)
+        return _by_package(source, path, context)
 
     return Access(load)
-
-
-def _inline(source: _Source, kubeconfig: InlineKubeconfig) -> _Loaded:
-    if not getproxies():
-        return _direct(source, kubeconfig)
-
-    def write(configuration: "Configuration", folder: str) -> None:
-        _load_inline(configuration, kubeconfig, Path(folder))
-
-    return _by_package(source, write)
 
 
 def service_account() -> InlineKubeconfig:
@@ -214,46 +201,63 @@ def _direct(source: _Source, kubeconfig: InlineKubeconfig) -> _Loaded:
     _refuse_clear_text(source.name, url)
     with TemporaryDirectory(prefix="kubeconfig-") as folder:
         tls = _tls(source.name, *_write_credentials(kubeconfig, Path(folder)))
-    transport = HttpTransport(url, tls, kubeconfig.tls_server_name, source.connections)
+    transport = _transport(url, tls, kubeconfig.tls_server_name, source.connections)
     token = f"Bearer {kubeconfig.token}" if kubeconfig.token else None
     return _Loaded(url, transport, lambda: token, source.files)
 
 
-def _by_package(source: _Source, read: "Callable[[Configuration, str], None]") -> _Loaded:
-    from kubernetes.client import ApiClient, Configuration
-    from urllib3 import PoolManager
+def _by_package(source: _Source, path: str, context: str | None) -> _Loaded:
+    from kubernetes.client import Configuration
 
     configuration = Configuration()
     with _ONE_AT_A_TIME, TemporaryDirectory(prefix="kubeconfig-") as folder:
-        _use(source.name, lambda: read(configuration, folder))
+        _use(source.name, lambda: _load_kubeconfig(configuration, path, context, folder))
         _refuse_unverified(source.name, configuration)
         used = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
         tls = _tls(source.name, *used)
     files = [*source.files, *(file for file in used if file and not file.startswith(folder))]
-    configuration.proxy_ssl_context = tls  # a proxy is trusted like the API server
-    configuration.host = source.server or configuration.host
+    url = source.server or configuration.host
     if configuration.api_key or configuration.cert_file:
-        _refuse_clear_text(source.name, configuration.host)
-    configuration.connection_pool_maxsize = source.connections
-    configuration.retries = False
-    configuration.keep_alive = True
-    pools = ApiClient(configuration).rest_client.pool_manager
-    transport: Transport
-    if type(pools) is PoolManager:  # not one of its subclasses for proxies
-        name = configuration.tls_server_name or ""
-        transport = HttpTransport(configuration.host, tls, name, source.connections)
-    else:
-        from generic.kube.proxied import ProxiedTransport
-
-        unset = dict.fromkeys(("ca_certs", "cert_file", "key_file"))  # all of it is in `tls`
-        pools.connection_pool_kw.update(unset, ssl_context=tls)
-        transport = ProxiedTransport(configuration.host, pools)
+        _refuse_clear_text(source.name, url)
+    name = configuration.tls_server_name or ""
+    transport = _transport(url, tls, name, source.connections, configuration)
 
     def token() -> str | None:
         found: str | None = configuration.get_api_key_with_prefix("BearerToken")
         return found
 
-    return _Loaded(configuration.host, transport, token, files)
+    return _Loaded(url, transport, token, files)
+
+
+def _transport(
+    url: str,
+    tls: ssl.SSLContext,
+    server_name: str,
+    connections: int,
+    configuration: "Configuration | None" = None,
+) -> "HttpTransport | ProxiedTransport":
+    """Return the connections to a server; the package applies the many rules for proxies."""
+    plain = HttpTransport(url, tls, server_name, connections)
+    if configuration is None and not getproxies():
+        return plain
+    from kubernetes.client import ApiClient, Configuration
+    from urllib3 import PoolManager
+
+    configuration = configuration or Configuration()
+    configuration.host = url
+    configuration.tls_server_name = server_name or None
+    configuration.proxy_ssl_context = tls  # a proxy is trusted like the API server
+    configuration.connection_pool_maxsize = connections
+    configuration.retries = False
+    configuration.keep_alive = True
+    pools = ApiClient(configuration).rest_client.pool_manager
+    if type(pools) is PoolManager:  # not one of its subclasses for proxies
+        return plain
+    from generic.kube.proxied import ProxiedTransport
+
+    unset = dict.fromkeys(("ca_certs", "cert_file", "key_file"))  # all of it is in `tls`
+    pools.connection_pool_kw.update(unset, ssl_context=tls)
+    return ProxiedTransport(url, pools)
 
 
 def _refuse_clear_text(source: str, url: str) -> None:
@@ -300,33 +304,13 @@ def _use(source: str, load: Callable[[], None]) -> None:
         raise ConfigurationError(f"{source}: no credentials: {complaints[0]}")
 
 
-def _load_inline(
-    configuration: "Configuration", kubeconfig: InlineKubeconfig, folder: Path
-) -> None:
-    configuration.host = kubeconfig.server
-    configuration.tls_server_name = kubeconfig.tls_server_name or None
-    files = _write_credentials(kubeconfig, folder)
-    configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file = files
-    if kubeconfig.token:
-        configuration.api_key["BearerToken"] = f"Bearer {kubeconfig.token}"
-
-
-def _write_credentials(
-    kubeconfig: InlineKubeconfig, folder: Path
-) -> tuple[str | None, str | None, str | None]:
+def _write_credentials(kubeconfig: InlineKubeconfig, folder: Path) -> list[str | None]:
     """Return the paths of CA, certificate and key in `folder`: OpenSSL reads only files."""
-
-    def file(name: str, content: bytes) -> str | None:
-        path = folder / name
-        path.touch(mode=0o600)
-        path.write_bytes(content)
-        return str(path) if content else None
-
-    return (
-        file("ca", kubeconfig.ca),
-        file("certificate", kubeconfig.certificate),
-        file("key", kubeconfig.key),
-    )
+    contents = {"ca": kubeconfig.ca, "certificate": kubeconfig.certificate, "key": kubeconfig.key}
+    for name, content in contents.items():
+        (folder / name).touch(mode=0o600)
+        (folder / name).write_bytes(content)
+    return [str(folder / name) if content else None for name, content in contents.items()]
 
 
 def _load_kubeconfig(

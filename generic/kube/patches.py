@@ -8,7 +8,7 @@ server implements it).
 from collections.abc import Iterable
 from typing import Any
 
-from actuator.meta import Raw
+from actuator.meta import Raw, value_at
 
 
 def escape(key: str) -> str:
@@ -50,9 +50,6 @@ def tests_hold(patch: Iterable[Raw], obj: Raw) -> bool:
     return all(_at(obj, op["path"]) == op["value"] for op in patch if op["op"] == "test")
 
 
-def _at(obj: Any, pointer: str) -> Any:
-    for step in pointer.split("/")[1:]:
-        if not isinstance(obj, dict):
-            return None
-        obj = obj.get(step.replace("~1", "/").replace("~0", "~"))
-    return obj
+def _at(obj: Raw, pointer: str) -> Any:
+    steps = pointer.split("/")[1:]
+    return value_at(obj, *(step.replace("~1", "/").replace("~0", "~") for step in steps))

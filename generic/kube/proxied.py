@@ -18,7 +18,7 @@ _CHUNK = 64 * 1024
 
 
 class ProxiedTransport:
-    """See Transport."""
+    """See HttpTransport."""
 
     def __init__(self, server: str, pools: urllib3.PoolManager) -> None:
         self._pools = pools
@@ -32,7 +32,7 @@ class ProxiedTransport:
         body: bytes | None,
         timeout: float | None,
     ) -> Response:
-        """See Transport."""
+        """See HttpTransport."""
         connect = CONNECT_SECONDS if timeout is None else min(CONNECT_SECONDS, timeout)
         with _as_os_errors():
             response = self._pools.urlopen(

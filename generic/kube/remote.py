@@ -2,7 +2,7 @@
 
 Sources: Gardener's extension library, `NewClientForShoot` (Secret `gardener-internal` in the
 namespace of the shoot, else `gardener`; gardenlet writes both and renews their tokens), and
-Gardener documentation, "Access to the Garden Cluster for Extensions". Imported on first use.
+Gardener documentation, "Access to the Garden Cluster for Extensions".
 """
 
 import base64
@@ -26,33 +26,7 @@ _MOST_SHOOTS = 256
 
 
 class Remote:
-    """The clients of one manager for other API servers. Safe to use from any thread."""
-
-    def __init__(self, seed: Client) -> None:
-        self.shoots = ShootClients(seed)
-        self._lock = threading.Lock()
-        self._garden: HttpClient | None = None
-
-    def garden(self) -> HttpClient:
-        """Return the client for the garden, whose kubeconfig is read again when it changes.
-
-        Raises ConfigurationError without access.
-        """
-        with self._lock:
-            if self._garden is None:
-                path = os.environ.get("GARDEN_KUBECONFIG", "")
-                if not Path(path).is_file():
-                    missing = f"file {path} does not exist" if path else "the variable is not set"
-                    raise ConfigurationError(
-                        f"GARDEN_KUBECONFIG: {missing}, so the extension has no access to the "
-                        "garden; set injectGardenKubeconfig: true in its registration"
-                    )
-                self._garden = connect(Path(path), connections=_CONNECTIONS)
-            return self._garden
-
-
-class ShootClients:
-    """One client per shoot, created on first use. Safe to use from any thread."""
+    """The clients of one manager, created on first use. Safe to use from any thread."""
 
     def __init__(self, seed: Client) -> None:
         self._seed = seed
@@ -60,11 +34,28 @@ class ShootClients:
         self._names = SHOOT_ACCESS.names[1:] if external else SHOOT_ACCESS.names
         self._lock = threading.Lock()
         self._known: dict[str, tuple[bytes, HttpClient]] = {}
+        self._garden: HttpClient | None = None
 
-    def client(self, namespace: str) -> HttpClient:
-        """Return a client with the current credentials. Raises ShootUnreachable, ApiError.
+    def garden(self) -> HttpClient:
+        """Return the client for the garden, whose kubeconfig is read again when it changes.
 
-        Sends one request to the seed, and none to the shoot.
+        Raises ConfigurationError without access.
+        """
+        if self._garden is None:  # of two threads, both may create one
+            path = os.environ.get("GARDEN_KUBECONFIG", "")
+            if not Path(path).is_file():
+                missing = f"file {path} does not exist" if path else "the variable is not set"
+                raise ConfigurationError(
+                    f"GARDEN_KUBECONFIG: {missing}, so the extension has no access to the "
+                    "garden; set injectGardenKubeconfig: true in its registration"
+                )
+            self._garden = connect(Path(path), connections=_CONNECTIONS)
+        return self._garden
+
+    def shoot(self, namespace: str) -> HttpClient:
+        """Return the client of a shoot with its current credentials.
+
+        Sends one request to the seed, and none to the shoot. Raises ShootUnreachable, ApiError.
         """
         try:
             source, kubeconfig = self._read(namespace)

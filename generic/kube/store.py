@@ -14,7 +14,7 @@ import time
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -22,26 +22,13 @@ from actuator.codec import CUT
 from actuator.interface import Resource
 from actuator.meta import Raw
 from generic.kube.documents import Document
-from generic.kube.headers import Event, EventType, Request, as_dict, as_unreadable
-
-
-class AnyHeader(Protocol):
-    """The fields of a header that the store itself reads."""
-
-    @property
-    def uid(self) -> str:
-        """metadata.uid."""
-
-    @property
-    def resource_version(self) -> int:
-        """metadata.resourceVersion, a number."""
-
+from generic.kube.headers import Event, EventType, Header, Request, as_dict, as_unreadable
 
 _CUT = CUT.encode()
 _FASTEST = 1
 _OWN_SECONDS = 60.0
 _DEAD_SECONDS = 600.0
-H = TypeVar("H", bound=AnyHeader)
+H = TypeVar("H", bound=Header)
 
 
 class Entry(Struct, Generic[H], frozen=True, gc=False):
@@ -112,11 +99,9 @@ class Store(Generic[H]):
         """Return the entry, or None."""
         return self._entries.get(request)
 
-    def requests(self, namespace: str | None = None) -> list[Request]:
-        """Return all keys, or those of one namespace."""
+    def requests(self, namespace: str) -> list[Request]:
+        """Return the keys of one namespace."""
         with self._lock:
-            if namespace is None:
-                return list(self._entries)
             return list(self._by_namespace.get(namespace, ()))
 
     def headers(self) -> list[tuple[Request, H]]:

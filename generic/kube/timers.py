@@ -24,10 +24,14 @@ class Timer:
         self._lock = threading.Lock()
         self._done = False
 
-    def cancel(self) -> None:
-        """Cancel the action; if it is running now, wait until it has finished."""
+    def cancel(self) -> bool:
+        """Cancel the action; if it is running now, wait until it has finished.
+
+        Return False if it ran.
+        """
         with self._lock:
-            self._done = True
+            ran, self._done = self._done, True
+        return not ran
 
     def run(self) -> None:
         """Run the action now, unless it was cancelled or ran before; its exceptions are logged."""

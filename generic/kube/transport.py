@@ -50,26 +50,8 @@ class Response(Protocol):
         """Close the connection, unless the body was read to its end."""
 
 
-class Transport(Protocol):
-    """Sends requests to one server; safe to use from any thread."""
-
-    def request(
-        self,
-        method: str,
-        target: str,
-        headers: Mapping[str, str],
-        body: bytes | None,
-        timeout: float | None,
-    ) -> Response:
-        """Return the answer of any status, once its headers are read. Raises OSError.
-
-        `timeout` is the maximum of seconds to connect, for the headers, and between two pieces of
-        data; None for no limit.
-        """
-
-
 class HttpTransport:
-    """The Transport without a proxy."""
+    """Sends requests to one server, without a proxy; safe to use from any thread."""
 
     def __init__(
         self, server: str, tls: ssl.SSLContext, server_name: str, connections: int
@@ -95,7 +77,11 @@ class HttpTransport:
         body: bytes | None,
         timeout: float | None,
     ) -> Response:
-        """See Transport."""
+        """Return the answer of any status, once its headers are read. Raises OSError.
+
+        `timeout` is the maximum of seconds to connect, for the headers, and between two pieces of
+        data; None for no limit.
+        """
         head = [f"{method} {target} HTTP/1.1", f"Host: {self._host}", "Accept-Encoding: identity"]
         head += [f"{name}: {value}" for name, value in headers.items()]
         if body is not None or method != "GET":
@@ -156,19 +142,6 @@ class HttpTransport:
 
 class _Connection:
     """A connection, and the answer that is being read from it. Methods `on_…` are the parser's."""
-
-    __slots__ = (
-        "_idle",
-        "_parser",
-        "_size",
-        "_socket",
-        "_timeout",
-        "headers",
-        "is_complete",
-        "is_kept",
-        "pieces",
-        "status",
-    )
 
     def __init__(self, connected: socket.socket, timeout: float) -> None:
         self._socket = connected

@@ -6,22 +6,21 @@ environment. An invalid value is reported in one sentence, with exit status 2.
 
 As in Go programs, flags may contain the name of a controller, and boolean flags a value
 (`--flag=true`).
-Not here: the meaning of the values (`options`).
+Not here: the fields and their help texts (`options`).
 """
 
 import os
 import re
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NoReturn, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import attrs
 import click
 
 from actuator.cluster import parse_bool
 from actuator.errors import ConfigurationError
-from generic.controller.health import parse_address
+from generic.controller.httpserver import parse_address
 from generic.manager.options import Options
 
 PREFIX = "ACTUATOR"
@@ -70,9 +69,6 @@ def _from_environment() -> Iterator[str]:
         found = re.fullmatch(f"{PREFIX}_(.+){suffix}", name)
         if found is not None:
             yield f"--workers={found[1].lower().replace('_', '-')}={value}"
-
-
-_DEFAULTS = Options()
 
 
 def _names(_ctx: click.Context, _option: click.Parameter, value: str) -> tuple[str, ...]:
@@ -153,28 +149,29 @@ def _config_value(found: object) -> object:
     return ",".join(map(str, found)) if isinstance(found, list) else str(found)
 
 
-def _conversion(field: str) -> dict[str, Any]:
+def _conversion(field: "attrs.Attribute[Any]") -> dict[str, Any]:
     """Return how click reads the value of a field of Options, by its type."""
-    kind, default = attrs.fields_dict(Options)[field].type, getattr(_DEFAULTS, field)
-    if kind is bool:
+    if field.type is bool:
         return {"is_flag": True}
-    if kind == Path | None:
+    if field.type == Path | None:
         return {"type": click.Path(path_type=Path, dir_okay=False)}
-    if kind == float | None:
-        return {"callback": _number_or_none, "default": f"{default:g}", "show_default": True}
-    if get_origin(kind) is Literal:
-        return {"type": click.Choice(get_args(kind)), "show_default": True}
-    if get_origin(kind) is tuple:
+    if field.type == float | None:
+        default = f"{field.default:g}"
+        return {"callback": _number_or_none, "default": default, "show_default": True}
+    if get_origin(field.type) is Literal:
+        return {"type": click.Choice(get_args(field.type)), "show_default": True}
+    if get_origin(field.type) is tuple:
         return {"callback": _names, "default": ""}
-    return {"type": click.IntRange(min=1) if kind is int else None, "show_default": default != ""}
+    limits = click.IntRange(min=1) if field.type is int else None
+    return {"type": limits, "show_default": field.default != ""}
 
 
-def _flag(name: str, help: str, **more: Any) -> click.Option:
-    """Return the flag of a field of Options, with its type and default."""
-    field = name.replace("-", "_")
-    given = {"default": getattr(_DEFAULTS, field), **_conversion(field), **more}
+def _flag(field: "attrs.Attribute[Any]") -> click.Option:
+    """Return the flag of a field of Options, with its type, default and help text."""
+    name = field.name.replace("_", "-")
+    given = {"default": field.default, **_conversion(field), **_LIMITS.get(field.name, {})}
     switch = f"/--no-{name}" if given.pop("is_flag", False) else ""
-    return click.Option([f"--{name}{switch}"], help=help, **given)
+    return click.Option([f"--{name}{switch}"], help=field.metadata["help"], **given)
 
 
 _CONFIG_FILE = click.Option(
@@ -185,120 +182,29 @@ _CONFIG_FILE = click.Option(
     callback=_read_config,
     help="YAML or JSON file with flag values; the command line takes precedence.",
 )
-_NAMESPACES = ["LEADER_ELECTION_NAMESPACE", f"{PREFIX}_LEADER_ELECTION_NAMESPACE"]
-
+_PORT = click.IntRange(1, 65535)
+_LIMITS: Mapping[str, Mapping[str, Any]] = {
+    "leader_election_namespace": {
+        "envvar": ["LEADER_ELECTION_NAMESPACE", f"{PREFIX}_LEADER_ELECTION_NAMESPACE"]
+    },
+    "metrics_bind_address": {"callback": _address},
+    "health_bind_address": {"callback": _address},
+    "metrics_oldest_terminating": {"type": click.IntRange(0, 100)},
+    "webhook_config_url": {"callback": _host},
+    "webhook_config_service_port": {"type": _PORT},
+    "webhook_config_namespace": {
+        "envvar": ["WEBHOOK_CONFIG_NAMESPACE", f"{PREFIX}_WEBHOOK_CONFIG_NAMESPACE"]
+    },
+    "webhook_config_server_port": {"type": _PORT},
+    "webhook_config_cert_dir": {"type": click.Path(path_type=Path, file_okay=False)},
+    "shutdown_timeout": {"type": click.FloatRange(min=0)},
+}
+"""Arguments of flags that do not follow from the type of the field."""
 FLAGS: list[click.Parameter] = [
     _CONFIG_FILE,
-    _flag(
-        "kubeconfig", "Path of the kubeconfig. Default: KUBECONFIG, in-cluster, or ~/.kube/config."
-    ),
-    _flag("context", "Context of the kubeconfig."),
-    _flag("master", "URL of the API server; overrides the kubeconfig."),
-    _flag("leader-election", "Reconcile only while holding the leader election Lease."),
-    _flag("leader-election-id", "Name of the leader election Lease."),
-    _flag(
-        "leader-election-namespace", "Namespace of the leader election Lease.", envvar=_NAMESPACES
-    ),
-    _flag(
-        "metrics-bind-address",
-        "Address of /metrics; :8080 binds all interfaces, 0 disables the endpoint.",
-        callback=_address,
-    ),
-    _flag(
-        "health-bind-address",
-        "Address of /healthz and /readyz; 0 disables the endpoints.",
-        callback=_address,
-    ),
-    _flag(
-        "metrics-oldest-terminating",
-        "Export per-object metrics for the N oldest terminating objects of each controller.",
-        type=click.IntRange(min=0, max=100),
-    ),
-    _flag(
-        "max-concurrent-reconciles",
-        f"Workers of each controller; --CONTROLLER{WORKERS} sets those of one controller.",
-    ),
     click.Option(["--workers"], multiple=True, callback=_workers, hidden=True),
-    _flag("controllers", "Comma-separated controllers to run; the others do not start."),
-    _flag("disable-controllers", "Comma-separated controllers that do not start."),
-    _flag(
-        "ignore-operation-annotation",
-        "Reconcile whenever a spec changes, without gardenlet's operation annotation.",
-    ),
-    _flag(
-        "processing-status",
-        "Write the state Processing for operations of more than a second, or always.",
-    ),
-    _flag("force-delete-budget", "Maximum seconds of a force deletion; none: unlimited."),
-    _flag(
-        "orphan-retention-days",
-        "Days that Orphans in state Closed or Gone are kept; none: unlimited.",
-    ),
-    _flag(
-        "outcome-events",
-        "Deletion outcomes that are recorded as events: exceptional ones, or all.",
-    ),
-    _flag(
-        "extension-classes",
-        "Comma-separated extension classes to serve: shoot (default), seed, garden.",
-    ),
-    _flag("gardener-version", "Version of the Gardener installation."),
-    _flag(
-        "self-hosted-shoot-cluster",
-        "Run in the self-hosted shoot that is served; the machine API may be absent.",
-    ),
-    _flag("heartbeat-namespace", "Namespace of the heartbeat Lease."),
-    _flag(
-        "heartbeat-renew-interval-seconds", "Seconds between two renewals of the heartbeat Lease."
-    ),
-    _flag("webhook-config-mode", "How API servers reach the webhooks of the manager."),
-    _flag(
-        "webhook-config-url",
-        "HOST or HOST:PORT of the webhooks, for the mode url.",
-        callback=_host,
-    ),
-    _flag(
-        "webhook-config-service-port",
-        "Port of the Service of the webhooks; default: the port of the server.",
-        type=click.IntRange(1, 65535),
-    ),
-    _flag(
-        "webhook-config-namespace",
-        "Namespace of the webhooks' Service and certificates; webhooks are served if it is set.",
-        envvar=["WEBHOOK_CONFIG_NAMESPACE", f"{PREFIX}_WEBHOOK_CONFIG_NAMESPACE"],
-    ),
-    _flag(
-        "webhook-config-owner-namespace",
-        "Namespace with which webhook configurations are deleted; default: that of the Service.",
-    ),
-    _flag(
-        "webhook-config-server-host",
-        "Address on which the webhook server listens; empty: all interfaces.",
-    ),
-    _flag(
-        "webhook-config-server-port",
-        "Port of the webhook server.",
-        type=click.IntRange(1, 65535),
-    ),
-    _flag(
-        "webhook-config-cert-dir",
-        "Folder with tls.crt, tls.key and ca.crt; default: the manager creates certificates.",
-        type=click.Path(path_type=Path, file_okay=False),
-    ),
-    _flag("disable-webhooks", "Comma-separated webhooks that are not served; * for all."),
-    _flag("log-level", "Minimum log level."),
-    _flag("log-format", "Log format."),
-    _flag(
-        "shutdown-timeout",
-        "Seconds that running operations may take after SIGTERM.",
-        type=click.FloatRange(min=0),
-    ),
+    *(_flag(field) for field in attrs.fields(Options) if field.metadata),
 ]
-
-
-def from_values(**values: Any) -> Options:
-    """Return Options from the parsed flags."""
-    return Options(**values)
 
 
 def from_args(args: Sequence[str] | None = None) -> Options:
@@ -306,25 +212,13 @@ def from_args(args: Sequence[str] | None = None) -> Options:
 
     Prints usage, or the invalid flag, and exits like any command line program.
     """
-    parsed: list[dict[str, Any]] = []
-    command = ManagerCommand(
-        "manager",
-        params=FLAGS,
-        callback=lambda **values: parsed.append(values),
-        help="Run an extension.",
-    )
+    command = ManagerCommand("manager", params=FLAGS, callback=Options, help="Run an extension.")
     given = None if args is None else list(args)
     try:
-        command.main(args=given, standalone_mode=False, auto_envvar_prefix=PREFIX)
+        found = command.main(args=given, standalone_mode=False, auto_envvar_prefix=PREFIX)
     except click.ClickException as error:
         error.show()
         raise SystemExit(error.exit_code) from None
-    if not parsed:  # --help was printed
-        raise SystemExit(0)
-    return from_values(**parsed[0])
-
-
-def refuse(error: ConfigurationError) -> NoReturn:
-    """Print the error of the flags, and exit with status 2."""
-    print(f"Error: {error}", file=sys.stderr)  # noqa: T201 - it is the answer to a command
-    raise SystemExit(2)
+    if not isinstance(found, Options):  # the exit status after --help
+        raise SystemExit(found)
+    return found

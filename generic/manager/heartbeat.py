@@ -36,15 +36,12 @@ class Heartbeat:
 
     name: str = attrs.field(validator=attrs.validators.min_len(1))
     namespace: str = attrs.field(validator=attrs.validators.min_len(1))
-    interval_seconds: float = attrs.field(default=30.0)
+    interval_seconds: float = attrs.field(
+        default=30.0, validator=[attrs.validators.gt(0), attrs.validators.lt(math.inf)]
+    )
     clock: Clock = attrs.field(factory=SystemClock, kw_only=True)
     renewed: Callable[[bool], None] = attrs.field(default=lambda _ok: None, kw_only=True)
     """Called after each attempt with whether the Lease was renewed."""
-
-    @interval_seconds.validator
-    def _check(self, _attribute: object, seconds: float) -> None:
-        if not 0 < seconds < math.inf:
-            raise ValueError(f"the heartbeat interval must be above 0 seconds, got {seconds!r}")
 
     @property
     def permissions(self) -> tuple[Permission, ...]:

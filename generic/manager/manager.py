@@ -8,7 +8,9 @@ import gc
 import logging
 import os
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import NoReturn
@@ -28,6 +30,7 @@ from generic.kube.store import Store
 from generic.manager.options import Options
 from generic.manager.registry import Registry
 from generic.manager.running import Running
+from generic.manager.wiring import Shared
 from generic.reconciler.orphans.keeper import Keeper
 from generic.reconciler.reporter import Listener
 
@@ -36,6 +39,8 @@ logger = logging.getLogger(__name__)
 _GARBAGE = 10_000
 """New objects after which a program looks for unreachable cycles; Python's 700 take a tenth of its
 CPU time while caches fill, and cycles are rare."""
+_CONNECTIONS = 256
+"""Maximum idle connections: more than the concurrent requests of nearly all managers."""
 
 
 class Manager(Registry):
@@ -110,9 +115,8 @@ class Manager(Registry):
         try:
             self.enabled()
         except ConfigurationError as error:
-            from generic.manager import flags
-
-            flags.refuse(error)
+            print(f"Error: {error}", file=sys.stderr)  # noqa: T201 - the answer to a command
+            raise SystemExit(2) from None
         for number in (signal.SIGTERM, signal.SIGINT):  # this thread may hold the event's lock
             signal.signal(number, lambda *_: threading.Thread(target=self._stop.set).start())
         gc.freeze()  # modules and classes stay for good
@@ -140,19 +144,19 @@ class Manager(Registry):
             self.options.kubeconfig,
             self.options.context,
             server=self.options.master,
-            connections=enabled.threads + 8,
+            connections=_CONNECTIONS,
             observe=self.metrics.request,
         )
-        self._running = Running(
-            connection,
-            enabled,
-            self._clusters,
-            self.metrics,
-            self._clock,
-            self._intercept,
-            self._stop,
-            self._listeners,
+        shared = Shared(
+            connection=connection,
+            intercept=self._intercept,
+            cluster_store=self._clusters,
+            metrics=self.metrics,
+            clock=self._clock,
+            stop=self._stop,
+            listeners=self._listeners,
         )
+        self._running = Running(shared, enabled)
         self._running.start()
 
     def stop(self) -> bool:
@@ -165,14 +169,14 @@ class Manager(Registry):
 
         Return False when `timeout` seconds were not enough.
         """
-        return self._running is not None and self._running.wait_synced(timeout)
-
-    def check_health(self) -> dict[str, Check]:
-        """Return the checks of /healthz: all return None in a healthy process."""
-        return {} if self._running is None else self._running.probes.alive()
+        end = time.monotonic() + timeout
+        running = self._running
+        return running is not None and all(
+            one.settled.wait(max(0.0, end - time.monotonic())) for one in running.wiring.informers
+        )
 
     def check_ready(self) -> dict[str, Check]:
-        """Return the checks of /readyz: also whether every stream is alive and synced."""
+        """Return the checks of /readyz: all return None in a manager that works."""
         return {} if self._running is None else self._running.probes.ready()
 
     def _prepare(self) -> None:
@@ -190,12 +194,10 @@ class Manager(Registry):
         """Add the heartbeat; the extension's name is the prefix of NAME-leader-election."""
         from generic.manager.heartbeat import Heartbeat
 
-        name = self.options.extension
-        seconds = self.options.heartbeat_renew_interval_seconds
         heartbeat = Heartbeat(
-            name,
+            self.options.extension,
             self.options.heartbeat_namespace,
-            seconds,
+            self.options.heartbeat_renew_interval_seconds,
             clock=self._clock,
             renewed=self.metrics.heartbeat,
         )

@@ -1,68 +1,117 @@
-"""Options: the settings of a manager. Plain data; the flags that set it are in `flags`."""
+"""Options: the settings of a manager. Plain data; `flags` reads them from the command line."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import attrs
 
 from actuator.errors import ConfigurationError
+
+T = TypeVar("T")
+
+
+def _option(default: T, help: str) -> T:
+    """Return a field that is also a flag, with this help text."""
+    return attrs.field(default=default, metadata={"help": help})
 
 
 @attrs.frozen(kw_only=True)
 class Options:
     """The settings of a manager. Durations in seconds; an address "" or "0" disables a server."""
 
-    kubeconfig: Path | None = None
-    context: str | None = None
-    master: str = ""
-    """The URL of the API server, instead of the one in the kubeconfig."""
-    leader_election: bool = False
-    leader_election_id: str = "gardener-actuator-leader-election"
-    leader_election_namespace: str = "default"
-    metrics_bind_address: str = "127.0.0.1:8080"
-    health_bind_address: str = "127.0.0.1:8081"
-    metrics_oldest_terminating: int = 0
-    """The number of the oldest terminating objects of each controller with their own series."""
-    max_concurrent_reconciles: int = 5
+    kubeconfig: Path | None = _option(  # noqa: RUF009 - a field of attrs
+        None, "Path of the kubeconfig. Default: KUBECONFIG, in-cluster, or ~/.kube/config."
+    )
+    context: str | None = _option(None, "Context of the kubeconfig.")
+    master: str = _option("", "URL of the API server; overrides the kubeconfig.")
+    leader_election: bool = _option(
+        False, "Reconcile only while holding the leader election Lease."
+    )
+    leader_election_id: str = _option(
+        "gardener-actuator-leader-election", "Name of the leader election Lease."
+    )
+    leader_election_namespace: str = _option("default", "Namespace of the leader election Lease.")
+    metrics_bind_address: str = _option(
+        "127.0.0.1:8080",
+        "Address of /metrics; :8080 binds all interfaces, 0 disables the endpoint.",
+    )
+    health_bind_address: str = _option(
+        "127.0.0.1:8081", "Address of /healthz and /readyz; 0 disables the endpoints."
+    )
+    metrics_oldest_terminating: int = _option(
+        0, "Export per-object metrics for the N oldest terminating objects of each controller."
+    )
+    max_concurrent_reconciles: int = _option(
+        5,
+        "Workers of each controller; --CONTROLLER-max-concurrent-reconciles sets those of one "
+        "controller.",
+    )
     workers: Mapping[str, int] = attrs.field(factory=dict)
     """The number of workers by controller name, or by prefix of several names."""
-    controllers: tuple[str, ...] = ()
-    """The names of the controllers to run; empty for all."""
-    disable_controllers: tuple[str, ...] = ()
-    ignore_operation_annotation: bool = False
-    processing_status: Literal["slow", "always"] = "slow"
-    force_delete_budget: float | None = 90.0
-    """Seconds for one force deletion from its detection on; None: unlimited."""
-    orphan_retention_days: float | None = 30.0
-    """Days for which Orphans with state Closed or Gone are kept; None: without limit."""
-    outcome_events: Literal["unusual", "all"] = "unusual"
-    """The outcomes of deletions that become events: unusual ones only, or all."""
-    extension_classes: tuple[str, ...] = ()
-    gardener_version: str = ""
-    self_hosted_shoot_cluster: bool = False
-    """Whether the manager runs inside the shoot that it serves."""
-    heartbeat_namespace: str = ""
-    heartbeat_renew_interval_seconds: int = 30
-    webhook_config_mode: Literal["service", "url", "url-service"] = "service"
-    webhook_config_url: str = ""
-    """HOST or HOST:PORT at which API servers reach the webhooks, for the mode url."""
-    webhook_config_service_port: int | None = None
-    """The port of the Service; None: that of the server."""
-    webhook_config_namespace: str = ""
-    """The namespace of the Service and of the Secret with the certificates."""
-    webhook_config_owner_namespace: str = ""
-    """The namespace with which the webhook configurations are deleted; "": the one above."""
-    webhook_config_server_host: str = "127.0.0.1"
-    """The address to listen on; "": all interfaces."""
-    webhook_config_server_port: int = 9443
-    webhook_config_cert_dir: Path | None = None
-    """A folder with tls.crt, tls.key and ca.crt; None: the manager creates certificates."""
-    disable_webhooks: tuple[str, ...] = ()
-    """The names of the webhooks that are not served; "*": all."""
-    log_level: Literal["debug", "info", "error"] = "info"
-    log_format: Literal["text", "json"] = "text"
-    shutdown_timeout: float = 20.0
+    controllers: tuple[str, ...] = _option(
+        (), "Comma-separated controllers to run; the others do not start."
+    )
+    disable_controllers: tuple[str, ...] = _option(
+        (), "Comma-separated controllers that do not start."
+    )
+    ignore_operation_annotation: bool = _option(
+        False, "Reconcile whenever a spec changes, without gardenlet's operation annotation."
+    )
+    processing_status: Literal["slow", "always"] = _option(
+        "slow", "Write the state Processing for operations of more than a second, or always."
+    )
+    force_delete_budget: float | None = _option(
+        90.0, "Maximum seconds of a force deletion; none: unlimited."
+    )
+    orphan_retention_days: float | None = _option(
+        30.0, "Days that Orphans in state Closed or Gone are kept; none: unlimited."
+    )
+    outcome_events: Literal["unusual", "all"] = _option(
+        "unusual", "Deletion outcomes that are recorded as events: exceptional ones, or all."
+    )
+    extension_classes: tuple[str, ...] = _option(
+        (), "Comma-separated extension classes to serve: shoot (default), seed, garden."
+    )
+    gardener_version: str = _option("", "Version of the Gardener installation.")
+    self_hosted_shoot_cluster: bool = _option(
+        False, "Run in the self-hosted shoot that is served; the machine API may be absent."
+    )
+    heartbeat_namespace: str = _option("", "Namespace of the heartbeat Lease.")
+    heartbeat_renew_interval_seconds: int = _option(
+        30, "Seconds between two renewals of the heartbeat Lease."
+    )
+    webhook_config_mode: Literal["service", "url", "url-service"] = _option(
+        "service", "How API servers reach the webhooks of the manager."
+    )
+    webhook_config_url: str = _option("", "HOST or HOST:PORT of the webhooks, for the mode url.")
+    webhook_config_service_port: int | None = _option(
+        None, "Port of the Service of the webhooks; default: the port of the server."
+    )
+    webhook_config_namespace: str = _option(
+        "",
+        "Namespace of the webhooks' Service and certificates; webhooks are served if it is set.",
+    )
+    webhook_config_owner_namespace: str = _option(
+        "",
+        "Namespace with which webhook configurations are deleted; default: that of the Service.",
+    )
+    webhook_config_server_host: str = _option(
+        "127.0.0.1", "Address on which the webhook server listens; empty: all interfaces."
+    )
+    webhook_config_server_port: int = _option(9443, "Port of the webhook server.")
+    webhook_config_cert_dir: Path | None = _option(  # noqa: RUF009 - a field of attrs
+        None,
+        "Folder with tls.crt, tls.key and ca.crt; default: the manager creates certificates.",
+    )
+    disable_webhooks: tuple[str, ...] = _option(
+        (), "Comma-separated webhooks that are not served; * for all."
+    )
+    log_level: Literal["debug", "info", "error"] = _option("info", "Minimum log level.")
+    log_format: Literal["text", "json"] = _option("text", "Log format.")
+    shutdown_timeout: float = _option(
+        20.0, "Seconds that running operations may take after SIGTERM."
+    )
 
     @property
     def extension(self) -> str:
@@ -111,11 +160,7 @@ class Options:
             raise ConfigurationError(
                 f"--disable-webhooks: unknown webhook {unknown[0]!r}; set one of: {there}, or *"
             )
-        return (
-            frozenset()
-            if "*" in self.disable_webhooks
-            else frozenset(known.difference(self.disable_webhooks))
-        )
+        return frozenset(() if "*" in self.disable_webhooks else known - {*self.disable_webhooks})
 
 
 def matching(flag: str, given: Iterable[str], known: Iterable[str]) -> set[str]:

@@ -95,7 +95,7 @@ def _of(registration: Registration, *, watch_all: bool) -> Iterator[Permission]:
     yield from (ORPHANS.permission("create"), _status(ORPHANS))
     for watch in registration.watches:
         if watch_all or not watch.only_with_ignore_operation_annotation:
-            yield watch.permission
+            yield watch.resource.permission("list", "watch")
         if watch.mapper in (by_controller_owner, by_owner):  # so its objects own children
             yield owner_permission(registration.kind)
     yield from (one.resource.permission(*_STRIP) for one in registration.actuator.seed_objects)

@@ -197,14 +197,6 @@ class Registry:
         kinds = [(one.name, one.kind) for one in self.registrations]
         return kinds + [(one.name, one.checks.cls.KIND) for one in self.health_checks]
 
-    @property
-    def threads(self) -> int:
-        """The maximum number of concurrent requests to the API server, streams included."""
-        streams = sum(2 + len(one.watches) for one in self.registrations)
-        workers = sum(one.workers for one in self.registrations)
-        workers += sum(2 + one.workers for one in self.health_checks)
-        return workers + streams + len(self.runnables)
-
     def _prepare(self) -> None:
         """Do what the first actuator needs, before it is added."""
 

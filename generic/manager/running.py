@@ -6,26 +6,22 @@ metrics and health → informers → leadership → workers and runnables; the s
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from actuator.interface import Client, Clock
-from generic.controller.health import Check, HealthServer, Remarks, parse_address
-from generic.controller.metrics import Metrics, Stream
+from actuator.interface import Clock
+from generic.controller.health import HealthServer
+from generic.controller.httpserver import Address, parse_address
+from generic.controller.metrics import Metrics
 from generic.kube.client import HttpClient
-from generic.kube.headers import ClusterHeader
-from generic.kube.store import Store
-from generic.kube.timers import Timers
 from generic.manager.leaderelection import LeaderElector
 from generic.manager.options import Options
 from generic.manager.probes import Probes
 from generic.manager.registry import Registry
 from generic.manager.runnables import Runner
 from generic.manager.wiring import Shared, Wiring
-from generic.reconciler.calls import AbandonedCalls
 from generic.reconciler.orphans.probe import OrphanProbe
-from generic.reconciler.reporter import Listener
 
 if TYPE_CHECKING:
     from generic.manager.webhooks import WebhookService
@@ -44,59 +40,30 @@ LEASE_PATIENCE = 4.0
 class Running:
     """The parts of a running manager; used once."""
 
-    def __init__(
-        self,
-        connection: HttpClient,
-        registry: Registry,
-        cluster_store: Store[ClusterHeader],
-        metrics: Metrics,
-        clock: Clock,
-        intercept: Callable[[Client], Client],
-        stop: threading.Event,
-        listeners: Sequence[Listener] = (),
-    ) -> None:
+    def __init__(self, shared: Shared, registry: Registry) -> None:
         """Connect all parts, and start none of them."""
-        self.abandoned = AbandonedCalls()
-        self.timers = Timers("later", clock)
         self.lost = False
         """Whether the lease is lost: another process may lead."""
-        self._options = options = registry.options
+        connection, clock, metrics = shared.connection, shared.clock, shared.metrics
+        self._options = registry.options
         self._metrics = metrics
-        self._stop = stop
-        self._elector = self._make_elector(connection, clock) if options.leader_election else None
-        client = intercept(connection.gated(self._gate))
-        shared = Shared(
-            connection=connection,
-            client=client,
-            cluster_store=cluster_store,
-            options=options,
-            metrics=metrics,
-            clock=clock,
-            abandoned=self.abandoned,
-            timers=self.timers,
-            gate=self._gate,
-            listeners=listeners,
-        )
-        self.wiring = Wiring(shared, registry)
-        metrics.show_streams(self._streams)
-        self._runner = Runner(registry.runnables, client, stop)
+        self._stop = shared.stop
+        elects = registry.options.leader_election
+        self._elector = self._make_elector(connection, clock) if elects else None
+        client = shared.intercept(connection.gated(self._gate))
+        self.wiring = wiring = Wiring(shared, registry, client, self._gate)
+        metrics.show_streams(wiring.informers, wiring.unserved)
+        self._runner = Runner(registry.runnables, client, shared.stop)
         orphans = OrphanProbe(connection, clock) if registry.registrations else None
-        wired = self.wiring
         self.webhooks = _webhooks(registry, connection, clock, metrics)
         self.probes = Probes(
-            wired.informers, wired.controllers, self._runner, orphans, registry, self.webhooks
+            wiring.informers, wiring.controllers, self._runner, orphans, registry, self.webhooks
         )
         self._servers: list[HealthServer] = []
 
     def start(self) -> None:
         """Start everything and return. Raises ConfigurationError."""
-        self._servers = _serve(
-            self._options,
-            self._metrics,
-            self.probes.alive(),
-            self.probes.ready(),
-            self.probes.remarks,
-        )
+        self._servers = _serve(self._options, self._metrics, self.probes)
         if self.webhooks is not None:
             _run_thread("webhook-service", partial(self.webhooks.run, self._stop))
         for informer in self.wiring.informers:
@@ -114,7 +81,7 @@ class Running:
             controller.stop()
         begin = time.monotonic()
         if self.webhooks is not None:
-            self.webhooks.server.drain()
+            self.webhooks.server.draining = True
         patience = 0.0 if self.lost else self._options.shutdown_timeout  # another may lead
         end = begin + patience
         finished = [c.join(max(0.0, end - time.monotonic())) for c in controllers]
@@ -125,29 +92,12 @@ class Running:
                 drained = begin + min(DRAIN_SECONDS, self._options.shutdown_timeout)
                 time.sleep(max(0.0, drained - time.monotonic()))
                 finished.append(self.webhooks.stop(max(1.0, end - time.monotonic())))
-        self.timers.stop()
+        self.wiring.timers.stop()
         if self._elector is not None and all(finished):
             self._elector.release()  # else it expires, and running calls end first
         for server in self._servers:
             server.stop()
         return all(finished)
-
-    def wait_synced(self, timeout: float) -> bool:
-        """Wait until every cache is filled or its CRD is known to be absent.
-
-        Return False when `timeout` seconds were not enough.
-        """
-        end = time.monotonic() + timeout
-        informers = self.wiring.informers
-        return all(i.wait_settled(max(0.0, end - time.monotonic())) for i in informers)
-
-    def _streams(self) -> list[Stream]:
-        """Return the state of the informers, for metrics."""
-        types = self.wiring.unserved
-        return [
-            Stream(one.plural, one.synced, one.absent, one.age(), one.unreadable, types(one.name))
-            for one in self.wiring.informers
-        ]
 
     def _make_elector(self, connection: HttpClient, clock: Clock) -> LeaderElector:
         return LeaderElector(
@@ -184,7 +134,6 @@ class Running:
 
     def _lose(self) -> None:
         """Stop this process: another replica may act from now on."""
-        logger.error("lease lost")
         self.lost = True
         self._stop.set()
 
@@ -213,36 +162,26 @@ def _run_thread(name: str, target: Callable[[], None]) -> threading.Thread:
     return thread
 
 
-def _serve(
-    options: Options,
-    metrics: Metrics,
-    healthz: Mapping[str, Check],
-    readyz: Mapping[str, Check],
-    remarks: Remarks,
-) -> list[HealthServer]:
+def _serve(options: Options, metrics: Metrics, probes: Probes) -> list[HealthServer]:
     """Start the servers for metrics and health; equal addresses share one.
 
     Raises ConfigurationError.
     """
     at = parse_address(options.metrics_bind_address)
     probes_at = parse_address(options.health_bind_address)
-    servers: dict[str, HealthServer] = {}
-    if at is not None and at == probes_at:
-        both = HealthServer(
-            at, healthz=healthz, readyz=readyz, remarks=remarks, metrics=metrics.expose
-        )
-        servers = {"metrics": both, "health": both}
-    else:
-        if at is not None:
-            servers["metrics"] = HealthServer(at, metrics=metrics.expose)
-        if probes_at is not None:
-            servers["health"] = HealthServer(
-                probes_at, healthz=healthz, readyz=readyz, remarks=remarks
+    servers: dict[Address, HealthServer] = {}
+    for address in filter(None, (at, probes_at)):
+        if address not in servers:
+            servers[address] = HealthServer(
+                address,
+                healthz=probes.alive() if address == probes_at else None,
+                readyz=probes.ready() if address == probes_at else None,
+                remarks=probes.remarks,
+                metrics=metrics.expose if address == at else None,
             )
-    started = list(dict.fromkeys(servers.values()))
-    for server in started:
-        server.start()
-    if started:
-        fields = {name: str(server.address) for name, server in servers.items()}
+            servers[address].start()
+    if servers:
+        named = {"metrics": at, "health": probes_at}
+        fields = {name: str(servers[one].address) for name, one in named.items() if one}
         logger.info("serving", extra={"fields": fields})
-    return started
+    return list(servers.values())

@@ -7,8 +7,6 @@ the manager runs outside of a cluster. Not here: the server and the steps (`gene
 
 import logging
 import os
-import ssl
-import tempfile
 import threading
 from datetime import datetime
 from pathlib import Path
@@ -18,10 +16,12 @@ import attrs
 from actuator.errors import AlreadyExists, ConfigurationError, Invalid, RequeueAfter
 from actuator.interface import Client, Clock, Permission, Resource
 from actuator.meta import Raw
-from generic.controller.health import parse_address
+from generic.controller.httpserver import parse_address
 from generic.controller.metrics import Metrics
 from generic.kube.certificates import KeyPair
+from generic.kube.client import connect
 from generic.kube.clusters import NAMESPACES
+from generic.kube.kubeconfig import service_account
 from generic.kube.patches import add, test_version
 from generic.kube.timers import Timers
 from generic.library import lookup
@@ -239,14 +239,12 @@ class WebhookService:
     def _secrets(self) -> Client:
         if os.environ.get(SOURCE_CLUSTER) != "enabled":
             return self._client
-        from generic.kube.client import connect_in_cluster
-
-        return connect_in_cluster()
+        return connect(service_account())
 
     def _serve(self, pair: KeyPair) -> None:
         if pair == self._served:
             return
-        self.server.use(tls_of(pair))
+        self.server.tls = server_context(pair)
         self._served, self._expires = pair, expiry(pair)
         self._metrics.certificate(self._expires)
         if not self.server.listening:
@@ -277,14 +275,3 @@ class WebhookService:
         uid = self._client.get(NAMESPACES, name)["metadata"]["uid"]
         owner = {"apiVersion": "v1", "kind": "Namespace", "name": name, "uid": uid}
         return {**meta, "ownerReferences": [owner]}
-
-
-def tls_of(pair: KeyPair) -> ssl.SSLContext:
-    """Return the TLS settings; Python reads the key from a file only, which is deleted at once."""
-    with tempfile.TemporaryDirectory() as folder:  # only its owner can enter
-        certificate, key = Path(folder, "tls.crt"), Path(folder, "tls.key")
-        pair.save(certificate, key)
-        try:
-            return server_context(str(certificate), str(key))
-        except (OSError, ValueError) as error:
-            raise ConfigurationError(f"the webhook certificate cannot be used: {error}") from error

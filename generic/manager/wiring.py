@@ -6,9 +6,10 @@ the same resource share its informer and store. Not here: starting the parts, an
 """
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -33,36 +34,30 @@ from generic.kube.events import EventRecorder
 from generic.kube.headers import ClusterHeader, Event, Header, Request, header
 from generic.kube.informer import Informer
 from generic.kube.problems import ProblemLog
+from generic.kube.remote import Remote
 from generic.kube.store import Store
 from generic.kube.timers import Timers
 from generic.kube.writer import Writer
-from generic.manager.options import Options
 from generic.manager.registry import CheckRegistration, Registration, Registry
 from generic.reconciler.calls import AbandonedCalls
 from generic.reconciler.deletion.watchdog import DeletionWatchdog
 from generic.reconciler.reconciler import Dependencies, Reconciler
 from generic.reconciler.reporter import Listener, Sinks
 
-if TYPE_CHECKING:
-    from generic.kube.remote import Remote
-
 logger = logging.getLogger(__name__)
 
 
 class Shared(Struct, frozen=True, kw_only=True):
-    """The dependencies that all controllers of a manager share."""
+    """The dependencies of a running manager that do not depend on its start."""
 
     connection: HttpClient
-    """The client of the informers."""
-    client: Client
-    """The client of all other parts."""
+    """The client of the informers and of the lease."""
+    intercept: Callable[[Client], Client]
+    """Wraps the client of all other parts."""
     cluster_store: Store[ClusterHeader]
-    options: Options
     metrics: Metrics
     clock: Clock
-    abandoned: AbandonedCalls
-    timers: Timers
-    gate: Callable[[], None]
+    stop: threading.Event
     listeners: Sequence[Listener] = ()
 
 
@@ -123,30 +118,28 @@ class Watched(Struct):
                 logger.exception("event handler failed", extra={"fields": fields})
 
 
-def _remote(client: Client) -> Callable[[], "Remote"]:
-    @cache
-    def create() -> "Remote":
-        from generic.kube.remote import Remote
-
-        return Remote(client)
-
-    return create
-
-
 class Wiring:
     """The connected parts of a manager."""
 
-    def __init__(self, shared: Shared, registry: Registry) -> None:
+    def __init__(
+        self, shared: Shared, registry: Registry, client: Client, gate: Callable[[], None]
+    ) -> None:
+        """Connect all parts; `client` sends the requests of controllers, if `gate` returns."""
+        self.abandoned = AbandonedCalls()
+        self.timers = Timers("later", shared.clock)
         self.controllers: list[tuple[Controller, int]] = []
         """Each with its number of workers."""
         self.ours: dict[str, Watched] = {}
         self._s = shared
-        self._problems = ProblemLog(shared.timers)
-        self._clusters = Clusters(shared.cluster_store, shared.client)
+        self._options = registry.options
+        self._client = client
+        self._gate = gate
+        self._problems = ProblemLog(self.timers)
+        self._clusters = Clusters(shared.cluster_store, client)
         self._cluster_news = Watched(shared.cluster_store, listeners=[self._on_cluster])
         self._others: dict[str, Watched] = {}
-        self._events = EventRecorder(shared.client, "gardener-actuator", shared.clock)
-        self._remote = _remote(shared.client)
+        self._events = EventRecorder(client, "gardener-actuator", shared.clock)
+        self._remote = Remote(client)
         added = [(one, self._add(one)) for one in registry.registrations]
         for checks in registry.health_checks:
             self._add_health_checks(checks)
@@ -166,8 +159,8 @@ class Wiring:
             yield self._informer(self._s.connection.metadata_only(), watched)
 
     def _informer(self, client: HttpClient, watched: Watched) -> Informer:
-        store, metrics, problems = watched.store, self._s.metrics, self._problems
-        return Informer(client, store, watched.notify, metrics=metrics, problems=problems)
+        relisted, problems = self._s.metrics.relisted, self._problems
+        return Informer(client, watched.store, watched.notify, relisted=relisted, problems=problems)
 
     def _watched(self, kind: Kind) -> Watched:
         """Return one of our own resources."""
@@ -175,32 +168,32 @@ class Wiring:
         return self.ours.setdefault(str(resource), Watched(Store(resource, header)))
 
     def _writer(self, watched: Watched) -> Writer:
-        return Writer(self._s.client, watched.store, watched.notify)
+        return Writer(self._client, watched.store, watched.notify)
 
     def _add(self, registration: Registration) -> Controller:
         shared, watched = self._s, self._watched(registration.kind)
         bound = shared.metrics.controller(
             registration.name, registration.kind.name, registration.workers
         )
-        slow = shared.options.processing_status == "slow"
+        budget = self._options.force_delete_budget
         sinks = Sinks(
             events=self._events,
             metrics=bound,
             listeners=shared.listeners,
-            all_outcomes=shared.options.outcome_events == "all",
+            all_outcomes=self._options.outcome_events == "all",
         )
         dependencies = Dependencies(
-            client=shared.client,
+            client=self._client,
             writer=self._writer(watched),
             clusters=self._clusters,
             sinks=sinks,
             clock=shared.clock,
-            abandoned=shared.abandoned,
-            timers=shared.timers,
-            gate=shared.gate,
+            abandoned=self.abandoned,
+            timers=self.timers,
+            gate=self._gate,
             remote=self._remote,
-            processing_after=1.0 if slow else None,
-            force_delete_budget=shared.options.force_delete_budget,
+            processing_after=1.0 if self._options.processing_status == "slow" else None,
+            force_delete_budget=budget,
             escalations=registration.escalations,
         )
         reconciler = Reconciler(registration.actuator, dependencies)
@@ -221,7 +214,7 @@ class Wiring:
             registration.types,
             registration.kind.finalizer,
             (str(group.resource) for group in registration.actuator.seed_objects),
-            shared.options.force_delete_budget,
+            budget,
         )
         served = Served(controller, reconciler.watchdog)
         shared.metrics.terminating.add(
@@ -239,7 +232,7 @@ class Wiring:
         watched = self._watched(checks.cls.KIND)
         # The outcome of a deletion is reported by the actuator's controller.
         writer = replace(self._writer(watched), forgets=False)
-        reconciler = HealthReconciler(checks, writer, self._clusters, shared.client, shared.clock)
+        reconciler = HealthReconciler(checks, writer, self._clusters, self._client, shared.clock)
         controller = Controller(
             added.name,
             reconciler.reconcile,
@@ -254,10 +247,10 @@ class Wiring:
     def _is_ours(self, types: tuple[str, ...]) -> Predicate:
         if not types:
             return all_of()
-        return all_of(has_type(*types), has_class(*self._s.options.extension_classes))
+        return all_of(has_type(*types), has_class(*self._options.extension_classes))
 
     def _trigger(self, kind: Kind) -> Predicate:
-        mode = self._s.options.ignore_operation_annotation
+        mode = self._options.ignore_operation_annotation
         return default_predicate(kind, ignore_operation_annotation=mode)
 
     def _follow(self, watch: Watch, kind: Kind, controller: Controller) -> None:
@@ -330,7 +323,7 @@ class Wiring:
         Objects that appear later, with their CRD, are events like any other.
         """
         needed = {str(CLUSTERS), controller.watches}
-        return all(one.settled for one in self.informers if one.name in needed)
+        return all(one.settled.is_set() for one in self.informers if one.name in needed)
 
     def begin(self, controller: Controller) -> None:
         """Start the budgets of force deletions that began before this controller."""

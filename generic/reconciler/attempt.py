@@ -13,6 +13,7 @@ the call.
 import re
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -22,7 +23,7 @@ from actuator.errors import ActuatorError, ApiError, ErrorCode
 from actuator.interface import Clock
 from actuator.meta import Kind, LastOperationState, Object, Raw, format_time
 from actuator.tolerance import decode_tolerantly
-from generic.controller.predicates import OPERATION, TIMESTAMP
+from generic.controller.predicates import OPERATION, TIMESTAMP, requested
 from generic.kube import finalizers
 from generic.kube.errorinfo import describe, shorten
 from generic.kube.finalizers import Stale
@@ -37,16 +38,6 @@ from generic.reconciler.status import Failure
 from generic.reconciler.track import Track
 
 _ROUNDS = 10  # of reading and patching again, before the queue's backoff applies
-_GERUNDS = {
-    Operation.RECONCILE: "reconciling",
-    Operation.RESTORE: "restoring",
-    Operation.MIGRATE: "migrating",
-    Operation.DELETE: "deleting",
-    Operation.FORCE_DELETE: "force-deleting",
-    Operation.RELEASE: "releasing",
-}
-
-
 _MAX_STATUS = 2**20
 """Maximum bytes of JSON of one status field: etcd accepts 1.5 MiB for a whole object."""
 _TOO_LARGE = re.compile("too large|larger than max")
@@ -77,11 +68,12 @@ class Attempt:
         clock: Clock,
     ) -> None:
         self.track = track
-        self.request = track.request
+        self.request, self.uid = track.request, entry.header.uid
         self.operation = operation
         self.start = entry.header
         self._kind = kind
-        self._entry = entry
+        self.entry = entry
+        """The object as this process last wrote or read it."""
         self._writer = writer
         self._clock = clock
         self._lock = threading.Lock()  # Processing is published from another thread
@@ -94,25 +86,16 @@ class Attempt:
         self._request_is_off = False
 
     @property
-    def uid(self) -> str:
-        """The object's metadata.uid."""
-        return self.start.uid
-
-    @property
-    def known(self) -> Entry[Header]:
-        """The object as this process last wrote or read it."""
-        return self._entry
-
-    @property
     def doing(self) -> str:
         """The attempt in words: "deleting Infrastructure"."""
-        return f"{_GERUNDS[self.operation]} {self._kind.name}"
+        verb = self.operation.value.removesuffix("e").replace("_", "-")
+        return f"{verb}ing {self._kind.name}"
 
     def open(self, cls: type[Object]) -> Any:
         """Return the object for the actuator, as last written. Raises DecodeError."""
         decode = decode_tolerantly if self.operation.releases else decode_json
-        self._obj, self._changed = decode(cls, self._entry.raw), {}
-        self._before = read_json(self._entry.raw).get("status") or {}
+        self._obj, self._changed = decode(cls, self.entry.raw), {}
+        self._before = read_json(self.entry.raw).get("status") or {}
         return self._obj
 
     def guard(self, cls: type[Object]) -> None:
@@ -121,27 +104,27 @@ class Attempt:
         An object that cannot be read gets no finalizer, so that nothing blocks its deletion.
         Raises DecodeError, Stale, ObjectGone, or ApiError.
         """
-        header = self._entry.header
-        requested = self.operation is Operation.RECONCILE and self._asks_for("reconcile")
+        header = self.entry.header
+        asked = self.operation is Operation.RECONCILE and self._asks_for("reconcile")
         repeatable = TIMESTAMP in self.start.annotations
-        if requested and header.succeeded and not repeatable:
+        if asked and header.succeeded and not repeatable:
             self.publish()
         patch: list[Raw] = []
         if self._kind.finalizer not in header.finalizers:
-            decode_json(cls, self._entry.raw)
+            decode_json(cls, self.entry.raw)
             patch = finalizers.put_on(self._kind.finalizer, self.uid, header.finalizers)
-        if requested and not (header.succeeded and repeatable):
+        if asked and not (header.succeeded and repeatable):
             patch = [*(patch or [test("/metadata/uid", self.uid)]), *self._take_request_off()]
             self._request_is_off = True
         if patch:
-            self._entry = self._writer.patch(self.request, self.uid, patch)
+            self.entry = self._writer.patch(self.request, self.uid, patch)
 
     def publish(self) -> None:
         """Write the state Processing. Raises ObjectGone or ApiError.
 
         A kind that reports by conditions keeps its current condition, if it has one.
         """
-        shown = any(type == status.READY for type, _ in self._entry.header.conditions)
+        shown = any(type == status.READY for type, _ in self.entry.header.conditions)
         if self._kind.ready is None or not shown:
             self._show(LastOperationState.PROCESSING, _sentence(self.doing), {})
 
@@ -156,7 +139,7 @@ class Attempt:
     @property
     def others_finalizers(self) -> list[str]:
         """The finalizers of other controllers on the object, as last read."""
-        return [name for name in self._entry.header.finalizers if name != self._kind.finalizer]
+        return [name for name in self.entry.header.finalizers if name != self._kind.finalizer]
 
     def capture(self) -> None:
         """Copy what the actuator changed, as plain JSON. Raises nothing.
@@ -179,7 +162,7 @@ class Attempt:
         self.capture()
         changed = self._checked()
         if changed:
-            self._write_status(changed, status.saved)
+            self._write_status(changed, status.patch)
             self._before = {**self._before, **changed}
 
     def succeed(self) -> None:
@@ -228,7 +211,7 @@ class Attempt:
             return
         patch = [test("/metadata/uid", self.uid), *self._take_request_off()]
         try:
-            self._entry = self._writer.patch(self.request, self.uid, patch)
+            self.entry = self._writer.patch(self.request, self.uid, patch)
         except (Stale, ObjectGone):
             pass
 
@@ -237,25 +220,15 @@ class Attempt:
 
         Raises Stale if other clients change the object faster than we can, or ApiError.
         """
-        for attempt in range(_ROUNDS):
-            patch = self._releasing()
-            try:
-                if patch:
-                    self._entry = self._writer.patch(self.request, self.uid, patch)
-                return
-            except ObjectGone:
-                return
-            except Stale:
-                if attempt == _ROUNDS - 1:
-                    raise
-                self._refresh()
+        with suppress(ObjectGone):
+            self._patch(self._releasing)
 
     def _releasing(self) -> list[Raw]:
-        header = self._entry.header
+        header = self.entry.header
         patch: list[Raw] = []
         if self._kind.finalizer in header.finalizers:
             patch = finalizers.take_off([self._kind.finalizer], self.uid, header.finalizers)
-        same_request = _requested(header) == _requested(self.start)
+        same_request = requested(header) == requested(self.start)
         if self.operation is Operation.MIGRATE and self._asks_for("migrate") and same_request:
             uid = [test("/metadata/uid", self.uid)]
             patch = [*(patch or uid), *self._take_request_off(header.generation)]
@@ -265,7 +238,7 @@ class Attempt:
         return self.start.annotations.get(OPERATION) == operation
 
     def _take_request_off(self, generation: int | None = None) -> list[Raw]:
-        operation, timestamp = _requested(self.start)
+        operation, timestamp = requested(self.start)
         path = f"/metadata/annotations/{escape(OPERATION)}"
         read = self.start.generation if generation is None else generation
         return [
@@ -302,23 +275,31 @@ class Attempt:
 
     def _write_status(self, changed: Raw, build: Callable[[Raw, Raw], list[Raw]]) -> None:
         """Write the patch that `build` returns for the current object and the changes."""
+
+        def patch() -> list[Raw]:
+            raw = read_json(self.entry.raw)
+            return build(raw, status.onto(raw, changed, self._before))
+
         with self._lock:
             self._refresh()  # other clients may have written meanwhile
-            for attempt in range(_ROUNDS):
-                raw = read_json(self._entry.raw)
-                patch = build(raw, status.onto(raw, changed, self._before))
-                try:
-                    self._entry = self._writer.patch(
-                        self.request, self.uid, patch, subresource="status"
+            self._patch(patch, subresource="status")
+
+    def _patch(self, build: Callable[[], list[Raw]], subresource: str = "") -> None:
+        """Write the patch, unless it is empty; if the object changed, build it again."""
+        for left in reversed(range(_ROUNDS)):
+            try:
+                if patch := build():
+                    self.entry = self._writer.patch(
+                        self.request, self.uid, patch, subresource=subresource
                     )
-                    return
-                except Stale:
-                    if attempt == _ROUNDS - 1:
-                        raise
-                    self._refresh()
+                return
+            except Stale:
+                if not left:
+                    raise
+                self._refresh()
 
     def _refresh(self) -> None:
-        self._entry = self._writer.latest(self.request, self.uid)
+        self.entry = self._writer.latest(self.request, self.uid)
 
 
 def _plain(field: str, value: Any) -> Any:
@@ -350,10 +331,6 @@ def _with_blocked(raw: Raw, changed: Raw, failure: Failure, now: str) -> Raw:
     return status.with_condition(
         raw, changed, DELETION_BLOCKED, lambda before: blocking(before, reason, said, codes, now)
     )
-
-
-def _requested(header: Header) -> tuple[str | None, str | None]:
-    return header.annotations.get(OPERATION), header.annotations.get(TIMESTAMP)
 
 
 def _sentence(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Calls: one Context for each call into an actuator.
+"""Calls: the time limit and the fence of each call into an actuator.
 
 A thread cannot be killed. A call that must end is first cancelled (`Context.check` and every
 request through its client raise). If it has not returned after a grace period it is abandoned:
@@ -8,12 +8,10 @@ a call that must not wait for a place reserves it before it begins.
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections.abc import Callable, Iterable
-from functools import cached_property
+from collections.abc import Callable
 from math import inf
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from actuator.errors import (
     CallAbandoned,
@@ -22,10 +20,8 @@ from actuator.errors import (
     ShootUnreachable,
     Unavailable,
 )
-from actuator.interface import Client, Clock, SeedObjects
-from actuator.meta import Object, Raw
+from actuator.interface import Client, Clock
 from generic.kube.delegating import DelegatingClient
-from generic.kube.headers import Request
 from generic.reconciler.operation import Operation
 
 if TYPE_CHECKING:
@@ -38,36 +34,6 @@ ABANDONED_AFTER = 10.0
 _FORCED_SECONDS = 5.0
 """Maximum read timeout of requests to the shoot in a force deletion, which must not wait for it."""
 _LEAST_SECONDS = 0.1
-
-
-class Services(Protocol):
-    """The means of one call; each takes effect outside the call."""
-
-    @property
-    def client(self) -> Client:
-        """The client of the seed, without a fence."""
-
-    @property
-    def log(self) -> logging.LoggerAdapter[logging.Logger]:
-        """A logger whose lines have the object as a field."""
-
-    def event(self, reason: str, message: str, *, warning: bool) -> None:
-        """Record an event about the object."""
-
-    def save(self) -> None:
-        """Write what the actuator changed in the status of the object."""
-
-    def secret(self, call: Call, secret: Request) -> Raw:
-        """Read a Secret for the object."""
-
-    def shoot(self, call: Call) -> Client:
-        """Return the fenced client of the object's shoot."""
-
-    def garden(self, call: Call) -> Client:
-        """Return the fenced client of the garden."""
-
-    def delete_seed_objects(self, call: Call, groups: Iterable[SeedObjects]) -> None:
-        """Delete seed objects of the shoot, and strip declared finalizers."""
 
 
 class FencedClient(DelegatingClient):
@@ -106,35 +72,29 @@ class ShootClient(FencedClient):
 
 
 class Call:
-    """The Context of one call. See `actuator.Context` for what an author may use."""
+    """One call: its deadline, and its end. `invoker.ActuatorCall` adds the rest of its Context."""
 
     def __init__(
         self,
         operation: Operation,
-        services: Services,
+        client: Client,
         clock: Clock,
         gate: Callable[[], None],
         seconds: float,
         *,
         grace: float | None = None,
     ) -> None:
-        """`gate` raises LeaseLost; `grace` as for `cancel`."""
+        """`client` is that of the seed; `gate` raises LeaseLost; `grace` as for `cancel`."""
         self.operation = operation
-        self.client: Client = FencedClient(services.client, self.permit)
+        self.client: Client = FencedClient(client, self.permit)
         self.clock = clock
         self.deadline = clock.monotonic() + seconds
         self.limit = self.deadline + (ABANDONED_AFTER if grace is None else grace)
         """The monotonic time at which the call is abandoned unless it has returned."""
         self._gate = gate
-        self._services = services
         self._lock = threading.Lock()
         self._cancelled: Cancelled | None = None
         self._over = False
-
-    @property
-    def log(self) -> logging.LoggerAdapter[logging.Logger]:
-        """See Context."""
-        return self._services.log
 
     def check(self) -> None:
         """See Context."""
@@ -152,41 +112,6 @@ class Call:
         """See Context."""
         return max(0.0, self.deadline - self.clock.monotonic())
 
-    def event(self, reason: str, message: str, *, warning: bool = False) -> None:
-        """See Context."""
-        self.permit()
-        self._services.event(reason, message, warning=warning)
-
-    def save(self, _obj: Object) -> None:
-        """See Context."""
-        self.permit()
-        self._services.save()
-
-    def secret(self, name: str, namespace: str) -> Raw:
-        """See Context."""
-        self.permit()
-        return self._services.secret(self, Request(namespace, name))
-
-    @property
-    def shoot(self) -> Client:
-        """See Context."""
-        return self._shoot
-
-    @cached_property
-    def _shoot(self) -> Client:
-        self.permit()
-        return self._services.shoot(self)
-
-    @property
-    def garden(self) -> Client:
-        """See Context."""
-        return self._garden
-
-    @cached_property
-    def _garden(self) -> Client:
-        self.permit()
-        return self._services.garden(self)
-
     def limited(self, client: HttpClient, seconds: float = inf) -> HttpClient:
         """Return a client whose requests end with the call, and wait `seconds` for data at most."""
 
@@ -195,11 +120,6 @@ class Call:
             return max(_LEAST_SECONDS, min(seconds, self.remaining()))
 
         return client.limited(left).gated(self.permit)
-
-    def delete_seed_objects(self, groups: Iterable[SeedObjects]) -> None:
-        """See Context."""
-        self.permit()
-        self._services.delete_seed_objects(self, groups)
 
     def cancel(self, reason: str, *, grace: float | None = None) -> None:
         """Ask the call to stop: every use of it raises CallAbandoned.

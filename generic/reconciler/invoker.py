@@ -8,10 +8,10 @@ operation, and the use of the result.
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import attrs
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -38,20 +38,18 @@ from actuator.interface import (
     innermost,
     invalid,
 )
-from actuator.meta import Kind, Raw
+from actuator.meta import Kind, Object, Raw
 from generic.controller import logs
 from generic.controller.controller import WorkerReplaced
 from generic.kube.errorinfo import ErrorInfo, read_error
 from generic.kube.headers import Request
+from generic.kube.remote import Remote
 from generic.reconciler.calls import Call, FencedClient, ShootClient
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, recordable
 from generic.reconciler.reporter import Reporter
 from generic.reconciler.stripping import delete_seed_objects
 from generic.reconciler.track import Track, Tracks
-
-if TYPE_CHECKING:
-    from generic.kube.remote import Remote
 
 _SECRETS = Resource("v1", "secrets")
 _MAX_PROBLEMS = 100
@@ -91,7 +89,7 @@ class Invoker(Struct, frozen=True):
     tracks: Tracks
     timed: Callable[[str, float], None]
     """Receives the name of each operation and the seconds of its call, when it returns."""
-    remote: "Callable[[], Remote]"
+    remote: Remote
 
     def new_call(
         self,
@@ -100,15 +98,14 @@ class Invoker(Struct, frozen=True):
         save: Callable[[], None] = lambda: None,
         seconds: float | None = None,
         grace: float | None = None,
-    ) -> Call:
+    ) -> "ActuatorCall":
         """Return the Context for one call of at most `seconds`, by default the kind's timeout."""
-        services = _Services(self, report, save)
         limit = self.kind.timeout if seconds is None else seconds
-        return Call(operation, services, self.clock, self.gate, limit, grace=grace)
+        return ActuatorCall(self, operation, report, save, limit, grace)
 
     def invoke(
         self,
-        call: Call,
+        call: "ActuatorCall",
         track: Track,
         obj: Any,
         cluster: Cluster,
@@ -187,7 +184,7 @@ class Invoker(Struct, frozen=True):
             return read_error(reason)
         return replace(info, cls=ActuatorError)
 
-    def _validate(self, call: Call, obj: Any, cluster: Cluster) -> None:
+    def _validate(self, call: "ActuatorCall", obj: Any, cluster: Cluster) -> None:
         problems = list(islice(self.actuator.validate(call, obj, cluster), _MAX_PROBLEMS))
         for one in problems:
             if not isinstance(one, FieldProblem):
@@ -213,59 +210,83 @@ class Invoker(Struct, frozen=True):
         return type(innermost(self.actuator)).__name__
 
 
-@attrs.frozen(eq=False, repr=False)
-class _Services:
-    """The means of the calls for one object. See `calls.Services`."""
+class ActuatorCall(Call):
+    """The Context of one call. See `actuator.Context` for what an author may use."""
 
-    _invoker: Invoker
-    _report: Reporter
-    save: Callable[[], None]
-
-    @property
-    def client(self) -> Client:
-        return self._invoker.client
+    def __init__(
+        self,
+        invoker: Invoker,
+        operation: Operation,
+        report: Reporter,
+        save: Callable[[], None],
+        seconds: float,
+        grace: float | None,
+    ) -> None:
+        """`save` writes what the actuator changed in the status of the object."""
+        gate, clock = invoker.gate, invoker.clock
+        super().__init__(operation, invoker.client, clock, gate, seconds, grace=grace)
+        self._invoker = invoker
+        self._report = report
+        self._save = save
 
     @property
     def log(self) -> logging.LoggerAdapter[logging.Logger]:
+        """See Context."""
         logger = logging.getLogger(type(self._invoker.actuator).__module__)
         return logs.bind(logger, **self._report.log.fields)
 
-    def event(self, reason: str, message: str, *, warning: bool) -> None:
+    def event(self, reason: str, message: str, *, warning: bool = False) -> None:
+        """See Context."""
+        self.permit()
         self._report.event(reason, message, warning=warning)
 
-    def secret(self, call: Call, secret: Request) -> Raw:
+    def save(self, _obj: Object) -> None:
+        """See Context."""
+        self.permit()
+        self._save()
+
+    def secret(self, name: str, namespace: str) -> Raw:
         """Return the current Secret; for a deletion, the last known state of a deleted one."""
-        track = self._report.track
+        self.permit()
+        secret, track = Request(namespace, name), self._report.track
         try:
-            found = call.client.get(_SECRETS, secret.name, secret.namespace)
+            found = self.client.get(_SECRETS, name, namespace)
         except NotFound:
-            kept = (track.secrets or {}).get(secret) if call.operation.deletes else None
-            known = kept and kept.read(call.clock.now())
+            kept = (track.secrets or {}).get(secret) if self.operation.deletes else None
+            known = kept and kept.read(self.clock.now())
             if not known:
                 raise
             text = f"Secret {secret} not found; the deletion continues with its last known content"
             self._report.once("SecretGone", text)
             return known
-        call.check()  # results after the end of a call are dropped
+        self.permit()  # results after the end of a call are dropped
         meta = found["metadata"]
         shared = self._invoker.tracks.secrets.share(found)
         track.secrets = {**(track.secrets or {}), Request(meta["namespace"], meta["name"]): shared}
         return found
 
-    def shoot(self, call: Call) -> Client:
-        request = self._report.request
+    @cached_property
+    def shoot(self) -> Client:
+        """See Context."""
+        self.permit()
+        request = self._report.track.request
         if not request.namespace:
             raise ConfigurationError(
                 f"{self._invoker.kind.name} {request} has no namespace, so it belongs to no shoot; "
                 "use ctx.shoot only for objects in the namespace of a shoot"
             )
-        client = self._invoker.remote().shoots.client(request.namespace)
-        return ShootClient(client, call, request.namespace)
+        client = self._invoker.remote.shoot(request.namespace)
+        return ShootClient(client, self, request.namespace)
 
-    def garden(self, call: Call) -> Client:
-        return FencedClient(call.limited(self._invoker.remote().garden()), call.check)
+    @cached_property
+    def garden(self) -> Client:
+        """See Context."""
+        self.permit()
+        return FencedClient(self.limited(self._invoker.remote.garden()), self.permit)
 
-    def delete_seed_objects(self, call: Call, groups: Iterable[SeedObjects]) -> None:
-        namespace, stripped = self._report.request.namespace, self._report.stripped
+    def delete_seed_objects(self, groups: Iterable[SeedObjects]) -> None:
+        """See Context."""
+        self.permit()
+        namespace, stripped = self._report.track.request.namespace, self._report.stripped
         kind = self._invoker.kind.name
-        delete_seed_objects(call.client, namespace, groups, stripped, kind=kind)
+        delete_seed_objects(self.client, namespace, groups, stripped, kind=kind)

@@ -88,41 +88,31 @@ class Nothing(StrEnum):
         return self in (Nothing.WAITS_FOR_STATE, Nothing.SHOOT_FAILED)
 
 
-class Blocker(StrEnum):
-    """The blocker of an operation: written into the status, and retried."""
-
-    CLUSTER_MISSING = "Cluster {name} not found; gardenlet creates it before extension objects"
-    CLUSTER_UNREADABLE = (
-        "Cluster {name} cannot be read: spec.shoot is not a Shoot object, or a field is nested "
+_BLOCKERS = {
+    ClusterState.MISSING: "Cluster {} not found; gardenlet creates it before extension objects",
+    ClusterState.UNREADABLE: (
+        "Cluster {} cannot be read: spec.shoot is not a Shoot object, or a field is nested "
         f"deeper than {MAX_DEPTH} levels; correct the Shoot"
-    )
-    CLUSTER_WITHOUT_SHOOT = "Cluster {name} has no spec.shoot"
-
-
-class BlockedByCluster(ActuatorError):
-    """The Cluster blocks an operation; `reason` is one CamelCase word."""
-
-    def __init__(self, message: str, by: Blocker) -> None:
-        wrong = [ErrorCode.ERR_CONFIGURATION_PROBLEM] if by is Blocker.CLUSTER_UNREADABLE else []
-        super().__init__(message, codes=wrong, reason=by.name.title().replace("_", ""))
+    ),
+    ClusterState.WITHOUT_SHOOT: "Cluster {} has no spec.shoot",
+}
+"""The states of a Cluster that block an operation, and the error that is written and retried."""
 
 
 class Blocked(Struct, frozen=True):
     """A required operation that is blocked."""
 
     operation: Operation
-    by: Blocker
+    by: ClusterState
 
-    def error(self, namespace: str) -> BlockedByCluster:
+    def error(self, namespace: str) -> ActuatorError:
         """Return the error for the status; `namespace` is the Cluster's name."""
-        return BlockedByCluster(self.by.format(name=namespace), self.by)
-
-
-_BLOCKERS = {
-    ClusterState.MISSING: Blocker.CLUSTER_MISSING,
-    ClusterState.UNREADABLE: Blocker.CLUSTER_UNREADABLE,
-    ClusterState.WITHOUT_SHOOT: Blocker.CLUSTER_WITHOUT_SHOOT,
-}
+        wrong = self.by is ClusterState.UNREADABLE
+        return ActuatorError(
+            _BLOCKERS[self.by].format(namespace),
+            codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM] if wrong else [],
+            reason=f"Cluster{self.by.value.title().replace('-', '')}",
+        )
 
 
 def is_forced(kind: Kind, header: Header, cluster: Verdict) -> bool:
@@ -171,8 +161,7 @@ def choose_operation(
     chosen = _choose(kind, header, requested, deleting=deleting, ours=ours, forced=forced)
     if isinstance(chosen, Nothing) or chosen in (Operation.RELEASE, Operation.FORCE_DELETE):
         return chosen
-    blocker = _BLOCKERS.get(cluster.state)
-    return chosen if blocker is None else Blocked(chosen, blocker)
+    return Blocked(chosen, cluster.state) if cluster.state in _BLOCKERS else chosen
 
 
 def _choose(

@@ -15,7 +15,7 @@ Invariants that this module must keep:
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
@@ -28,6 +28,7 @@ from generic.kube.clusters import Clusters
 from generic.kube.errorinfo import ErrorInfo, read_error
 from generic.kube.finalizers import Stale
 from generic.kube.headers import Header, Request
+from generic.kube.remote import Remote
 from generic.kube.store import Entry
 from generic.kube.timers import Timers
 from generic.kube.writer import ObjectGone, Writer
@@ -49,9 +50,6 @@ from generic.reconciler.operation import (
 from generic.reconciler.reporter import Reporter, Sinks
 from generic.reconciler.track import CleanedUp, Track, Tracks
 
-if TYPE_CHECKING:
-    from generic.kube.remote import Remote
-
 _STALE_SECONDS = 0.1
 """Seconds before the next attempt at an object that other clients change faster than we write."""
 
@@ -69,8 +67,7 @@ class Dependencies(Struct, frozen=True, kw_only=True):
     """Publishes Processing."""
     gate: Callable[[], None]
     """Raise LeaseLost if this process no longer leads."""
-    remote: "Callable[[], Remote]"
-    """Return the clients of shoots and of the garden, which the first call creates."""
+    remote: Remote
     processing_after: float | None = 1.0
     """Seconds an operation runs before Processing is published; None: always, at once."""
     force_delete_budget: float | None = 90.0
@@ -228,7 +225,7 @@ class Reconciler:
             found = error.error if isinstance(error, CallFailed) else read_error(error)
             return self._fail(attempt, found, failures, report)
         except ObjectGone:  # the answer to any write, also to that of an error
-            known, track = attempt.known, attempt.track
+            known, track = attempt.entry, attempt.track
             ours = self._kind.finalizer in known.header.finalizers
             if ours and self.watchdog.keep_removed(track, known.header, known.raw):
                 return Again(0)

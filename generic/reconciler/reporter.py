@@ -18,7 +18,6 @@ from generic.controller import logs
 from generic.controller.metrics import ControllerMetrics, Outcome, TryResult
 from generic.kube.errorinfo import ErrorInfo, describe, place
 from generic.kube.events import About, EventRecorder
-from generic.kube.headers import Request
 from generic.reconciler.attempt import is_refused
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import OrphanedFrom
@@ -71,31 +70,23 @@ class Reporter(Struct, frozen=True, dict=True):
     type: str = ""
     """The extension type, "aws"."""
 
-    @property
-    def request(self) -> Request:
-        """The key of the object."""
-        return self.track.request
-
-    @property
-    def uid(self) -> str:
-        """The object's metadata.uid."""
-        return self.track.uid
-
     @cached_property
     def log(self) -> logs.Log:
         """A logger that adds the object to each line."""
-        return logs.bind(logger, kind=self.kind.name, object=str(self.request), uid=self.uid)
+        return logs.bind(
+            logger, kind=self.kind.name, object=str(self.track.request), uid=self.track.uid
+        )
 
     @property
     def about(self) -> About:
         """The object as events refer to it."""
-        return About(
-            api_version=self.kind.api_version,
-            kind=self.kind.name,
-            namespace=self.request.namespace,
-            name=self.request.name,
-            uid=self.uid,
-        )
+        return {
+            "apiVersion": self.kind.api_version,
+            "kind": self.kind.name,
+            "namespace": self.track.request.namespace,
+            "name": self.track.request.name,
+            "uid": self.track.uid,
+        }
 
     def event(self, reason: str, message: str, *, warning: bool = False) -> None:
         """Record an event, best effort."""
@@ -159,9 +150,9 @@ class Reporter(Struct, frozen=True, dict=True):
         return OrphanedFrom(
             api_version=self.kind.api_version,
             kind=self.kind.name,
-            namespace=self.request.namespace,
-            name=self.request.name,
-            uid=self.uid,
+            namespace=self.track.request.namespace,
+            name=self.track.request.name,
+            uid=self.track.uid,
             type=self.type,
         )
 
@@ -182,9 +173,9 @@ class Reporter(Struct, frozen=True, dict=True):
         self._announce(outcome)
 
     def _announce(self, outcome: Outcome) -> None:
-        namespace, name = self.request
+        namespace, name = self.track.request
         ended = DeletionEnded(
-            kind=self.kind.name, namespace=namespace, name=name, uid=self.uid, outcome=outcome
+            kind=self.kind.name, namespace=namespace, name=name, uid=self.track.uid, outcome=outcome
         )
         for listen in self.sinks.listeners:
             try:
@@ -218,7 +209,7 @@ class Reporter(Struct, frozen=True, dict=True):
 
     def once(self, reason: str, message: str, *, warning: bool = True) -> None:
         """Record an event once for the object and this reason, also across restarts."""
-        self.sinks.events.record_once(self.about, reason, message, warning=warning)
+        self.sinks.events.record(self.about, reason, message, warning=warning, once=True)
 
     def bad_force_value(self, value: str) -> None:
         """Report an annotation for force deletion whose value is not a boolean."""

@@ -63,10 +63,10 @@ class Report(Struct, frozen=True, kw_only=True):
 def reported(obj: Raw, changed: Raw, report: Report, ready: ReadyReasons | None) -> list[Raw]:
     """Return the patch for the report; `changed` has the actuator's changes."""
     if ready is None:
-        return _patch(obj, {**changed, **_last_operation(report)})
+        return patch(obj, {**changed, **_last_operation(report)})
     shown = with_condition(obj, changed, READY, lambda before: _ready(before, report, ready))
     observed = {"observedGeneration": report.generation} if report.is_final else {}
-    return _patch(obj, {**shown, **observed})
+    return patch(obj, {**shown, **observed})
 
 
 def _last_operation(report: Report) -> Raw:
@@ -171,23 +171,18 @@ def _by_type(status: Raw | None) -> dict[str, Raw]:
     return {str(one.get("type")): one for one in found if isinstance(one, dict)}
 
 
-def saved(obj: Raw, changed: Raw) -> list[Raw]:
-    """Return the patch of the actuator's changes, before the result."""
-    return _patch(obj, changed)
-
-
-def _patch(obj: Raw, fields: Raw) -> list[Raw]:
+def patch(obj: Raw, fields: Raw) -> list[Raw]:
     """Return a patch that sets these fields of the status; None removes one."""
     uid = test("/metadata/uid", obj["metadata"]["uid"])
     if not isinstance(obj.get("status"), dict):  # else `add` replaces another client's status
         present = {name: value for name, value in fields.items() if value is not None}
         return [uid, test("/status", None), add("/status", present)]
-    patch = [uid]
+    operations = [uid]
     if "conditions" in fields:  # built on the state that was read: no concurrent change may be lost
-        patch.append(test_version(obj))
+        operations.append(test_version(obj))
     for name, value in fields.items():
         path = f"/status/{name}"
-        patch.append(add(path, {} if value is None else value))
+        operations.append(add(path, {} if value is None else value))
         if value is None:  # removing a missing field is an error, so add it first
-            patch.append(remove(path))
-    return patch
+            operations.append(remove(path))
+    return operations

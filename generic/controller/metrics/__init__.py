@@ -17,7 +17,7 @@ There is no global registry: each Metrics has its own, so two in one process are
 
 from generic.controller.metrics.controllers import ControllerMetrics
 from generic.controller.metrics.queues import QueueMetrics
-from generic.controller.metrics.registry import Metrics, Stream, version
+from generic.controller.metrics.registry import Metrics, version
 from generic.controller.metrics.terminating import Terminating
 from generic.controller.metrics.values import (
     OPERATIONS,
@@ -36,7 +36,6 @@ __all__ = [
     "QueueMetrics",
     "ReconcileResult",
     "RelistReason",
-    "Stream",
     "Terminating",
     "TerminatingState",
     "TryResult",

@@ -1,10 +1,10 @@
-"""Robust exposition: bounded label values; gauges and collectors that may raise."""
+"""Families of metrics; bounded label values; gauges and collectors that may raise."""
 
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from prometheus_client import CollectorRegistry, Counter, Metric
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric
 from prometheus_client.registry import Collector
 
 logger = logging.getLogger(__name__)
@@ -14,6 +14,30 @@ MANY = 25
 _LENGTH = 128
 TOO_MANY = "exceeded_cardinality_limit"
 """The label value of all others, as in the Kubernetes components."""
+
+
+class Families:
+    """Makes metric families with common labels in one registry; `prefix` precedes each name."""
+
+    def __init__(self, registry: CollectorRegistry, *labels: str, prefix: str = "") -> None:
+        self._registry = registry
+        self._labels = labels
+        self._prefix = prefix
+
+    def counter(self, name: str, text: str, *labels: str) -> Counter:
+        """Return a new counter; `labels` follow the common ones."""
+        labels = (*self._labels, *labels)
+        return Counter(f"{self._prefix}{name}", text, labels, registry=self._registry)
+
+    def gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        """Return a new gauge."""
+        labels = (*self._labels, *labels)
+        return Gauge(f"{self._prefix}{name}", text, labels, registry=self._registry)
+
+    def histogram(self, name: str, text: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        """Return a new histogram with these upper bounds."""
+        labels, name = (*self._labels, *labels), f"{self._prefix}{name}"
+        return Histogram(name, text, labels, buckets=buckets, registry=self._registry)
 
 
 class WithoutCreated(Collector):

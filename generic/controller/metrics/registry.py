@@ -4,13 +4,11 @@ import platform
 from collections import Counter as Counts
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
-    Counter,
-    Gauge,
     Metric,
     ProcessCollector,
     generate_latest,
@@ -20,11 +18,12 @@ from prometheus_client.registry import Collector
 
 from actuator.interface import Clock
 from generic.controller.metrics.controllers import ControllerFamilies, ControllerMetrics
-from generic.controller.metrics.exposition import Bounded, Guarded, WithoutCreated
-from generic.controller.metrics.queues import QueueFamilies
+from generic.controller.metrics.exposition import Bounded, Families, Guarded, WithoutCreated
+from generic.controller.metrics.queues import QueueFamilies, QueueMetrics
 from generic.controller.metrics.terminating import TerminatingObjects
 from generic.controller.metrics.values import RelistReason
 from generic.kube.clock import SystemClock
+from generic.kube.informer import Informer
 
 if TYPE_CHECKING:
     from generic.controller.metrics.webhooks import WebhookMetrics
@@ -32,68 +31,44 @@ if TYPE_CHECKING:
 _BUILD = ("actuator_build_info", "Version of this process and of Python; always 1.")
 
 
-class Stream(NamedTuple):
-    """The state of one informer at a scrape."""
-
-    plural: str
-    synced: bool
-    absent: bool
-    age: float
-    """Seconds since the last data on the stream."""
-    unreadable: int
-    unserved: Iterable[str] = ()
-    """The type of each object that no controller has worked on or serves here."""
-
-
 class Metrics:
     """The metrics of one manager, in a registry where authors may register their own."""
 
-    def __init__(
-        self,
-        registry: CollectorRegistry | None = None,
-        *,
-        clock: Clock | None = None,
-        oldest_terminating: int = 0,
-    ) -> None:
-        self.registry = registry or CollectorRegistry(auto_describe=True)
+    def __init__(self, *, clock: Clock | None = None, oldest_terminating: int = 0) -> None:
+        self.registry = CollectorRegistry(auto_describe=True)
         self._clock = clock or SystemClock()
         ProcessCollector(registry=self.registry)
+        new = Families(self.registry)
         self.controllers = ControllerFamilies(self.registry)
         self._queues = QueueFamilies(self.registry)
-        self._requests = Counter(
+        self._requests = new.counter(
             "rest_client_requests_total",
             "Total number of requests to the API server, by status code, method and host.",
-            ("code", "method", "host"),
-            registry=self.registry,
+            *("code", "method", "host"),
         )
-        self._leader = Gauge(
+        self._leader = new.gauge(
             "leader_election_master_status",
             "1 if this process holds the Lease, otherwise 0.",
-            ("name",),
-            registry=self.registry,
+            "name",
         )
-        self._relists = Counter(
+        self._relists = new.counter(
             "actuator_informer_relists_total",
             "Total number of full lists of an informer, by reason.",
-            ("kind", "reason"),
-            registry=self.registry,
+            *("kind", "reason"),
         )
-        self._heartbeats = Counter(
+        self._heartbeats = new.counter(
             "actuator_heartbeat_renewals_total",
             "Total number of renewals of the heartbeat Lease that gardenlet checks, by result.",
-            ("result",),
-            registry=self.registry,
+            "result",
         )
-        self._heartbeat = Gauge(
+        self._heartbeat = new.gauge(
             "actuator_heartbeat_last_renewal_timestamp_seconds",
             "Time of the last renewal of the heartbeat Lease; 0 before the first one.",
-            registry=self.registry,
         )
-        self._collector_errors = Counter(
+        self._collector_errors = new.counter(
             "actuator_collector_errors_total",
             "Total number of failed metrics collections, by collector.",
-            ("collector",),
-            registry=self.registry,
+            "collector",
         )
         self.registry.register(_Build())
         self.terminating = TerminatingObjects(self._clock, oldest_terminating)
@@ -101,7 +76,7 @@ class Metrics:
 
     def controller(self, name: str, kind: str, workers: int) -> ControllerMetrics:
         """Register a controller; all its known children exist from now on, at 0."""
-        return self.controllers.bind(name, kind, workers, self._queues.bind(name))
+        return self.controllers.bind(name, kind, workers, QueueMetrics(self._queues, name))
 
     def webhooks(self, names: Iterable[str]) -> "WebhookMetrics":
         """Register the webhooks with these names; call it once."""
@@ -109,9 +84,14 @@ class Metrics:
 
         return WebhookMetrics(self.registry, names)
 
-    def show_streams(self, streams: Callable[[], Iterable[Stream]]) -> None:
-        """Collect the state of the informers at every scrape; call it once."""
-        self._collect("informers", lambda: _stream_families(streams()))
+    def show_streams(
+        self, informers: Iterable[Informer], unserved: Callable[[str], Iterable[str]]
+    ) -> None:
+        """Collect the state of the informers at every scrape; call it once.
+
+        `unserved` returns the types of the objects of an informer that no controller serves here.
+        """
+        self._collect("informers", lambda: _stream_families(informers, unserved))
 
     def request(self, method: str, host: str, code: str) -> None:
         """Count a request to the API server; `code` is "<error>" without an answer."""
@@ -153,7 +133,9 @@ class Metrics:
         self.registry.register(Guarded(families, self._collector_errors.labels(name)))
 
 
-def _stream_families(streams: Iterable[Stream]) -> list[Metric]:
+def _stream_families(
+    informers: Iterable[Informer], unserved_by: Callable[[str], Iterable[str]]
+) -> list[Metric]:
     def gauge(name: str, text: str) -> GaugeMetricFamily:
         return GaugeMetricFamily(name, text, labels=("kind",))
 
@@ -175,13 +157,13 @@ def _stream_families(streams: Iterable[Stream]) -> list[Metric]:
         "Number of objects that no controller has worked on or serves here, by type.",
         labels=("kind", "type"),
     )
-    for stream in streams:
-        kind = (stream.plural,)
-        synced.add_metric(kind, int(stream.synced))
-        absent.add_metric(kind, int(stream.absent))
-        age.add_metric(kind, stream.age)
-        unreadable.add_metric(kind, stream.unreadable)
-        for type, count in Counts(map(Bounded(), stream.unserved)).items():
+    for informer in informers:
+        kind = (informer.plural,)
+        synced.add_metric(kind, int(informer.synced))
+        absent.add_metric(kind, int(informer.absent))
+        age.add_metric(kind, informer.age())
+        unreadable.add_metric(kind, informer.unreadable)
+        for type, count in Counts(map(Bounded(), unserved_by(informer.name))).items():
             unserved.add_metric((*kind, type), count)
     return [synced, absent, age, unreadable, unserved]
 

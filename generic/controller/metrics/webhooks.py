@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Gauge
+
+from generic.controller.metrics.exposition import Families
 
 OUTCOMES = ("allowed", "denied", "failed")
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -14,31 +16,23 @@ class WebhookMetrics:
 
     def __init__(self, registry: CollectorRegistry, names: Iterable[str]) -> None:
         """Register the metrics, with all children at 0."""
-        labels = ("webhook",)
-        self._seconds = Histogram(
-            "controller_runtime_webhook_latency_seconds",
-            "Time of the webhook's answers.",
-            labels,
-            buckets=_SECONDS,
-            registry=registry,
+        new = Families(registry, "webhook")
+        self._seconds = new.histogram(
+            "controller_runtime_webhook_latency_seconds", "Time of the webhook's answers.", _SECONDS
         )
-        self._in_flight = Gauge(
+        self._in_flight = new.gauge(
             "controller_runtime_webhook_requests_in_flight",
             "Number of requests that the webhook is answering.",
-            labels,
-            registry=registry,
         )
-        self._requests = Counter(
+        self._requests = new.counter(
             "controller_runtime_webhook_requests_total",
             "Total number of admission requests, by status code; 500: the webhook failed.",
-            (*labels, "code"),
-            registry=registry,
+            "code",
         )
-        self._outcomes = Counter(
+        self._outcomes = new.counter(
             "actuator_webhook_outcomes_total",
             "Total number of admission requests, by outcome: allowed, denied or failed.",
-            (*labels, "outcome"),
-            registry=registry,
+            "outcome",
         )
         self._expiry = Gauge(
             "actuator_webhook_certificate_expiry_timestamp_seconds",

@@ -4,9 +4,6 @@ An author declares `HealthChecks`; the manager runs a `HealthReconciler` for it,
 reconciler of the actuator. Not here: probes of the process itself (`generic.controller.health`).
 """
 
-from actuator.errors import ShootUnreachable
-from actuator.interface import SHOOT_ACCESS
-from generic.kube.remote import ShootClients
 from generic.library.healthchecks.builtin import (
     daemon_set,
     deployment,
@@ -24,15 +21,12 @@ from generic.library.healthchecks.model import (
 from generic.library.healthchecks.reconciler import HealthReconciler, wants_check
 
 __all__ = [
-    "SHOOT_ACCESS",
     "Check",
     "HealthChecks",
     "HealthContext",
     "HealthReconciler",
     "HealthResult",
     "HealthStatus",
-    "ShootClients",
-    "ShootUnreachable",
     "daemon_set",
     "deployment",
     "machines",

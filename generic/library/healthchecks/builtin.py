@@ -7,16 +7,16 @@ the shoot.
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
 from actuator.errors import ErrorCode
 from actuator.interface import SHOOT_ACCESS, Permission, Resource
 from actuator.meta import Raw
-from generic.library.healthchecks.model import HealthContext, HealthResult
+from generic.library.healthchecks.model import HealthCheck, HealthContext, HealthResult
 from generic.library.lookup import find
-from generic.library.managedresources import MANAGED_RESOURCES
+from generic.library.managedresources.kind import HEALTH, MANAGED_RESOURCES
 
 _MACHINE_DEPLOYMENTS = Resource("machine.sapcloud.io/v1alpha1", "machinedeployments")
 _CONFIGURATION_PROBLEM = re.compile("error during apply of object .* is invalid:", re.IGNORECASE)
@@ -25,87 +25,76 @@ Problem = Callable[[Raw], str | None]
 """Return the problem of an object, or None."""
 
 
-def managed_resource(name: str) -> "ObjectCheck":
+@attrs.frozen
+class BuiltIn:
+    """A check that defines its permissions in the seed."""
+
+    run: HealthCheck
+    permissions: tuple[Permission, ...]
+
+    def __call__(self, ctx: HealthContext) -> HealthResult:
+        """See HealthCheck. Raises ApiError if an object could not be read."""
+        return self.run(ctx)
+
+
+def managed_resource(name: str) -> BuiltIn:
     """Check that the ManagedResource `name` is applied in its current state, and healthy."""
-    needs = {"ResourcesApplied": "True", "ResourcesHealthy": "True"}
-    return ObjectCheck(
-        "managed resource", MANAGED_RESOURCES, name, "", lambda obj: _problem(obj, needs), _codes
-    )
+    return _object("managed resource", MANAGED_RESOURCES, name, "", _managed_resource_problem)
 
 
-def deployment(name: str, *, shoot_namespace: str = "") -> "ObjectCheck":
+def deployment(name: str, *, shoot_namespace: str = "") -> BuiltIn:
     """Check that the Deployment `name` is available and its rollout progresses."""
-    return _app_check("deployment", name, shoot_namespace, _deployment_problem)
+    return _app("deployment", name, shoot_namespace, _deployment_problem)
 
 
-def stateful_set(name: str, *, shoot_namespace: str = "") -> "ObjectCheck":
+def stateful_set(name: str, *, shoot_namespace: str = "") -> BuiltIn:
     """Check that the StatefulSet `name` has all its replicas ready."""
-    return _app_check("stateful set", name, shoot_namespace, _stateful_set_problem)
+    return _app("stateful set", name, shoot_namespace, _stateful_set_problem)
 
 
-def daemon_set(name: str, *, shoot_namespace: str = "") -> "ObjectCheck":
+def daemon_set(name: str, *, shoot_namespace: str = "") -> BuiltIn:
     """Check that the unavailable pods of the DaemonSet `name` are within its update strategy."""
-    return _app_check("daemon set", name, shoot_namespace, _daemon_set_problem)
+    return _app("daemon set", name, shoot_namespace, _daemon_set_problem)
 
 
-def machines() -> "MachinesCheck":
+def machines() -> BuiltIn:
     """Check that no machine failed, and each MachineDeployment in the namespace is healthy.
 
     The equivalent of Gardener's check of nodes, without its thresholds for scaling.
     """
-    return MachinesCheck()
+    return BuiltIn(_check_machines, (_MACHINE_DEPLOYMENTS.permission("list"),))
 
 
-def _app_check(what: str, name: str, shoot_namespace: str, problem: Problem) -> "ObjectCheck":
+def _app(what: str, name: str, shoot_namespace: str, problem: Problem) -> BuiltIn:
     resource = Resource("apps/v1", f"{what.replace(' ', '')}s")
-    return ObjectCheck(what, resource, name, shoot_namespace, problem)
+    return _object(what, resource, name, shoot_namespace, problem)
 
 
-@attrs.frozen
-class ObjectCheck:
-    """Healthy if the object exists and has no problem."""
+def _object(
+    what: str, resource: Resource, name: str, shoot_namespace: str, problem: Problem
+) -> BuiltIn:
+    """Return a check that the object exists and has no problem."""
 
-    what: str
-    resource: Resource
-    name: str
-    shoot_namespace: str
-    problem: Problem
-    codes: Callable[[str], Sequence[ErrorCode]] = lambda _detail: ()
-
-    @property
-    def permissions(self) -> tuple[Permission, ...]:
-        """The permissions in the seed."""
-        return (SHOOT_ACCESS if self.shoot_namespace else self.resource.permission("get"),)
-
-    def __call__(self, ctx: HealthContext) -> HealthResult:
-        """See HealthCheck. Raises ApiError if the object could not be read."""
-        client = ctx.shoot if self.shoot_namespace else ctx.seed
-        namespace = self.shoot_namespace or ctx.namespace
-        label = f'{self.what} "{self.name}" in namespace "{namespace}"'
-        obj = find(client, self.resource, self.name, namespace)
+    def check(ctx: HealthContext) -> HealthResult:
+        client = ctx.shoot if shoot_namespace else ctx.seed
+        namespace = shoot_namespace or ctx.namespace
+        label = f'{what} "{name}" in namespace "{namespace}"'
+        obj = find(client, resource, name, namespace)
         if obj is None:
             return HealthResult.unhealthy(f"{label} not found")
-        problem = self.problem(obj)
-        if problem is None:
+        found = problem(obj)
+        if found is None:
             return HealthResult.healthy()
-        detail = f"{label} is unhealthy: {problem}"
-        return HealthResult.unhealthy(detail, self.codes(detail))
+        detail = f"{label} is unhealthy: {found}"
+        return HealthResult.unhealthy(detail, _codes(detail))
+
+    return BuiltIn(check, (SHOOT_ACCESS if shoot_namespace else resource.permission("get"),))
 
 
-@attrs.frozen
-class MachinesCheck:
-    """See `machines`."""
-
-    @property
-    def permissions(self) -> tuple[Permission, ...]:
-        """The permissions in the seed."""
-        return (_MACHINE_DEPLOYMENTS.permission("list"),)
-
-    def __call__(self, ctx: HealthContext) -> HealthResult:
-        """See HealthCheck. Raises ApiError."""
-        found = ctx.seed.list(_MACHINE_DEPLOYMENTS, ctx.namespace)
-        problem = next((problem for one in found for problem in _machine_problems(one)), None)
-        return HealthResult.unhealthy(problem) if problem else HealthResult.healthy()
+def _check_machines(ctx: HealthContext) -> HealthResult:
+    found = ctx.seed.list(_MACHINE_DEPLOYMENTS, ctx.namespace)
+    problem = next((problem for one in found for problem in _machine_problems(one)), None)
+    return HealthResult.unhealthy(problem) if problem else HealthResult.healthy()
 
 
 def _codes(detail: str) -> tuple[ErrorCode, ...]:
@@ -136,6 +125,10 @@ def _problem(
             why = f"{found.get('reason')}: {found.get('message')}"
             return f'condition "{type}" has invalid status {is_} due to {why}'
     return None
+
+
+def _managed_resource_problem(obj: Raw) -> str | None:
+    return _problem(obj, dict.fromkeys(HEALTH, "True"))
 
 
 def _deployment_problem(obj: Raw) -> str | None:

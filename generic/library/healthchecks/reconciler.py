@@ -4,7 +4,7 @@ Flow: request → object from the store → checks in parallel → conditions �
 
 Guarantees:
 - Only conditions of the registered types are changed, by a JSON patch that tests the object's uid
-  and the conditions as read. Go's library writes the whole status with Update, and so conflicts
+  and resourceVersion as read. Go's library writes the whole status with Update, and so conflicts
   with the reconciler of the same object; here neither loses the writes of the other.
 - Nothing is written without a change. Times alone are no change: gardenlet detects stale reports
   by the heartbeat Lease, not by a condition's lastUpdateTime.
@@ -14,7 +14,7 @@ Guarantees:
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -29,9 +29,9 @@ from generic.controller.controller import Again, Done, Failed, Result
 from generic.controller.predicates import OPERATION
 from generic.kube.clusters import Clusters
 from generic.kube.finalizers import Stale
-from generic.kube.headers import Event, Header, Request
-from generic.kube.patches import add, remove, replace, test, test_version
-from generic.kube.remote import ShootClients
+from generic.kube.headers import Event, Header, Request, as_dict
+from generic.kube.patches import add, test, test_version
+from generic.kube.remote import Remote
 from generic.kube.store import Entry
 from generic.kube.writer import ObjectGone, Writer
 from generic.library.healthchecks import aggregate
@@ -41,7 +41,6 @@ from generic.library.healthchecks.runs import Runs
 logger = logging.getLogger(__name__)
 
 _ROUNDS = 10  # of reading and patching again, before the queue's backoff applies
-_CONDITIONS = "/status/conditions"
 _UNKNOWN_CLUSTERS = (ClusterState.MISSING, ClusterState.UNREADABLE, ClusterState.WITHOUT_SHOOT)
 
 
@@ -64,7 +63,7 @@ class HealthReconciler:
         self._clusters = clusters
         self._client = client
         self._clock = clock
-        self._shoots = ShootClients(client)
+        self._shoots = Remote(client)
         self._runs = Runs()
 
     def reconcile(self, request: Request, _failures: int = 0) -> Result:
@@ -102,7 +101,7 @@ class HealthReconciler:
             if cluster.hibernation_enabled:
                 # Requeued anyway: it costs no request, and the end of hibernation is noticed.
                 return [aggregate.hibernated(type) for type in types]
-        connect = partial(self._shoots.client, request.namespace)
+        connect = partial(self._shoots.shoot, request.namespace)
         ctx = HealthContext(obj, cluster, self._client, connect)
         return self._run(entry.header.uid, ctx)
 
@@ -149,39 +148,20 @@ class HealthReconciler:
         """Return the patch to the wanted conditions; empty if they are equal."""
         obj: Any = decode_json(self._checks.cls, entry.raw)
         before: list[Condition] = obj.status.conditions
-        after = list(before)
+        after = before
         for condition in wanted:
             after = set_condition(after, condition, self._clock.now())
-        changes = list(_changes(before, after, self._checks.stale_conditions))
-        return [*_preconditions(entry, before), *changes] if changes else []
-
-
-def _preconditions(entry: Entry[Header], before: Sequence[Condition]) -> Iterator[Raw]:
-    """Yield tests of the state that the changes are built on, and create a missing list."""
-    yield test("/metadata/uid", entry.header.uid)
-    obj = json.loads(entry.raw)
-    status = obj.get("status")
-    if not isinstance(status, dict):
-        yield test("/status", None)
-        yield add("/status", {"conditions": []})
-        return
-    yield test_version(obj)
-    if not before:
-        yield add(_CONDITIONS, [])
-
-
-def _changes(
-    before: Sequence[Condition], after: Sequence[Condition], stale: frozenset[str]
-) -> Iterator[Raw]:
-    """Yield replacements in place, additions at the end, then removals from the end."""
-    for index, condition in enumerate(after):
-        if index >= len(before):
-            yield add(f"{_CONDITIONS}/-", encode(condition))
-        elif condition is not before[index]:
-            yield replace(f"{_CONDITIONS}/{index}", encode(condition))
-    for index in reversed(range(len(before))):
-        if before[index].type in stale:
-            yield remove(f"{_CONDITIONS}/{index}")
+        after = [one for one in after if one.type not in self._checks.stale_conditions]
+        if after == before:
+            return []
+        raw = json.loads(entry.raw)
+        status = as_dict(raw.get("status"))
+        read: list[Raw] = status.get("conditions") or []  # others' conditions stay as they are
+        conditions = [read[before.index(one)] if one in before else encode(one) for one in after]
+        change = add("/status/conditions", conditions)
+        if not status:
+            change = add("/status", {"conditions": conditions})
+        return [test("/metadata/uid", entry.header.uid), test_version(raw), change]
 
 
 def _rests(header: Header) -> bool:

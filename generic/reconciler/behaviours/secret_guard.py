@@ -20,10 +20,11 @@ longer refers to.
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from actuator.cluster import Cluster
-from actuator.errors import ConfigurationError, NotFound
+from actuator.errors import ActuatorError, ConfigurationError, NotFound
 from actuator.interface import Actuator, Context, Resource, Result, WrappedActuator, resource_of
 from actuator.meta import Object, Raw
 from generic.kube.finalizers import Stale, patch_tested, put_on, take_off
@@ -87,8 +88,8 @@ class GuardsSecret(WrappedActuator):
 
     def _guard(self, ctx: Context, obj: Any) -> None:
         finalizer = self._finalizer(obj)
-        for _ in range(_ROUNDS):
-            meta = _read(ctx, obj)
+
+        def patch_of(meta: Raw | None) -> list[Raw] | None:
             if meta is None:
                 raise ConfigurationError(
                     f"{obj.KIND.name} {obj.key}: spec.secretRef: Secret {_secret_of(obj)} not "
@@ -96,25 +97,24 @@ class GuardsSecret(WrappedActuator):
                 )
             finalizers = meta.get("finalizers") or []
             deleting = meta.get("deletionTimestamp") is not None  # no finalizer can be added
-            if finalizer in finalizers or deleting:
-                return
-            if _patched(ctx, meta, put_on(finalizer, meta["uid"], finalizers)):
-                return
-        raise _Contended(obj)
+            is_done = finalizer in finalizers or deleting
+            return None if is_done else put_on(finalizer, meta["uid"], finalizers)
+
+        _change(ctx, obj, patch_of)
 
     def _let_go(self, ctx: Context, obj: Any) -> None:
         """Release the Secret, read again: other clients write it during a long deletion."""
         finalizer = self._finalizer(obj)
         if self._dependants is not None and self._dependants.any_beside(ctx, obj, finalizer):
             return
-        for _ in range(_ROUNDS):
-            meta = _read(ctx, obj)
+
+        def patch_of(meta: Raw | None) -> list[Raw] | None:
             finalizers = (meta or {}).get("finalizers") or []
             if meta is None or finalizer not in finalizers:
-                return
-            if _patched(ctx, meta, take_off([finalizer], meta["uid"], finalizers)):
-                return
-        raise _Contended(obj)
+                return None
+            return take_off([finalizer], meta["uid"], finalizers)
+
+        _change(ctx, obj, patch_of)
 
     def _finalizer(self, obj: Object) -> str:
         return self.finalizer or obj.KIND.finalizer
@@ -144,13 +144,6 @@ class _Dependants:
         return bool(others)
 
 
-class _Contended(Exception):
-    """Other clients change the Secret faster than we can; retried with backoff."""
-
-    def __init__(self, obj: Any) -> None:
-        super().__init__(f"Secret {_secret_of(obj)}: too many concurrent changes")
-
-
 def _secret_of(obj: Any) -> Request:
     reference = obj.spec.secret_ref
     return Request(reference.namespace or obj.metadata.namespace, reference.name)
@@ -169,10 +162,14 @@ def _read(ctx: Context, obj: Any) -> Raw | None:
     return meta
 
 
-def _patched(ctx: Context, meta: Raw, patch: list[Raw]) -> bool:
-    """Apply the patch; return False if the Secret changed since it was read."""
-    try:
-        patch_tested(ctx.client, _SECRETS, meta["name"], meta["namespace"], patch)
-    except (Stale, NotFound):
-        return False
-    return True
+def _change(ctx: Context, obj: Any, patch_of: Callable[[Raw | None], list[Raw] | None]) -> None:
+    """Apply the patch, if there is one, for the Secret's metadata as read; read again if stale."""
+    for _ in range(_ROUNDS):
+        meta = _read(ctx, obj)
+        patch = patch_of(meta)
+        if meta is None or patch is None:
+            return
+        with suppress(Stale, NotFound):
+            patch_tested(ctx.client, _SECRETS, meta["name"], meta["namespace"], patch)
+            return
+    raise ActuatorError(f"Secret {_secret_of(obj)}: too many concurrent changes")

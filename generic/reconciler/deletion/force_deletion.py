@@ -22,8 +22,7 @@ from actuator.tolerance import WrongField
 from generic.controller.metrics import Outcome
 from generic.kube.errorinfo import describe
 from generic.reconciler.attempt import Attempt
-from generic.reconciler.calls import Call
-from generic.reconciler.invoker import CallFailed, Invoker
+from generic.reconciler.invoker import ActuatorCall, CallFailed, Invoker
 from generic.reconciler.operation import Operation
 from generic.reconciler.orphans import UNKNOWN, OrphanReason, record
 from generic.reconciler.reporter import Reporter
@@ -57,7 +56,7 @@ class ForceDeletion(Struct, frozen=True):
         try:
             obj = attempt.open(self.cls)
             call = self._begin(attempt, budget, report)
-            if isinstance(call, Call):
+            if isinstance(call, ActuatorCall):
                 cluster = self.clusters(attempt.request.namespace)
                 self.invoker.invoke(call, attempt.track, obj, cluster, attempt.capture)
             else:
@@ -78,7 +77,9 @@ class ForceDeletion(Struct, frozen=True):
         self._record(remaining, reason, budget, report)
         return Outcome.ORPHANED if remaining else Outcome.FORCE_DELETED
 
-    def _begin(self, attempt: Attempt, budget: Budget, report: Reporter) -> Call | OrphanReason:
+    def _begin(
+        self, attempt: Attempt, budget: Budget, report: Reporter
+    ) -> ActuatorCall | OrphanReason:
         """Return the call of the actuator, or the reason for skipping it."""
         left = budget.remaining(self.invoker.clock.monotonic())
         if left <= 0:

@@ -8,7 +8,7 @@ import logging
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from prometheus_client import CollectorRegistry
@@ -30,7 +30,7 @@ RETENTION = timedelta(days=30)
 _Labels = tuple[str, str, str]
 
 
-class Keeper:
+class Keeper(Collector):
     """Processes the Orphans of the actuators `added` to a manager, every `interval_seconds`.
 
     `retention` None keeps them without limit. One per metrics registry. Raises ValueError unless
@@ -54,8 +54,9 @@ class Keeper:
         self._retention = retention
         self._interval = interval_seconds
         self._clock = clock or SystemClock()
-        self._gauge = _Gauge()
-        registry.register(self._gauge)
+        self._bounded = Bounded()
+        self._counts: Mapping[_Labels, int] = {}
+        registry.register(self)
 
     @property
     def permissions(self) -> tuple[Permission, ...]:
@@ -75,12 +76,28 @@ class Keeper:
                     logger.warning("orphan list failed", extra={"fields": fields})
                 stop.wait(self._interval)
         finally:
-            self._gauge.show({})  # the next leader counts them
+            self._counts = {}  # the next leader counts them
 
     def look(self, client: Client) -> None:
         """Run one pass: delete old settled Orphans and count the rest. Raises ApiError."""
         own = [one for one in self._read(client) if serving(self._added, one.spec.object)]
-        self._gauge.count([one for one in own if not (self._is_over(one) and _delete(client, one))])
+        kept = [one for one in own if not (self._is_over(one) and _delete(client, one))]
+        counts: Counter[_Labels] = Counter()
+        for one in sorted(kept, key=lambda one: one.spec.resource_type):
+            type_ = self._bounded(one.spec.resource_type)
+            counts[one.spec.object.kind, type_, one.state.value] += 1
+        self._counts = counts
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the number of Orphans of the last complete pass; see Collector."""
+        family = GaugeMetricFamily(
+            "actuator_orphans",
+            "Number of recorded Orphans, by state.",
+            labels=("kind", "resource_type", "state"),
+        )
+        for labels, number in self._counts.items():
+            family.add_metric(labels, number)
+        yield family
 
     def _read(self, client: Client) -> list[Orphan]:
         kinds = ",".join(sorted({one.kind.name for one in self._added}))
@@ -91,40 +108,6 @@ class Keeper:
         if settled is None or self._retention is None:
             return False
         return self._clock.now() - settled > self._retention
-
-
-class _Gauge(Collector):
-    """The number of Orphans of the last complete pass, exposed at every scrape."""
-
-    def __init__(self) -> None:
-        self._bounded = Bounded()
-        self._counts: Mapping[_Labels, int] = {}
-
-    def count(self, orphans: Iterable[Orphan]) -> None:
-        """Count these Orphans, and no others."""
-        counted: Counter[_Labels] = Counter()
-        for orphan in sorted(orphans, key=lambda one: one.spec.resource_type):
-            counted[
-                orphan.spec.object.kind,
-                self._bounded(orphan.spec.resource_type),
-                orphan.state.value,
-            ] += 1
-        self.show(counted)
-
-    def show(self, counts: Mapping[_Labels, int]) -> None:
-        """Show these numbers by kind, resource type and state."""
-        self._counts = counts
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """See Collector."""
-        family = GaugeMetricFamily(
-            "actuator_orphans",
-            "Number of recorded Orphans, by state.",
-            labels=("kind", "resource_type", "state"),
-        )
-        for labels, number in self._counts.items():
-            family.add_metric(labels, number)
-        yield family
 
 
 def _settled_at(orphan: Orphan) -> datetime | None:

@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar
 import attrs
 
 from actuator.interface import ExternalResource, resource_of
-from actuator.meta import Column, Kind, Object, Raw, Schema
+from actuator.meta import Column, KeepsUnknownFields, Kind, Object, Schema
 
 GROUP = "actuator.extensions.gardener.cloud"
 SHOOT_LABEL = f"{GROUP}/shoot"
@@ -51,7 +51,7 @@ class OrphanState(StrEnum):
 
 
 @attrs.frozen(kw_only=True)
-class OrphanedFrom:
+class OrphanedFrom(KeepsUnknownFields):
     """The object whose finalizer was removed."""
 
     api_version: Annotated[str, Schema(required=True)] = ""
@@ -61,11 +61,10 @@ class OrphanedFrom:
     uid: Annotated[str, Schema(required=True)] = ""
     type: str = ""
     """The extension type, "aws"."""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)
-class OrphanSpec:
+class OrphanSpec(KeepsUnknownFields):
     """The resource that may remain, its former object, the reason and the time. No secrets."""
 
     resource_type: Annotated[str, Schema(required=True)] = ""
@@ -80,7 +79,6 @@ class OrphanSpec:
     message: str = ""
     """The blocker of the cleanup, for people."""
     recorded_at: Annotated[str, Schema(format="date-time", required=True)] = ""
-    extra: Raw = attrs.field(factory=dict)
 
     @property
     def resource(self) -> ExternalResource:
@@ -90,7 +88,7 @@ class OrphanSpec:
 
 
 @attrs.define(kw_only=True)
-class OrphanStatus:
+class OrphanStatus(KeepsUnknownFields):
     """The verified state, written by `actuator orphans verify` and `close`."""
 
     state: str = ""
@@ -99,7 +97,6 @@ class OrphanStatus:
     closed_at: Annotated[str | None, Schema(format="date-time")] = None
     note: str = ""
     """The reason for closing it, for people."""
-    extra: Raw = attrs.field(factory=dict)
 
 
 @attrs.define(kw_only=True)
@@ -108,7 +105,6 @@ class Orphan(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="Orphan",
-        plural="orphans",
         group=GROUP,
         finalizer="",
         namespaced=False,
@@ -128,10 +124,8 @@ class Orphan(Object):
     @property
     def state(self) -> OrphanState:
         """The state; an unreadable value counts as Unverified."""
-        known = set(OrphanState)
-        return (
-            OrphanState(self.status.state) if self.status.state in known else OrphanState.UNVERIFIED
-        )
+        known = (state for state in OrphanState if state == self.status.state)
+        return next(known, OrphanState.UNVERIFIED)
 
     @property
     def is_open(self) -> bool:

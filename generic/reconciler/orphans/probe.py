@@ -27,7 +27,7 @@ class OrphanProbe:
     """A check of /readyz; safe to use from any thread."""
 
     def __init__(self, client: HttpClient, clock: Clock) -> None:
-        self._client = client
+        self._client = client.within(_PATIENCE)
         self._clock = clock
         self._lock = threading.Lock()
         self._until = float("-inf")
@@ -56,9 +56,7 @@ class OrphanProbe:
         }
         body = json.dumps(orphan).encode()
         try:
-            self._client.send(
-                "POST", path_of(ORPHANS), query={"dryRun": "All"}, body=body, timeout=_PATIENCE
-            )
+            self._client.send("POST", path_of(ORPHANS), query={"dryRun": "All"}, body=body)
         except NotFound:
             return _NO_CRD
         except ApiError as error:

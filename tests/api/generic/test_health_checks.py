@@ -11,7 +11,7 @@ from builders import cluster, infrastructure
 from harness import BINDINGS, EVENTS, INFRASTRUCTURES, PATIENCE, ROLES, eventually
 
 from actuator import Resource
-from actuator.errors import Forbidden
+from actuator.errors import Forbidden, ShootUnreachable
 from actuator.meta import Condition
 from actuator.v1alpha1 import Infrastructure
 from generic.controller.controller import Again, Done, Failed
@@ -20,6 +20,7 @@ from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.clusters import CLUSTERS, Clusters
 from generic.kube.headers import Event, EventType, Request, cluster_header, header
+from generic.kube.remote import Remote
 from generic.kube.store import Store
 from generic.kube.writer import Writer
 from generic.library.healthchecks import (
@@ -28,8 +29,6 @@ from generic.library.healthchecks import (
     HealthContext,
     HealthReconciler,
     HealthResult,
-    ShootClients,
-    ShootUnreachable,
     daemon_set,
     deployment,
     managed_resource,
@@ -40,7 +39,7 @@ from generic.library.managedresources import MANAGED_RESOURCES, ManagedResource
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import grant
-from generic.testing.seed import install_kinds
+from generic.testing.seed import install_crds
 
 SECRETS = Resource("v1", "secrets")
 CONDITION = "ControlPlaneHealthy"
@@ -364,7 +363,7 @@ def test_what_triggers_a_check(infra):
 @pytest.fixture(scope="module")
 def managed_resources(admin):
     """The embedded cluster serves ManagedResources."""
-    install_kinds(admin, [ManagedResource])
+    install_crds(admin, [ManagedResource])
 
 
 def managed(infra, **status):
@@ -520,16 +519,16 @@ def test_without_a_shoot_client_nobody_can_say(infra):
 def test_the_internal_address_is_preferred_and_a_new_kubeconfig_replaces_the_client(
     infra, environment
 ):
-    shoots = ShootClients(infra.client)
+    shoots = Remote(infra.client)
     shoot_secret(infra, environment, "gardener")
-    first = shoots.client(infra.namespace)
-    assert shoots.client(infra.namespace) is first
+    first = shoots.shoot(infra.namespace)
+    assert shoots.shoot(infra.namespace) is first
     shoot_secret(infra, environment, "gardener-internal")
-    second = shoots.client(infra.namespace)
+    second = shoots.shoot(infra.namespace)
     assert second is not first
     assert second.get(SECRETS, "gardener", infra.namespace)
     shoots.forget(infra.namespace)
-    third = shoots.client(infra.namespace)
+    third = shoots.shoot(infra.namespace)
     assert third is not second
     shoots.forget(infra.namespace)
 
@@ -560,10 +559,10 @@ def test_a_kubeconfig_outside_the_allow_list_makes_no_client_and_names_the_secre
         f"users:\n- name: u\n  user:\n    token: {environment.admin_token}\n"
     )
     shoot_secret(infra, environment, kubeconfig=text.encode())
-    assert ShootClients(infra.client).client(infra.namespace)
+    assert Remote(infra.client).shoot(infra.namespace)
     shoot_secret(infra, environment, kubeconfig=change(text).encode())
     with pytest.raises(ShootUnreachable, match=words) as refused:
-        ShootClients(infra.client).client(infra.namespace)
+        Remote(infra.client).shoot(infra.namespace)
     assert f"Secret {infra.namespace}/gardener-internal" in str(refused.value)
     assert environment.admin_token not in str(refused.value)
 
@@ -573,7 +572,7 @@ def test_no_credential_of_a_shoot_stays_in_the_temporary_directory(
 ):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     shoot_secret(infra, environment)
-    client = ShootClients(infra.client).client(infra.namespace)
+    client = Remote(infra.client).shoot(infra.namespace)
     assert list(tmp_path.iterdir()) == [], "while the client lives"
     assert client.get(SECRETS, "gardener-internal", infra.namespace)
     assert list(tmp_path.iterdir()) == []

@@ -1,7 +1,7 @@
 """Calls that end, are cancelled, or are abandoned; and the timers that do it."""
 
-import logging
 import threading
+from types import SimpleNamespace
 
 import pytest
 from proxy import kubeconfig
@@ -12,7 +12,8 @@ from generic.kube.client import connect
 from generic.kube.clock import SystemClock
 from generic.kube.headers import Request
 from generic.kube.timers import Timers
-from generic.reconciler.calls import AbandonedCalls, Call, FencedClient, ShootClient
+from generic.reconciler.calls import AbandonedCalls, FencedClient, ShootClient
+from generic.reconciler.invoker import ActuatorCall
 from generic.reconciler.operation import Operation
 from generic.reconciler.track import Tracks
 
@@ -21,33 +22,10 @@ CLOCK = SystemClock()
 NAMESPACES = Resource("v1", "namespaces", namespaced=False)
 
 
-class Nothing:
-    """Services that do nothing."""
-
-    client = object()
-    log = logging.LoggerAdapter(logging.getLogger("test"))
-
-    def event(self, reason, message, *, warning):
-        pass
-
-    def save(self):
-        pass
-
-    def secret(self, call, secret):
-        return {}
-
-    def shoot(self, call):
-        return None
-
-    def garden(self, call):
-        return None
-
-    def delete_seed_objects(self, call, groups):
-        pass
-
-
 def call(seconds=60.0, gate=lambda: None):
-    return Call(Operation.DELETE, Nothing(), CLOCK, gate, seconds)
+    """The Context of a call that reports nothing."""
+    invoker = SimpleNamespace(client=object(), clock=CLOCK, gate=gate)
+    return ActuatorCall(invoker, Operation.DELETE, None, lambda: None, seconds, None)
 
 
 def tracks_of(limit=64):

@@ -8,9 +8,10 @@ import pytest
 
 from actuator import ErrorCode
 from actuator.errors import ActuatorError, Unavailable
+from actuator.interface import SHOOT_ACCESS
 from actuator.meta import Condition, format_time
 from actuator.v1alpha1 import Infrastructure
-from generic.library.healthchecks import SHOOT_ACCESS, Check, HealthChecks, HealthResult, deployment
+from generic.library.healthchecks import Check, HealthChecks, HealthResult, deployment
 from generic.library.healthchecks.aggregate import condition
 from generic.library.healthchecks.builtin import (
     _daemon_set_problem,

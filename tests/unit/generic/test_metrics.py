@@ -1,7 +1,7 @@
 import time
 
 import pytest
-from promised import CONTROLLER, KIND, NAMED, PROMISED, families, full, stuck
+from promised import CONTROLLER, KIND, NAMED, PROMISED, families, full, stream, stuck
 
 from actuator.errors import ErrorCode
 from generic.controller.metrics import (
@@ -9,7 +9,6 @@ from generic.controller.metrics import (
     Metrics,
     Outcome,
     ReconcileResult,
-    Stream,
     TerminatingState,
     TryResult,
 )
@@ -51,9 +50,8 @@ def test_of_types_that_authors_make_up_only_so_many_have_a_series_of_their_own()
 def test_unserved_types_are_bounded_for_each_kind_and_end_with_their_objects():
     metrics = Metrics()
     seen = {"workers": [f"type-{number}" for number in range(40)], "networks": ["x" * 500]}
-    metrics.show_streams(
-        lambda: [Stream(kind, True, False, 1.0, 0, types) for kind, types in seen.items()]
-    )
+    informers = [stream("workers"), stream("networks")]
+    metrics.show_streams(informers, lambda kind: seen.get(kind, ()))
     assert len(families(metrics)["actuator_unserved_objects"].samples) == 27
     others = {"kind": "workers", "type": "exceeded_cardinality_limit"}
     assert value(metrics, "actuator_unserved_objects", **others) == 15

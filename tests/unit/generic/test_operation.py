@@ -10,14 +10,7 @@ from actuator.cluster import ClusterState, Verdict
 from actuator.meta import ForceSource, Kind
 from actuator.v1alpha1 import Infrastructure
 from generic.kube.headers import Header
-from generic.reconciler.operation import (
-    Blocked,
-    Blocker,
-    Nothing,
-    Operation,
-    choose_operation,
-    is_forced,
-)
+from generic.reconciler.operation import Blocked, Nothing, Operation, choose_operation, is_forced
 
 KIND = Infrastructure.KIND
 BASTION_LIKE = attrs.evolve(KIND, migratable=False, skips_failed_shoot=False)
@@ -77,12 +70,8 @@ def expected(kind: Kind, annotation, last, deleting, ours, forced, failed, state
         operation = Operation.RECONCILE
     if operation is Operation.FORCE_DELETE:
         return operation
-    blocker = {
-        ClusterState.MISSING: Blocker.CLUSTER_MISSING,
-        ClusterState.UNREADABLE: Blocker.CLUSTER_UNREADABLE,
-        ClusterState.WITHOUT_SHOOT: Blocker.CLUSTER_WITHOUT_SHOOT,
-    }.get(state)
-    return Blocked(operation, blocker) if blocker else operation
+    blockers = (ClusterState.MISSING, ClusterState.UNREADABLE, ClusterState.WITHOUT_SHOOT)
+    return Blocked(operation, state) if state in blockers else operation
 
 
 def test_every_combination_is_decided_as_the_rules_say():

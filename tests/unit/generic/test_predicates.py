@@ -4,7 +4,6 @@ import attrs
 import pytest
 from msgspec.structs import replace
 
-from actuator.cluster import ClusterState, Verdict
 from actuator.meta import ForceSource
 from actuator.v1alpha1 import Infrastructure
 from generic.controller.predicates import (
@@ -23,11 +22,9 @@ from generic.controller.predicates import (
     has_operation_annotation,
     has_type,
     is_deleting,
-    last_operation_changed,
     negate,
     news_in_answer,
     operation_requested,
-    shoot_not_failed,
     spec_or_finalizers_changed,
 )
 from generic.kube.headers import Event, EventType, Header, Request
@@ -204,7 +201,7 @@ def test_a_kind_that_carries_the_force_annotation_is_triggered_by_it(ignored, an
         pytest.param(
             QUIET,
             change(last_operation=("Delete", "Error")),
-            {last_operation_changed},
+            set(),
             id="last operation",
         ),
         pytest.param(QUIET, asked("restore"), {has_operation_annotation}, id="asked for"),
@@ -212,7 +209,7 @@ def test_a_kind_that_carries_the_force_annotation_is_triggered_by_it(ignored, an
     ],
 )
 def test_each_of_the_simple_predicates_passes_its_own_change_and_no_other(old, new, passing):
-    simple = (is_deleting, finalizers_changed, last_operation_changed, has_operation_annotation)
+    simple = (is_deleting, finalizers_changed, has_operation_annotation)
     assert {predicate for predicate in simple if predicate(event(old, new))} == passing
 
 
@@ -238,22 +235,3 @@ def test_objects_are_told_apart_by_name_namespace_and_what_happened():
 def test_only_relevant_conditions_count(old, new, passes):
     before, after = change(conditions=old), change(conditions=new)
     assert conditions_changed("Healthy")(event(before, after)) is passes
-
-
-@pytest.mark.parametrize(
-    ("verdict", "passes"),
-    [
-        pytest.param(Verdict(ClusterState.OK), True, id="fine"),
-        pytest.param(Verdict(ClusterState.OK, failed=True), False, id="failed"),
-        pytest.param(
-            Verdict(ClusterState.OK, failed=True, forced=True), True, id="failed, but forced"
-        ),
-        pytest.param(Verdict(ClusterState.MISSING), True, id="no Cluster"),
-        pytest.param(Verdict(ClusterState.UNREADABLE), True, id="a Cluster nobody can read"),
-    ],
-)
-def test_a_failed_shoot_is_left_alone(verdict, passes):
-    """Difference: a Cluster that is missing or unreadable drops no event."""
-    predicate = shoot_not_failed({"n": verdict}.__getitem__)
-    assert predicate(event(None, QUIET)) is passes
-    assert not predicate(event(QUIET, None))

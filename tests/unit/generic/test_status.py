@@ -173,6 +173,6 @@ def test_without_a_change_of_conditions_there_is_no_word_of_them():
 def test_conditions_are_written_upon_what_was_read():
     before = {"conditions": [{"type": "a", "status": "True"}]}
     wanted = {"conditions": [{"type": "b", "status": "True"}]}
-    patch = status.saved(obj(before), wanted)
+    patch = status.patch(obj(before), wanted)
     test = {"op": "test", "path": "/metadata/resourceVersion", "value": "7"}
     assert test in patch
