@@ -20,7 +20,7 @@ from actuator.meta import Base64, Raw
 from actuator.v1alpha1 import BackupEntry
 from generic.kube.clusters import NAMESPACES
 from generic.kube.finalizers import Stale, patch_tested
-from generic.kube.patches import add, test
+from generic.kube.patches import add, test, test_version
 from generic.kube.workload_identity import CONFIG, PREFIX, PURPOSE, TOKEN, is_workload_identity
 from generic.library.lookup import find
 from generic.library.manifests import manifest
@@ -138,12 +138,8 @@ def _write(ctx: Context, entry: BackupEntry, wanted: Raw) -> None:
         if existing is None:
             ctx.client.create(_SECRETS, wanted)
         elif changes := _changes(existing, wanted):
-            was = existing["metadata"]
-            tests = [
-                test("/metadata/uid", was["uid"]),
-                test("/metadata/resourceVersion", was["resourceVersion"]),
-            ]
-            patch = [*tests, *changes]
+            uid = test("/metadata/uid", existing["metadata"]["uid"])
+            patch = [uid, test_version(existing), *changes]
             patch_tested(ctx.client, _SECRETS, meta["name"], meta["namespace"], patch)
     except (AlreadyExists, NotFound, Stale) as error:
         name = f"{meta['namespace']}/{meta['name']}"

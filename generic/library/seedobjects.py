@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 
-from actuator.errors import ActuatorError, ErrorCode, NotFound, RequeueAfter
+from actuator.errors import ActuatorError, Conflict, ErrorCode, NotFound, RequeueAfter
 from actuator.interface import Client, Context, Permission, SeedObjects
 from actuator.meta import Raw, parse_time
 from generic.library.lookup import find
@@ -20,6 +20,8 @@ __all__ = ["check_deleted", "delete", "ensure", "permission"]
 
 _LOOK_AGAIN = 5.0
 """Seconds between two checks for results of another controller."""
+_NAMED = 3
+"""Maximum objects of a group that a message names."""
 
 
 def permission(group: SeedObjects) -> Permission:
@@ -53,7 +55,7 @@ def delete(
     for group in groups:
         for meta in _found(client, group, namespace):
             if meta["name"] not in but and meta.get("deletionTimestamp") is None:
-                with suppress(NotFound):
+                with suppress(NotFound, Conflict):  # deleted, or replaced
                     client.delete(group.resource, meta["name"], namespace, uid=meta["uid"])
 
 
@@ -66,17 +68,25 @@ def check_deleted(
 ) -> None:
     """Return if no object of the groups exists.
 
-    Raises RequeueAfter that names the objects and their finalizers, as an error with the code
-    ERR_CLEANUP_CLUSTER_RESOURCES once the oldest deletion has taken longer than `patience`.
+    Raises RequeueAfter that names objects and their finalizers; without `patience` as an error with
+    the code ERR_CLEANUP_CLUSTER_RESOURCES. Raises ActuatorError with that code once the oldest
+    deletion has taken longer than `patience`.
     """
-    found = [(group, meta) for group in groups for meta in _found(ctx.client, group, namespace)]
-    if not found:
+    texts: list[str] = []
+    times: list[str] = []
+    for group in groups:
+        metas = list(_found(ctx.client, group, namespace))
+        texts += [str(Held.of(group, meta)) for meta in metas[:_NAMED]]
+        texts += [f"{more} more {group.plural}"] if (more := len(metas) - _NAMED) > 0 else []
+        times += [meta["deletionTimestamp"] for meta in metas if meta.get("deletionTimestamp")]
+    if not texts:
         return
-    text = f"Waiting for the deletion of {'; '.join(str(Held.of(*one)) for one in found)}"
-    times = [meta["deletionTimestamp"] for _, meta in found if meta.get("deletionTimestamp")]
+    text = f"Waiting for the deletion of {'; '.join(texts)}"
     if patience and not (times and ctx.clock.now() - parse_time(min(times)) > patience):
         raise RequeueAfter(_LOOK_AGAIN, text)
     error = ActuatorError(text, codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES])
+    if patience:
+        raise error
     raise RequeueAfter(_LOOK_AGAIN, cause=error)
 
 

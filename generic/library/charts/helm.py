@@ -10,20 +10,16 @@ import shutil
 from pathlib import Path
 
 from generic.library.programs.cache import Progress
-from generic.library.programs.errors import BuildFailed, EnvtestError
-from generic.library.programs.golang import GoModule, GoNotFound, cached_programs, required_version
+from generic.library.programs.errors import EnvtestError
+from generic.library.programs.golang import GoModule, cached_programs, required_version
 
 _VARIABLE = "ACTUATOR_HELM"
 _MODULE = "helm.sh/helm/v3"
 _ASSETS = Path(__file__).with_name("assets") / "helm"
 
 
-class HelmNotFound(EnvtestError):
-    """There is no helm, and it cannot be built."""
-
-
 def find_helm(progress: Progress) -> Path:
-    """Return the path of helm. Raises HelmNotFound with the ways to install it."""
+    """Return the path of helm. Raises EnvtestError with the ways to install it."""
     if given := os.environ.get(_VARIABLE):
         return _given(given)
     if found := shutil.which("helm"):
@@ -31,8 +27,8 @@ def find_helm(progress: Progress) -> Path:
     module = helm_module()
     try:
         return cached_programs(module, progress) / "helm"
-    except (GoNotFound, BuildFailed) as error:
-        raise HelmNotFound(
+    except EnvtestError as error:
+        raise EnvtestError(
             f"cannot build helm: {error}\n"
             "Do one of these:\n"
             f"- install helm, version 3, on PATH, or set {_VARIABLE} to its path;\n"
@@ -67,5 +63,5 @@ def helm_environment(folder: Path) -> dict[str, str]:
 def _given(value: str) -> Path:
     path = Path(value).absolute()
     if not (path.is_file() and os.access(path, os.X_OK)):
-        raise HelmNotFound(f"{_VARIABLE}={value}: program not found")
+        raise EnvtestError(f"{_VARIABLE}={value}: program not found")
     return path

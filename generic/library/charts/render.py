@@ -20,7 +20,8 @@ import yaml
 from actuator.errors import ActuatorError
 from actuator.meta import Raw
 from generic.kube.goyaml import GoLoader
-from generic.library.charts.helm import HelmNotFound, find_helm, helm_environment
+from generic.library.charts.helm import find_helm, helm_environment
+from generic.library.programs.errors import EnvtestError
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +106,7 @@ def _template(chart: Chart, path: Path, kubernetes_version: str, folder: Path) -
 def _helm(chart: Chart) -> Path:
     try:
         return find_helm(logger.info)
-    except HelmNotFound as error:
+    except EnvtestError as error:
         text = " ".join(str(error).split())
         raise ActuatorError(f"cannot render chart {chart.path.name}: {text}") from error
 

@@ -27,7 +27,7 @@ from generic.library import managedresources
 from generic.library.charts import Chart, render
 from generic.library.controlplane import parts
 from generic.library.lookup import find
-from generic.library.secrets import Config, ShootAccess
+from generic.library.secrets import Config, SecretsManager, ShootAccess
 from generic.library.secrets.access import PERMISSIONS as ACCESS
 
 _REQUEUE = 2.0
@@ -79,7 +79,9 @@ class GenericControlPlane(Actuator[ControlPlane]):
         """Return the configs of certificates and keys that the parts need."""
         return ()
 
-    def secrets_manager(self, ctx: Context, control_plane: ControlPlane, /) -> parts.Secrets | None:
+    def secrets_manager(
+        self, ctx: Context, control_plane: ControlPlane, /
+    ) -> SecretsManager | None:
         """Return the manager that generates them; a force deletion calls this too."""
         return None
 

@@ -5,8 +5,7 @@ and the webhooks of extensions rely on them.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Mapping
 
 import attrs
 
@@ -17,23 +16,10 @@ from actuator.meta import Raw
 from actuator.v1alpha1 import ControlPlane
 from generic.kube.encoding import go_json
 from generic.library.charts import Chart
-from generic.library.secrets import Config, Issued
+from generic.library.secrets import Issued
 
 Manifests = Chart | Iterable[Raw]
 """The result of a hook: a chart, or the objects themselves."""
-
-
-class Secrets(Protocol):
-    """Generates, keeps and renews certificates and keys in the shoot's namespace.
-
-    `generic.library.secrets.SecretsManager` implements it.
-    """
-
-    def ensure(self, configs: Sequence[Config], /) -> Mapping[str, Issued]:
-        """Create missing Secrets; return the current one of each config, by the config's name."""
-
-    def cleanup(self) -> None:
-        """Delete Secrets of this manager that no `ensure` call of this instance requested."""
 
 
 @attrs.frozen

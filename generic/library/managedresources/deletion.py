@@ -80,39 +80,34 @@ def check_deleted(
 
 
 def wait_until_healthy(
-    client: Client,
-    clock: Clock,
-    namespace: str,
-    *names: str,
-    origin: str = ours.DEFAULT_ORIGIN,
-    patience: timedelta = _LIMIT,
+    client: Client, clock: Clock, namespace: str, *names: str, origin: str = ours.DEFAULT_ORIGIN
 ) -> None:
     """Return if all of these are applied in their current state, and healthy; call it after deploy.
 
     Raises RequeueAfter, with the resource manager's messages, while it waits; ActuatorError with
-    message and codes of a condition that is False for longer than `patience`; and ApiError.
+    message and codes of a condition that is False for longer than 2 minutes; and ApiError.
     """
     waiting: dict[str, list[str]] = {}
     for name in names:
         managed = ours.find_ours(client, namespace, name, origin)
         if managed is None or not is_healthy(managed):
-            waiting[name] = _failures(managed, clock, patience) if managed is not None else []
+            waiting[name] = _failures(managed, clock) if managed is not None else []
     if waiting:
         why = "; ".join(text for texts in waiting.values() for text in texts)
         text = f"Waiting for ManagedResource {', '.join(waiting)} to be healthy"
         raise RequeueAfter(ours.LOOK_AGAIN, f"{text}: {why}" if why else text)
 
 
-def _failures(managed: ManagedResource, clock: Clock, patience: timedelta) -> list[str]:
+def _failures(managed: ManagedResource, clock: Clock) -> list[str]:
     """Return the messages of failed conditions. Raises ActuatorError if one failed long ago."""
     failed = [c for c in managed.status.conditions if c.type in kind.HEALTH and c.status == "False"]
     current = managed.status.observed_generation == managed.metadata.generation
     for one in failed:
         since = one.last_transition_time
-        if current and since and clock.now() - parse_time(since) > patience:
+        if current and since and clock.now() - parse_time(since) > _LIMIT:
             raise ActuatorError(
                 f"ManagedResource {managed.key}: {one.type} is False for more than "
-                f"{patience.total_seconds():.0f} s: {one.message}",
+                f"{_LIMIT.total_seconds():.0f} s: {one.message}",
                 codes=[ErrorCode(code) for code in one.codes if code in set(ErrorCode)],
             )
     return [one.message for one in failed]

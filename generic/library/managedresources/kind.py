@@ -78,7 +78,6 @@ class ManagedResource(Object):
 
     KIND: ClassVar[Kind] = Kind(
         name="ManagedResource",
-        plural="managedresources",
         group="resources.gardener.cloud",
         short_names=("mr",),
         finalizer="",

@@ -23,15 +23,11 @@ from pathlib import Path
 from attrs import frozen
 
 from generic.library.programs.cache import PROGRESS_SECONDS, Progress, cache_directory, locked
-from generic.library.programs.errors import BuildFailed, EnvtestError
+from generic.library.programs.errors import EnvtestError
 from generic.library.programs.processes import ProcessGroup, tail
 
 BUILD_SECONDS = 3600.0
 VERSION_SECONDS = 30.0
-
-
-class GoNotFound(EnvtestError):
-    """There is no Go toolchain, or none recent enough."""
 
 
 @frozen
@@ -92,8 +88,7 @@ def required_version(folder: Path, module: str) -> str:
 def cached_programs(module: GoModule, progress: Progress) -> Path:
     """Return the folder with the module's programs; build them if the cache lacks them.
 
-    One of several concurrent processes builds and the others wait. Raises GoNotFound or
-    BuildFailed.
+    One of several concurrent processes builds and the others wait. Raises EnvtestError.
     """
     cache = cache_directory()
     folder = cache / module.key
@@ -112,7 +107,7 @@ def find_go(minimum: tuple[int, ...]) -> Path:
         if path and version and version >= minimum:
             return Path(path)
         seen.append(f"{_dotted(version)} {origin}" if version else f"none {origin}")
-    raise GoNotFound(f"Go {_dotted(minimum)} or later not found: {', '.join(seen)}")
+    raise EnvtestError(f"Go {_dotted(minimum)} or later not found: {', '.join(seen)}")
 
 
 def _build(module: GoModule, folder: Path, progress: Progress) -> None:
@@ -158,8 +153,8 @@ def _build_program(
         if status == 0:
             progress(f"built {target.name} in {time.monotonic() - started:.0f} s")
             return
-        raise BuildFailed(f"building {target.name} failed:\n{tail(log)}")
-    raise BuildFailed(f"building {target.name} took more than {BUILD_SECONDS:.0f} s")
+        raise EnvtestError(f"building {target.name} failed:\n{tail(log)}")
+    raise EnvtestError(f"building {target.name} took more than {BUILD_SECONDS:.0f} s")
 
 
 def _environ(workspace: Path) -> dict[str, str]:

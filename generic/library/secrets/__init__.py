@@ -6,8 +6,8 @@ seed or in the garden. `ShootAccess` requests a token for a component in the see
 shoot's API server. (Gardener documentation, "Secrets Management for Seed and Shoot Cluster" and
 "gardener-resource-manager", "TokenRequestor".)
 
-Read in this order: `config` (declarations), `certificates` (keys and signatures), `kept` (content
-of a Secret, and the author's view of it), `manager` (the whole flow), `access`.
+Read in this order: `config` (declarations, and what they generate), `kept` (content of a Secret,
+and the author's view of it), `manager` (the whole flow), `access`.
 
 Guarantees:
 - A Secret is immutable and named after its configuration; a change creates another Secret.
@@ -22,7 +22,6 @@ from generic.library.secrets.config import (
     Certificate,
     Config,
     Rotation,
-    RotationPhase,
     RsaKey,
     StaticTokens,
     TokenUser,
@@ -39,7 +38,6 @@ __all__ = [
     "Config",
     "Issued",
     "Rotation",
-    "RotationPhase",
     "RsaKey",
     "SecretsManager",
     "ShootAccess",

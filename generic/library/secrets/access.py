@@ -33,13 +33,9 @@ def generic_kubeconfig_name(cluster: Cluster) -> str:
 
 @attrs.frozen(kw_only=True)
 class ShootAccess:
-    """Access for `name`, by a ServiceAccount of that name in the shoot's `account_namespace`."""
+    """Access for `name`, by a ServiceAccount of that name in the shoot's kube-system."""
 
     name: str
-    account_name: str = ""
-    account_namespace: str = "kube-system"
-    token_expiration: str = ""
-    """The validity of a token, such as "24h"; "" for Gardener's default."""
 
     @property
     def secret_name(self) -> str:
@@ -77,11 +73,9 @@ class ShootAccess:
 
     def _manifest(self, namespace: str) -> Raw:
         annotations = {
-            f"{_ACCOUNT}/name": self.account_name or self.name.removeprefix(_PREFIX),
-            f"{_ACCOUNT}/namespace": self.account_namespace,
+            f"{_ACCOUNT}/name": self.name.removeprefix(_PREFIX),
+            f"{_ACCOUNT}/namespace": "kube-system",
         }
-        if self.token_expiration:
-            annotations[f"{_ACCOUNT}/token-expiration-duration"] = self.token_expiration
         where = self.secret_name, namespace, dict([_PURPOSE, _CLASS])
         secret = manifest("v1", "Secret", *where, type="Opaque")
         secret["metadata"]["annotations"] = annotations

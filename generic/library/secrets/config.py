@@ -15,12 +15,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from ipaddress import ip_address
 
 import attrs
 
 from actuator.cluster import Cluster
+from actuator.errors import ConfigurationError
 from actuator.meta import Raw, parse_time
-from generic.kube.certificates import new_authority, new_rsa_key
+from generic.kube.certificates import (
+    CLIENT_AUTH,
+    SERVER_AUTH,
+    KeyPair,
+    issue,
+    new_authority,
+    new_rsa_key,
+    x509,
+)
 
 _YEAR = timedelta(days=365)
 _CHARACTERS = string.ascii_letters + string.digits
@@ -35,34 +45,20 @@ class Usage(StrEnum):
     BOTH = "both"
 
 
-class RotationPhase(StrEnum):
-    """A phase of the rotation of credentials; "" for none, or an unknown one."""
-
-    NONE = ""
-    PREPARING = "Preparing"
-    WAITING = "WaitingForWorkersRollout"
-    PREPARED = "Prepared"
-    COMPLETING = "Completing"
-    COMPLETED = "Completed"
+_USAGES = {
+    Usage.SERVER: [SERVER_AUTH],
+    Usage.CLIENT: [CLIENT_AUTH],
+    Usage.BOTH: [SERVER_AUTH, CLIENT_AUTH],
+}
 
 
 @attrs.frozen(kw_only=True)
 class Rotation:
-    """The state of the rotation of a credential, and the time of its request.
+    """The rotation of a credential: the time of its request."""
 
-    The phase Completed replaces the credential in one step.
-    """
-
-    phase: RotationPhase = RotationPhase.NONE
     initiated: datetime | None = None
-
-    @property
-    def keeps_old(self) -> bool:
-        """Whether the former credential is still accepted: in every phase but the last two.
-
-        Source: Gardener's extension library, `extensions/pkg/util/secret/manager`.
-        """
-        return self.phase not in (RotationPhase.COMPLETING, RotationPhase.COMPLETED)
+    keeps_old: bool = True
+    """Whether the former credential is still accepted; False replaces it in one step."""
 
     @property
     def stamp(self) -> str:
@@ -171,21 +167,43 @@ class Certificate:
     addresses: Sequence[str] = ()
     validity: timedelta = _YEAR
 
+    def sign(self, authority: KeyPair, now: datetime) -> KeyPair:
+        """Return a certificate with a new key, valid no longer than its authority.
+
+        Raises ConfigurationError for an invalid address.
+        """
+        names: list[x509.GeneralName] = [x509.DNSName(name) for name in self.dns_names]
+        try:
+            names += [x509.IPAddress(ip_address(one)) for one in self.addresses]
+        except ValueError as error:
+            raise ConfigurationError(f"certificate {self.name}: addresses: {error}") from error
+        return issue(
+            authority,
+            self.common_name,
+            now,
+            self.validity,
+            usages=_USAGES[self.usage],
+            organizations=self.organizations,
+            names=names,
+        )
+
 
 Config = Rotated | Certificate
 
 
 def rotation_of(cluster: Cluster, credential: str = "certificateAuthorities") -> Rotation:
-    """Return the rotation of a credential in the shoot's status: credentials.rotation."""
+    """Return the rotation of a credential in the shoot's status: credentials.rotation.
+
+    It keeps the former credential in every phase but the last two (Gardener's extension library,
+    `extensions/pkg/util/secret/manager`).
+    """
     status: Raw = cluster.shoot.get("status") or {}
     rotation = (status.get("credentials") or {}).get("rotation") or {}
     told: Raw = rotation.get(credential) or {}
-    phase = str(told.get("phase") or "")
-    known = next((one for one in RotationPhase if one and phase.startswith(one)), None)
     initiated = told.get("lastInitiationTime")
     return Rotation(
-        phase=known or RotationPhase.NONE,
         initiated=parse_time(initiated) if initiated else None,
+        keeps_old=told.get("phase") not in ("Completing", "Completed"),
     )
 
 
@@ -194,17 +212,9 @@ def checksum_of(config: Config, *more: str) -> str:
 
     A rotation does not change them, since it is temporary; a Secret has its own label for it.
     """
-    data = attrs.asdict(
-        config, filter=lambda field, _value: field.name != "rotation", value_serializer=_plain
-    )
-    text = json.dumps([data, *more], sort_keys=True)
+    data = attrs.asdict(config, filter=lambda field, _value: field.name != "rotation")
+    text = json.dumps([data, *more], sort_keys=True, default=timedelta.total_seconds)
     return hashlib.sha256(text.encode()).hexdigest()[:CHECKSUM_DIGITS]
-
-
-def _plain(_owner: object, _field: object, value: object) -> object:
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _random(length: int) -> str:

@@ -51,9 +51,8 @@ class Kept:
 
     @property
     def pair(self) -> KeyPair:
-        """The certificate and its key. Raises KeyError for another credential."""
-        certificate, key = _CERTIFICATE if self._is_certificate else _AUTHORITY
-        return KeyPair(self.data[certificate], self.data[key])
+        """The certificate of an authority, and its key."""
+        return KeyPair(*(self.data[name] for name in _AUTHORITY))
 
     @property
     def bundled(self) -> Mapping[str, bytes]:
@@ -111,16 +110,6 @@ class Issued(Mapping[str, bytes]):
         """The former credential, while a rotation or a renewal keeps it; None for a certificate."""
         current, *old = self.trusted
         return old[0] if old and current is self.kept else None
-
-    @property
-    def certificate(self) -> bytes:
-        """The certificate, PEM."""
-        return self.kept.pair.certificate
-
-    @property
-    def key(self) -> bytes:
-        """The private key of the certificate, PEM."""
-        return self.kept.pair.key
 
     @property
     def bundle(self) -> bytes:

@@ -22,7 +22,7 @@ from datetime import timedelta
 
 from actuator.errors import AlreadyExists, ConfigurationError, Conflict, NotFound, RequeueAfter
 from actuator.interface import Client, Clock, Resource
-from generic.library.secrets.certificates import sign, validity
+from generic.kube.certificates import x509
 from generic.library.secrets.config import (
     Authority,
     BasicAuth,
@@ -149,7 +149,7 @@ class SecretsManager:
             current = max(good, key=lambda k: k.issued)
         else:
             name = self._new_name(config, authority.secret_name)
-            pair = sign(config, authority.pair, self._clock.now())
+            pair = config.sign(authority.pair, self._clock.now())
             data = {"tls.crt": pair.certificate, "tls.key": pair.key}
             current = self._create(config, name, checksum, data)
         self._wanted.add(current.secret_name)
@@ -165,12 +165,14 @@ class SecretsManager:
     ) -> Kept:
         now, certificate = self._clock.now(), data.get("ca.crt") or data.get("tls.crt")
         end = now + config.validity if config.validity else None
+        if certificate:  # it ends with its authority
+            end = x509.load_pem_x509_certificate(certificate).not_valid_after_utc
         made = Kept(
             name=config.name,
             checksum=checksum,
             rotated="" if isinstance(config, Certificate) else config.rotation.stamp,
             issued=now,
-            valid_until=validity(certificate)[1] if certificate else end,
+            valid_until=end,
             data=data,
             secret_name=secret_name,
         )

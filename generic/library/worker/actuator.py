@@ -26,11 +26,8 @@ class GenericWorker(Actuator[Worker]):
     Machines of pools with in-place updates are watched: when the user selects one, the Worker is
     reconciled until it is updated. `force_delete` succeeds at once and leaves machine objects to
     gardenlet, which removes their finalizers itself (Gardener documentation, "Force Deletion").
-    With `strips_machine_objects` they are deleted and stripped here, for seeds without a
-    gardenlet.
     """
 
-    strips_machine_objects = False
     seed_objects = MACHINE_OBJECTS
     permissions = objects.PERMISSIONS
     watches = (MACHINES,)
@@ -91,9 +88,7 @@ class GenericWorker(Actuator[Worker]):
             self.post_delete(ctx, worker, cluster)
 
     def force_delete(self, ctx: Context, worker: Worker, cluster: Cluster, /) -> None:
-        """Do nothing, unless `strips_machine_objects`: then delete all machine objects."""
-        if self.strips_machine_objects:
-            ctx.delete_seed_objects(self.seed_objects)
+        """Do nothing: gardenlet deletes all machine objects."""
 
     @contextmanager
     def _coded(self) -> Iterator[None]:
@@ -130,7 +125,7 @@ class GenericWorker(Actuator[Worker]):
         found = objects.look(ctx.client, namespace)
         check_available(ctx, cluster, groups, found)
         note_in_place_updates(worker, cluster, found)
-        removal.remove_unwanted(ctx, namespace, groups)
+        removal.remove_unwanted(ctx, namespace, groups, found.sets)
         if not cluster.hibernation_enabled or objects.manager_runs(ctx.client, namespace):
             _wait_for_unwanted(groups, objects.look(ctx.client, namespace))
         if cluster.hibernation_enabled:

@@ -23,7 +23,6 @@ from generic.library.machines import (
     MachineDeployment,
     MachineSet,
 )
-from generic.library.worker.group import PURPOSE
 
 LOOK_AGAIN = 5.0
 """Seconds between two checks for results of the machine-controller-manager."""
@@ -82,12 +81,6 @@ def look(client: Client, namespace: str) -> MachineObjects:
         _list(client, MACHINES, namespace, Machine),
         _list(client, MACHINE_CLASSES, namespace, MachineClass),
     )
-
-
-def own_secrets(client: Client, namespace: str) -> list[ObjectMeta]:
-    """Return the Secrets of machine classes."""
-    found = client.list(SECRETS, namespace, label_selector="=".join(PURPOSE))
-    return [decode(ObjectMeta, secret["metadata"]) for secret in found]
 
 
 def label_for_force_deletion(client: Client, machines: Iterable[Machine]) -> None:

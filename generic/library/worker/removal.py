@@ -4,33 +4,35 @@ from collections.abc import Callable, Iterable, Sequence
 
 from actuator.codec import decode
 from actuator.errors import ActuatorError, ConfigurationError, ErrorCode
-from actuator.interface import Context
+from actuator.interface import Context, SeedObjects
 from actuator.meta import ObjectMeta, parse_time
 from actuator.v1alpha1 import Worker
-from generic.library import machines
+from generic.library import machines, seedobjects
 from generic.library.lookup import find
 from generic.library.worker import objects
 from generic.library.worker.availability import refuse_failed
-from generic.library.worker.group import MachineGroup
+from generic.library.worker.group import PURPOSE, MachineGroup
 from generic.library.worker.rollout import apply_classes
 
-_NAMED = 3
+_DEPLOYMENTS, _SETS, _MACHINES, _CLASSES = machines.MACHINE_OBJECTS
+_SECRETS = SeedObjects("v1", "secrets", label_selector="=".join(PURPOSE))
+"""The Secrets of machine classes."""
 _FINALIZERS = frozenset({machines.MCM_FINALIZER, machines.MC_FINALIZER})
 
 
-def remove_unwanted(ctx: Context, namespace: str, groups: Sequence[MachineGroup]) -> None:
-    """Request the deletion of objects of no group, and of empty machine sets of old classes."""
-    found = objects.look(ctx.client, namespace)
+def remove_unwanted(
+    ctx: Context,
+    namespace: str,
+    groups: Sequence[MachineGroup],
+    sets: Iterable[machines.MachineSet],
+) -> None:
+    """Request the deletion of objects of no group, and of empty ones of these machine sets."""
     names, classes = {g.name for g in groups}, {g.class_name for g in groups}
-    unwanted = [d.metadata for d in found.deployments if d.metadata.name not in names]
-    objects.delete_all(ctx.client, machines.MACHINE_DEPLOYMENTS, unwanted)
-    old = [c.metadata for c in found.classes if c.metadata.name not in classes]
-    objects.delete_all(ctx.client, machines.MACHINE_CLASSES, old)
-    secrets = [s for s in objects.own_secrets(ctx.client, namespace) if s.name not in classes]
-    objects.delete_all(ctx.client, objects.SECRETS, secrets)
+    seedobjects.delete(ctx.client, [_DEPLOYMENTS], namespace, but=names)
+    seedobjects.delete(ctx.client, [_CLASSES, _SECRETS], namespace, but=classes)
     empty = [
         one.metadata
-        for one in found.sets
+        for one in sets
         if not one.spec.replicas
         and not one.status.replicas
         and one.spec.template.spec.class_.name not in classes
@@ -55,15 +57,9 @@ def remove_all(ctx: Context, worker: Worker, groups: Callable[[], Sequence[Machi
     for deployment in found.deployments:
         if deployment.metadata.deletion_timestamp is not None:
             refuse_failed(deployment)
-    objects.delete_all(
-        ctx.client, machines.MACHINE_DEPLOYMENTS, (d.metadata for d in found.deployments)
-    )
-    found = objects.look(ctx.client, namespace)
-    objects.delete_all(ctx.client, machines.MACHINE_CLASSES, (c.metadata for c in found.classes))
-    objects.delete_all(ctx.client, objects.SECRETS, objects.own_secrets(ctx.client, namespace))
-    _wait_until_gone(
-        ctx, objects.look(ctx.client, namespace), objects.own_secrets(ctx.client, namespace)
-    )
+    unwanted = (_DEPLOYMENTS, _CLASSES, _SECRETS)
+    seedobjects.delete(ctx.client, unwanted, namespace)
+    seedobjects.check_deleted(ctx, [_MACHINES, _SETS, *unwanted], namespace, patience=objects.WAIT)
 
 
 def require_credentials(
@@ -128,32 +124,6 @@ def _is_held(ctx: Context, worker: Worker) -> bool | None:
     if secret is None:
         return None
     return not _FINALIZERS.isdisjoint(decode(ObjectMeta, secret["metadata"]).finalizers)
-
-
-def _wait_until_gone(
-    ctx: Context, found: objects.MachineObjects, secrets: Sequence[ObjectMeta]
-) -> None:
-    groups: list[tuple[str, Sequence[ObjectMeta]]] = [
-        ("machines", [one.metadata for one in found.machines]),
-        ("machine sets", [one.metadata for one in found.sets]),
-        ("machine deployments", [one.metadata for one in found.deployments]),
-        ("machine classes", [one.metadata for one in found.classes]),
-        ("secrets of machine classes", secrets),
-    ]
-    left = [meta for _, metas in groups for meta in metas]
-    if not left:
-        return
-    counted = ", ".join(f"{len(metas)} {name}" for name, metas in groups if metas)
-    late = [meta for meta in left if _seconds_since(ctx, meta) > objects.WAIT.total_seconds()]
-    if late:
-        named = [(meta.name, ", ".join(meta.finalizers)) for meta in late[:_NAMED]]
-        texts = [f"{name} (held by {held or 'no finalizer'})" for name, held in named]
-        raise ActuatorError(
-            f"Not deleted after 5 minutes: {', '.join(texts)}"
-            f" (still existing: {counted}); check the log of {objects.MANAGER}",
-            codes=[ErrorCode.ERR_CLEANUP_CLUSTER_RESOURCES],
-        )
-    raise objects.waiting_for(f"the deletion of {counted}")
 
 
 def _seconds_since(ctx: Context, meta: ObjectMeta) -> float:

@@ -32,7 +32,6 @@ from actuator.v1alpha1 import Cluster
 from generic.library.secrets import (
     BasicAuth,
     Rotation,
-    RotationPhase,
     RsaKey,
     SecretsManager,
     StaticTokens,
@@ -154,7 +153,7 @@ def test_a_rotation_keeps_the_old_ones_until_it_completes(admin, namespace, mana
 
 def test_a_rotation_of_one_step_keeps_nothing(manager):
     before = manager().ensure([PASSWORD])["ingress"]
-    rotation = Rotation(phase=RotationPhase.COMPLETED, initiated=ASKED)
+    rotation = Rotation(keeps_old=False, initiated=ASKED)
     after = manager().ensure([attrs.evolve(PASSWORD, rotation=rotation)])["ingress"]
     assert after["password"] != before["password"]
     assert after.old is None
@@ -197,12 +196,12 @@ def test_clients_trust_a_renewed_authority_before_servers_use_it(manager, clock)
     before = manager().ensure(CONFIGS)["ca-provider"]
     clock.time += timedelta(days=0.85 * 3650)
     during = manager().ensure(CONFIGS)
-    assert during["server"].bundle == during["ca-provider"].certificate + before.certificate
-    assert is_signed_by(during["server"], before.certificate)
+    assert during["server"].bundle == during["ca-provider"]["ca.crt"] + before["ca.crt"]
+    assert is_signed_by(during["server"], before["ca.crt"])
     clock.time += timedelta(days=1)
     after = manager().ensure(CONFIGS)
-    assert after["server"].bundle == during["ca-provider"].certificate
-    assert is_signed_by(after["server"], during["ca-provider"].certificate)
+    assert after["server"].bundle == during["ca-provider"]["ca.crt"]
+    assert is_signed_by(after["server"], during["ca-provider"]["ca.crt"])
 
 
 def test_one_that_ended_is_not_kept(manager, clock):

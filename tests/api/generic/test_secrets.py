@@ -22,7 +22,6 @@ from generic.library.secrets import (
     Authority,
     Certificate,
     Rotation,
-    RotationPhase,
     SecretsManager,
     ShootAccess,
     Usage,
@@ -38,11 +37,19 @@ SERVER = Certificate(name="server", authority="ca-provider", common_name="s", dn
 CLIENT = Certificate(name="client", authority="ca-provider", common_name="c", usage=Usage.CLIENT)
 CONFIGS = [CA, SERVER, CLIENT]
 ASKED = datetime(2026, 3, 1, tzinfo=UTC)
-PREPARING = Rotation(phase=RotationPhase.PREPARING, initiated=ASKED)
-PREPARED = Rotation(phase=RotationPhase.PREPARED, initiated=ASKED)
-COMPLETING = Rotation(phase=RotationPhase.COMPLETING, initiated=ASKED)
-COMPLETED = Rotation(phase=RotationPhase.COMPLETED, initiated=ASKED)
-WAITING = Rotation(phase=RotationPhase.WAITING, initiated=ASKED)
+
+
+def in_phase(phase: str) -> Rotation:
+    told = {"phase": phase, "lastInitiationTime": f"{ASKED:%FT%TZ}"}
+    status = {"credentials": {"rotation": {"certificateAuthorities": told}}}
+    return rotation_of(decode(Cluster, {"spec": {"shoot": {"status": status}}}))
+
+
+PREPARING = in_phase("Preparing")
+PREPARED = in_phase("Prepared")
+COMPLETING = in_phase("Completing")
+COMPLETED = in_phase("Completed")
+WAITING = in_phase("WaitingForWorkersRollout")
 
 
 def rotated(rotation):
@@ -89,7 +96,7 @@ def loaded(pem):
 
 def is_signed_by(issued, authority):
     try:
-        loaded(issued.certificate).verify_directly_issued_by(loaded(authority))
+        loaded(issued["tls.crt"]).verify_directly_issued_by(loaded(authority))
     except Exception:
         return False
     return True
@@ -99,8 +106,8 @@ def test_what_is_there_is_found_again_after_a_restart(admin, namespace, manager)
     first, second = manager().ensure(CONFIGS), manager().ensure(CONFIGS)
     assert first == second
     assert secret_names(admin, namespace) == names_of(first)
-    assert is_signed_by(first["server"], first["ca-provider"].certificate)
-    assert first["server"].bundle == first["ca-provider"].certificate
+    assert is_signed_by(first["server"], first["ca-provider"]["ca.crt"])
+    assert first["server"].bundle == first["ca-provider"]["ca.crt"]
 
 
 def test_secrets_are_immutable_and_labelled_as_gardeners_are(admin, namespace, manager, clock):
@@ -120,9 +127,9 @@ def test_secrets_are_immutable_and_labelled_as_gardeners_are(admin, namespace, m
 
 def test_preparing_keeps_both_authorities_and_completing_drops_the_old(admin, namespace, manager):
     before = manager().ensure(CONFIGS)
-    old = before["ca-provider"].certificate
+    old = before["ca-provider"]["ca.crt"]
     during = manager().ensure(rotated(PREPARING))
-    new = during["ca-provider"].certificate
+    new = during["ca-provider"]["ca.crt"]
     assert new != old
     assert during["ca-provider"].bundle == during["server"].bundle == new + old
     assert is_signed_by(during["client"], new)
@@ -133,7 +140,7 @@ def test_preparing_keeps_both_authorities_and_completing_drops_the_old(admin, na
     assert during == manager().ensure(rotated(PREPARED)), "nodes still trust the old authority"
     completing = manager()
     after = completing.ensure(rotated(COMPLETING))
-    assert after["ca-provider"].certificate == new
+    assert after["ca-provider"]["ca.crt"] == new
     assert after["server"].bundle == new
     assert is_signed_by(after["server"], new)
     completing.cleanup()
@@ -208,7 +215,7 @@ def test_a_manager_that_was_asked_for_nothing_deletes_all_that_it_made(admin, na
 def test_keys_show_in_no_repr(manager):
     issued = manager().ensure(CONFIGS)
     assert "PRIVATE" not in repr(issued)
-    assert b"PRIVATE" in issued["server"].key
+    assert b"PRIVATE" in issued["server"]["tls.key"]
 
 
 def test_as_a_mapping_it_is_the_secrets_data_and_the_bundle(admin, namespace, manager):
@@ -235,7 +242,7 @@ def test_authorities_are_taken_along_to_another_seed_certificates_are_made_anew(
     restored = manager().ensure(CONFIGS)
     [authority] = persisted
     assert restored["ca-provider"].secret_name == authority["metadata"]["name"]
-    assert is_signed_by(restored["server"], restored["ca-provider"].certificate)
+    assert is_signed_by(restored["server"], restored["ca-provider"]["ca.crt"])
 
 
 def test_a_lost_answer_costs_another_look_and_no_second_secret(admin, namespace, clock):
@@ -262,7 +269,7 @@ def test_a_lost_answer_costs_another_look_and_no_second_secret(admin, namespace,
         clock.time += timedelta(seconds=5)
     issued = manager.ensure(CONFIGS)
     assert secret_names(admin, namespace) == names_of(issued)
-    assert is_signed_by(issued["server"], issued["ca-provider"].certificate)
+    assert is_signed_by(issued["server"], issued["ca-provider"]["ca.crt"])
 
 
 @pytest.mark.parametrize("apart", [0, 1], ids=["at the same time", "a second apart"])
@@ -287,8 +294,8 @@ def test_managers_that_ensure_at_once_end_with_one_secret_each(admin, namespace,
     issued = last.ensure(CONFIGS)
     last.cleanup()
     assert secret_names(admin, namespace) == names_of(issued)
-    assert is_signed_by(issued["server"], issued["ca-provider"].certificate)
-    assert is_signed_by(issued["client"], issued["ca-provider"].certificate)
+    assert is_signed_by(issued["server"], issued["ca-provider"]["ca.crt"])
+    assert is_signed_by(issued["client"], issued["ca-provider"]["ca.crt"])
 
 
 def test_a_secret_that_is_going_is_not_relied_upon(admin, namespace, manager, clock):
@@ -324,12 +331,12 @@ def test_an_authority_of_gardeners_own_secrets_manager_is_used_until_the_next_ro
     taking_over.cleanup()
     authority = after["ca-provider"]
     assert authority.secret_name == names["ca-provider"], "Go finds it again by its name"
-    assert authority.certificate == before["ca-provider"].certificate
-    assert is_signed_by(after["server"], authority.certificate)
+    assert authority["ca.crt"] == before["ca-provider"]["ca.crt"]
+    assert is_signed_by(after["server"], authority["ca.crt"])
     assert secret_names(admin, namespace) == names_of(after)
     rotating = manager().ensure(rotated(PREPARING))
     assert rotating["ca-provider"].secret_name != authority.secret_name
-    assert rotating["server"].bundle == rotating["ca-provider"].certificate + authority.certificate
+    assert rotating["server"].bundle == rotating["ca-provider"]["ca.crt"] + authority["ca.crt"]
 
 
 class Certified(GenericControlPlane):
@@ -394,7 +401,7 @@ def test_a_certificate_without_its_authority_is_named(manager):
 
 
 def test_access_is_asked_for_and_its_token_stays(admin, namespace):
-    access = ShootAccess(name="csi", token_expiration="24h")
+    access = ShootAccess(name="csi")
     access.ensure(admin, namespace)
     token = {"data": {"token": base64.b64encode(b"t").decode()}}
     admin.patch(SECRETS, "shoot-access-csi", namespace, token)
@@ -410,7 +417,6 @@ def test_access_is_asked_for_and_its_token_stays(admin, namespace):
     assert secret["metadata"]["annotations"] == {
         "serviceaccount.resources.gardener.cloud/name": "csi",
         "serviceaccount.resources.gardener.cloud/namespace": "kube-system",
-        "serviceaccount.resources.gardener.cloud/token-expiration-duration": "24h",
     }
     access.delete(admin, namespace)
     access.delete(admin, namespace)

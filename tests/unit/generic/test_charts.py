@@ -6,7 +6,8 @@ import zipfile
 import pytest
 
 from actuator.errors import ActuatorError
-from generic.library.charts import Chart, HelmNotFound, find_helm, render
+from generic.library.charts import Chart, find_helm, render
+from generic.library.programs.errors import EnvtestError
 
 TEMPLATE = """
 apiVersion: v1
@@ -121,7 +122,7 @@ def test_helm_is_the_named_one_then_that_on_path_then_the_cached(helm, tmp_path,
     monkeypatch.setenv("ACTUATOR_HELM", str(named))
     assert find_helm(print) == named
     named.unlink()
-    with pytest.raises(HelmNotFound, match=f"ACTUATOR_HELM={named}"):
+    with pytest.raises(EnvtestError, match=f"ACTUATOR_HELM={named}"):
         find_helm(print)
 
 
@@ -130,5 +131,5 @@ def test_when_helm_cannot_be_built_the_error_names_the_ways(tmp_path, monkeypatc
     monkeypatch.setenv("GOPROXY", "off")
     monkeypatch.delenv("ACTUATOR_HELM", raising=False)
     monkeypatch.setattr("generic.library.charts.helm.shutil.which", lambda _name: None)
-    with pytest.raises(HelmNotFound, match=r"ACTUATOR_HELM(.|\n)*gardener-actuator\[envtest\]"):
+    with pytest.raises(EnvtestError, match=r"ACTUATOR_HELM(.|\n)*gardener-actuator\[envtest\]"):
         find_helm(print)
