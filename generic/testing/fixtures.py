@@ -25,7 +25,6 @@ from actuator.v1alpha1 import KINDS, Cluster
 from generic.controller import logs
 from generic.kube.client import connect
 from generic.kube.clusters import CLUSTERS
-from generic.kube.crds import crd
 from generic.kube.headers import Event, Header
 from generic.library.managedresources import ManagedResource
 from generic.library.manifests import manifest, manifest_of
@@ -39,7 +38,7 @@ from generic.testing.envtest.access import Access
 from generic.testing.garden import SHOOT, Flow, Garden, Shoot, not_ready_because
 from generic.testing.garden.cleanup import ALL, Own
 from generic.testing.garden.flows import still_there
-from generic.testing.seed import install_crds, resource_of_crd
+from generic.testing.seed import install_crds
 
 __all__ = ["Seed", "ShootSettings", "ShootUnderTest"]
 pytest_plugins = ["generic.testing.envtest.pytest_plugin"]
@@ -179,10 +178,8 @@ def seed_crds() -> Sequence[type[Object] | Raw]:
 def _seed(environment: Access, seed_crds: Sequence[type[Object] | Raw]) -> Seed:
     """Returns the seed of `shoot` and `manager`, also if a project has another fixture `seed`."""
     kinds = (*KINDS, Cluster, Orphan, ManagedResource, *seed_crds)
-    crds = [one if isinstance(one, dict) else crd(one) for one in kinds]
     client = connect(environment.kubeconfig)
-    install_crds(client, crds)
-    return Seed(client, environment.kubeconfig, [*map(resource_of_crd, crds)])
+    return Seed(client, environment.kubeconfig, install_crds(client, kinds))
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ machine becomes a candidate, is selected, and is then transferred to the new set
 """
 
 import hashlib
-import threading
 from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
@@ -43,35 +42,17 @@ _KINDS = {cls.KIND.plural: cls.KIND.name for cls in MACHINE_KINDS}
 class MachineController:
     """Serves the machine objects of one namespace; each `poll` is one round of work.
 
-    `client` needs an administrator's rights. While `enabled` is False it does nothing, like a
-    controller that is scaled down. Failed work is retried in the next round.
+    `client` needs an administrator's rights. Failed work is retried in the next round.
     """
 
     def __init__(self, client: Client, namespace: str) -> None:
         self._client = client
         self._namespace = namespace
-        self._enabled = True
-        self._one_round = threading.Lock()
         self._known: dict[Resource, list[Raw]] = {}  # as listed in this round, until it is changed
-
-    @property
-    def enabled(self) -> bool:
-        """Whether the controller works; setting it waits for the current round to end."""
-        return self._enabled
-
-    @enabled.setter
-    def enabled(self, enabled: bool) -> None:
-        with self._one_round:
-            self._enabled = enabled
 
     def poll(self) -> None:
         """Do one round of work. Raises ApiError."""
-        with self._one_round:
-            if self._enabled:
-                self._known.clear()
-                self._serve_all()
-
-    def _serve_all(self) -> None:
+        self._known.clear()
         for owners_first in (MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES):
             self._list(owners_first)
         for machine in self._list(MACHINES):
@@ -263,7 +244,6 @@ class MachineControllers:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._controllers: dict[str, MachineController] = {}
         self._left: set[str] = set()  # polled once more: to release the last Secrets
 
     def poll(self) -> None:
@@ -274,10 +254,8 @@ class MachineControllers:
         self._left = found | left
 
     def _served(self, namespace: str) -> bool:
-        if namespace not in self._controllers:
-            self._controllers[namespace] = MachineController(self._client, namespace)
         try:
-            self._controllers[namespace].poll()
+            MachineController(self._client, namespace).poll()
         except (ApiError, Stale):
             return False
         return True

@@ -8,12 +8,11 @@ import logging
 from collections.abc import Iterable
 from copy import deepcopy
 from inspect import signature
-from types import SimpleNamespace
 from typing import Any
 
 from actuator.codec import encode
 from actuator.errors import AlreadyExists, NotFound
-from actuator.interface import Client, Resource, resource_of
+from actuator.interface import Client, Resource, SeedObjects, resource_of
 from actuator.meta import Object, Raw
 from generic.controller import logs
 from generic.kube.clock import SystemClock
@@ -117,33 +116,49 @@ class RecordingContext(Call):
     ) -> None:
         """`shoot` and `garden` are by default empty; `seconds` is the time until the deadline."""
         recorder = RecordingClient(*objects)
-        self.steps = steps = recorder.steps
+        self.steps = recorder.steps
         """Requests to the seed, saves, checks, events and deletions of seed objects, in order."""
         self.bodies = recorder.bodies
         self.saved: list[Any] = []
         """A copy of the object at each save."""
-        services: Any = SimpleNamespace(
-            client=recorder,
-            log=logs.bind(_LOGGER),
-            event=lambda reason, message, *, warning: steps.append(
-                f"{'warning' if warning else 'event'} {reason}: {message}"
-            ),
-            save=lambda: steps.append("save"),
-            secret=lambda _call, one: recorder.get(_SECRETS, one.name, one.namespace),
-            shoot=lambda call: FencedClient(shoot or RecordingClient(), call.permit),
-            garden=lambda call: FencedClient(garden or RecordingClient(), call.permit),
-            delete_seed_objects=lambda _call, groups: steps.extend(
-                f"delete seed objects {group.resource}" for group in groups
-            ),
-        )
-        super().__init__(Operation.RECONCILE, services, SystemClock(), lambda: None, seconds)
+        super().__init__(Operation.RECONCILE, recorder, SystemClock(), lambda: None, seconds)
+        self.log = logs.bind(_LOGGER)
+        self._shoot = FencedClient(shoot or RecordingClient(), self.permit)
+        self._garden = FencedClient(garden or RecordingClient(), self.permit)
+
+    @property
+    def shoot(self) -> Client:
+        """See Context."""
+        self.permit()
+        return self._shoot
+
+    @property
+    def garden(self) -> Client:
+        """See Context."""
+        self.permit()
+        return self._garden
 
     def check(self) -> None:
         """See Context."""
         self.steps.append("check")
         super().check()
 
+    def event(self, reason: str, message: str, *, warning: bool = False) -> None:
+        """See Context."""
+        self.permit()
+        self.steps.append(f"{'warning' if warning else 'event'} {reason}: {message}")
+
     def save(self, obj: Object) -> None:
         """See Context."""
-        super().save(obj)
+        self.permit()
+        self.steps.append("save")
         self.saved.append(deepcopy(obj))
+
+    def secret(self, name: str, namespace: str) -> Raw:
+        """See Context."""
+        return self.client.get(_SECRETS, name, namespace)
+
+    def delete_seed_objects(self, groups: Iterable[SeedObjects]) -> None:
+        """See Context."""
+        self.permit()
+        self.steps.extend(f"delete seed objects {group.resource}" for group in groups)

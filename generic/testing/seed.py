@@ -20,17 +20,15 @@ _ESTABLISH_SECONDS = 30.0
 
 def install(environment: Access, classes: Iterable[type[Object]]) -> None:
     """Install the CRDs of these classes into the environment. Raises ApiError."""
-    install_kinds(connect(environment.kubeconfig), classes)
+    install_crds(connect(environment.kubeconfig), classes)
 
 
-def install_kinds(client: Client, classes: Iterable[type[Object]]) -> None:
-    """Install the CRDs of these classes. Raises ApiError."""
-    install_crds(client, [crd(cls) for cls in classes])
+def install_crds(client: Client, crds: Iterable[Raw | type[Object]]) -> list[Resource]:
+    """Create these CRDs, or those of these classes, where missing; return their resources.
 
-
-def install_crds(client: Client, crds: Iterable[Raw]) -> None:
-    """Create these CRDs where missing, and wait until they are served. Raises ApiError."""
-    wanted = list(crds)
+    Waits until they are served. Raises ApiError.
+    """
+    wanted = [one if isinstance(one, dict) else crd(one) for one in crds]
     for manifest in wanted:
         with suppress(AlreadyExists):
             client.create(CRDS, manifest)
@@ -40,6 +38,7 @@ def install_crds(client: Client, crds: Iterable[Raw]) -> None:
             if time.monotonic() > deadline:
                 raise ApiError(0, f"CRD {manifest['metadata']['name']} is not being served")
             time.sleep(0.05)
+    return [*map(resource_of_crd, wanted)]
 
 
 def resource_of_crd(manifest: Raw) -> Resource:

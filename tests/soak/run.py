@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import attrs
-
 from actuator.errors import ActuatorError
 from actuator.interface import Client
 from actuator.v1alpha1 import Cluster, Infrastructure
@@ -21,9 +19,9 @@ from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import EmbeddedSeed
 from generic.testing.drill.world import PatientClient
 from generic.testing.envtest import Environment
-from generic.testing.faults import FaultProxy, Script, Stage, play
+from generic.testing.faults import FaultProxy, Stage, Step, play
 from generic.testing.polling import polling, wait_while
-from generic.testing.seed import install_kinds
+from generic.testing.seed import install_crds
 from generic.tools.packaging.chart import MALLOC
 from tests.adversary.intruder import Intruder
 from tests.soak.figures import Sampler
@@ -67,7 +65,7 @@ def soak(
         intruder = Intruder(admin, names, seed)
         if INPUT in words:
             intruder.start()
-        say(f"{len(script.steps)} faults within {seconds:g} s")
+        say(f"{len(script)} faults within {seconds:g} s")
         end = time.monotonic() + seconds
         with polling(lambda: say(_progress(crowd, sampler)), "progress", every=_PROGRESS_SECONDS):
             _play(script, manager, stage)
@@ -101,7 +99,7 @@ def _stage(
     with ExitStack() as stack:
         environment = stack.enter_context(Environment(progress=say))
         admin = connect(environment.kubeconfig, connections=_USERS + _STAYING + 4)
-        install_kinds(admin, [Cluster, Orphan, Infrastructure])
+        install_crds(admin, [Cluster, Orphan, Infrastructure])
         model = manager_of(Things(Outside(folder)), names.type, None)
         mine = EmbeddedSeed(environment, admin).admit(model, names.type)
         proxy = stack.enter_context(FaultProxy(mine, folder))
@@ -128,20 +126,18 @@ def started(log: Path, module: str, *arguments: object) -> Iterator[subprocess.P
             process.kill()
 
 
-def _script(seed: int, seconds: float, faults: Sequence[str]) -> Script:
-    if not faults:
-        return Script(steps=[], seed=seed)
-    return random_script(seed, seconds, faults, pause=_PAUSE)
+def _script(seed: int, seconds: float, faults: Sequence[str]) -> list[Step]:
+    return random_script(seed, seconds, faults, pause=_PAUSE) if faults else []
 
 
-def _play(script: Script, manager: subprocess.Popen[str], stage: Stage) -> None:
+def _play(script: Sequence[Step], manager: subprocess.Popen[str], stage: Stage) -> None:
     """Play both parts of the script: the manager's process plays the faults in its actuator."""
-    inside = [step for step in script.steps if step.actuator]
-    ours = [step for step in script.steps if not step.actuator]
+    inside = [step for step in script if step.actuator]
+    ours = [step for step in script if not step.actuator]
     assert manager.stdin is not None
-    manager.stdin.write(to_json(attrs.evolve(script, steps=inside)).replace("\n", "") + "\n")
+    manager.stdin.write(to_json(inside).replace("\n", "") + "\n")
     manager.stdin.flush()
-    play(attrs.evolve(script, steps=ours), stage, threading.Event())
+    play(ours, stage, threading.Event())
 
 
 def _progress(crowd: Crowd, sampler: Sampler) -> str:

@@ -138,7 +138,7 @@ def main() -> None:
         raise SystemExit("the caches are not filled")
     print("working", flush=True)
     script = from_json(sys.stdin.readline())
-    play(script, Stage(actuator=faulty), threading.Event())
+    play(script, Stage(actuators=[faulty]), threading.Event())
     sys.stdin.read()
     manager.stop()
 

@@ -26,9 +26,8 @@ T = TypeVar("T")
 
 @attrs.frozen(kw_only=True)
 class Break:
-    """The wrappers of one bug; `text` describes it."""
+    """The wrappers of one bug."""
 
-    text: str
     client: Callable[[Client], Client] = lambda client: client
     actuator: Callable[[Actuator[Any]], Actuator[Any]] = lambda actuator: actuator
     forgets_a_record: bool = False
@@ -142,22 +141,14 @@ def _hiding_errors(op: Raw) -> Raw | None:
 
 
 BREAKS: dict[str, Break] = {
-    "I1": Break(text="remaining external resources are not recorded", actuator=_Silent),
-    "I2": Break(
-        text="finalizers of other controllers are removed",
-        client=partial(_RewritingClient, rewrite=_wiping_finalizers),
-    ),
-    "I3": Break(text="objects are deleted without an outcome", actuator=_TakesOwnFinalizer),
-    "I4": Break(text="every external resource is created twice", actuator=_MakesTwo),
-    "I5": Break(
-        text="errors are not written into the status",
-        client=partial(_RewritingClient, rewrite=_hiding_errors),
-    ),
-    "I6": Break(text="one invalid object blocks the others", actuator=_OneAtATime),
-    "webhooks": Break(
-        text="webhooks do not exempt objects under deletion", exempts_no_deletion=True
-    ),
-    "report": Break(text="the report leaves out a record", forgets_a_record=True),
+    "I1": Break(actuator=_Silent),
+    "I2": Break(client=partial(_RewritingClient, rewrite=_wiping_finalizers)),
+    "I3": Break(actuator=_TakesOwnFinalizer),
+    "I4": Break(actuator=_MakesTwo),
+    "I5": Break(client=partial(_RewritingClient, rewrite=_hiding_errors)),
+    "I6": Break(actuator=_OneAtATime),
+    "webhooks": Break(exempts_no_deletion=True),
+    "report": Break(forgets_a_record=True),
 }
 
 
@@ -243,20 +234,14 @@ def _number(namespace: str) -> int | None:
 
 
 _SINGLE: dict[str, Break] = {
-    "M1": Break(text="no extension can restore", actuator=_NeverRestores),
-    "M2": Break(text="restore creates everything again", actuator=_MakesTwoOnRestore),
-    "M3": Break(text="the source deletes resources that it hands over", actuator=_DeletesOnMigrate),
-    "M4": Break(text="the state is lost", actuator=_ForgetsState),
-    "M5": Break(
-        text="finalizers are kept", client=partial(_RewritingClient, rewrite=_keeping_finalizers)
-    ),
-    "M6": Break(text="deletion deletes nothing", actuator=_DeletesNothing),
+    "M1": Break(actuator=_NeverRestores),
+    "M2": Break(actuator=_MakesTwoOnRestore),
+    "M3": Break(actuator=_DeletesOnMigrate),
+    "M4": Break(actuator=_ForgetsState),
+    "M5": Break(client=partial(_RewritingClient, rewrite=_keeping_finalizers)),
+    "M6": Break(actuator=_DeletesNothing),
 }
 MIGRATION_BREAKS: dict[str, Break] = {
     **_SINGLE,
-    EACH: Break(
-        text="each shoot breaks another rule",
-        actuator=_EachItsOwn,
-        client=_EachItsOwnClient,
-    ),
+    EACH: Break(actuator=_EachItsOwn, client=_EachItsOwnClient),
 }

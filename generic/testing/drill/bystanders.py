@@ -1,6 +1,6 @@
 """Objects and finalizers of other controllers in a drill: placed before, checked after it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
 from actuator.errors import NotFound
@@ -11,8 +11,8 @@ from generic.library.manifests import manifest
 from generic.testing.drill.evidence import Bystander
 
 WITNESS = "drill.actuator.extensions.gardener.cloud/witness"
-_CONFIGMAPS = Resource("v1", "configmaps")
-_NAME = "bystander"
+CONFIGMAPS = Resource("v1", "configmaps")
+NAME = "bystander"
 DISTURBANCE = "DrillHealthy"
 """Type of the condition that another controller reports."""
 _LONG_AGO = "2026-01-01T00:00:00Z"
@@ -20,9 +20,9 @@ _LONG_AGO = "2026-01-01T00:00:00Z"
 
 def place(client: Client, namespace: str, labels: Mapping[str, str]) -> None:
     """Create an unrelated object with an external finalizer."""
-    witnessed = manifest("v1", "ConfigMap", _NAME, namespace, labels)
+    witnessed = manifest("v1", "ConfigMap", NAME, namespace, labels)
     witnessed["metadata"]["finalizers"] = [WITNESS]
-    client.create(_CONFIGMAPS, witnessed)
+    client.create(CONFIGMAPS, witnessed)
 
 
 def report_health(client: Client, resource: Resource, namespace: str, name: str) -> None:
@@ -40,28 +40,18 @@ def report_health(client: Client, resource: Resource, namespace: str, name: str)
         client.patch(resource, name, namespace, patch, subresource="status")
 
 
-def look_at(
-    client: Client, namespace: str, ours: Iterator[tuple[Resource, str, str]]
-) -> Iterator[Bystander]:
-    """Yield the state of that object and of the external finalizers; then release them.
+def look_at(client: Client, resource: Resource, namespace: str, name: str) -> Bystander:
+    """Return the state of an object with the external finalizer; then release it.
 
-    `ours`: resource, namespace and name of each of our objects with the external finalizer.
+    Only our own objects may be under deletion.
     """
-    yield _look(client, _CONFIGMAPS, namespace, _NAME, may_be_deleting=False)
-    for resource, where, name in ours:
-        yield _look(client, resource, where, name, may_be_deleting=True)
-
-
-def _look(
-    client: Client, resource: Resource, namespace: str, name: str, *, may_be_deleting: bool
-) -> Bystander:
     problem = None
     try:
         meta = client.get(resource, name, namespace)["metadata"]
         finalizers = meta.get("finalizers") or []
         if WITNESS not in finalizers:
             problem = f"finalizer {WITNESS} was removed"
-        elif meta.get("deletionTimestamp") and not may_be_deleting:
+        elif meta.get("deletionTimestamp") and resource == CONFIGMAPS:
             problem = "it was deleted"
         else:
             patch = take_off([WITNESS], meta["uid"], finalizers)

@@ -10,9 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from actuator.cluster import Cluster
-from actuator.errors import ActuatorError, ApiError, Conflict, NotFound
+from actuator.errors import ActuatorError, ApiError
 from actuator.interface import Resource, resource_of
-from actuator.meta import Raw
 from generic.kube.client import connect
 from generic.kube.clusters import CLUSTERS
 from generic.library.lookup import find
@@ -20,10 +19,10 @@ from generic.library.machines import MACHINES
 from generic.manager.options import Options
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 from generic.reconciler.reporter import DeletionEnded
-from generic.reconciler.stripping import CONFIRM_DELETION
 from generic.testing.drill.names import Names
 from generic.testing.drill.world import World, manager_for, outside
 from generic.testing.garden import NAMESPACES, Garden
+from generic.testing.garden.cleanup import ALL, CONFIRM, Own
 from generic.testing.rehearsal import CombinedRehearsal
 from generic.testing.seed import CRDS
 
@@ -110,33 +109,17 @@ def _refuse_where_others_react(world: World, rehearsal: CombinedRehearsal) -> No
 
 def _clean_up(world: World) -> None:
     """Remove only objects with the drill's label, and objects in its namespaces."""
+    client, labelled = world.admin, world.names.selector
 
-    def remove(resource: Resource, namespace: str = "", label_selector: str = "") -> None:
-        for obj in world.admin.list(resource, namespace, label_selector=label_selector):
-            _remove(world, resource, obj)
+    def remove(*of: Resource, namespace: str = "", selector: str = "") -> None:
+        Own(of=of, selector=selector, patch=CONFIRM, strips=ALL).act(client, namespace)
 
-    labelled = world.names.selector
-    shoots = world.admin.list(NAMESPACES, label_selector=labelled)
-    namespaces = [namespace["metadata"]["name"] for namespace in shoots]
-    for resource in [*(resource_of(kind) for kind in world.kinds), _CONFIGMAPS]:
-        remove(resource, label_selector=labelled)
-    for namespace in namespaces:
-        remove(ORPHANS, label_selector=f"{SHOOT_LABEL}={namespace}")
+    shoots = client.list(NAMESPACES, label_selector=labelled)
+    remove(*map(resource_of, world.kinds), _CONFIGMAPS, selector=labelled)
+    for namespace in (one["metadata"]["name"] for one in shoots):
+        remove(ORPHANS, selector=f"{SHOOT_LABEL}={namespace}")
         for group in (group for actuator in world.actuators for group in actuator.seed_objects):
             with suppress(ApiError):  # the extension creates them without our label
-                remove(group.resource, namespace)
-    for resource in (CLUSTERS, NAMESPACES):
-        remove(resource, label_selector=labelled)
-
-
-def _remove(world: World, resource: Resource, obj: Raw) -> None:
-    """Delete an object of the drill with its finalizers, if its uid is unchanged."""
-    meta = obj["metadata"]
-    name, namespace = meta["name"], meta.get("namespace", "")
-    annotations = {CONFIRM_DELETION: "true"}
-    with suppress(NotFound, Conflict):
-        world.admin.patch(resource, name, namespace, {"metadata": {"annotations": annotations}})
-        world.admin.delete(resource, name, namespace, uid=meta["uid"])
-        patch = {"metadata": {"finalizers": None, "uid": meta["uid"]}}
-        if resource != NAMESPACES:
-            world.admin.patch(resource, name, namespace, patch)
+                remove(group.resource, namespace=namespace)
+    remove(CLUSTERS, selector=labelled)
+    Own(of=[NAMESPACES], selector=labelled, patch=CONFIRM).act(client, "")

@@ -40,6 +40,10 @@ class Names:
             labels={LABEL: self.id, SHOOT: technical_id},
         )
 
+    def shoots(self, count: int, region: str) -> list[Shoot]:
+        """Return the shoots s1, s2 and so on."""
+        return [self.shoot(f"s{number + 1}", region) for number in range(count)]
+
     def rehearsed(self, shoot: Shoot) -> RehearsedShoot:
         """Return the properties of the shoot that an extension needs."""
         return RehearsedShoot(technical_id=shoot.technical_id, type=self.type, labels=shoot.labels)

@@ -3,6 +3,7 @@
 It polls several times a second and never writes.
 """
 
+import threading
 import time
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
@@ -34,6 +35,7 @@ class Observer:
         self._kinds = list(kinds)
         self._selector = selector
         self._start = time.monotonic()
+        self._looking = threading.Lock()
 
     def watching(self) -> AbstractContextManager[None]:
         """Poll until the context is left; times count from now."""
@@ -61,7 +63,11 @@ class Observer:
         return life
 
     def look(self) -> None:
-        """Read all objects of the drill once. Raises ApiError."""
+        """Read all objects of the drill once. Raises ApiError. Safe to call from any thread."""
+        with self._looking:
+            self._look()
+
+    def _look(self) -> None:
         for kind in self._kinds:
             known = [life for life in list(self.lives.values()) if life.kind == kind.name]
             found = {  # read after `known`: objects followed from now on are in the next poll

@@ -74,6 +74,7 @@ class PathRun(Run):
                 parallel(shoots, lambda shoot: self._garden.sync(shoot, "", "Failed"))
             case _:
                 parallel(shoots, lambda shoot: self._try(step, shoot, states))
+        self._observer.look()  # objects of this step may be gone before the next poll
         if step == "create":
             self.evidence.outside_before = list(self._rehearsal.left_outside())
 

@@ -2,12 +2,10 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 
 from actuator.interface import resource_of
-from actuator.meta import Kind, Raw, format_time
-from generic.kube.clock import SystemClock
+from actuator.meta import Kind, Raw
 from generic.testing.drill import bystanders
 from generic.testing.drill.evidence import Evidence, Life
 from generic.testing.drill.foreign import foreign_world
@@ -45,9 +43,7 @@ def drill(
         opening = foreign_world(rehearsal, *seed, watcher.say)
     with opening as world:
         run = (of or Run)(settings, rehearsal, watcher, world)
-        with run.watching():
-            run.play()
-            run.take_stock()
+        run.rehearse()
         run.evidence.seconds = time.monotonic() - began
         return run.evidence
 
@@ -65,24 +61,19 @@ class Run:
         self._kinds = {kind.name: kind for kind in world.kinds}
         self._garden = Garden(world.admin)
         self._observer = Observer(world.admin, world.kinds, world.names.selector, settings.path)
-        names = [f"s{number + 1}" for number in range(settings.shoots)]
-        self._shoots = [world.names.shoot(name, rehearsal.region) for name in names]
+        self._shoots = world.names.shoots(settings.shoots, rehearsal.region)
         self._bad = world.names.shoot("bad", rehearsal.region)
         self.evidence = Evidence(
-            drill=world.names.id,
-            title=rehearsal.title,
-            scenario=settings.scenario,
-            scenario_text=rehearsal.scenarios[self.cause],
-            started=format_time(SystemClock().now()),
+            **settings.facts(world.names, rehearsal, rehearsal.scenarios[self.cause]),
             path=settings.path,
-            origin=settings.origin,
-            shoots_only=rehearsal.shoots_only,
             finalizers={kind.name: kind.finalizer for kind in world.kinds},
         )
 
-    def watching(self) -> AbstractContextManager[None]:
-        """Run the observer while the context is open."""
-        return self._observer.watching()
+    def rehearse(self) -> None:
+        """Run the whole procedure, and collect the evidence."""
+        with self._observer.watching():
+            self.play()
+            self.take_stock()
 
     @property
     def cause(self) -> str:
@@ -161,7 +152,7 @@ class Run:
     def force(self) -> None:
         """Confirm force deletion as users do; gardenlet then deletes nearly all kinds at once."""
         self._watcher.say("Force-deleting")
-        self._world.trouble.forced()
+        self._world.trouble.begin()
         everything = list(self._observer.lives.values())
         before, *at_once = [self._of_stage(stage, everything) for stage in FORCED]
         self._force(before)
@@ -268,23 +259,24 @@ class Run:
 
     def _wait(self, what: str, lives: Sequence[Life], reached: Callable[[Life], bool]) -> None:
         """Wait until all have reached the state, or the time is over; the judge checks later."""
-        deadline = time.monotonic() + self._settings.patience
-        while lives and time.monotonic() < deadline:
-            done = sum(map(reached, lives))
-            self._watcher.count(what, done, len(lives))
-            if done == len(lives):
-                return
-            time.sleep(0.1)
+
+        def waiting() -> list[Life]:
+            left = [life for life in lives if not reached(life)]
+            self._watcher.count(what, len(lives) - len(left), len(lives))
+            return left
+
+        if lives:
+            wait_while(waiting, self._settings.patience, every=0.1)
 
     def _look_at_bystanders(self, shoot: Shoot) -> None:
         """Check the external objects; then release them, so that namespaces can be deleted."""
         ours = self._lives() if shoot is self._shoots[0] else []
-        self.evidence.bystanders += bystanders.look_at(
-            self._world.admin,
-            shoot.technical_id,
-            (
+        found = [
+            (bystanders.CONFIGMAPS, shoot.technical_id, bystanders.NAME),
+            *(
                 (resource_of(self._kinds[life.kind]), life.namespace, life.name)
                 for life in ours
                 if life.shoot == shoot.technical_id and not life.made
             ),
-        )
+        ]
+        self.evidence.bystanders += [bystanders.look_at(self._world.admin, *one) for one in found]

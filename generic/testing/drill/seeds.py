@@ -8,18 +8,18 @@ from typing import Any
 import attrs
 
 from actuator.cluster import Cluster
-from actuator.errors import ApiError, NotFound
-from actuator.interface import Actuator, Client, SeedObjects, object_class
+from actuator.errors import ApiError
+from actuator.interface import Actuator, Client, object_class
 from actuator.meta import Raw
 from generic.kube.client import HttpClient, connect
 from generic.kube.crds import crd
-from generic.kube.finalizers import Stale, patch_tested, take_off
 from generic.library.machines import MACHINES
 from generic.library.managedresources import MANAGED_RESOURCES
 from generic.manager.manager import Manager
 from generic.manager.rbac import grant
 from generic.reconciler.orphans import Orphan
 from generic.testing.envtest import Environment
+from generic.testing.garden.cleanup import Own
 from generic.testing.machinecontroller import MachineControllers
 from generic.testing.polling import polling
 from generic.testing.rehearsal import CombinedRehearsal
@@ -83,27 +83,28 @@ def other_owners(
     declares in `seed_objects`, only objects in these namespaces. Machine objects have their own
     simulated controller. `client` needs administrator rights.
     """
-    groups = [
-        group
+    served = frozenset(namespaces)
+
+    def is_deleted(obj: Raw) -> bool:
+        meta = obj["metadata"]
+        return "deletionTimestamp" in meta and meta.get("namespace") in served
+
+    owners = [
+        Own(
+            of=[group.resource],
+            selector=group.label_selector,
+            which=is_deleted,
+            deletes=False,
+            strips=frozenset(group.finalizers),
+        )
         for actuator in actuators
         for group in actuator.seed_objects
         if group.finalizers and group.namespaced and group.resource.group != MACHINES.group
     ]
 
     def poll() -> None:
-        for group in groups:
+        for owner in owners:
             with suppress(ApiError):  # the next group may succeed
-                _release_deleted(client, group, frozenset(namespaces))
+                owner.act(client, "")
 
     return polling(poll, "owners")
-
-
-def _release_deleted(client: Client, group: SeedObjects, namespaces: frozenset[str]) -> None:
-    for obj in client.list(group.resource, label_selector=group.label_selector):
-        meta = obj["metadata"]
-        held = set(group.finalizers) & set(meta.get("finalizers") or [])
-        deleting = meta.get("deletionTimestamp") is not None
-        if held and deleting and meta.get("namespace") in namespaces:
-            patch = take_off(held, meta["uid"], meta["finalizers"])
-            with suppress(NotFound, Stale):
-                patch_tested(client, group.resource, meta["name"], meta["namespace"], patch)

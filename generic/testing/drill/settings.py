@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 
+from actuator.meta import format_time
+from generic.kube.clock import SystemClock
 from generic.testing.drill.breaks import BREAKS, Break
 from generic.testing.drill.evidence import Life, Origin
+from generic.testing.drill.names import Names
 from generic.testing.drill.trouble import CALM, Trouble
+from generic.testing.rehearsal import CombinedRehearsal
 
 
 @attrs.frozen(kw_only=True)
@@ -30,7 +35,19 @@ class Settings:
     @property
     def broken(self) -> Break:
         """The rule that is broken on purpose; an empty Break for none."""
-        return BREAKS[self.break_rule] if self.break_rule in BREAKS else Break(text="")
+        return BREAKS[self.break_rule] if self.break_rule in BREAKS else Break()
+
+    def facts(self, names: Names, rehearsal: CombinedRehearsal, text: str) -> dict[str, Any]:
+        """Return what DrillEvidence has at the start; `text` describes the scenario."""
+        return {
+            "drill": names.id,
+            "title": rehearsal.title,
+            "scenario": self.scenario,
+            "scenario_text": text,
+            "started": format_time(SystemClock().now()),
+            "shoots_only": rehearsal.shoots_only,
+            "origin": self.origin,
+        }
 
 
 class Watcher:

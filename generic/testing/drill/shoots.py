@@ -27,6 +27,7 @@ from generic.library.manifests import manifest, manifest_of
 from generic.testing.rehearsal import Rehearsal, RehearsedShoot
 from generic.testing.resourcemanager import ResourceManager
 
+_AWAY, _DENIED = "everything-fails", "deletion-denied"
 _EXAMPLE = "shoot--foobar--crazy-botany"
 _EMPTY = {"array": [], "boolean": False, "integer": 0, "number": 0, "object": {}}
 
@@ -46,19 +47,11 @@ class Shoots:
         self._lock = threading.Lock()
         self._things: defaultdict[str, set[Thing]] = defaultdict(set)
         self._destroyed: set[str] = set()
-        self._away = self._protected = False
+        self._scenario = ""
 
-    def take_away(self) -> None:
-        """Let no API server of a shoot answer from now on."""
-        self._away = True
-
-    def protect(self) -> None:
-        """Let each shoot deny deletions from now on."""
-        self._protected = True
-
-    def mend(self) -> None:
-        """Undo `take_away` and `protect`."""
-        self._away = self._protected = False
+    def fail(self, scenario: str) -> None:
+        """Let each shoot fail as the scenario of `ShootRehearsal` says; "": not any more."""
+        self._scenario = scenario
 
     def destroy(self, shoot: str) -> None:
         """Remove the shoot and all its objects."""
@@ -76,7 +69,7 @@ class Shoots:
         """Remove an object if it exists. Raises Unavailable and Forbidden."""
         with self._lock:
             self._check_answers(shoot)
-            if self._protected and thing in self._things[shoot]:
+            if self._scenario == _DENIED and thing in self._things[shoot]:
                 raise Forbidden(403, f"a webhook in the shoot denies to delete {thing.name}")
             self._things[shoot].discard(thing)
 
@@ -94,7 +87,7 @@ class Shoots:
             ]
 
     def _check_answers(self, shoot: str) -> None:
-        if self._away or shoot in self._destroyed:
+        if self._scenario == _AWAY or shoot in self._destroyed:
             raise Unavailable(0, "the shoot's API server does not answer")
 
 
@@ -143,8 +136,8 @@ class ShootRehearsal(Rehearsal):
 
     region = "eu-1"
     scenarios = {
-        "everything-fails": "No API server of a shoot answers any more.",
-        "deletion-denied": "A webhook in each shoot denies deletions.",
+        _AWAY: "No API server of a shoot answers any more.",
+        _DENIED: "A webhook in each shoot denies deletions.",
     }
     shoots_only = True
 
@@ -166,15 +159,13 @@ class ShootRehearsal(Rehearsal):
 
     def break_outside(self, scenario: str) -> None:
         """Cause the failure of the scenario. Raises KeyError for a name not in `scenarios`."""
-        breaks = {
-            "everything-fails": self._shoots.take_away,
-            "deletion-denied": self._shoots.protect,
-        }
-        breaks[scenario]()
+        if scenario not in self.scenarios:
+            raise KeyError(scenario)
+        self._shoots.fail(scenario)
 
     def mend_outside(self) -> None:
         """Undo the failure; existing objects are kept."""
-        self._shoots.mend()
+        self._shoots.fail("")
 
     def left_outside(self) -> Sequence[ExternalResource]:
         """Do one round of work for each seed, then return the objects in the shoots.

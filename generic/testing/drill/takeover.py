@@ -4,8 +4,6 @@ A manager of ours simulates that extension; `_leave` rewrites its ManagedResourc
 library deploys them.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import sha256
 
 from actuator.interface import Client, Resource
@@ -15,7 +13,7 @@ from generic.library.lookup import find_all
 from generic.library.managedresources import GARBAGE_COLLECTABLE, GO_LIBRARY, MANAGED_RESOURCES
 from generic.testing.drill.evidence import Bystander
 from generic.testing.drill.run import Run
-from generic.testing.drill.world import manager_for
+from generic.testing.drill.world import manager_for, serving
 from generic.testing.garden import Flow, Shoot
 from generic.testing.polling import parallel
 
@@ -28,24 +26,15 @@ class TakeOver(Run):
 
     def play(self) -> None:
         """See Run."""
-        with self._former():
+        world = self._world
+        former = manager_for(world.actuators, [world.names.type], world.manager.options)
+        with serving(former):
             self.set_up()
         self._take_over()
         after = f"After a take-over from a Go extension: {self.evidence.scenario_text}"
         self.evidence.scenario_text = after
         self.get_stuck()
         self.force()
-
-    @contextmanager
-    def _former(self) -> Iterator[None]:
-        """Let the former extension serve the shoots while the context is open."""
-        world = self._world
-        manager = manager_for(world.actuators, [world.names.type], world.manager.options)
-        manager.start()
-        try:
-            yield
-        finally:
-            manager.stop()
 
     def _take_over(self) -> None:
         """Let our manager reconcile all existing objects, none of which may be deleted.

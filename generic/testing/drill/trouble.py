@@ -9,12 +9,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import attrs
 
-from actuator.interface import Actuator
 from generic.manager.options import Options
 from generic.testing.envtest import Environment
 from generic.testing.faults import (
@@ -24,84 +23,60 @@ from generic.testing.faults import (
     FaultProxy,
     FaultyActuator,
     Mischief,
-    Script,
     Server,
     Stage,
     Step,
     play,
 )
 
-_FORCED = "forced"
 _DOWN_SECONDS = 1.5
 _GROUPED = "*.*"
 """All except core kinds: a refused event is lost, and the judge reads events."""
-_PATIENCE = 300.0
-"""Seconds that a script waits for the force deletion; longer than any drill needs to get there."""
+_lasting = partial(Step, lasts=300.0)  # longer than any drill needs
 
 
 @attrs.frozen(kw_only=True)
 class Trouble:
     """Faults, and the time limit of a force deletion (`budget`, seconds; None: unlimited).
 
-    `script` begins when the shoots are deleted and ends before the final checks; its steps can
-    wait for the condition "forced". `calls` is a fault in each actuator from then on.
+    The script of its `steps` is played from the deletion of the shoots, and again from their force
+    deletion until the final checks.
     """
 
     name: str
-    text: str
-    script: Script = attrs.field(factory=Script)
-    calls: ActuatorFault | None = None
+    steps: Sequence[Step] = ()
     budget: float | None = Options().force_delete_budget
 
 
-CALM = Trouble(name="calm", text="No additional faults")
-
-
-def _all_the_time(*faults: Fault) -> Script:
-    return Script(
-        steps=[Step(fault=fault, lasts=_PATIENCE) for fault in faults], patience=_PATIENCE
-    )
-
-
-def _down(**how: Any) -> Script:
-    """Return a script with two outages: while all are stuck, and when deletion is forced."""
-    steps = [
-        Step(at=0.5, lasts=_DOWN_SECONDS, **how),
-        Step(when=_FORCED, lasts=_DOWN_SECONDS, **how),
-    ]
-    return Script(steps=steps, patience=_PATIENCE)
-
-
+CALM = Trouble(name="calm")
 TROUBLES = (
     CALM,
     Trouble(
         name="api-server-restarts",
-        text="The API server is killed and started again, twice.",
-        script=_down(kill=Server.APISERVER),
+        steps=[Step(kill=Server.APISERVER, at=0.2, lasts=_DOWN_SECONDS)],
     ),
     Trouble(
         name="watches-cut",
-        text="Watches are cut, or end with 410, every few lines.",
-        script=_all_the_time(
-            Fault(effect=Effect.CUT_STREAM, probability=0.2),
-            Fault(effect=Effect.STREAM_ERROR, status=410, probability=0.1),
-        ),
+        steps=[
+            _lasting(fault=Fault(effect=Effect.CUT_STREAM, probability=0.2)),
+            _lasting(fault=Fault(effect=Effect.STREAM_ERROR, status=410, probability=0.1)),
+        ],
     ),
     Trouble(
         name="answers-refused",
-        text="Requests get 409, 429, 500 or 503, or are carried out and not answered.",
-        script=_all_the_time(
-            *(
-                Fault(effect=Effect.ANSWER, status=status, resource=_GROUPED, probability=0.1)
-                for status in (409, 429, 500, 503)
-            ),
-            Fault(effect=Effect.DROP_ANSWER, resource=_GROUPED, probability=0.1),
-        ),
+        steps=[
+            _lasting(fault=Fault(effect=effect, status=status, resource=_GROUPED, probability=0.1))
+            for effect, status in (
+                *((Effect.ANSWER, status) for status in (409, 429, 500, 503)),
+                (Effect.DROP_ANSWER, 0),
+            )
+        ],
     ),
     Trouble(
         name="calls-hang",
-        text="No call of force_delete returns, and the budget is 5 s.",
-        calls=ActuatorFault(mischief=Mischief.HANG, operations=["force_delete"]),
+        steps=[
+            _lasting(actuator=ActuatorFault(mischief=Mischief.HANG, operations=["force_delete"]))
+        ],
         budget=5.0,
     ),
 )
@@ -111,47 +86,24 @@ TROUBLES = (
 class Troublemaker:
     """Causes one trouble in one drill."""
 
-    def __init__(
-        self,
-        trouble: Trouble = CALM,
-        stage: Stage | None = None,
-        actuators: Sequence[FaultyActuator] = (),
-    ) -> None:
-        self._trouble = trouble
+    def __init__(self, trouble: Trouble = CALM, stage: Stage | None = None) -> None:
+        self._script = trouble.steps
         self._stage = stage or Stage()
-        self._actuators = actuators
-        self._forced = threading.Event()
         self._stop = threading.Event()
         self._pool = ThreadPoolExecutor(1, "trouble")
         self._playing: Future[None] | None = None
-        self._injected: list[Any] = []
 
     def begin(self) -> None:
-        """Start the faults."""
-        if self._trouble.calls is not None:
-            self._injected = [one.inject(self._trouble.calls) for one in self._actuators]
-        stage = attrs.evolve(self._stage, conditions={_FORCED: self._forced.is_set})
-        self._playing = self._pool.submit(play, self._trouble.script, stage, self._stop)
-
-    def forced(self) -> None:
-        """Note that deletion is forced from now on."""
-        self._forced.set()
+        """Start the faults, once those of an earlier call have ended."""
+        self.end()
+        self._stop = threading.Event()
+        self._playing = self._pool.submit(play, self._script, self._stage, self._stop)
 
     def end(self) -> None:
         """Undo all faults. Raises the error of a failed script. Safe to call twice."""
         self._stop.set()
-        for injection in self._injected:
-            injection.remove()
-        playing, self._playing = self._playing, None
-        if playing is not None:
-            playing.result()
-
-
-def faulty(trouble: Trouble, actuators: Sequence[Actuator[Any]]) -> list[Actuator[Any]]:
-    """Return the actuators, wrapped for faults if the trouble has faults in calls."""
-    if trouble.calls is None:
-        return list(actuators)
-    return [FaultyActuator(one) for one in actuators]
+        if self._playing is not None:
+            self._playing.result()
 
 
 @contextmanager
@@ -159,21 +111,21 @@ def between(
     trouble: Trouble,
     environment: Environment,
     kubeconfig: Path,
-    actuators: Sequence[Actuator[Any]],
+    actuators: Sequence[FaultyActuator],
 ) -> Iterator[tuple[Troublemaker, Path]]:
     """Yield a Troublemaker, and the kubeconfig that leads a manager through its faults.
 
-    Without a script, the kubeconfig is unchanged.
+    Without faults, the kubeconfig is unchanged.
     """
-    wrapped = [one for one in actuators if isinstance(one, FaultyActuator)]
-    if not trouble.script.steps:
-        yield Troublemaker(trouble, actuators=wrapped), kubeconfig
+    if not trouble.steps:
+        yield Troublemaker(), kubeconfig
         return
     with (
         tempfile.TemporaryDirectory(prefix="trouble-") as directory,
         FaultProxy(kubeconfig, Path(directory)) as proxy,
     ):
-        maker = Troublemaker(trouble, Stage(proxy=proxy, environment=environment), wrapped)
+        stage = Stage(proxy=proxy, environment=environment, actuators=actuators)
+        maker = Troublemaker(trouble, stage)
         try:
             yield maker, proxy.kubeconfig
         finally:

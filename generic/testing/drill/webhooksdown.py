@@ -24,9 +24,10 @@ from generic.kube.patches import remove
 from generic.library.webhooks import AdmissionRequest, Denied, Target, Webhook
 from generic.library.webhooks.certificates import DEFAULTS, Step, take
 from generic.library.webhooks.configurations import MUTATING, VALIDATING, prefixed
+from generic.library.webhooks.server import server_context
 from generic.manager.options import Options
 from generic.manager.registry import Registry
-from generic.manager.webhooks import WebhookService, tls_of
+from generic.manager.webhooks import WebhookService
 from generic.testing.drill.evidence import Life, Refusal
 from generic.testing.drill.run import Run
 from generic.testing.envtest.servers import free_port
@@ -141,8 +142,9 @@ class WebhooksDown(Run):
                 service.stop(0)
             elif failure == "expired":
                 past = SystemClock().now() - timedelta(days=365)
-                service.server.use(tls_of(take(Step.START, None, ["x"], past, DEFAULTS).serving))
-                service.server.drain()  # a new connection meets the new certificate
+                expired = take(Step.START, None, ["x"], past, DEFAULTS).serving
+                service.server.tls = server_context(expired)
+                service.server.draining = True  # a new connection meets the new certificate
         covered = {life.shoot: life for life in self._lives() if life.namespace}
         patience = self._settings.patience
         parallel(

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from actuator.errors import AlreadyExists, TooManyRequests, Unavailable
+from actuator.errors import ActuatorError, AlreadyExists, TooManyRequests, Unavailable
 from actuator.interface import Actuator, Client, Resource, kind_of, object_class
 from actuator.meta import Kind, Raw
 from generic.kube.delegating import DelegatingClient
@@ -22,10 +22,12 @@ from generic.reconciler.reporter import DeletionEnded, Listener
 from generic.testing.drill.names import Names, of_drills
 from generic.testing.drill.seeds import embedded_seed
 from generic.testing.drill.settings import Settings
-from generic.testing.drill.trouble import Troublemaker, between, faulty
+from generic.testing.drill.trouble import Troublemaker, between
+from generic.testing.faults import FaultyActuator
 from generic.testing.rehearsal import CombinedRehearsal
 
 _AGAIN_SECONDS = 0.2
+_SYNC_SECONDS = 60.0
 T = TypeVar("T")
 
 
@@ -105,7 +107,7 @@ def embedded_world(
     """Open a world whose manager is not started yet. Raises ActuatorError or ApiError."""
     names, broken, trouble = Names(), settings.broken, settings.trouble
     with outside(rehearsal, say):
-        actuators = faulty(trouble, [broken.actuator(one) for one in rehearsal.actuators()])
+        actuators = [FaultyActuator(broken.actuator(one)) for one in rehearsal.actuators()]
         say("Starting the embedded cluster: etcd, kube-apiserver, kube-controller-manager")
         with embedded_seed(rehearsal, say) as seed:
             options = Options(force_delete_budget=trouble.budget, outcome_events="all")
@@ -125,6 +127,18 @@ def embedded_world(
                     )
                 finally:
                     manager.stop()
+
+
+@contextmanager
+def serving(manager: Manager) -> Iterator[None]:
+    """Run a manager until the context is left. Raises ActuatorError if it does not start."""
+    manager.start()
+    try:
+        if not manager.wait_synced(_SYNC_SECONDS):
+            raise ActuatorError(f"a manager is not synced within {_SYNC_SECONDS:.0f} s")
+        yield
+    finally:
+        manager.stop()
 
 
 def manager_for(

@@ -1,32 +1,21 @@
 """Access to a running embedded cluster, from this process or any other of the same user.
 
 All data is in files below one directory, so an `Access` can be created from the directory and
-the URL alone. Not here: a Kubernetes client; `request` suffices for start-up and fixtures.
+the URL alone.
 """
 
-import http.client
 import json
 import os
 import re
-import ssl
 import tempfile
-import urllib.parse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from generic.kube.client import connect
 from generic.kube.inline_kubeconfig import InlineKubeconfig
-from generic.library.programs.errors import EnvtestError
 
 REQUEST_SECONDS = 10.0
-
-
-class RequestFailed(EnvtestError):
-    """The API server answered with an error status."""
-
-    def __init__(self, method: str, path: str, status: int, text: str) -> None:
-        super().__init__(f"{method} {path}: status {status}: {text}")
-        self.status = status
 
 
 class Access:
@@ -98,29 +87,10 @@ class Access:
         self.kubeconfig.write_bytes(self._kubeconfig(token=self.admin_token))
 
     def request(self, method: str, path: str, body: object = None) -> bytes:
-        """Send one request as the administrator, with JSON if there is a body.
-
-        Raises RequestFailed on an error status, OSError or HTTPException without a response.
-        """
-        address = urllib.parse.urlsplit(self.url)
-        connection = http.client.HTTPSConnection(
-            address.hostname or "",
-            address.port,
-            timeout=REQUEST_SECONDS,
-            context=ssl.create_default_context(cafile=self.ca_file),
-        )
-        headers = {"Authorization": f"Bearer {self.admin_token}"}
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-        try:
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
-            answer = connection.getresponse()
-            content = answer.read()
-        finally:
-            connection.close()
-        if answer.status >= 400:
-            raise RequestFailed(method, path, answer.status, content.decode(errors="replace"))
-        return content
+        """Send one request as the administrator, with JSON if there is a body. Raises ApiError."""
+        content = None if body is None else json.dumps(body).encode()
+        client = connect(self.kubeconfig, connections=1).within(REQUEST_SECONDS)
+        return client.send(method, path, body=content)
 
     def _kubeconfig(self, **credential: Any) -> bytes:
         ca = self.ca_file.read_bytes()

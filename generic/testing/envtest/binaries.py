@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from generic.library.programs.cache import Progress
-from generic.library.programs.errors import BinariesNotFound, BuildFailed
-from generic.library.programs.golang import GoModule, GoNotFound, cached_programs, required_version
+from generic.library.programs.errors import EnvtestError
+from generic.library.programs.golang import GoModule, cached_programs, required_version
 
 ASSETS = Path(__file__).with_name("assets")
 _NAMES = ("etcd", "kube-apiserver", "kube-controller-manager")
@@ -25,7 +25,7 @@ Binaries = Mapping[str, Path]
 def find_binaries(progress: Progress) -> Binaries:
     """Find or build the programs: etcd, kube-apiserver and kube-controller-manager.
 
-    Raises BinariesNotFound, which names the ways to obtain them.
+    Raises EnvtestError, which names the ways to obtain them.
     """
     paths = _given()
     for module in (etcd_module(), kubernetes_module()):
@@ -67,16 +67,16 @@ def _given() -> dict[str, Path]:
         return {}
     folder = Path(value).absolute()
     if not folder.is_dir():
-        raise BinariesNotFound(f"KUBEBUILDER_ASSETS={value}: there is no such folder")
+        raise EnvtestError(f"KUBEBUILDER_ASSETS={value}: there is no such folder")
     return {name: folder / name for name in _NAMES if os.access(folder / name, os.X_OK)}
 
 
 def _cached(module: GoModule, progress: Progress) -> Path:
     try:
         return cached_programs(module, progress)
-    except (GoNotFound, BuildFailed) as error:
+    except EnvtestError as error:
         names = ", ".join(module.programs)
-        raise BinariesNotFound(
+        raise EnvtestError(
             f"cannot build {names}: {error}\n"
             "Do one of these:\n"
             "- set KUBEBUILDER_ASSETS to a folder that has etcd, kube-apiserver and"

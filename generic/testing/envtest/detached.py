@@ -9,7 +9,6 @@ daemon.
 import fcntl
 import json
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from generic.library.programs.cache import Progress, open_lock, try_lock
-from generic.library.programs.errors import EnvtestError, StartFailed
+from generic.library.programs.errors import EnvtestError
 from generic.testing.envtest.access import Access
 from generic.testing.envtest.binaries import find_binaries
 
@@ -32,6 +31,7 @@ class State:
     """The files of one detached environment."""
 
     def __init__(self, directory: Path) -> None:
+        self.directory = directory
         self.lock = directory / "lock"
         self.log = directory / "daemon.log"
         self.kubeconfig = directory / "kubeconfig"
@@ -87,18 +87,31 @@ def up(directory: Path, progress: Progress, while_locked: Path | None = None) ->
     """
     find_binaries(progress)  # here, where progress is visible
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    state = State(directory)
+    state, daemon = State(directory), None
     deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        with open_lock(state.lock) as handle:
-            if try_lock(handle):
-                state.clear()
-                _start(directory, handle, while_locked)
-                return Up(_required(state), started=True)
-        if found := state.read():
-            return Up(found[1], started=False)
-        time.sleep(POLL_SECONDS)  # another process is starting it
-    raise StartFailed(f"another process holds {state.lock}, but its environment is not ready")
+    try:
+        while time.monotonic() < deadline:
+            with open_lock(state.lock) as handle:
+                if try_lock(handle):
+                    if daemon is not None:
+                        daemon.wait(STOP_SECONDS)
+                        said = state.log.read_text().strip()
+                        raise EnvtestError(
+                            said or f"the environment ended at once, see {state.log}"
+                        )
+                    state.clear()
+                    daemon = _start(state, handle, while_locked)
+            if found := state.read():
+                if daemon is not None:  # it outlives us; else Python warns about a running child
+                    daemon.returncode = 0
+                return Up(found[1], started=daemon is not None)
+            time.sleep(POLL_SECONDS)
+        waited = f"was not ready within {START_SECONDS:.0f} s"
+        raise EnvtestError(f"the environment in {directory} {waited}, see {state.log}")
+    except BaseException:
+        if daemon is not None:
+            daemon.terminate()
+        raise
 
 
 def down(directory: Path) -> bool:
@@ -119,45 +132,19 @@ def access(directory: Path) -> Access | None:
     return found[1] if found else None
 
 
-def _required(state: State) -> Access:
-    found = state.read()
-    if found is None:
-        raise StartFailed(f"the environment ended at once, see {state.log}")
-    return found[1]
-
-
-def _start(directory: Path, lock: int, while_locked: Path | None) -> None:
-    """Run the daemon, which inherits the lock, and wait for its result."""
-    arguments = [str(directory), *([str(while_locked)] if while_locked else [])]
-    with State(directory).log.open("wb") as log:
-        daemon = subprocess.Popen(
+def _start(state: State, lock: int, while_locked: Path | None) -> subprocess.Popen[bytes]:
+    """Run the daemon, which inherits the lock. Its log has nothing but the reason of a failure."""
+    arguments = [str(state.directory), *([str(while_locked)] if while_locked else [])]
+    with state.log.open("wb") as log:
+        return subprocess.Popen(
             [sys.executable, "-P", "-m", "generic.testing.envtest.detached", *arguments],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
             stderr=log,
             cwd="/",
             start_new_session=True,
             pass_fds=(lock,),
         )
-    try:
-        error = _answer(daemon)
-    except BaseException:
-        daemon.terminate()
-        raise
-    if error is not None:
-        daemon.wait(STOP_SECONDS)  # it holds the lock until then
-        raise StartFailed(error or f"the environment ended at once, see {State(directory).log}")
-    daemon.returncode = 0  # it outlives us on purpose; else Python warns about a running child
-
-
-def _answer(daemon: subprocess.Popen[bytes]) -> str | None:
-    """Return the daemon's error, None if it is ready, "" if it ended without output."""
-    assert daemon.stdout is not None
-    with daemon.stdout as output:
-        if not select.select([output], [], [], START_SECONDS)[0]:
-            raise StartFailed(f"the environment was not ready within {START_SECONDS:.0f} s")
-        line = output.readline()
-    return json.loads(line)["error"] if line else ""
 
 
 def _end(state: State, number: signal.Signals) -> bool:
@@ -189,15 +176,6 @@ def _wait(while_locked: Path | None) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX)
 
 
-def _tell(error: str | None) -> None:
-    """Report to `up`, which reads to the end, that the environment is ready, or the error."""
-    sys.stdout.write(json.dumps({"error": error}) + "\n")
-    sys.stdout.flush()
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
-
-
 def main() -> None:
     """Run one environment; this is the daemon that `up` starts.
 
@@ -208,21 +186,17 @@ def main() -> None:
     from generic.testing.envtest.environment import Environment
 
     signal.signal(signal.SIGTERM, _terminate)
-    directory = Path(sys.argv[1])
+    state = State(Path(sys.argv[1]))
     while_locked = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     try:
         with Environment() as environment:
-            state = State(directory)
             state.write(os.getpid(), environment)
-            _tell(None)
             _wait(while_locked)
+        shutil.rmtree(state.directory, ignore_errors=True)
     except EnvtestError as error:
-        _tell(str(error))
-        sys.exit(1)
+        sys.exit(str(error))
     finally:
-        State(directory).clear()
-        if while_locked is not None:
-            shutil.rmtree(directory, ignore_errors=True)
+        state.clear()
 
 
 if __name__ == "__main__":

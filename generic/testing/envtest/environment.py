@@ -7,7 +7,6 @@ deletion, no service account admission (nothing would create the accounts that p
 Not here: command lines and credentials (servers.py), the source of the programs (binaries.py).
 """
 
-import http.client
 import os
 import shutil
 import socket
@@ -19,10 +18,11 @@ from typing import Self
 
 from attrs import field, frozen
 
+from actuator.errors import ApiError
 from generic.library.programs.cache import Progress
-from generic.library.programs.errors import EnvtestError, StartFailed
+from generic.library.programs.errors import EnvtestError
 from generic.library.programs.processes import Process, ProcessGroup, kill, stop, tail
-from generic.testing.envtest.access import Access, RequestFailed
+from generic.testing.envtest.access import Access
 from generic.testing.envtest.binaries import Binaries, find_binaries
 from generic.testing.envtest.servers import (
     CONTROLLER_MANAGER,
@@ -66,9 +66,9 @@ class Environment(Access):
     Guarantees: after `start()` the API server is ready. After `stop()`, or soon after this
     process ends, none of its processes and directories remains. Any number may run at once.
 
-    `start()` raises StartFailed, whose text has the end of the log and the folder of the kept
-    logs; BinariesNotFound; or another EnvtestError. While it does not run, everything but `start()`
-    and `stop()` raises EnvtestError.
+    `start()` raises EnvtestError, whose text has the end of the log and the folder of the kept
+    logs, or the ways to install a program. While it does not run, everything but `start()` and
+    `stop()` raises EnvtestError.
     """
 
     def __init__(self, progress: Progress = silent) -> None:
@@ -137,7 +137,7 @@ class Environment(Access):
         """Start the server if it is down, and wait until the API server is ready; objects are kept.
 
         The API server cannot start without etcd, so etcd is started first if it is down. Running
-        servers are not changed. Raises StartFailed.
+        servers are not changed. Raises EnvtestError.
         """
         running = self._started
         if not self._is_running(Server.ETCD):
@@ -183,16 +183,16 @@ class Environment(Access):
     def _is_ready(self) -> bool:
         try:
             self.request("GET", "/readyz")
-        except (OSError, RequestFailed, http.client.HTTPException):
+        except ApiError:
             return False
         return True
 
-    def _failure(self, name: str, what: str) -> StartFailed:
+    def _failure(self, name: str, what: str) -> EnvtestError:
         """Copy the logs to a folder that outlives the environment; return the error naming it."""
         kept = Path(f"{self.directory}-logs")
         shutil.copytree(self.logs, kept, dirs_exist_ok=True)
         said = tail(self._log(name))
-        return StartFailed(f"{name} {what}; logs are in {kept}; the last lines:\n{said}")
+        return EnvtestError(f"{name} {what}; logs are in {kept}; the last lines:\n{said}")
 
     def _log(self, name: str) -> Path:
         return self.logs / f"{name}.log"

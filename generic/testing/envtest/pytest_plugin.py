@@ -31,26 +31,8 @@ if TYPE_CHECKING:
 WORKER_INPUT = "actuator_envtest_directory"
 
 
-class SharedByWorkers:
-    """The xdist controller's state for its workers: a directory, and a lock while it lives."""
-
-    def __init__(self) -> None:
-        from generic.library.programs.cache import open_lock, try_lock
-
-        self.directory = Path(tempfile.mkdtemp(prefix="actuator-pytest-"))
-        self._open = contextlib.ExitStack()
-        try_lock(self._open.enter_context(open_lock(session_lock(self.directory))))
-
-    def close(self) -> None:
-        """Stop the environment if a worker started it."""
-        from generic.testing.envtest.detached import down
-
-        down(self.directory)
-        self._open.close()
-        shutil.rmtree(self.directory, ignore_errors=True)
-
-
-SHARED = pytest.StashKey[SharedByWorkers]()
+SHARED = pytest.StashKey[tuple[Path, contextlib.ExitStack]]()
+"""The xdist controller's state for its workers: a directory, and what ends with the session."""
 
 
 def session_lock(directory: Path) -> Path:
@@ -61,15 +43,28 @@ def session_lock(directory: Path) -> Path:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """In the controller of xdist: pass the directory of the shared environment to a new worker."""
-    if SHARED not in node.config.stash:
-        node.config.stash[SHARED] = SharedByWorkers()
-    node.workerinput[WORKER_INPUT] = str(node.config.stash[SHARED].directory)
+    stash = node.config.stash
+    if SHARED not in stash:
+        stash[SHARED] = _shared()
+    node.workerinput[WORKER_INPUT] = str(stash[SHARED][0])
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """At the end of the session, in the controller of xdist: stop the shared environment."""
     if SHARED in config.stash:
-        config.stash[SHARED].close()
+        config.stash[SHARED][1].close()
+
+
+def _shared() -> tuple[Path, contextlib.ExitStack]:
+    """Make the directory of an environment that a worker can start, and hold its lock."""
+    from generic.library.programs.cache import open_lock, try_lock
+    from generic.testing.envtest.detached import down
+
+    directory, stack = Path(tempfile.mkdtemp(prefix="actuator-pytest-")), contextlib.ExitStack()
+    stack.callback(shutil.rmtree, directory, ignore_errors=True)
+    try_lock(stack.enter_context(open_lock(session_lock(directory))))
+    stack.callback(down, directory)
+    return directory, stack
 
 
 @pytest.fixture(scope="session")
@@ -103,13 +98,10 @@ def kubeconfig(environment: "Access") -> Path:
 @pytest.fixture
 def namespace(environment: "Access") -> Iterator[str]:
     """A namespace for this test alone."""
-    from generic.testing.envtest.access import RequestFailed
+    from actuator.errors import Conflict, NotFound
 
     name = f"test-{secrets.token_hex(5)}"
     environment.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
     yield name
-    try:
+    with contextlib.suppress(NotFound, Conflict):  # the test deleted it
         environment.request("DELETE", f"/api/v1/namespaces/{name}")
-    except RequestFailed as error:
-        if error.status not in (404, 409):  # the test deleted it
-            raise

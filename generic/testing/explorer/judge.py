@@ -11,6 +11,7 @@ import attrs
 from actuator.interface import ExternalResource
 from actuator.meta import Raw
 from generic.reconciler.operation import Operation
+from generic.testing.drill.bystanders import WITNESS
 from generic.testing.drill.judge import covers, made_twice
 from generic.testing.drill.kills.calls import Point
 from generic.testing.garden import error_of, not_migrated_because, not_ready_because
@@ -19,7 +20,7 @@ _STAYS = frozenset({Operation.MIGRATE, Operation.RESTORE})
 """Operations that neither create nor delete external resources."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.define(kw_only=True)
 class Case:
     """One tested operation; `before` existed for the shoot when the operation was requested.
 
@@ -29,9 +30,8 @@ class Case:
 
     operation: Operation
     finalizer: str
-    witness: str
-    others: Sequence[ExternalResource]
-    before: Sequence[ExternalResource]
+    others: Sequence[ExternalResource] = ()
+    before: Sequence[ExternalResource] = ()
     makes: Counter[str] = attrs.field(factory=Counter)
 
 
@@ -101,7 +101,7 @@ def unfinished_because(operation: Operation, finalizer: str, obj: Raw) -> str | 
 
 def judge_death(case: Case, seen: Sight) -> Iterator[str]:
     """Yield the rules that are violated right after the kill."""
-    yield from _witness_stays(case, seen)
+    yield from _witness_stays(seen)
     yield from _others_stay(case, seen)
     yield from _reported(case, seen, in_flight=1)
     guarded = [obj for obj in seen.objects if case.finalizer in _finalizers(obj)]
@@ -119,7 +119,7 @@ def judge_death(case: Case, seen: Sight) -> Iterator[str]:
 
 def judge_end(case: Case, seen: Sight) -> Iterator[str]:
     """Yield the rules that are violated after another process has finished."""
-    yield from _witness_stays(case, seen)
+    yield from _witness_stays(seen)
     yield from _others_stay(case, seen)
     yield from _reported(case, seen, in_flight=0)
     yield from made_twice(seen.outside)
@@ -139,11 +139,11 @@ def judge_end(case: Case, seen: Sight) -> Iterator[str]:
             yield from _untouched(case, seen)
 
 
-def _witness_stays(case: Case, seen: Sight) -> Iterator[str]:
+def _witness_stays(seen: Sight) -> Iterator[str]:
     if not seen.objects:
         yield "the object is deleted, although it had a finalizer of another controller"
     for obj in seen.objects:
-        if case.witness not in _finalizers(obj):
+        if WITNESS not in _finalizers(obj):
             yield f"the finalizer of another controller was removed from {obj['metadata']['name']}"
 
 

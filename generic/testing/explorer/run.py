@@ -3,7 +3,6 @@
 import os
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,10 +12,9 @@ import attrs
 from actuator.errors import ActuatorError, ApiError, ConfigurationError
 from actuator.meta import Kind
 from generic.reconciler.operation import Operation
-from generic.testing.drill.bystanders import WITNESS
 from generic.testing.drill.kills.calls import Kill, Side, points_of, read_lines
-from generic.testing.drill.kills.child import Order, Task
-from generic.testing.drill.kills.processes import End, Workers, workers
+from generic.testing.drill.kills.child import Order
+from generic.testing.drill.kills.processes import End, workers
 from generic.testing.drill.observe import read_records
 from generic.testing.drill.settings import Watcher
 from generic.testing.explorer.judge import (
@@ -76,25 +74,25 @@ def explore(wanted: Wanted, rehearsal: CombinedRehearsal, watcher: Watcher) -> I
     with (
         tempfile.TemporaryDirectory(prefix="explore-") as directory,
         open_ground(rehearsal, Path(directory), wanted.patience, watcher.say) as ground,
+        workers(rehearsal.references, ground.folder, _AT_ONCE) as run,
     ):
-        task = Task(kubeconfig=str(ground.kubeconfig), rehearsals=rehearsal.references)
-        with workers(task, ground.folder, _AT_ONCE) as free:
-            for kind, operation in wanted.of(ground.kinds):
-                ground.renew()
-                stage = Stage(ground, kind, operation)
-                yield _Exploration(ground, stage, free, watcher).tally(wanted.calls or ("",))
+        for kind, operation in wanted.of(ground.kinds):
+            ground.renew()
+            stage = Stage(ground, kind, operation)
+            tally = Tally(kind=kind.name, operation=operation)
+            one = _Exploration(ground, stage, run, watcher, tally)
+            yield one.tally(wanted.calls or ("",))
 
 
+@attrs.frozen
 class _Exploration:
     """The exploration of one operation of one kind."""
 
-    def __init__(self, ground: Ground, stage: Stage, free: Workers, watcher: Watcher) -> None:
-        self._ground = ground
-        self._stage = stage
-        self._free = free
-        self._watcher = watcher
-        self._makes: Counter[str] = Counter()
-        self._tally = Tally(kind=stage.kind.name, operation=stage.operation)
+    _ground: Ground
+    _stage: Stage
+    _run: Callable[[Order, Callable[[], bool]], End]
+    _watcher: Watcher
+    _tally: Tally
 
     def tally(self, parts: Sequence[str]) -> Tally:
         """Count the calls in one shoot, then kill at those with a part, each in its own shoot."""
@@ -125,8 +123,9 @@ class _Exploration:
         trials = self._stage.prepare(kills)
         with self._stage.owners(trials):
             self._die_each(trials)
-            if kills == [None]:
-                self._count_things(trials)
+            if kills == [None]:  # undisturbed: the reference for the killed ones
+                [(trial, found)] = self._stage.outside(trials)
+                self._stage.makes.update(one.type for one in without(found, trial.case.others))
             self._judge(trials, judge_death)
             with self._ground.serving([trial.names.type for trial in trials]):
                 self._wait(trials)
@@ -136,7 +135,7 @@ class _Exploration:
         return trials
 
     def _die_each(self, trials: Sequence[Trial]) -> None:
-        with ThreadPoolExecutor(self._free.count) as pool:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
             try:
                 for done, _ in enumerate(pool.map(self._die, trials), 1):
                     self._watcher.count(str(self._tally), done, len(trials))
@@ -148,6 +147,7 @@ class _Exploration:
         """Run a process for the trial until it is killed or the operation is finished."""
         kind = self._stage.kind.name
         order = Order(
+            kubeconfig=str(self._ground.kubeconfig),
             kinds=[kind, *self._ground.rehearsal.makes.get(kind, ())],
             type=trial.names.type,
             shared=self._ground.rehearsal.share(),
@@ -155,7 +155,7 @@ class _Exploration:
             seconds=round(self._ground.patience),
             kill=trial.kill,
         )
-        trial.end = self._free.run(order, lambda: not self._stage.unfinished(trial))
+        trial.end = self._run(order, lambda: not self._stage.unfinished(trial))
         if trial.end is End.LATE:
             why = "; ".join(self._stage.unfinished(trial)) or "the last moment"
             trial.problems.append(f"not killed, and not through, within {order.seconds} s: {why}")
@@ -182,35 +182,16 @@ class _Exploration:
         self, trials: Sequence[Trial], judge: Callable[[Case, Sight], Iterator[str]]
     ) -> None:
         """Check each trial, and add each problem once."""
-        outside = self._ground.outside([trial.shoot.technical_id for trial in trials])
-        for trial in trials:
-            shoot = trial.shoot.technical_id
-            records = read_records(self._ground.garden.client, shoot)
+        for trial, outside in self._stage.outside(trials):
+            records = read_records(self._ground.garden.client, trial.shoot.technical_id)
             seen = Sight(
                 objects=self._stage.objects(trial),
-                outside=outside[shoot],
+                outside=outside,
                 records=[record.resource for record in records],
                 reported=self._stage.reported(trial),
             )
-            found = judge(self._case(trial), seen)
+            found = judge(trial.case, seen)
             trial.problems += [problem for problem in found if problem not in trial.problems]
-
-    def _case(self, trial: Trial) -> Case:
-        return Case(
-            operation=self._stage.operation,
-            finalizer=self._stage.kind.finalizer,
-            witness=WITNESS,
-            others=trial.others,
-            before=trial.before,
-            makes=self._makes,
-        )
-
-    def _count_things(self, trials: Sequence[Trial]) -> None:
-        """Count the resources of an undisturbed operation, the reference for the killed ones."""
-        [trial] = trials
-        shoot = trial.shoot.technical_id
-        found = self._ground.outside([shoot])[shoot]
-        self._makes = Counter(one.type for one in without(found, trial.others))
 
     def _calls(self, trial: Trial) -> Path:
         return self._ground.folder / f"{trial.names.id}.calls"

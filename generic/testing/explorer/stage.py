@@ -7,8 +7,9 @@ is new for each operation, since requests to it get slow with many resources.
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,8 @@ from typing import Any
 import attrs
 
 from actuator.codec import decode
-from actuator.errors import ActuatorError, NotFound
 from actuator.interface import Actuator, ExternalResource, kind_of, object_class, resource_of
 from actuator.meta import ForceSource, Kind, Raw
-from generic.kube.finalizers import patch_tested, take_off
 from generic.manager.options import Options
 from generic.reconciler.operation import Operation
 from generic.testing.drill.bystanders import WITNESS
@@ -27,17 +26,16 @@ from generic.testing.drill.kills.calls import Kill
 from generic.testing.drill.kills.processes import End
 from generic.testing.drill.names import Names
 from generic.testing.drill.seeds import embedded_seed, other_owners
-from generic.testing.drill.world import manager_for, outside
-from generic.testing.explorer.judge import Failure, unfinished_because
-from generic.testing.garden import Flow, Garden, Shoot
-from generic.testing.garden.cleanup import OWN
+from generic.testing.drill.world import manager_for, outside, serving
+from generic.testing.explorer.judge import Case, Failure, unfinished_because
+from generic.testing.garden import SHOOT, Flow, Garden, Shoot
+from generic.testing.garden.cleanup import OWN, Own
 from generic.testing.garden.flows import still_there
 from generic.testing.garden.order import CREATION, in_stages
 from generic.testing.garden.state import collect, put_back
 from generic.testing.polling import parallel
 from generic.testing.rehearsal import CombinedRehearsal
 
-_SYNC_SECONDS = 60.0
 _PREPARED = 180.0
 """Time limit in seconds for the steps that prepare a trial, before any kill."""
 
@@ -72,20 +70,10 @@ class Ground:
         self.rehearsal.start(directory)
         self.actuators = self.rehearsal.actuators()
 
-    @contextmanager
-    def serving(self, types: Sequence[str]) -> Iterator[None]:
-        """Run a manager for these extension types, without kills, until the context is left.
-
-        Raises ActuatorError if it does not start.
-        """
-        manager = manager_for(self.actuators, types, Options(kubeconfig=self.kubeconfig))
-        manager.start()
-        try:
-            if not manager.wait_synced(_SYNC_SECONDS):
-                raise ActuatorError(f"a manager is not synced within {_SYNC_SECONDS:.0f} s")
-            yield
-        finally:
-            manager.stop()
+    def serving(self, types: Sequence[str]) -> AbstractContextManager[None]:
+        """Run a manager for these extension types, without kills, until the context is left."""
+        options = Options(kubeconfig=self.kubeconfig)
+        return serving(manager_for(self.actuators, types, options))
 
     def outside(self, shoots: Sequence[str]) -> Mapping[str, list[ExternalResource]]:
         """Return the external resources by the technical ID of the shoot that their tags name."""
@@ -130,10 +118,7 @@ class Trial:
     names: Names
     shoot: Shoot
     manifests: Sequence[Raw]
-    others: Sequence[ExternalResource] = ()
-    """The external resources of other objects."""
-    before: Sequence[ExternalResource] = ()
-    """All external resources at the start of the operation."""
+    case: Case
     end: End = End.STOPPED
     problems: list[str] = attrs.field(factory=list)
 
@@ -157,6 +142,8 @@ class Stage:
     def __init__(self, ground: Ground, kind: Kind, operation: Operation) -> None:
         self.kind = kind
         self.operation = operation
+        self.makes: Counter[str] = Counter()
+        """The external resources that an undisturbed operation creates, by type."""
         self._ground = ground
         self._garden = ground.garden
         stages = list(in_stages(CREATION, ground.kinds))
@@ -169,10 +156,12 @@ class Stage:
         types = [trial.names.type for trial in trials]
         with self.owners(trials), self._ground.serving(types):
             parallel(trials, self._create_needed)
-            self._look_outside(trials, lambda trial, found: setattr(trial, "others", found))
+            for trial, found in self.outside(trials):
+                trial.case.others = found
             if self.operation is not Operation.RECONCILE:
                 parallel(trials, self._create)
-            self._look_outside(trials, lambda trial, found: setattr(trial, "before", found))
+            for trial, found in self.outside(trials):
+                trial.case.before = found
             if self.operation is Operation.RESTORE:
                 parallel(trials, self._move)
         parallel(trials, self._ask)
@@ -184,6 +173,11 @@ class Stage:
             return nullcontext()
         namespaces = [trial.shoot.technical_id for trial in trials]
         return other_owners(self._garden.client, self._ground.actuators, namespaces)
+
+    def outside(self, trials: Sequence[Trial]) -> Iterator[tuple[Trial, list[ExternalResource]]]:
+        """Return each trial with the external resources of its shoot, read once for all."""
+        found = self._ground.outside([trial.shoot.technical_id for trial in trials])
+        return ((trial, found[trial.shoot.technical_id]) for trial in trials)
 
     def objects(self, trial: Trial) -> list[Raw]:
         """Return the current objects under test of the trial."""
@@ -220,7 +214,8 @@ class Stage:
         for manifest in manifests:
             if manifest["kind"] == self.kind.name:
                 manifest["metadata"]["finalizers"] = [WITNESS]
-        return Trial(kill, names, shoot, manifests)
+        case = Case(operation=self.operation, finalizer=self.kind.finalizer, makes=self.makes)
+        return Trial(kill, names, shoot, manifests, case)
 
     def _flow(self, trial: Trial) -> Flow:
         return Flow(self._garden, trial.shoot, self._needed, patience=_PREPARED)
@@ -262,21 +257,11 @@ class Stage:
             flow.ask([self.kind], self.operation.value)
 
     def _release(self, trial: Trial) -> None:
-        for obj in self.objects(trial):
-            meta = obj["metadata"]
-            if WITNESS in (meta.get("finalizers") or []):
-                patch = take_off([WITNESS], meta["uid"], meta["finalizers"])
-                where = (resource_of(self.kind), meta["name"], meta.get("namespace", ""))
-                with suppress(NotFound):
-                    patch_tested(self._garden.client, *where, patch)
+        """Remove the external finalizer."""
+        of, selector = [resource_of(self.kind)], f"{SHOOT}={trial.shoot.technical_id}"
+        witness = Own(of=of, selector=selector, deletes=False, strips=frozenset([WITNESS]))
+        witness.act(self._garden.client, "")
 
     def _wait(self, trial: Trial, operation: Operation) -> None:
         missing = partial(unfinished_because, operation, self.kind.finalizer)
         self._flow(trial).wait([self.kind], missing)
-
-    def _look_outside(
-        self, trials: Sequence[Trial], note: Callable[[Trial, list[ExternalResource]], None]
-    ) -> None:
-        found = self._ground.outside([trial.shoot.technical_id for trial in trials])
-        for trial in trials:
-            note(trial, found[trial.shoot.technical_id])

@@ -1,17 +1,16 @@
 """Fault injection: on the way to the API server, in its servers, in permissions, in actuators.
 
 For drills, tests, and authors who test an extension under failures. A fault is data, and so is a
-scenario of many (script.py); every fault is undone at its end.
+scenario of many (play.py); every fault is undone at its end.
 """
 
 from generic.testing.envtest.servers import Server
 from generic.testing.faults.actuators import ActuatorFault, FaultyActuator, Mischief
 from generic.testing.faults.permission import Revocation, Revoked
-from generic.testing.faults.play import Stage, play
+from generic.testing.faults.play import Stage, Step, play
 from generic.testing.faults.proxy import FaultProxy
 from generic.testing.faults.requests import Call, Effect, Fault
 from generic.testing.faults.rules import Injection
-from generic.testing.faults.script import Script, Step
 
 __all__ = [
     "ActuatorFault",
@@ -24,7 +23,6 @@ __all__ = [
     "Mischief",
     "Revocation",
     "Revoked",
-    "Script",
     "Server",
     "Stage",
     "Step",

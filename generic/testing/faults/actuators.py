@@ -3,7 +3,7 @@
 Its faults are data; they can be activated and removed while the actuator is working.
 """
 
-import threading
+import time
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ import attrs
 
 from actuator.cluster import Cluster
 from actuator.errors import ActuatorError, ErrorCode
-from actuator.interface import Actuator, Context, ExternalResource, FieldProblem, WrappedActuator
+from actuator.interface import Actuator, Context, WrappedActuator
 from generic.testing.faults.rules import ANY, Injection, Injections, Rule, fits
 
 OPERATIONS = ("reconcile", "restore", "delete", "migrate", "force_delete")
@@ -33,8 +33,6 @@ class Mischief(StrEnum):
     """Ignores cancellation until the fault is removed, then does its work."""
     WAIT = "wait"
     """Waits until the fault is removed, but calls `ctx.check()`, as a good actuator does."""
-    NEVER_RETURN = "never-return"
-    """Never returns, so its thread is lost; removing the fault has no effect."""
 
 
 def _error_codes(values: Iterable[str]) -> list[ErrorCode]:
@@ -45,9 +43,8 @@ def _error_codes(values: Iterable[str]) -> list[ErrorCode]:
 class ActuatorFault(Rule):
     """A fault in calls of an actuator.
 
-    `operations` are names of its methods (the five operations if empty; `validate`,
-    `external_resources` and `still_exists` can be named too), `name` is a shell-style pattern for
-    the object's name. A failing call raises an ActuatorError with `message` and `codes`.
+    `operations` are names of its operations (all five if empty), `name` is a shell-style pattern
+    for the object's name. A failing call raises an ActuatorError with `message` and `codes`.
     """
 
     mischief: Mischief = attrs.field(converter=Mischief)
@@ -68,66 +65,29 @@ class FaultyActuator(WrappedActuator):
     def __init__(self, inner: Actuator[Any]) -> None:
         super().__init__(inner)
         self._faults: Injections[ActuatorFault] = Injections()
-        self._errors: dict[Injection[ActuatorFault], Exception] = {}
 
-    def inject(
-        self, fault: ActuatorFault, error: Exception | None = None
-    ) -> Injection[ActuatorFault]:
-        """Activate a fault; `error` is raised in place of an ActuatorError."""
-        injection = self._faults.add(fault)
-        if error is not None:
-            self._errors[injection] = error
-        return injection
-
-    def validate(self, ctx: Context, obj: Any, cluster: Cluster, /) -> Iterable[FieldProblem]:
-        """See Actuator."""
-        return self._around("validate", self.inner.validate, ctx, obj, cluster)
-
-    def external_resources(self, obj: Any, /) -> Iterable[ExternalResource]:
-        """See Actuator."""
-        injection = self._pick("external_resources", obj.metadata.name)
-        return self._suffer(injection, None, lambda: self.inner.external_resources(obj))
-
-    def still_exists(self, resource: ExternalResource, /) -> bool | None:
-        """See Actuator; a fault's `name` is matched with the resource's id."""
-        injection = self._pick("still_exists", resource.id)
-        return self._suffer(injection, None, lambda: self.inner.still_exists(resource))
+    def inject(self, fault: ActuatorFault) -> Injection[ActuatorFault]:
+        """Activate a fault."""
+        return self._faults.add(fault)
 
     def _around(
         self, operation: str, work: Callable[..., T], ctx: Context, obj: Any, cluster: Cluster
     ) -> T:
-        injection = self._pick(operation, obj.metadata.name)
-        return self._suffer(injection, ctx, lambda: work(ctx, obj, cluster))
-
-    def _pick(self, operation: str, name: str) -> Injection[ActuatorFault] | None:
-        return self._faults.pick(lambda fault: fault.hits(operation, name))
-
-    def _suffer(
-        self,
-        injection: Injection[ActuatorFault] | None,
-        ctx: Context | None,
-        work: Callable[[], T],
-    ) -> T:
+        injection = self._faults.pick(lambda fault: fault.hits(operation, obj.metadata.name))
         if injection is None:
-            return work()
-        match injection.rule.mischief:
+            return work(ctx, obj, cluster)
+        fault = injection.rule
+        match fault.mischief:
             case Mischief.FAIL:
-                raise self._error(injection)
+                raise ActuatorError(fault.message, codes=fault.codes)
             case Mischief.FAIL_AFTERWARDS:
-                work()
-                raise self._error(injection)
+                work(ctx, obj, cluster)
+                raise ActuatorError(fault.message, codes=fault.codes)
             case Mischief.SLOW:
-                threading.Event().wait(injection.rule.seconds)
+                time.sleep(fault.seconds)
             case Mischief.HANG:
                 injection.wait()
             case Mischief.WAIT:
                 while not injection.wait(_CHECK_SECONDS):
-                    if ctx is not None:
-                        ctx.check()
-            case Mischief.NEVER_RETURN:
-                threading.Event().wait()
-        return work()
-
-    def _error(self, injection: Injection[ActuatorFault]) -> Exception:
-        fault = injection.rule
-        return self._errors.get(injection) or ActuatorError(fault.message, codes=fault.codes)
+                    ctx.check()
+        return work(ctx, obj, cluster)

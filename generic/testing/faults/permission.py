@@ -5,6 +5,7 @@ Not for aggregated roles: their rules are overwritten.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import product
 
 import attrs
 
@@ -30,12 +31,13 @@ class Revoked:
     resource: str = ANY
     verbs: list[str] = attrs.field(factory=list)
 
-    def hits(self, rule: Raw, verb: str) -> bool:
-        """Return whether the verb of a rule for one group and one resource is removed."""
-        if not rule.get("resources") or (self.verbs and verb not in self.verbs):
+    def hits(self, rule: Raw) -> bool:
+        """Return whether a rule for one group, resource and verb is removed."""
+        if not rule.get("resources"):
             return False
-        [group], [resource] = rule["apiGroups"], rule["resources"]
-        return fits(group, self.group) and fits(resource, self.resource)
+        [group], [resource], [verb] = rule["apiGroups"], rule["resources"], rule["verbs"]
+        named = not self.verbs or verb in self.verbs
+        return named and fits(group, self.group) and fits(resource, self.resource)
 
 
 class Revocation:
@@ -84,24 +86,18 @@ def _change(client: Client, role: str, change: Callable[[list[Raw]], list[Raw]])
 
 def _split(rules: list[Raw], revoked: Revoked) -> tuple[list[Raw], list[Raw]]:
     """Return the rules to keep and those to remove; rules about URLs are kept."""
-    kept: list[Raw] = []
-    lost: list[Raw] = []
-    for one in (single for rule in rules for single in _single(rule)):
-        gone = [verb for verb in one["verbs"] if revoked.hits(one, verb)]
-        stays = [verb for verb in one["verbs"] if verb not in gone]
-        kept += [one | {"verbs": stays}] if stays else []
-        lost += [one | {"verbs": gone}] if gone else []
-    return kept, lost
+    single = [one for rule in rules for one in _single(rule)]
+    lost = [rule for rule in single if revoked.hits(rule)]
+    return _new(single, lost), lost
 
 
 def _single(rule: Raw) -> Iterator[Raw]:
-    """Split a rule into one for each group and resource."""
+    """Split a rule into one for each group, resource and verb."""
     if not rule.get("resources"):
         yield rule
         return
-    for group in rule["apiGroups"]:
-        for resource in rule["resources"]:
-            yield rule | {"apiGroups": [group], "resources": [resource]}
+    for group, resource, verb in product(rule["apiGroups"], rule["resources"], rule["verbs"]):
+        yield rule | {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
 
 
 def _new(rules: list[Raw], known: list[Raw]) -> list[Raw]:

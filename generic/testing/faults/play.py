@@ -1,52 +1,89 @@
-"""Plays a script: begins each step when it is due, and undoes it at its end."""
+"""Scripts, which are lists of faults with times: `play` begins each step when it is due.
+
+It undoes each step at its end.
+"""
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Literal, TypeVar
 
 import attrs
 
-from actuator.errors import ActuatorError, ConfigurationError, TooManyRequests, Unavailable
+from actuator.errors import ConfigurationError, TooManyRequests, Unavailable
 from generic.kube.client import HttpClient
 from generic.testing.envtest.environment import Environment
-from generic.testing.faults.actuators import FaultyActuator
-from generic.testing.faults.permission import Revocation
+from generic.testing.envtest.servers import Server
+from generic.testing.faults.actuators import ActuatorFault, FaultyActuator
+from generic.testing.faults.permission import Revocation, Revoked
 from generic.testing.faults.proxy import FaultProxy
-from generic.testing.faults.script import Script, Step
+from generic.testing.faults.requests import Fault
 
 logger = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.05
 _ADMIN_SECONDS = 5.0
+_PATIENCE = 60.0
+"""Seconds that a step may wait for the API server."""
 T = TypeVar("T")
 _NO_ANSWER = (Unavailable, TooManyRequests)
+
+
+@attrs.frozen(kw_only=True)
+class Step:
+    """One fault, due `at` seconds after the script's start.
+
+    It lasts `lasts` seconds, or (0) until the end of the script; `name` is for messages. A fault
+    that cannot occur twice at once (`kill` of one server, `refuse`) ends with the first of two
+    overlapping steps. Raises ValueError for a step without a fault or with several.
+    """
+
+    at: float = 0.0
+    name: str = ""
+    lasts: float = 0.0
+    fault: Fault | None = None
+    """Fault on the way to the API server."""
+    actuator: ActuatorFault | None = None
+    """Fault in the actuator."""
+    revoke: Revoked | None = None
+    """Permissions removed from the manager's role."""
+    kill: Server | None = attrs.field(default=None, converter=attrs.converters.optional(Server))
+    """Server that is killed, and started again at the end."""
+    refuse: bool = False
+    """Refuse connections to the API server."""
+
+    def __attrs_post_init__(self) -> None:
+        """Check that the step has exactly one fault. Raises ValueError."""
+        things = [self.fault, self.actuator, self.revoke, self.kill, self.refuse]
+        if sum(1 for thing in things if thing) != 1:
+            raise ValueError(
+                f"the step at {self.at:g} s has to have exactly one of fault, actuator, revoke, "
+                "kill, refuse"
+            )
 
 
 @attrs.frozen(kw_only=True)
 class Stage:
     """The targets of a script; only those that its steps need are required.
 
-    `admin` may change ClusterRoles, `role` is the manager's ClusterRole. `conditions` are those
-    that steps wait for, by name.
+    `admin` may change ClusterRoles, `role` is the manager's ClusterRole.
     """
 
     proxy: FaultProxy | None = None
-    actuator: FaultyActuator | None = None
+    actuators: Sequence[FaultyActuator] = ()
     environment: Environment | None = None
     admin: HttpClient | None = None
     role: str = ""
-    conditions: Mapping[str, Callable[[], bool]] = attrs.field(factory=dict)
 
 
-def play(script: Script, stage: Stage, stop: threading.Event) -> None:
+def play(script: Sequence[Step], stage: Stage, stop: threading.Event) -> None:
     """Play the script to its end, or until `stop` is set; then undo all its faults.
 
-    Raises ConfigurationError before the first step if the stage lacks a target, ActuatorError if
-    a condition did not hold in time, and the errors of steps that cannot be done or undone
-    (ApiError, EnvtestError).
+    Raises ConfigurationError before the first step if the stage lacks a target, and the errors of
+    steps that cannot be done or undone (ApiError, EnvtestError).
     """
     _Play(script, stage, stop).run()
 
@@ -68,16 +105,11 @@ class _Play:
     restart the API server first.
     """
 
-    def __init__(self, script: Script, stage: Stage, stop: threading.Event) -> None:
-        self._patience = script.patience
-        self._stage = stage
+    def __init__(self, script: Sequence[Step], stage: Stage, stop: threading.Event) -> None:
         self._stop = stop
         self._start = time.monotonic()
-        steps = sorted(script.steps, key=lambda step: step.at)
+        steps = sorted(script, key=lambda step: step.at)
         self._pending = [(step, _way_of(step, stage)) for step in steps]
-        for step in script.steps:
-            if step.when and step.when not in stage.conditions:
-                raise _lacks(step, f"the condition {step.when!r}")
         self._begun: list[_Begun] = []
 
     def run(self) -> None:
@@ -85,7 +117,7 @@ class _Play:
             while self._pending or any(one.step.lasts for one in self._begun):
                 now = self._now()
                 for one in [one for one in self._begun if one.until <= now]:
-                    self._end(one, self._patience + one.until)
+                    self._end(one, one.until + _PATIENCE)
                 self._pending = [(s, do) for s, do in self._pending if not self._begins(s, do, now)]
                 if self._stop.wait(_TICK_SECONDS):
                     return
@@ -96,23 +128,17 @@ class _Play:
         return time.monotonic() - self._start
 
     def _begins(self, step: Step, do: Callable[[], _Undo], now: float) -> bool:
-        """Begin the step if it is due; return whether it began. Raises ActuatorError if late."""
+        """Begin the step if it is due; return whether it began."""
         if now < step.at:
             return False
-        missing = repr(step.when)
-        if not step.when or self._stage.conditions[step.when]():
-            try:
-                self._begun.append(_Begun(step, do(), now + (step.lasts or float("inf"))))
-            except _NO_ANSWER:
-                missing = "the API server"
-            else:
-                _log("a step of the script", step)
-                return True
-        if now > step.at + self._patience:
-            raise ActuatorError(
-                f"the script's step {_name(step)} waited {self._patience:g} s for {missing} in vain"
-            )
-        return False
+        try:
+            self._begun.append(_Begun(step, do(), now + (step.lasts or float("inf"))))
+        except _NO_ANSWER:
+            if now > step.at + _PATIENCE:
+                raise
+            return False
+        _log("a step of the script", step)
+        return True
 
     def _end(self, one: _Begun, deadline: float) -> None:
         try:
@@ -126,7 +152,7 @@ class _Play:
 
     def _end_all(self) -> None:
         """Undo all steps, servers first: without them permissions cannot be restored."""
-        deadline = self._now() + self._patience
+        deadline = self._now() + _PATIENCE
         failure: Exception | None = None
         self._begun.sort(key=lambda one: one.step.kill is None)
         while self._begun:
@@ -148,8 +174,8 @@ def _way_of(step: Step, stage: Stage) -> Callable[[], _Undo]:
         proxy = _needed(stage.proxy, step, "a proxy")
         return lambda: proxy.inject(fault).remove
     if (mischief := step.actuator) is not None:
-        actuator = _needed(stage.actuator, step, "a FaultyActuator")
-        return lambda: actuator.inject(mischief).remove
+        actuators = _needed(stage.actuators, step, "a FaultyActuator")
+        return lambda: _together([one.inject(mischief).remove for one in actuators])
     if step.revoke is not None:
         admin = _needed(stage.role and stage.admin, step, "an administrator's client and a role")
         revocation = Revocation(admin.within(_ADMIN_SECONDS), stage.role, step.revoke)
@@ -169,14 +195,18 @@ def _both(do: Callable[[], None], undo: _Undo) -> Callable[[], _Undo]:
     return begin
 
 
+def _together(undo: Sequence[_Undo]) -> _Undo:
+    stack = ExitStack()
+    for one in undo:
+        stack.callback(one)
+    return stack.close
+
+
 def _needed(there: T | Literal[""] | None, step: Step, what: str) -> T:
     if not there:
-        raise _lacks(step, what)
+        needs = f"the script's step {_name(step)} needs {what}"
+        raise ConfigurationError(f"{needs}, which is not there")
     return there
-
-
-def _lacks(step: Step, what: str) -> ConfigurationError:
-    return ConfigurationError(f"the script's step {_name(step)} needs {what}, which is not there")
 
 
 def _log(text: str, step: Step) -> None:

@@ -26,13 +26,13 @@ _CONNECTIONS = 128
 class FaultProxy:
     """A proxy to the API server that can fail on request; for use in a `with` statement.
 
-    `kubeconfig` is the access to the API server, `context` the context in it (None: its current
-    one). The proxy writes its files into a new folder below `directory`. Raises
-    ConfigurationError if the kubeconfig cannot be used. Safe to use from any thread.
+    `kubeconfig` is the access to the API server. The proxy writes its files into a new folder below
+    `directory`. Raises ConfigurationError if the kubeconfig cannot be used. Safe to use from any
+    thread.
     """
 
-    def __init__(self, kubeconfig: Path, directory: Path, context: str | None = None) -> None:
-        self._access = find_access(kubeconfig, context, _CONNECTIONS)
+    def __init__(self, kubeconfig: Path, directory: Path) -> None:
+        self._access = find_access(kubeconfig, None, _CONNECTIONS)
         self._directory = Path(tempfile.mkdtemp(prefix="fault-proxy-", dir=directory))
         self._faults: Injections[Fault] = Injections()
         self._port = reserve_port()
@@ -58,22 +58,18 @@ class FaultProxy:
         """Activate a fault until it has hit `times` times or `remove()` of the result is called."""
         return self._faults.add(fault)
 
-    def cut(self) -> None:
-        """Close all current connections."""
-        if self._listener is not None:
-            self._listener.cut()
-
     def go_down(self) -> None:
         """Refuse connections, as if no API server were running, until `come_back()`."""
         listener, self._listener = self._listener, None
         if listener is not None:
-            listener.close()
+            listener.stop()
 
     def come_back(self) -> None:
         """Listen again, at the same address."""
         if self._listener is None:
             port = self._port.getsockname()[1]
             self._listener = Listener(port, self._context, self._access, self._faults)
+            self._listener.start()
 
     def close(self) -> None:
         """End all faults and connections, and free the port. The files stay."""

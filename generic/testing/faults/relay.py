@@ -4,23 +4,18 @@ Watches are forwarded line by line (JSON only: other encodings have no lines); a
 is read completely first. No request is retried. If the API server does not answer, the client's
 connection is closed, as it would be without a proxy.
 
-`Listener` owns the loopback port, TLS, and the open connections, with a thread for each.
-
 Not here: the address of the API server, certificates (proxy.py).
 """
 
 import select
-import socket
 import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler
-from socketserver import TCPServer, ThreadingMixIn
-from typing import Any
 
 from actuator.errors import ApiError
+from generic.controller.httpserver import Address, Handler, HttpServer
 from generic.kube.kubeconfig import Access
 from generic.kube.transport import Response
 from generic.testing.envtest.servers import HOST
@@ -28,6 +23,8 @@ from generic.testing.faults.requests import Call, Effect, Fault, body_of
 from generic.testing.faults.rules import Injection, Injections
 
 _ANSWER_SECONDS = 60.0
+_MAX_BODY = 100 * 1024 * 1024
+"""Bytes; many times the limit of an API server."""
 _LOOK_SECONDS = 0.1
 """Seconds until a held request notices that its client disconnected."""
 _HOP_BY_HOP = frozenset(
@@ -37,76 +34,36 @@ _BROKEN = (OSError, ApiError, ValueError)
 """Errors of a lost API server; ValueError: a TLS socket that another thread closed."""
 
 
-class Listener(ThreadingMixIn, TCPServer):
-    """Listens until `close`."""
+class Listener(HttpServer):
+    """Listens until `stop`; nothing of a client is limited."""
 
-    daemon_threads = True
-    block_on_close = False
-    allow_reuse_port = True
-    request_queue_size = 128
+    shares_port = True
+    connections = 10_000
+    idle_seconds = request_seconds = 3600.0
 
     def __init__(
-        self,
-        port: int,
-        context: ssl.SSLContext,
-        access: Access,
-        faults: Injections[Fault],
+        self, port: int, tls: ssl.SSLContext, access: Access, faults: Injections[Fault]
     ) -> None:
+        super().__init__(Address(HOST, port), Relay)
+        self.tls = tls
         self.access = access
         self.faults = faults
-        self._context = context
-        self._open: set[socket.socket] = set()
-        self._lock = threading.Lock()
-        super().__init__((HOST, port), Relay)
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop listening, and close all connections."""
-        self.shutdown()
-        self._thread.join()
-        self.server_close()
-        self.cut()
-
-    def cut(self) -> None:
-        """Close all current connections."""
-        with self._lock:
-            for connection in self._open:
-                _shut(connection)
-
-    def get_request(self) -> tuple[socket.socket, Any]:
-        """Accept the next connection; its TLS handshake takes place in its own thread."""
-        accepted, address = self.socket.accept()
-        wrapped = self._context.wrap_socket(
-            accepted, server_side=True, do_handshake_on_connect=False
-        )
-        with self._lock:
-            self._open.add(wrapped)
-        return wrapped, address
-
-    def shutdown_request(self, request: Any) -> None:
-        """Close one connection."""
-        with self._lock:
-            self._open.discard(request)
-            _shut(request)
-        request.close()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore clients that disconnect or are not ours."""
 
 
-class Relay(BaseHTTPRequestHandler):
+class Relay(Handler):
     """The requests of one connection, one after another."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
     server: Listener
 
-    def _handle(self) -> None:
-        if "Transfer-Encoding" in self.headers:
-            self.send_error(411)
+    def respond(self) -> None:
+        """Forward a request, unless a fault hits it."""
+        length = self.find_length(_MAX_BODY)
+        if length is None:
             return
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.rfile.read(length)
+        if self.server.draining:  # it was accepted at the last moment
+            self.close_connection = True
+            return
         call = Call.parse(self.command, self.path)
         injection = self.server.faults.pick(lambda fault: fault.hits(call))
         if injection is not None and not self._survives(injection):
@@ -114,7 +71,7 @@ class Relay(BaseHTTPRequestHandler):
         dropped = injection is not None and injection.rule.effect is Effect.DROP_ANSWER
         self._forward(call, body, answers=not dropped)
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _handle  # noqa: N815 - http.server's names
+    do_PUT = do_PATCH = do_DELETE = Handler.do_GET  # noqa: N815 - http.server's names
 
     def _survives(self, injection: Injection[Fault]) -> bool:
         """Apply the fault to a request; return whether it is forwarded to the API server."""
@@ -176,6 +133,7 @@ class Relay(BaseHTTPRequestHandler):
         """Forward a watch. Its connection is not reused, so its end is the end of the watch."""
         self.close_connection = True
         self._head(response.status, response.headers, "Transfer-Encoding: chunked")
+        self.wfile.flush()
         over = threading.Event()
         threading.Thread(target=self._hang_up, args=(response, over), daemon=True).start()
         try:
@@ -202,6 +160,7 @@ class Relay(BaseHTTPRequestHandler):
 
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.flush()
 
     def _hold(self, injection: Injection[Fault]) -> None:
         """Wait until the fault is over or the client has disconnected."""
@@ -227,9 +186,6 @@ class Relay(BaseHTTPRequestHandler):
             return True
         return bool(readable)
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: the user of the proxy counts the hits of faults."""
-
 
 def _lines(response: Response) -> Iterator[bytes]:
     """Yield complete lines with their newline, each as soon as it arrives."""
@@ -237,9 +193,3 @@ def _lines(response: Response) -> Iterator[bytes]:
     for chunk in response.chunks():
         *lines, pending = (pending + chunk).split(b"\n")
         yield from (line + b"\n" for line in lines)
-
-
-def _shut(connection: socket.socket) -> None:
-    """Close a connection in use: ssl's own method would break a read in another thread."""
-    with suppress(OSError):  # the other side was faster
-        socket.socket.shutdown(connection, socket.SHUT_RDWR)

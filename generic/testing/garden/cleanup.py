@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import attrs
 
-from actuator.errors import NotFound
+from actuator.errors import Conflict, NotFound
 from actuator.interface import Client, Resource
 from actuator.meta import Raw
 from generic.kube.finalizers import take_off
@@ -31,7 +31,7 @@ _ETCDS = Resource("druid.gardener.cloud/v1alpha1", "etcds")
 _OF_CLASSES = "gardener.cloud/purpose=machineclass"
 _OF_CLOUD = "gardener.cloud/purpose=cloudprovider"
 _OF_GARDENLET = "origin=gardener"
-_CONFIRM: Raw = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
+CONFIRM: Raw = {"metadata": {"annotations": {CONFIRM_DELETION: "true"}}}
 _OF_MCM = frozenset({MCM_FINALIZER, MC_FINALIZER})
 ALL = frozenset("*")
 
@@ -52,19 +52,20 @@ class Own:
     seconds: float = 30.0
 
     def act(self, client: Client, namespace: str) -> None:
-        """Patch, delete and strip the objects in the shoot's namespace, without waiting."""
+        """Patch, delete and strip the objects, without waiting; in all namespaces if ""."""
         for resource, obj in self._objects(client, namespace):
             meta = obj["metadata"]
-            where, held = (resource, meta["name"], namespace), meta.get("finalizers") or []
-            with suppress(NotFound):
+            where = (resource, meta["name"], meta.get("namespace", ""))
+            held, uid = meta.get("finalizers") or [], meta["uid"]
+            with suppress(NotFound, Conflict):  # it is deleted, or another one of its name
                 if self.patch is not None:
                     client.patch(*where, self.patch)
                 if self.deletes:
-                    client.delete(*where)
+                    client.delete(*where, uid=uid)
                 if self.strips is ALL:
-                    client.patch(*where, {"metadata": {"finalizers": None}})
+                    client.patch(*where, {"metadata": {"finalizers": None, "uid": uid}})
                 elif self.strips & {*held}:
-                    client.patch(*where, take_off(self.strips & {*held}, meta["uid"], held))
+                    client.patch(*where, take_off(self.strips & {*held}, uid, held))
 
     def left(self, client: Client, namespace: str) -> list[str]:
         """Return the objects it still waits for, with the message of a resource manager."""
@@ -103,7 +104,7 @@ OWN: Mapping[str, Sequence[Own]] = {
         Own(patch={"spec": {"keepObjects": False}}),
         Own(which=_is_of_shoot, strips=ALL),
     ],
-    "etcds": [Own(of=[_ETCDS], patch=_CONFIRM, seconds=300.0)],
+    "etcds": [Own(of=[_ETCDS], patch=CONFIRM, seconds=300.0)],
     "configmaps-secrets": [Own(of=[_CONFIGMAPS, _SECRETS], strips=ALL, seconds=0.0)],
 }
 """gardenlet's own objects, by the names that `order` uses."""

@@ -6,16 +6,15 @@ do not concern extensions.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 
 import attrs
 
-from actuator.errors import ActuatorError, AlreadyExists
+from actuator.errors import ActuatorError
 from actuator.interface import Client, resource_of
 from actuator.meta import Kind, Raw
 from generic.library.lookup import find, find_all
 from generic.library.machines import DEPLOYMENT_NAME, MACHINE_DEPLOYMENTS, MACHINE_SETS, MACHINES
-from generic.testing.garden.gardenlet import Garden, Shoot, resource_of_manifest
+from generic.testing.garden.gardenlet import Garden, Shoot, create_missing, resource_of_manifest
 
 
 @attrs.frozen(kw_only=True)
@@ -66,8 +65,7 @@ def put_back_resources(client: Client, shoot: Shoot, state: ShootState) -> None:
     """Create the referenced objects in the shoot's namespace; existing ones are kept."""
     for resource in state.resources:
         meta = {**resource["metadata"], "namespace": shoot.technical_id}
-        with suppress(AlreadyExists):
-            client.create(resource_of_manifest(resource), {**resource, "metadata": meta})
+        create_missing(client, {**resource, "metadata": meta})
 
 
 def put_back(client: Client, kind: Kind, obj: Raw, state: ExtensionState) -> None:

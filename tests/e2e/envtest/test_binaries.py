@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from generic.testing.envtest import BinariesNotFound, Environment, StartFailed, find_binaries
+from generic.testing.envtest import Environment, EnvtestError, find_binaries
 from generic.testing.envtest.binaries import etcd_module, kubernetes_module
 
 NAMES = ("etcd", "kube-apiserver", "kube-controller-manager")
@@ -53,7 +53,7 @@ def test_without_the_folder_the_cache_has_all(given: Path, monkeypatch: pytest.M
 
 def test_a_folder_that_is_not_there_is_an_error_that_names_it(given: Path) -> None:
     given.rmdir()
-    with pytest.raises(BinariesNotFound, match=f"KUBEBUILDER_ASSETS={given}"):
+    with pytest.raises(EnvtestError, match=f"KUBEBUILDER_ASSETS={given}"):
         find_binaries(print)
 
 
@@ -61,7 +61,7 @@ def test_when_nothing_works_the_error_names_the_ways(
     given: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOPROXY", "off")
-    with pytest.raises(BinariesNotFound) as caught:
+    with pytest.raises(EnvtestError) as caught:
         find_binaries(print)
     text = str(caught.value)
     assert "KUBEBUILDER_ASSETS" in text
@@ -89,7 +89,7 @@ def test_a_program_that_ends_early_is_an_error_with_the_end_of_its_log(
     (given / "etcd").unlink()
     (given / "etcd").symlink_to(assets / "etcd")
     (given / "kube-apiserver").write_text("#!/bin/sh\necho no such flag\nexit 3\n")
-    with pytest.raises(StartFailed, match="kube-apiserver ended with status 3") as caught:
+    with pytest.raises(EnvtestError, match="kube-apiserver ended with status 3") as caught:
         Environment().start()
     (kept,) = temporary.iterdir()  # the logs, and nothing else
     assert str(kept) in str(caught.value)

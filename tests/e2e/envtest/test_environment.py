@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from actuator import Resource
-from actuator.errors import ApiError
+from actuator.errors import ApiError, NotFound, Unavailable
 from generic.kube.client import connect
 from generic.testing.envtest import Access, Environment, EnvtestError
 from generic.testing.envtest import environment as running
-from generic.testing.envtest.access import RequestFailed
 from generic.testing.envtest.servers import Server
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -49,10 +48,8 @@ def exists(access: Access, path: str) -> bool:
     """Say whether there is an object at this path."""
     try:
         access.request("GET", path)
-    except RequestFailed as error:
-        if error.status == 404:
-            return False
-        raise
+    except NotFound:
+        return False
     return True
 
 
@@ -99,7 +96,7 @@ def test_objects_and_address_outlive_the_api_server(own: Environment, crash: boo
     name, url = f"kept-{crash}".lower(), own.url
     own.request("POST", CONFIG_MAPS, config_map(name))
     own.kill(Server.APISERVER) if crash else own.stop_apiserver()
-    with pytest.raises(OSError, match="refused"):
+    with pytest.raises(Unavailable, match="refused"):
         own.request("GET", "/readyz")
     own.restart(Server.APISERVER)
     assert own.url == url

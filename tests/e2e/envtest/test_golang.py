@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from generic.library.programs.errors import BuildFailed
-from generic.library.programs.golang import GoModule, GoNotFound, cached_programs, find_go
+from generic.library.programs.errors import EnvtestError
+from generic.library.programs.golang import GoModule, cached_programs, find_go
 
 BUILD = """
 import sys
@@ -138,7 +138,7 @@ def test_a_build_that_is_cut_short_leaves_nothing(
 
 def test_what_go_says_is_in_the_error_and_nothing_is_left(module: GoModule, cache: Path) -> None:
     (module.folder / "main.go").write_text('package main\n\nimport _ "example.com/tiny/lost"\n')
-    with pytest.raises(BuildFailed, match=r"example\.com/tiny/lost"):
+    with pytest.raises(EnvtestError, match=r"example\.com/tiny/lost"):
         cached_programs(module, print)
     assert not left_in(cache)
 
@@ -163,5 +163,5 @@ def test_the_error_without_a_fitting_go_says_what_was_seen(
     scripted_go: Callable[[str, float], Path],
 ) -> None:
     scripted_go("1.21.5", 0)
-    with pytest.raises(GoNotFound, match=r"Go 99\.0 or later not found: 1\.21\.5 on PATH, "):
+    with pytest.raises(EnvtestError, match=r"Go 99\.0 or later not found: 1\.21\.5 on PATH, "):
         find_go((99, 0))

@@ -27,7 +27,7 @@ from generic.testing.drill.judge import Finding
 from generic.testing.drill.names import LABEL
 from generic.testing.envtest import Environment
 from generic.testing.garden import NAMESPACES
-from generic.testing.seed import install_crds, install_kinds
+from generic.testing.seed import install_crds
 from generic.tools.cli.drill import _say_unnoticed
 
 AZURE = "extensions.azurecontrolplane.rehearsal:AzureRehearsal"
@@ -230,7 +230,7 @@ def foreign(borrowed):
 
     with Environment() as environment:
         admin = connect(environment.kubeconfig)
-        install_kinds(admin, [Infrastructure, ControlPlane, Cluster, Orphan])
+        install_crds(admin, [Infrastructure, ControlPlane, Cluster, Orphan])
         install_crds(admin, [crd(TargetGroupBinding)])
         yield environment, admin
 

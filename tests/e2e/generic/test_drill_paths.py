@@ -5,6 +5,7 @@ from moving import OneNetwork
 from reports import VPC, evidence, life
 from test_drill import NETWORK, broken_rules, drill  # noqa: F401
 
+from generic.testing.drill import observe
 from generic.testing.drill.evidence import Bystander
 from generic.testing.drill.judge import PATH_RULES, UNJUDGED, judge
 from generic.testing.drill.page import page
@@ -59,7 +60,9 @@ def test_the_page_names_the_path_and_what_went_wrong():
 
 
 @pytest.mark.long
-def test_without_a_scenario_the_rehearsals_first_is_used(drill):  # noqa: F811
+def test_an_object_that_lives_for_less_than_a_poll_is_observed(drill, monkeypatch):  # noqa: F811
+    """Without a scenario the first one of the rehearsal is used."""
+    monkeypatch.setattr(observe, "_EVERY", 5.0)
     done, report = drill(NETWORK, "--path", "delete", "--shoots", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     assert report["evidence"]["scenario"] == next(iter(OneNetwork().scenarios))

@@ -52,7 +52,7 @@ def test_the_local_network_survives_every_kill(explore, rehearsal, operations):
 
 def assert_guarded_first(points):
     guard = next(n for n, point in enumerate(points) if "/metadata/finalizers" in point)
-    assert guard < points.index("outside: ensure")
+    assert guard < points.index("outside: create")
 
 
 def test_a_restore_survives_every_kill_and_each_request_to_the_cloud_is_a_point(explore):
@@ -89,8 +89,8 @@ def test_each_planted_bug_is_found(explore):
     assert [tally["operation"] for tally in tallies] == operations
     reconcile, delete, force_delete, migrate, restore = tallies
 
-    assert "too many" in problems(reconcile, "after outside: ensure")
-    assert problems(reconcile, "before outside: ensure") == ""
+    assert "too many" in problems(reconcile, "after outside: create")
+    assert problems(reconcile, "before outside: create") == ""
 
     found = problems(delete, "before outside: delete")
     assert "our finalizer is removed, but Local::Network" in found

@@ -206,18 +206,17 @@ def watching(client, namespace, **options):
     store = Store(CONFIG_MAPS, header)
     lists = []
 
-    class Metrics:
-        def relisted(self, _kind, reason):
-            lists.append(reason)
+    def relisted(_kind, reason):
+        lists.append(reason)
 
     events = []
     informer = Informer(
-        client, store, events.append, namespace=namespace, metrics=Metrics(), **options
+        client, store, events.append, namespace=namespace, relisted=relisted, **options
     )
     stop = threading.Event()
     threading.Thread(target=informer.run, args=(stop,), daemon=True).start()
     try:
-        assert informer.wait_settled(PATIENCE), informer.problem
+        assert informer.settled.wait(PATIENCE), informer.problem
         yield informer, events, lists
     finally:
         stop.set()
@@ -312,7 +311,7 @@ def managed(environment, admin, namespace, directory):
         way = Through(environment, directory, stack)
         with running(way, admin, namespace, actuator) as manager:
             yield (
-                faults.Stage(proxy=way.proxy, actuator=actuator, admin=admin, role=way.role),
+                faults.Stage(proxy=way.proxy, actuators=[actuator], admin=admin, role=way.role),
                 manager,
             )
 
@@ -459,4 +458,5 @@ def test_after_a_random_script_every_object_is_where_it_should_be(
         assert granted(shoot.client.get(ROLES, stage.role)["rules"]) == granted(role)
         eventually(lambda: shoot.is_gone("old"))
         lives(shoot, "after")
-        eventually(lambda: not any(check() for check in manager.check_health().values()))
+        checks = manager.check_ready()  # that of Orphans, once refused, asks again after minutes
+        eventually(lambda: not any(checks[one]() for one in ("informers", "workers", "streams")))

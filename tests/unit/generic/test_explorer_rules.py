@@ -6,6 +6,7 @@ import pytest
 
 from actuator.interface import ExternalResource
 from generic.reconciler.operation import Operation
+from generic.testing.drill.bystanders import WITNESS
 from generic.testing.drill.kills.calls import Point, Reaper, points_of, read_lines
 from generic.testing.explorer.judge import (
     Case,
@@ -17,7 +18,7 @@ from generic.testing.explorer.judge import (
     unfinished_because,
 )
 
-OURS, WITNESS = "extensions.gardener.cloud/infrastructure", "example.com/witness"
+OURS = "extensions.gardener.cloud/infrastructure"
 OTHER = ExternalResource(type="IP", id="ip-1", tags={"shoot": "a"})
 VPC = ExternalResource(type="VPC", id="vpc-1", tags={"shoot": "a"})
 TWIN = ExternalResource(type="VPC", id="vpc-2", tags={"shoot": "a"})
@@ -31,7 +32,6 @@ def case(operation, *before, makes=()):
     return Case(
         operation=operation,
         finalizer=OURS,
-        witness=WITNESS,
         others=[OTHER],
         before=[OTHER, *before],
         makes=Counter(makes),

@@ -1,9 +1,9 @@
 """Zygote: a process that has loaded all modules and forks a manager for each order it reads.
 
-    python -m generic.testing.drill.kills.child
+    python -m generic.testing.drill.kills.child MODULE:CLASS...
 
-The task is one line of JSON on standard input, each order another one. Each child prints its
-process ID, and WORKING once its caches are filled; then the zygote prints its exit code, a line
+The arguments are the rehearsals; each order is a line of JSON on standard input. Each child prints
+its process ID, and WORKING once its caches are filled; then the zygote prints its exit code, a line
 each. A child ends when it is killed, by SIGALRM when its time is over, or at the line STOP. Forking
 is safe because the zygote has no threads.
 """
@@ -39,14 +39,6 @@ _SYNC_SECONDS = 60.0
 
 
 @attrs.frozen(kw_only=True)
-class Task:
-    """The common input of all children: `rehearsals` as MODULE:CLASS, paths as text."""
-
-    kubeconfig: str
-    rehearsals: list[str]
-
-
-@attrs.frozen(kw_only=True)
 class Order:
     """One child: a manager for one extension type that records its calls in the file `calls`.
 
@@ -54,6 +46,7 @@ class Order:
     recorded, as those of that seed; without one all calls are, also API and outside requests.
     """
 
+    kubeconfig: str
     type: str
     shared: list[Mapping[str, str]]
     calls: str
@@ -69,25 +62,24 @@ class Order:
 def main() -> None:
     """Fork a child for each order until standard input ends."""
     lines = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115 - as long as the process lives
-    task = cattrs.structure(json.loads(lines.readline()), Task)
-    parts = [resolve_name(reference) for reference in task.rehearsals]
+    parts = [resolve_name(reference) for reference in sys.argv[1:]]
     while line := lines.readline():
         if STOP.endswith(line):
             continue  # for a child that had already ended, or was killed while it read
         order = cattrs.structure(json.loads(line), Order)
         pid = os.fork()
         if pid == 0:
-            _work(task, order, CombinedRehearsal([part() for part in parts]), lines)
+            _work(order, CombinedRehearsal([part() for part in parts]), lines)
         _, status = os.waitpid(pid, 0)
         _answer(os.waitstatus_to_exitcode(status))
 
 
-def _work(task: Task, order: Order, rehearsal: CombinedRehearsal, lines: BinaryIO) -> NoReturn:
+def _work(order: Order, rehearsal: CombinedRehearsal, lines: BinaryIO) -> NoReturn:
     """Run a manager in this process until a line or the end of input arrives."""
     _answer(os.getpid())
     signal.alarm(order.seconds)
     reaper, calls = Reaper(Path(order.calls), order.kill), Path(order.calls)
-    broken = MIGRATION_BREAKS[order.break_rule] if order.break_rule else Break(text="")
+    broken = MIGRATION_BREAKS[order.break_rule] if order.break_rule else Break()
     rehearsal.attach(order.shared)
     if not order.seed:
         rehearsal.observe(reaper.around)
@@ -102,7 +94,7 @@ def _work(task: Task, order: Order, rehearsal: CombinedRehearsal, lines: BinaryI
         actuators,
         [order.type],
         Options(
-            kubeconfig=Path(task.kubeconfig), outcome_events="all" if order.seed else "unusual"
+            kubeconfig=Path(order.kubeconfig), outcome_events="all" if order.seed else "unusual"
         ),
         broken.client if order.seed else lambda client: CountingClient(client, reaper),
     )

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, suppress
 from enum import IntEnum
@@ -20,7 +20,7 @@ import attrs
 import cattrs
 
 from actuator.errors import ActuatorError
-from generic.testing.drill.kills.child import STOP, WORKING, Order, Task
+from generic.testing.drill.kills.child import STOP, WORKING, Order
 
 _RUN = "import actuator; from generic.testing.drill.kills.child import main; main()"
 """`python -m` would import `generic` first, and might find an author's folder of that name."""
@@ -44,11 +44,11 @@ class End(IntEnum):
 class _Zygote:
     """The running `child` program. Its standard error is added to the file `log`."""
 
-    def __init__(self, task: Task, log: Path) -> None:
+    def __init__(self, rehearsals: Sequence[str], log: Path) -> None:
         self._log = log
         with log.open("a") as errors:
             self._process = process = subprocess.Popen(
-                [sys.executable, "-c", _RUN],
+                [sys.executable, "-c", _RUN, *rehearsals],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -58,9 +58,8 @@ class _Zygote:
         assert process.stdin is not None, "it is a pipe"
         assert process.stdout is not None, "it is a pipe"
         self._stdin, self._stdout = process.stdin, process.stdout
-        self.send(task)
 
-    def send(self, message: Task | Order | bytes) -> None:
+    def send(self, message: Order | bytes) -> None:
         """Write a line. Raises ActuatorError if the process has ended."""
         if not isinstance(message, bytes):
             message = f"{json.dumps(cattrs.unstructure(message))}\n".encode()
@@ -94,34 +93,29 @@ class _Zygote:
         return ActuatorError(": ".join([f"a manager that is to be killed: {what}", *lines[-1:]]))
 
 
-class Workers:
-    """Several zygotes, each used by one thread at a time."""
+@contextmanager
+def workers(
+    rehearsals: Sequence[str], folder: Path, count: int
+) -> Iterator[Callable[[Order, Callable[[], bool]], End]]:
+    """Start `count` zygotes, with logs in `folder`; yield a function that any thread may call.
 
-    def __init__(self, free: SimpleQueue[_Zygote], count: int) -> None:
-        self._free = free
-        self.count = count
+    It runs a manager in a free zygote until it dies, or until its second argument returned True
+    twice in a row. Raises ActuatorError if its process ends in another way.
+    """
+    free: SimpleQueue[_Zygote] = SimpleQueue()
 
-    def run(self, order: Order, through: Callable[[], bool]) -> End:
-        """Run a manager until it dies, or until `through` returned True twice in a row.
-
-        Raises ActuatorError if its process ends in another way.
-        """
-        zygote = self._free.get()
+    def run(order: Order, through: Callable[[], bool]) -> End:
+        zygote = free.get()
         try:
             return _run(zygote, order, through)
         finally:
-            self._free.put(zygote)
+            free.put(zygote)
 
-
-@contextmanager
-def workers(task: Task, folder: Path, count: int) -> Iterator[Workers]:
-    """Start `count` workers, with logs in `folder`."""
-    free: SimpleQueue[_Zygote] = SimpleQueue()
     with ExitStack() as stack:
         for number in range(count):
-            zygote = _Zygote(task, folder / f"worker-{number}.log")
+            zygote = _Zygote(rehearsals, folder / f"worker-{number}.log")
             free.put(stack.enter_context(closing(zygote)))
-        yield Workers(free, count)
+        yield run
 
 
 def _run(zygote: _Zygote, order: Order, through: Callable[[], bool]) -> End:
@@ -161,11 +155,13 @@ class Victim:
     not start.
     """
 
-    def __init__(self, task: Task, order: Order, log: Path, now: Callable[[], float]) -> None:
+    def __init__(
+        self, rehearsals: Sequence[str], order: Order, log: Path, now: Callable[[], float]
+    ) -> None:
         self.deaths: list[Death] = []
         self._order = order
         self._now = now
-        self._zygote = _Zygote(task, log)
+        self._zygote = _Zygote(rehearsals, log)
         self._pid = 0
         try:
             self._start()

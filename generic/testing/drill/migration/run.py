@@ -3,17 +3,31 @@
 import random
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from actuator.errors import ActuatorError
-from actuator.meta import Raw, format_time
-from generic.kube.clock import SystemClock
+from actuator.errors import ActuatorError, ConfigurationError
+from actuator.interface import kind_of
+from actuator.meta import Raw
+from generic.manager.options import Options
 from generic.testing.drill.kills.calls import read_calls
-from generic.testing.drill.migration.rules import PHASES, MigrationEvidence, Move
-from generic.testing.drill.migration.sides import Sides, arrivals, open_sides
+from generic.testing.drill.kills.child import Order
+from generic.testing.drill.kills.processes import Victim
+from generic.testing.drill.migration.rules import (
+    DESTINATION,
+    PHASES,
+    SOURCE,
+    MigrationEvidence,
+    Move,
+)
+from generic.testing.drill.migration.sides import Side, arrivals
 from generic.testing.drill.names import Names
+from generic.testing.drill.seeds import embedded_seed, other_owners
 from generic.testing.drill.settings import Settings, Watcher
-from generic.testing.garden import Shoot, ShootState
+from generic.testing.drill.world import manager_for, outside
+from generic.testing.garden import Garden, Shoot, ShootState
 from generic.testing.garden.order import HANDED_ON, STAYS
 from generic.testing.polling import parallel
 from generic.testing.rehearsal import CombinedRehearsal
@@ -30,10 +44,8 @@ def migrate(
     Raises ActuatorError or ApiError if the drill could not run, also if the outside world of a
     rehearsal cannot be shared with other processes.
     """
-    names = Names()
-    shoots = [names.shoot(f"s{n + 1}", rehearsal.region) for n in range(settings.shoots)]
-    with open_sides(settings, rehearsal, names, shoots, watcher.say) as sides:
-        run = _Run(settings, rehearsal, watcher, names, shoots, sides)
+    with ExitStack() as stack:
+        run = _Run(settings, rehearsal, watcher, stack)
         run.create()
         run.move_away()
         run.move_in()
@@ -42,37 +54,63 @@ def migrate(
 
 
 class _Run:
-    """The steps of one drill, and their common state."""
+    """The steps of one drill, and their common state; `stack` ends its processes."""
 
     def __init__(
         self,
         settings: Settings,
         rehearsal: CombinedRehearsal,
         watcher: Watcher,
-        names: Names,
-        shoots: Sequence[Shoot],
-        sides: Sides,
+        stack: ExitStack,
     ) -> None:
-        self._rehearsal = rehearsal
-        self._watcher = watcher
-        self._names = names
-        self._shoots = shoots
-        self._sides = sides
+        """Start two seeds and one outside world. Raises ActuatorError or ApiError."""
+        self._began = time.monotonic()
+        self._rehearsal, self._watcher, self._names = rehearsal, watcher, Names()
+        self._shoots = self._names.shoots(settings.shoots, rehearsal.region)
         self._states: dict[str, ShootState] = {}
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="migration-")))
+        self._calls = folder / "calls"
+        stack.enter_context(outside(rehearsal, watcher.say))
+        kinds = [kind_of(one) for one in rehearsal.actuators()]
+        if not any(kind.migratable for kind in kinds):
+            raise ConfigurationError(
+                f"{rehearsal.title}: none of its kinds migrates; set never_migrates = True"
+            )
+        self._source = self._open_side(SOURCE, settings, stack)
+        self._destination = self._open_side(DESTINATION, settings, stack)
         number = settings.dice or secrets.randbelow(10**6) + 1
         self._dice = random.Random(number)
-        self._moves = {s.technical_id: Move(shoot=s.technical_id) for s in shoots}
         self._evidence = MigrationEvidence(
-            drill=names.id,
-            title=rehearsal.title,
-            scenario=SCENARIO,
-            scenario_text=SCENARIO_TEXT,
-            started=format_time(SystemClock().now()),
-            shoots_only=rehearsal.shoots_only,
-            origin=settings.origin,
+            **settings.facts(self._names, rehearsal, SCENARIO_TEXT),
             dice=number,
-            moves=list(self._moves.values()),
-            staying=sorted(kind.name for kind in sides.kinds if not kind.migratable),
+            moves=[Move(shoot=shoot.technical_id) for shoot in self._shoots],
+            staying=sorted(kind.name for kind in kinds if not kind.migratable),
+        )
+
+    def _open_side(self, seed: str, settings: Settings, stack: ExitStack) -> Side:
+        """Start a seed with a manager in a separate process, under its generated Role."""
+        say, type = self._watcher.say, self._names.type
+        say(f"Starting the {seed}: an embedded cluster, and a manager in a process of its own")
+        actuators = self._rehearsal.actuators()
+        cluster = stack.enter_context(embedded_seed(self._rehearsal, say))
+        namespaces = [shoot.technical_id for shoot in self._shoots]
+        stack.enter_context(other_owners(cluster.admin, actuators, namespaces))
+        order = Order(
+            kubeconfig=str(cluster.admit(manager_for(actuators, [type], Options()), type)),
+            type=type,
+            shared=self._rehearsal.share(),
+            calls=str(self._calls),
+            seed=seed,
+            break_rule=settings.break_rule or "",
+        )
+        log = self._calls.with_name(f"{seed}.log")
+        victim = Victim(self._rehearsal.references, order, log, self._now)
+        stack.callback(victim.close)
+        return Side(
+            garden=Garden(cluster.admin),
+            victim=victim,
+            kinds=[kind_of(one) for one in actuators],
+            patience=settings.patience,
         )
 
     def create(self) -> None:
@@ -80,9 +118,9 @@ class _Run:
         self._watcher.say(f"Creating {len(self._shoots)} shoots in the source")
 
         def create(shoot: Shoot, move: Move) -> None:
-            flow = self._sides.source.flow(shoot)
+            flow = self._source.flow(shoot)
             flow.create(self._manifests(shoot))
-            move.ready = self._sides.now()
+            move.ready = self._now()
             flow.part()
 
         self._each("ready", create)
@@ -93,10 +131,10 @@ class _Run:
         self._watcher.say(f"Migrating, and killing managers (random seed {self._evidence.dice})")
 
         def migrate(shoot: Shoot, move: Move) -> None:
-            self._states[shoot.technical_id] = self._sides.source.flow(shoot).migrate()
-            move.handed_over = self._sides.now()
+            self._states[shoot.technical_id] = self._source.flow(shoot).migrate()
+            move.handed_over = self._now()
 
-        with self._sides.endangered(PHASES[0], self._dice):
+        with self._endangered(PHASES[0]):
             self._each("migrated", migrate)
 
     def move_in(self) -> None:
@@ -106,17 +144,17 @@ class _Run:
         def restore(shoot: Shoot, move: Move) -> None:
             manifests = [self._with_what_stays(one) for one in self._manifests(shoot)]
             state = self._states[shoot.technical_id]
-            self._sides.destination.flow(shoot).restore(manifests, state)
-            move.restored = self._sides.now()
+            self._destination.flow(shoot).restore(manifests, state)
+            move.restored = self._now()
 
-        with self._sides.endangered(PHASES[1], self._dice):
+        with self._endangered(PHASES[1]):
             self._each("restored", restore)
         self._evidence.outside_moved = list(self._rehearsal.left_outside())
-        self._evidence.calls = read_calls(self._sides.calls, self._sides.began)
+        self._evidence.calls = read_calls(self._calls, self._began)
         for shoot in self._shoots:
-            self._evidence.left_in_source += self._sides.source.left(shoot)
+            self._evidence.left_in_source += self._source.left(shoot)
             state = self._states.get(shoot.technical_id, ShootState())
-            client = self._sides.destination.garden.client
+            client = self._destination.garden.client
             self._evidence.arrivals += arrivals(client, shoot, state, self._evidence.calls)
 
     def delete(self) -> None:
@@ -124,9 +162,9 @@ class _Run:
         self._watcher.say("Deleting the shoots in the destination")
 
         def delete(shoot: Shoot, move: Move) -> None:
-            self._sides.destination.flow(shoot).delete()
-            self._sides.source.flow(shoot).delete_afterwards()
-            move.gone = self._sides.now()
+            self._destination.flow(shoot).delete()
+            self._source.flow(shoot).delete_afterwards()
+            move.gone = self._now()
 
         self._each("gone", delete)
 
@@ -134,12 +172,26 @@ class _Run:
         """Collect the remaining evidence."""
         evidence = self._evidence
         evidence.outside_after = list(self._rehearsal.left_outside())
-        evidence.calls = read_calls(self._sides.calls, self._sides.began)
-        evidence.kills = self._sides.deaths
+        evidence.calls = read_calls(self._calls, self._began)
+        deaths = [*self._source.victim.deaths, *self._destination.victim.deaths]
+        evidence.kills = sorted(deaths, key=lambda death: death.at)
         for shoot in self._shoots:
-            evidence.left_in_destination += self._sides.destination.left(shoot)
-        evidence.seconds = time.monotonic() - self._sides.began
+            evidence.left_in_destination += self._destination.left(shoot)
+        evidence.seconds = self._now()
         return evidence
+
+    def _now(self) -> float:
+        """Return the seconds since the drill began."""
+        return time.monotonic() - self._began
+
+    @contextmanager
+    def _endangered(self, phase: str) -> Iterator[None]:
+        """Kill both managers repeatedly while the context is open."""
+        with ExitStack() as stack:
+            for side in (self._source, self._destination):
+                own = random.Random(self._dice.random())
+                stack.enter_context(side.victim.endangered(phase, own))
+            yield
 
     def _manifests(self, shoot: Shoot) -> Sequence[Raw]:
         return self._rehearsal.manifests(self._names.rehearsed(shoot))
@@ -147,15 +199,15 @@ class _Run:
     def _with_what_stays(self, manifest: Raw) -> Raw:
         """Complete a manifest with the providerStatus of objects that stay in the source."""
         giver, _ = HANDED_ON.get(manifest["kind"], ("", ""))
-        return self._sides.source.garden.complete(manifest) if giver in STAYS else manifest
+        return self._source.garden.complete(manifest) if giver in STAYS else manifest
 
     def _each(self, what: str, act: Callable[[Shoot, Move], None]) -> None:
         """Call `act` for all shoots without a problem, in parallel; only record new problems."""
-        going = [shoot for shoot in self._shoots if not self._moves[shoot.technical_id].problem]
+        pairs = zip(self._shoots, self._evidence.moves, strict=True)
         done: list[str] = []
 
-        def try_it(shoot: Shoot) -> None:
-            move = self._moves[shoot.technical_id]
+        def try_it(pair: tuple[Shoot, Move]) -> None:
+            shoot, move = pair
             try:
                 act(shoot, move)
             except ActuatorError as error:
@@ -165,4 +217,4 @@ class _Run:
             self._watcher.count(what, len(done), len(self._shoots))
 
         self._watcher.count(what, 0, len(self._shoots))
-        parallel(going, try_it)
+        parallel([(shoot, move) for shoot, move in pairs if not move.problem], try_it)
