@@ -13,19 +13,15 @@ _OURS = "gardener-actuator"
 _PACKAGES = ("actuator", "generic", "extensions")
 
 
-class PackageConflict(ConfigurationError):
-    """Another distribution has installed a package with one of our names."""
-
-
 def check_packages() -> None:
     """Check that only our distribution has `actuator`, `generic` and `extensions`.
 
-    Raises PackageConflict, which names the conflicting distributions and the remedy. Reads a few
+    Raises ConfigurationError, which names the conflicting distributions and the remedy. Reads a few
     folders and imports nothing, so commands can call it at every start.
     """
     if taken := [name for name in _PACKAGES if any(metadata.distributions(name=name))]:
         names = " ".join(taken)
-        raise PackageConflict(
+        raise ConfigurationError(
             f"another distribution with a package of the same name is installed with {_OURS}:"
             f" {', '.join(taken)}; uninstall it and reinstall ours: pip uninstall {names}"
             f" && pip install --force-reinstall {_OURS}"

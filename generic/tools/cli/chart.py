@@ -3,19 +3,19 @@
 A Helm chart and a registration, and a Dockerfile from the templates in `packaging/image`.
 """
 
-import json
 import re
+from collections.abc import Mapping
 from importlib.resources import files as package_files
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, BinaryIO
 
-import attrs
 import click
-import yaml
 
 from actuator.errors import ConfigurationError
+from actuator.meta import Raw
 from generic.kube.printable import echo
 from generic.tools.cli.load import load_manager, types_option
+from generic.tools.config_manifests import documents
 from generic.tools.packaging.admission import admission_files, admission_options, registration
 from generic.tools.packaging.chart import (
     OPTIONS,
@@ -27,10 +27,6 @@ from generic.tools.packaging.chart import (
     yaml_text,
 )
 from generic.tools.packaging.registration import (
-    Deployment,
-    Operation,
-    Policy,
-    Traits,
     controller_registration,
     controller_resources,
     operator_extension,
@@ -50,35 +46,14 @@ def _pair(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
     return pairs
 
 
-def _selector(_ctx: click.Context, _option: click.Parameter, value: str | None) -> Any:
-    if value is None:
-        return None
-    try:
-        selector = json.loads(value)
-    except ValueError as error:
-        raise click.BadParameter(f"invalid JSON: {error}") from error
-    if not isinstance(selector, dict):
-        raise click.BadParameter(
-            'expected a label selector, for example {"matchLabels": {"a": "b"}}'
-        )
-    return selector
-
-
-def _mapping(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> dict[str, Any]:
-    if path is None:
+def _mapping(_ctx: click.Context, _option: click.Parameter, file: BinaryIO | None) -> Any:
+    if file is None:
         return {}
-    try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-        json.dumps(found, allow_nan=False)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise click.BadParameter(f"cannot read {path}: {reason}") from error
-    except (TypeError, ValueError) as error:
-        remedy = "write dates and other special values as quoted text"
-        raise click.BadParameter(f"{path}: {error}; {remedy}") from error
-    if not isinstance(found, dict):
-        raise click.BadParameter(f"{path}: expected a YAML mapping")
-    return found
+    with file:  # click does not close it after an error
+        found = [*documents(file)]
+    if len(found) != 1 or not isinstance(found[0], dict):
+        raise ConfigurationError(f"{file.name}: expected a YAML mapping")
+    return found[0]
 
 
 @click.command()
@@ -105,8 +80,6 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
     help="Write the charts of an admission, which runs against the garden.",
 )
 @click.option("--operator", is_flag=True, help="Write an Extension for gardener-operator.")
-@click.option("--policy", type=click.Choice(get_args(Policy)), help="When seeds install it.")
-@click.option("--seed-selector", callback=_selector, help="Label selector of seeds, as JSON.")
 @click.option("--secondary", multiple=True, callback=_pair, help="KIND/TYPE that is not primary.")
 @click.option("--reconcile-timeout", type=click.FloatRange(min=1), help="Seconds for Extensions.")
 @click.option("--lifecycle-reconcile", type=_LATEST, help="When Extensions are reconciled.")
@@ -128,9 +101,10 @@ def _mapping(_ctx: click.Context, _option: click.Parameter, path: Path | None) -
 @click.option(
     "--deployment",
     "settings",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.File("rb"),
     callback=_mapping,
-    help="YAML file: values, injectGardenKubeconfig, resources, runtimeClusterValues, admission.",
+    help="YAML file: policy, seedSelector, values, injectGardenKubeconfig, resources, "
+    "runtimeClusterValues, admission.",
 )
 def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **given: Any) -> None:
     """Write the Helm chart and the registration of EXTENSION (MODULE:OBJECT).
@@ -150,15 +124,13 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
         click.echo(
             f"--image is not set: the chart uses {image}; set image in values.yaml", err=True
         )
-    lifecycle = {one: when for one in get_args(Operation) if (when := given[f"lifecycle_{one}"])}
-    traits = Traits(lifecycle=lifecycle, **_those_of(Traits, given))
     description = Chart(
         name=chosen,
         extension=extension,
         image=image,
         version=given["version"],
         types=types,
-        extension_classes=traits.extension_classes,
+        extension_classes=("seed", "shoot") if "seed" in given["cluster_compatibility"] else (),
     )
     if given["admission"]:
         files = admission_files(manager, description)
@@ -166,23 +138,43 @@ def chart(extension: str, output: Path, name: str, types: tuple[str, ...], **giv
         registered = {"admission.yaml": yaml_text(section)}
     else:
         files = chart_files(manager, description)
-        deployment = Deployment(raw_chart=packed(chosen, files), **_those_of(Deployment, given))
-        resources = controller_resources(manager, traits)
-        registered = _registered(chosen, resources, deployment, operator=given["operator"])
+        oci_reference = given["oci_reference"]
+        in_registry = {"ociRepository": {"ref": oci_reference}}
+        helm = in_registry if oci_reference else {"rawChart": packed(chosen, files)}
+        resources = controller_resources(manager, given["secondary"], _fields(given))
+        wanted = chosen, resources, helm, given["settings"]
+        registered = _registered(*wanted, operator=given["operator"])
     written = {f"{chosen}/{file}": text for file, text in files.items()}
     for file, text in {**written, **registered}.items():
         _write(output / file, text)
         click.echo(output / file)
 
 
+def _fields(given: Mapping[str, Any]) -> dict[str, Raw]:
+    """Return the fields of registered kinds that options set, by Gardener's names."""
+    seconds, update = given["reconcile_timeout"], given["continuous_endpoint_update"]
+    lifecycle = {one: given[f"lifecycle_{one}"] for one in ("reconcile", "delete", "migrate")}
+    extension = {
+        "reconcileTimeout": seconds and f"{seconds:g}s",
+        "lifecycle": {one: moment for one, moment in lifecycle.items() if moment},
+        "workerlessSupported": given["workerless_supported"],
+        "autoEnable": list(given["auto_enable"]),
+        "clusterCompatibility": list(given["cluster_compatibility"]),
+    }
+    return {
+        "Extension": {name: value for name, value in extension.items() if value},
+        "SelfHostedShootExposure": {} if update is None else {"continuousEndpointUpdate": update},
+    }
+
+
 def _registered(
-    name: str, resources: list[Any], deployment: Deployment, *, operator: bool
+    name: str, resources: list[Raw], helm: Raw, settings: Raw, *, operator: bool
 ) -> dict[str, str]:
     """Return the file of the registration."""
     if operator:
-        return {"extension.yaml": yaml_text(operator_extension(name, resources, deployment))}
+        return {"extension.yaml": yaml_text(operator_extension(name, resources, helm, settings))}
     if resources:
-        documents = controller_registration(name, resources, deployment)
+        documents = controller_registration(name, resources, helm, settings)
         return {"controllerregistration.yaml": yaml_text(*documents)}
     click.echo("the extension serves no Gardener kind: no registration is written", err=True)
     return {}
@@ -203,11 +195,6 @@ def image(extension: str, output: Path, extras: tuple[str, ...], helm: bool) -> 
     for template in package_files("generic.tools.packaging").joinpath("image").iterdir():
         _write(output / template.name, filled(template.read_text(encoding="utf-8"), values))
         echo(output / template.name)
-
-
-def _those_of(cls: type[Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that are fields of the class."""
-    return {field.name: given[field.name] for field in attrs.fields(cls) if field.name in given}
 
 
 def _write(path: Path, text: str) -> None:

@@ -24,13 +24,14 @@ from actuator.cluster import Cluster
 from actuator.shared_names import share_names
 from actuator.v1alpha1 import KINDS
 from generic.controller import logs
-from generic.controller.health import HealthServer, parse_address
+from generic.controller.health import HealthServer
+from generic.controller.httpserver import parse_address
 from generic.kube.client import HttpClient, connect
 from generic.kube.crds import crd
 from generic.kube.printable import echo
 from generic.library.machines import MACHINE_KINDS
 from generic.library.managedresources import ManagedResource
-from generic.manager.flags import FLAGS, PREFIX, ManagerCommand, from_values
+from generic.manager.flags import FLAGS, PREFIX, ManagerCommand
 from generic.manager.manager import Manager
 from generic.manager.options import Options
 from generic.manager.rbac import grant
@@ -71,7 +72,7 @@ def dev(extension: str, types: tuple[str, ...], **values: Any) -> None:
     With --kubeconfig, it uses an existing cluster: it installs the missing CRDs, runs the manager
     as that user, and simulates no controllers. The shoots remain in that cluster.
     """
-    options = from_values(**values)
+    options = Options(**values)
     if options.context and not options.kubeconfig:  # other terminals may have another KUBECONFIG
         raise click.UsageError("--context requires --kubeconfig")
     options = attrs.evolve(options, shutdown_timeout=min(options.shutdown_timeout, _STOP_SECONDS))

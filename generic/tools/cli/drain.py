@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import attrs
@@ -77,7 +78,8 @@ def drain(
     if disown:
         rows, missing = _disown(client, look, leads_by)
     else:
-        found = wait(look, timeout, _Progress())
+        say = cache(partial(echo, err=True))  # each text once
+        found = wait(look, timeout, lambda found: say(_waiting_for(found)))
         rows, missing = rows_of_held(found.held), found.not_installed
     if output == "json":
         _print_json(rows, missing)
@@ -113,24 +115,13 @@ def _disown(
     done = []
     for one in release(client, found, SystemClock()):
         done.append(one)
-        echo(f"{one.held}: {one.problem or 'released'}", err=True)
+        echo(f"{one}: {one.note if one.is_held else 'released'}", err=True)
     return rows_of_released(done, look().held), found.not_installed
 
 
-class _Progress:
-    """Prints the number of awaited objects whenever it changes."""
-
-    def __init__(self) -> None:
-        self._said = -1
-
-    def __call__(self, found: Survey) -> None:
-        count = len(found.deleting)
-        if count != self._said:
-            self._said = count
-            echo(
-                f"waiting for the deletion of {_objects(count)}, such as {found.deleting[0]}",
-                err=True,
-            )
+def _waiting_for(found: Survey) -> str:
+    left = found.deleting
+    return f"waiting for the deletion of {_objects(len(left))}, such as {left[0]}"
 
 
 def _print_json(rows: Sequence[Row], missing: Sequence[str]) -> None:

@@ -9,7 +9,6 @@ from rich.text import Text
 
 from generic.tools.cli.screen import age, new_table
 from generic.tools.explain.facts import (
-    Deleting,
     Explanation,
     Forcing,
     Overview,
@@ -45,7 +44,7 @@ def summary(overview: Overview) -> RenderableType:
     """Return the list of the objects of a namespace, each with its blockers."""
     head = f"Namespace {overview.namespace}"
     if overview.deleting is not None:
-        head += f", terminating for {_age(overview.deleting)}"
+        head += f", terminating for {age(overview.deleting.seconds)}"
     objects = [line for standing in overview.objects for line in _row(standing)]
     asides = _asides((), overview.unread)
     found = objects or ["No extension objects."]
@@ -57,7 +56,7 @@ def _row(standing: Standing) -> Iterator[RenderableType]:
     parts = [f"next operation {standing.decision.operation or 'none'}"]
     parts.append(f"last {last.type} {last.state}" if last else "no last operation")
     if standing.deleting is not None:
-        parts.append(f"terminating for {_age(standing.deleting)}")
+        parts.append(f"terminating for {age(standing.deleting.seconds)}")
     yield Text.assemble((f"{subject.kind} {subject.name}", "bold"), f": {', '.join(parts)}")
     yield from map(_bullet, standing.blockers)
 
@@ -68,7 +67,7 @@ def _standing(standing: Standing) -> RenderableType:
     rows = [("next operation", f"{operation}: {decision.why}")]
     if standing.deleting is not None:
         since = standing.deleting.timestamp
-        rows.append(("terminating", f"for {_age(standing.deleting)}, since {since}"))
+        rows.append(("terminating", f"for {age(standing.deleting.seconds)}, since {since}"))
     if last := standing.last_operation:
         rows.append(("last operation", f"{last.type} {last.state}, {last.progress} %"))
         rows.append(("last attempt", last.last_update_time))
@@ -148,10 +147,6 @@ def _asides(notes: Sequence[str], unread: Sequence[Unread]) -> Iterator[Renderab
     lines = [*notes, *map(str, unread), *grant(unread)]
     if lines:
         yield _listed("Notes", lines, "none")
-
-
-def _age(deleting: Deleting | None) -> str:
-    return "" if deleting is None else age(deleting.seconds)
 
 
 def _is_blocker(text: str, standing: Standing) -> bool:

@@ -94,14 +94,13 @@ def load_kind(reference: str) -> type[Object]:
 
 def load_rehearsals(references: Sequence[str]) -> CombinedRehearsal:
     """Return the rehearsals of these classes, combined. Raises ConfigurationError."""
-    found = [(reference, load(reference)) for reference in references or _REHEARSALS]
-    for reference, cls in found:
+    parts = []
+    for reference in references or _REHEARSALS:
+        cls = load(reference)
         if not (isinstance(cls, type) and issubclass(cls, Rehearsal)):
             raise ConfigurationError(
                 f"{reference}: expected a rehearsal MODULE:CLASS, for example {_REHEARSALS[0]}"
             )
-    parts = []
-    for reference, cls in found:
         with _authors(reference):
             parts.append(cls())
     return CombinedRehearsal(parts)

@@ -12,34 +12,27 @@ from generic.kube.printable import echo
 from generic.testing.envtest import EnvtestError
 
 _COMMANDS = {
-    "new": ("generic.tools.cli.new", "Write the project of an extension."),
-    "run": ("generic.tools.cli.run", "Run an extension against a cluster."),
-    "dev": ("generic.tools.cli.dev", "Develop an extension: run it with a shoot, and reload it."),
-    "shoot": ("generic.tools.cli.shoot", "Create, change and delete shoots of `actuator dev`."),
-    "drill": ("generic.tools.cli.drill", "Rehearse a force deletion and check its invariants."),
-    "explore": (
-        "generic.tools.cli.explore",
-        "Crash-test the manager at every API call.",
-    ),
-    "explain": ("generic.tools.cli.explain", "Explain why an object is stuck."),
-    "orphans": ("generic.tools.cli.orphans", "List, verify and close recorded external resources."),
-    "drain": (
-        "generic.tools.cli.drain",
-        "Check for objects that still carry the extension's finalizer.",
-    ),
-    "env": ("generic.tools.cli.env", "Start and stop the embedded cluster."),
-    "rbac": ("generic.tools.cli.install", "Print the roles that an extension needs."),
-    "crds": ("generic.tools.cli.install", "Print CustomResourceDefinitions."),
-    "docs": ("generic.tools.cli.configuration", "Print the documentation of configurations."),
-    "validate": ("generic.tools.cli.configuration", "Validate configurations in manifests."),
-    "rules": ("generic.tools.cli.monitoring", "Print recording rules and alerts for Prometheus."),
-    "dashboards": ("generic.tools.cli.monitoring", "Print dashboards for Grafana."),
-    "image": ("generic.tools.cli.chart", "Write the Dockerfile of an extension."),
-    "chart": ("generic.tools.cli.chart", "Write the Helm chart and registration of an extension."),
-    "completion": ("generic.tools.cli.install", "Print the completion script of a shell."),
+    "new": ("new", "Write the project of an extension."),
+    "run": ("run", "Run an extension against a cluster."),
+    "dev": ("dev", "Develop an extension: run it with a shoot, and reload it."),
+    "shoot": ("shoot", "Create, change and delete shoots of `actuator dev`."),
+    "drill": ("drill", "Rehearse a force deletion and check its invariants."),
+    "explore": ("explore", "Crash-test the manager at every API call."),
+    "explain": ("explain", "Explain why an object is stuck."),
+    "orphans": ("orphans", "List, verify and close recorded external resources."),
+    "drain": ("drain", "Check for objects that still carry the extension's finalizer."),
+    "env": ("env", "Start and stop the embedded cluster."),
+    "rbac": ("install", "Print the roles that an extension needs."),
+    "crds": ("install", "Print CustomResourceDefinitions."),
+    "docs": ("configuration", "Print the documentation of configurations."),
+    "validate": ("configuration", "Validate configurations in manifests."),
+    "rules": ("monitoring", "Print recording rules and alerts for Prometheus."),
+    "dashboards": ("monitoring", "Print dashboards for Grafana."),
+    "image": ("chart", "Write the Dockerfile of an extension."),
+    "chart": ("chart", "Write the Helm chart and registration of an extension."),
+    "completion": ("install", "Print the completion script of a shell."),
 }
-
-
+"""The module of each command, in this package, and its summary."""
 _REMEDIES: dict[type[ApiError], str] = {
     Forbidden: "; grant this permission, or select another user with --kubeconfig and --context",
     Unauthorized: "; renew the credentials in the kubeconfig",
@@ -61,7 +54,7 @@ class LazyGroup(click.Group):
         from importlib import import_module
 
         try:
-            module = import_module(_COMMANDS[cmd_name][0])
+            module = import_module(f"{__package__}.{_COMMANDS[cmd_name][0]}")
         except (ActuatorError, ModuleNotFoundError):
             if ctx.resilient_parsing:  # completion: an error would be text at the prompt
                 return None

@@ -1,14 +1,14 @@
 """`actuator orphans`: the recorded external resources that remain after force deletions."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import click
 
 from actuator.errors import ActuatorError, ApiError, ConfigurationError
-from actuator.interface import Client
-from actuator.meta import Raw
+from actuator.meta import Raw, wire_name
 from generic.kube.clock import SystemClock
 from generic.kube.printable import echo
 from generic.reconciler.orphans.kind import Orphan, OrphanState
@@ -17,13 +17,11 @@ from generic.reconciler.orphans.verification import Finding, verify
 from generic.tools.cli.development import Target, select
 from generic.tools.cli.load import load_manager, output_option, with_flags
 
-_SHARED = ("kubeconfig", "context", "master")
 _VERSION = 1
 """Version of the JSON format: increased when a field is removed or changes its meaning."""
 
+_seed_flags = with_flags("kubeconfig", "context", "master")
 _STYLES = {OrphanState.EXISTS: "red", OrphanState.GONE: "green", OrphanState.CLOSED: "dim"}
-
-_Command = Callable[..., None]
 
 
 @click.group()
@@ -34,26 +32,14 @@ def orphans() -> None:
     """
 
 
-def _on_a_seed(function: _Command) -> _Command:
-    """Add the flags that select the seed; pass a client for it as the first argument."""
-
-    @with_flags(*_SHARED)
-    def with_client(**values: Any) -> None:
-        asked = Target(**{name: values.pop(name) for name in _SHARED})
-        function(select(asked).connect(), **values)
-
-    with_client.__name__, with_client.__doc__ = function.__name__, function.__doc__
-    return with_client
-
-
 @orphans.command("list")
 @click.option("--shoot", default="", metavar="NAMESPACE", help="Select one shoot.")
 @click.option("--kind", default="", help="Select one kind, for example Infrastructure.")
 @click.option("--type", "type_", default="", help="Select one resource type.")
 @click.option("--all", "closed_too", is_flag=True, help="Include those in state Closed or Gone.")
 @output_option
-@_on_a_seed
-def _list(client: Client, shoot: str, kind: str, type_: str, closed_too: bool, output: str) -> None:
+@_seed_flags
+def _list(shoot: str, kind: str, type_: str, closed_too: bool, output: str, **seed: Any) -> None:
     """List open Orphans (existing, or not verified), oldest first."""
 
     def is_wanted(orphan: Orphan) -> bool:
@@ -65,7 +51,7 @@ def _list(client: Client, shoot: str, kind: str, type_: str, closed_too: bool, o
             and (closed_too or orphan.is_open)
         )
 
-    recorded = read_orphans(client)
+    recorded = read_orphans(select(Target(**seed)).connect())
     found = [Finding(orphan=one) for one in recorded if is_wanted(one)]
     if output == "json":
         _print_json(orphans=[_facts(one.orphan) for one in found])
@@ -82,14 +68,14 @@ def _list(client: Client, shoot: str, kind: str, type_: str, closed_too: bool, o
 @click.option("--type", "types", multiple=True, help="Type, if MODULE:OBJECT is an Actuator.")
 @click.option("--shoot", default="", metavar="NAMESPACE", help="Select one shoot.")
 @output_option
-@_on_a_seed
+@_seed_flags
 def _verify(
-    client: Client,
     extension: str,
     names: tuple[str, ...],
     types: tuple[str, ...],
     shoot: str,
     output: str,
+    **seed: Any,
 ) -> None:
     """Verify with an extension whether external resources still exist, and record the results.
 
@@ -104,6 +90,7 @@ def _verify(
     The exit status is 0 if no resource remains. It is 1 if a resource still exists or could not
     be verified, or if no open orphan belongs to this extension.
     """
+    client = select(Target(**seed)).connect()
     added, recorded = load_manager(extension, types).registrations, read_orphans(client)
     of_shoot = [one for one in recorded if shoot in ("", one.spec.shoot)]
     asked, problems = _named(of_shoot, names)
@@ -145,9 +132,9 @@ def _judge(
 @click.option("--note", default="", help="Reason, stored in the Orphan.")
 @click.option("--all-gone", is_flag=True, help="Close all orphans that `verify` found to be gone.")
 @click.option("--even-if-exists", is_flag=True, help="Close also existing resources.")
-@_on_a_seed
+@_seed_flags
 def _close(
-    client: Client, names: tuple[str, ...], note: str, all_gone: bool, even_if_exists: bool
+    names: tuple[str, ...], note: str, all_gone: bool, even_if_exists: bool, **seed: Any
 ) -> None:
     """Set the state Closed for orphans that need no more attention; the cloud is not changed.
 
@@ -156,6 +143,7 @@ def _close(
     """
     if not names and not all_gone:
         raise click.UsageError("set the NAMEs of orphans, or --all-gone")
+    client = select(Target(**seed)).connect()
     recorded = read_orphans(client)
     chosen, problems = _named(recorded, names)
     if all_gone:
@@ -227,28 +215,16 @@ def _what(finding: Finding) -> str:
 
 
 def _facts(orphan: Orphan) -> Raw:
-    """Return all recorded facts, independent of the CRD's schema; every key is always present."""
-    spec, status, let_go = orphan.spec, orphan.status, orphan.spec.object
-    return {
-        "name": orphan.metadata.name,
-        "resourceType": spec.resource_type,
-        "id": spec.id,
-        "tags": spec.tags,
-        "region": spec.region,
-        "shoot": spec.shoot,
-        "object": {
-            "apiVersion": let_go.api_version,
-            "kind": let_go.kind,
-            "namespace": let_go.namespace,
-            "name": let_go.name,
-            "uid": let_go.uid,
-            "type": let_go.type,
-        },
-        "reason": spec.reason,
-        "message": spec.message,
-        "recordedAt": spec.recorded_at,
-        "state": orphan.state.value,
-        "verifiedAt": status.verified_at,
-        "closedAt": status.closed_at,
-        "note": status.note,
+    """Return all recorded facts; every key is always present."""
+    head = {"name": orphan.metadata.name}
+    return {**head, **_wire(orphan.spec), **_wire(orphan.status), "state": orphan.state.value}
+
+
+def _wire(part: Any) -> Raw:
+    """Return the known fields by their names in the API."""
+    values = {
+        wire_name(field): getattr(part, field.name)
+        for field in attrs.fields(type(part))
+        if field.name != "extra"
     }
+    return {name: _wire(one) if attrs.has(type(one)) else one for name, one in values.items()}

@@ -5,7 +5,8 @@ from typing import Any
 import click
 
 from generic.controller import logs
-from generic.manager.flags import FLAGS, PREFIX, ManagerCommand, from_values
+from generic.manager.flags import FLAGS, PREFIX, ManagerCommand
+from generic.manager.options import Options
 from generic.tools.cli.load import load_manager, types_option, with_flags
 
 
@@ -15,6 +16,6 @@ from generic.tools.cli.load import load_manager, types_option, with_flags
 @with_flags(*(flag.name for flag in FLAGS))
 def run(extension: str, types: tuple[str, ...], **values: Any) -> None:
     """Run EXTENSION (MODULE:OBJECT), an Actuator or a function of a Manager, until SIGTERM."""
-    options = from_values(**values)
+    options = Options(**values)
     logs.configure(options.log_level, options.log_format)
     load_manager(extension, types, options).run()

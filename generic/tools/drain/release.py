@@ -24,7 +24,7 @@ from actuator.errors import ActuatorError, ApiError, NotFound, Unavailable
 from actuator.interface import Client, Clock, ExternalResource, Resource
 from actuator.meta import Raw
 from generic.kube.finalizers import Stale, patch_tested, take_off
-from generic.kube.headers import as_dict
+from generic.kube.headers import Request, as_dict
 from generic.manager.leaderelection import LEASES, Timing
 from generic.reconciler.behaviours.secret_guard import GuardsSecret
 from generic.reconciler.operation import Nothing, Operation, choose_operation
@@ -35,17 +35,44 @@ _SECRETS = Resource("v1", "secrets")
 _ROUNDS = 5
 _PAUSE = 0.5
 _MIGRATED = (Operation.RELEASE, Nothing.MIGRATED)
+_AGAIN = "the finalizer was added again: stop the extension"
+
+
+class State(StrEnum):
+    """The state of an object."""
+
+    DELETING = "Deleting"
+    """Under deletion, and waits for the extension."""
+    ALIVE = "Alive"
+    """Would wait for the extension once it is deleted."""
+    RELEASED = "Released"
+    """Does not wait for the extension any more."""
 
 
 @attrs.frozen(kw_only=True)
-class Release:
-    """The result for one object."""
+class Row:
+    """One object; times in the API server's format."""
 
-    held: Held
+    namespace: str
+    kind: str
+    name: str
+    uid: str
+    state: State
+    created_at: str
+    deleted_at: str | None
+    last_error: str
+    """The error in its status, in one line; "" for none."""
     note: str = ""
-    """The number of Orphans that were recorded, and the finalizers for which it still waits."""
-    problem: str = ""
-    """Why our finalizer is still present; "" if it was removed."""
+    """Why our finalizer is still present, or the result of its release: the number of recorded
+    Orphans, and the finalizers for which the object still waits."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it still has our finalizer."""
+        return self.state is not State.RELEASED
+
+    def __str__(self) -> str:
+        return f"{self.kind} {Request(self.namespace, self.name)}"
 
 
 def check_nobody_leads(client: Client, namespace: str, name: str) -> None:
@@ -82,22 +109,25 @@ def _read_lease(client: Client, namespace: str, name: str) -> Raw:
         ) from None
 
 
-def release(client: Client, found: Survey, clock: Clock) -> Iterator[Release]:
+def release(client: Client, found: Survey, clock: Clock) -> Iterator[Row]:
     """Release the objects of `survey`, one by one. Raises Unavailable: retry later."""
     needing = {one.header.uid: one for one in (*found.held, *found.of_others)}
     for held in found.held:
         try:
-            done = _release(client, held, needing, clock)
+            done = _row(held, _release(client, held, needing, clock), State.RELEASED)
             del needing[held.header.uid]
         except Unavailable:
             raise
         except (ActuatorError, ApiError) as error:
-            done = Release(held=held, problem=str(error))
+            done = _row(held, str(error))
         yield done
 
 
-def _release(client: Client, held: Held, needing: dict[str, Held], clock: Clock) -> Release:
-    """Record, remove the guard, remove the finalizer. Raises ActuatorError or ApiError."""
+def _release(client: Client, held: Held, needing: dict[str, Held], clock: Clock) -> str:
+    """Record, remove the guard, remove the finalizer; return a note about the result.
+
+    Raises ActuatorError or ApiError.
+    """
     if not held.is_served:
         raise ActuatorError(NOT_SERVED)
     orphans = _record(client, held, clock)
@@ -108,7 +138,7 @@ def _release(client: Client, held: Held, needing: dict[str, Held], clock: Clock)
         rest = _take_off(client, held.resource, held.raw, held.finalizer)
     if rest and held.is_deleting:
         notes.append(f"waits for {', '.join(rest)}")
-    return Release(held=held, note="; ".join(notes))
+    return "; ".join(notes)
 
 
 def _record(client: Client, held: Held, clock: Clock) -> int:
@@ -184,59 +214,21 @@ def _take_off(client: Client, resource: Resource, raw: Raw, finalizer: str) -> S
     raise ActuatorError(f"{resource} {meta['name']} changes too often; retry")
 
 
-_AGAIN = "the finalizer was added again: stop the extension"
-
-
-class State(StrEnum):
-    """The state of an object."""
-
-    DELETING = "Deleting"
-    """Under deletion, and waits for the extension."""
-    ALIVE = "Alive"
-    """Would wait for the extension once it is deleted."""
-    RELEASED = "Released"
-    """Does not wait for the extension any more."""
-
-
-@attrs.frozen(kw_only=True)
-class Row:
-    """One object; times in the API server's format."""
-
-    namespace: str
-    kind: str
-    name: str
-    uid: str
-    state: State
-    created_at: str
-    deleted_at: str | None
-    last_error: str
-    """The error in its status, in one line; "" for none."""
-    note: str = ""
-    """A remark about its release."""
-
-    @property
-    def is_held(self) -> bool:
-        """Whether it still has our finalizer."""
-        return self.state is not State.RELEASED
-
-
 def rows_of_held(held: Sequence[Held]) -> list[Row]:
     """Return the rows of objects with our finalizer, those under deletion first."""
-    rows = [_row(one, None, "" if one.is_served else NOT_SERVED) for one in held]
+    rows = [_row(one, "" if one.is_served else NOT_SERVED) for one in held]
     return sorted(rows, key=lambda row: (row.state is State.ALIVE, row.namespace))
 
 
-def rows_of_released(done: Sequence[Release], held: Sequence[Held]) -> list[Row]:
+def rows_of_released(done: Sequence[Row], held: Sequence[Held]) -> list[Row]:
     """Return the rows of released objects, and of those still held with the reason."""
-    problems = {one.held.header.uid: one.problem for one in done if one.problem}
-    gone = [one for one in done if not one.problem]
+    problems = {row.uid: row.note for row in done if row.is_held}
     still = [attrs.evolve(row, note=problems.get(row.uid) or _AGAIN) for row in rows_of_held(held)]
     back = {row.uid for row in still}
-    released = [_row(one.held, State.RELEASED, one.note) for one in gone]
-    return [*still, *(row for row in released if row.uid not in back)]
+    return [*still, *(row for row in done if not row.is_held and row.uid not in back)]
 
 
-def _row(held: Held, state: State | None, note: str) -> Row:
+def _row(held: Held, note: str, state: State | None = None) -> Row:
     meta, status = as_dict(held.raw.get("metadata")), as_dict(held.raw.get("status"))
     error = as_dict(status.get("lastError")).get("description") or ""
     return Row(

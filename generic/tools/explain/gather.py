@@ -79,7 +79,7 @@ def explain(
         standing=standing,
         removal=removal,
         webhooks=tuple(webhooks(reader, target)),
-        orphans=_orphans(reader, standing, notes),
+        orphans=tuple(_orphans(reader, standing.subject, notes)),
         warnings=told,
         notes=tuple(notes),
         unread=tuple(reader.unread),
@@ -212,16 +212,6 @@ def _seed_objects(reader: Reader, group: SeedObjects, namespace: str) -> Iterato
         )
 
 
-def _orphans(reader: Reader, standing: Standing, notes: list[str]) -> tuple[Orphaned, ...]:
-    try:
-        return tuple(orphans(reader, standing.subject))
-    except NotFound:
-        notes.append(
-            "the CRD of Orphan is not installed: force deletions cannot record remaining resources"
-        )
-        return ()
-
-
 def _objects(reader: Reader, kind: Kind, namespace: str) -> list[Raw] | None:
     """Return a namespace's objects, also those named after it; None if there can be none."""
     is_entry = kind.name == BackupEntry.KIND.name  # named <technical ID>--<uid>, see `mappers`
@@ -252,10 +242,16 @@ WARNINGS = 10
 """The maximum number of shown events."""
 
 
-def orphans(reader: Reader, subject: Subject) -> Iterator[Orphaned]:
-    """Yield the Orphans of this object's UID. Raises NotFound if their CRD is not installed."""
-    selector = f"{SHOOT_LABEL}={subject.namespace}"
-    for raw in reader.list(ORPHANS, label_selector=selector):
+def _orphans(reader: Reader, subject: Subject, notes: list[str]) -> Iterator[Orphaned]:
+    """Yield the Orphans of this object's UID; note if their CRD is not installed."""
+    try:
+        found = reader.list(ORPHANS, label_selector=f"{SHOOT_LABEL}={subject.namespace}")
+    except NotFound:
+        notes.append(
+            "the CRD of Orphan is not installed: force deletions cannot record remaining resources"
+        )
+        return
+    for raw in found:
         try:
             orphan = decode(Orphan, raw)
         except DecodeError:
@@ -275,24 +271,18 @@ def warnings(reader: Reader, subject: Subject) -> tuple[WarningEvent, ...]:
 
     An event for a namespace under deletion is in `default`, about the Namespace.
     """
-    found = [
-        _warning(event)
-        for event in reader.list(EVENTS, subject.namespace or "default")
-        if event.get("type") == "Warning"
-        and as_dict(event.get("involvedObject")).get("uid") == subject.uid
-    ]
-    if subject.namespace:
-        found += _from_default(reader, subject)
+    places = dict.fromkeys((subject.namespace or "default", "default"))
+    events = (event for place in places for event in reader.list(EVENTS, place))
+    found = [_warning(event) for event in events if _is_about(event, subject)]
     return tuple(sorted(found, key=lambda one: one.last_seen, reverse=True)[:WARNINGS])
 
 
-def _from_default(reader: Reader, subject: Subject) -> Iterator[WarningEvent]:
-    for event in reader.list(EVENTS, "default"):
-        involved = as_dict(event.get("involvedObject"))
-        same = (involved.get("kind"), involved.get("name")) == ("Namespace", subject.namespace)
-        said = str(event.get("message") or "").startswith(f"{subject}: ")
-        if event.get("type") == "Warning" and same and said:
-            yield _warning(event)
+def _is_about(event: Raw, subject: Subject) -> bool:
+    """Whether it is a Warning about the object, or names it in one about its Namespace."""
+    involved = as_dict(event.get("involvedObject"))
+    home = (involved.get("kind"), involved.get("name")) == ("Namespace", subject.namespace)
+    named = home and str(event.get("message") or "").startswith(f"{subject}: ")
+    return event.get("type") == "Warning" and (named or involved.get("uid") == subject.uid)
 
 
 def _warning(event: Raw) -> WarningEvent:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import TypeVar
 
 from actuator.cluster import Cluster, Verdict
@@ -76,7 +76,7 @@ class Surroundings:
         """Empty if it does not exist or cannot be read."""
         self._reader = reader
         self._namespace = namespace
-        self._secrets: dict[Request, bool | None] = {}
+        self._exists = cache(self._read_secret)
 
     def verdict(self, kind: Kind) -> Verdict | None:
         """Return the Cluster's verdict for objects of `kind`; None if it could not be read."""
@@ -97,12 +97,10 @@ class Surroundings:
         """Return whether the Secret exists; its contents are discarded at once."""
         if secret is None:
             return None
-        if secret not in self._secrets:
-            self._secrets[secret] = self._exists(secret)
-        exists = self._secrets[secret]
+        exists = self._exists(secret)
         return Reference(namespace=secret.namespace, name=secret.name, exists=exists)
 
-    def _exists(self, secret: Request) -> bool | None:
+    def _read_secret(self, secret: Request) -> bool | None:
         try:
             found = self._reader.get(_SECRETS, secret.name, secret.namespace)
         except NotFound:

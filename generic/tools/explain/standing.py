@@ -15,12 +15,10 @@ from actuator.codec import decode, depth_problem
 from actuator.conditions import find_condition
 from actuator.errors import DecodeError, ErrorCode
 from actuator.meta import (
-    Condition,
+    DefaultStatus,
     ForceSource,
-    KeepsUnknownFields,
     Kind,
     LastError,
-    LastOperation,
     LastOperationState,
     LastOperationType,
     Object,
@@ -57,19 +55,9 @@ _QUIET_SECONDS = 30.0
 _STANDING_STILL = frozenset({Nothing.WAITS_FOR_STATE.value, Nothing.SHOOT_FAILED.value})
 
 
-@attrs.frozen(kw_only=True)
-class _Status(KeepsUnknownFields):
-    """The explained parts of any kind's status; other fields are in `extra`."""
-
-    conditions: list[Condition] = attrs.field(factory=list)
-    last_error: LastError | None = None
-    last_operation: LastOperation | None = None
-    observed_generation: int | None = None
-
-
 @attrs.define(kw_only=True)
 class _Reported(Object):
-    status: _Status = attrs.field(factory=_Status)
+    status: DefaultStatus = attrs.field(factory=DefaultStatus)
 
 
 def stand(kind: Kind, obj: Raw, around: Surroundings, now: datetime) -> Standing:
@@ -100,14 +88,14 @@ def deleting_since(timestamp: str | None, now: datetime) -> Deleting | None:
     return Deleting(timestamp=timestamp, seconds=max(age, 0.0))
 
 
-def _status(obj: Raw) -> tuple[_Status, tuple[str, ...]]:
+def _status(obj: Raw) -> tuple[DefaultStatus, tuple[str, ...]]:
     """Return the reported status, and the errors in it."""
     too_deep = depth_problem(obj)
     unreadable = (f"cannot read the object: {too_deep}",) if too_deep else ()
     try:
         return decode(_Reported, obj).status, unreadable
     except DecodeError as error:
-        return _Status(), (f"cannot read its status: {error}",)
+        return DefaultStatus(), (f"cannot read its status: {error}",)
 
 
 def ignored_request(kind: Kind, header: Header) -> Iterator[str]:
@@ -231,14 +219,14 @@ def decide(kind: Kind, request: Request, header: Header, verdict: Verdict | None
         case Nothing():
             return Decision(operation="", why=chosen.value)
         case Blocked():
-            why = chosen.by.format(name=request.namespace)
+            why = str(chosen.error(request.namespace))
             return Decision(operation=chosen.operation.value, why=why, blocked=True)
     asked = default_predicate(kind, ignore_operation_annotation=False)
     first_sight = Event(EventType.ADDED, request, None, header)
     return Decision(operation=chosen.value, why=_WHY[chosen] if asked(first_sight) else _UNASKED)
 
 
-def _pending(decision: Decision, kind: Kind, header: Header, status: _Status) -> Decision:
+def _pending(decision: Decision, kind: Kind, header: Header, status: DefaultStatus) -> Decision:
     """Return the decision, reworded for a kind outside Gardener that is ready."""
     current = status.observed_generation == header.generation
     is_ready = current and (READY, "True") in header.conditions
@@ -259,29 +247,19 @@ def forcing(
         if kind.force_from is ForceSource.NONE:
             why = f"the deletion of the kind {kind.name} is never forced"
         return Forcing(place="", value=None, counts=False, verdict=why)
-    if kind.force_from is not ForceSource.SHOOT:
-        value = header.annotations.get(FORCE_DELETION)
-        counts = is_forced(kind, header, verdict or Verdict())
-        words = _verdict(kind, header, verdict or Verdict(), value, counts=counts)
-        return Forcing(place="this object", value=value, counts=counts, verdict=words)
-    if verdict is None:
+    of_shoot = kind.force_from is ForceSource.SHOOT
+    if of_shoot and verdict is None:
         words = _UNKNOWN
         return Forcing(place="the shoot in the Cluster", value=None, counts=None, verdict=words)
-    return _of_shoot(kind, header, verdict, cluster, last_error)
-
-
-def _of_shoot(
-    kind: Kind,
-    header: Header,
-    verdict: Verdict,
-    cluster: Cluster,
-    last_error: LastError | None,
-) -> Forcing:
-    value, shoot = cluster.force_value, cluster.shoot
+    verdict = verdict or Verdict()
+    value = cluster.force_value if of_shoot else header.annotations.get(FORCE_DELETION)
     counts = is_forced(kind, header, verdict)
     words = _verdict(kind, header, verdict, value, counts=counts)
+    if not of_shoot:
+        return Forcing(place="this object", value=value, counts=counts, verdict=words)
     if FORCE_DELETION in header.annotations and not counts:
         words += "; the annotation on the object itself has no effect"
+    shoot, codes = cluster.shoot, last_error.codes if last_error else ()
     refusal = not_forcible_because(shoot) if shoot else None
     return Forcing(
         place=f"shoot {cluster.shoot_key} in Cluster {cluster.metadata.name}",
@@ -291,9 +269,7 @@ def _of_shoot(
         allowed=refusal is None if shoot else None,
         not_allowed_because=refusal or "",
         shoot_codes=tuple(codes_of_shoot(shoot)),
-        own_codes=tuple(
-            code for code in (last_error.codes if last_error else ()) if code in FORCIBLE
-        ),
+        own_codes=tuple(code for code in codes if code in FORCIBLE),
     )
 
 

@@ -34,12 +34,7 @@ from generic.testing.garden import not_ready_because
 from generic.testing.seed import CRDS
 from generic.tools.cli.chart import chart
 from generic.tools.packaging.chart import MALLOC
-from generic.tools.packaging.registration import (
-    Deployment,
-    Traits,
-    controller_registration,
-    controller_resources,
-)
+from generic.tools.packaging.registration import controller_registration, controller_resources
 
 ACTUATOR = [sys.executable, "-c", "from generic.tools.cli.main import main; main()"]
 MODULE = """
@@ -616,8 +611,8 @@ def documents(path):
     return list(yaml.safe_load_all(path.read_text()))
 
 
-def test_the_registration_says_what_is_served_and_carries_the_chart(write, namespace):
-    folder = write("--policy", "OnDemand")
+def test_the_registration_says_what_is_served_and_carries_the_chart(write, namespace, settings):
+    folder = write(*settings("policy: OnDemand"))
     deployment, registration = documents(folder / "controllerregistration.yaml")
     assert deployment["apiVersion"] == "core.gardener.cloud/v1"
     assert deployment["kind"] == "ControllerDeployment"
@@ -641,9 +636,9 @@ def test_the_same_extension_gives_the_same_files(write, tmp_path):
     assert (write() / "controllerregistration.yaml").read_bytes() == first
 
 
-def test_for_gardener_operator_it_is_an_extension(write, namespace):
+def test_for_gardener_operator_it_is_an_extension(write, namespace, settings):
     reference = "registry.example.org/charts/mine:0.1.0"
-    folder = write("--operator", "--oci-repository", reference, "--policy", "Always")
+    folder = write("--operator", "--oci-repository", reference, *settings("policy: Always"))
     (extension,) = documents(folder / "extension.yaml")
     assert (extension["apiVersion"], extension["kind"]) == (
         "operator.gardener.cloud/v1alpha1",
@@ -657,11 +652,10 @@ def test_for_gardener_operator_it_is_an_extension(write, namespace):
     }
 
 
-def test_what_is_served_second_may_go_to_selected_seeds(write, namespace):
+def test_what_is_served_second_may_go_to_selected_seeds(write, namespace, settings):
     selector = {"matchLabels": {"a": "b"}}
-    folder = write(
-        "--secondary", f"Infrastructure/{namespace}", "--seed-selector", json.dumps(selector)
-    )
+    selected = settings(f"seedSelector: {json.dumps(selector)}")
+    folder = write("--secondary", f"Infrastructure/{namespace}", *selected)
     _, registration = documents(folder / "controllerregistration.yaml")
     assert registration["spec"]["resources"][0]["primary"] is False
     assert registration["spec"]["deployment"]["seedSelector"] == selector
@@ -731,14 +725,17 @@ def test_an_operator_extension_has_the_runtime_clusters_values_and_the_admission
             "runtimeClusterValues: only an operator Extension has this field; add --operator",
         ),
         ("admission: {values: {}}", "admission: only an operator Extension has this"),
-        ("value: {}", "value: unknown field; expected one of values, injectGardenKubeconfig"),
-        ("resources: [{name: a}]", "resources: expected a list of name and resourceRef"),
-        ("resources: 5", "to a Secret or ConfigMap, got 5"),
-        ("values: abc", "values: expected a mapping, got 'abc'"),
-        ("admission: 3", "admission: expected a mapping, got 3"),
-        ("runtimeClusterValues: []", "runtimeClusterValues: expected a mapping"),
-        ("injectGardenKubeconfig: 'yes'", "injectGardenKubeconfig: expected true or false, got 'y"),
-        (SETTINGS.replace("ConfigMap", "Pod"), "to a Secret or ConfigMap, got .*Pod"),
+        ("value: {}", "unknown field value; did you mean values"),
+        ("resources: [{name: a}]", "resources.0..resourceRef: required field missing"),
+        ("resources: 5", "resources: expected a list, got an integer"),
+        ("values: abc", "values: expected an object, got a string"),
+        ("admission: 3", "admission: expected an object, got an integer"),
+        ("runtimeClusterValues: []", "runtimeClusterValues: expected an object"),
+        ("injectGardenKubeconfig: 'yes'", "injectGardenKubeconfig: expected a boolean, got a st"),
+        (SETTINGS.replace("ConfigMap", "Pod"), "expected one of Secret, ConfigMap, got 'Pod'"),
+        ("policy: Never", "policy: expected one of OnDemand, Always, AlwaysExceptNoShoots, got 'N"),
+        ("seedSelector: a=b", "seedSelector: expected an object, got a string"),
+        ("seedSelector: {}", "requires that every kind is secondary"),
         ("values: {a: '{{ .resources.b.data.c }}'}", "with a NAME of resources"),
         (SETTINGS.replace("config.data", "other.data"), r"got \{\{ .resources.other.data.endpoint"),
         ("values: {a: '{{ .Values.b }}'}", r"values: expected \{\{ .resources.NAME.data.KEY \}\}"),
@@ -755,17 +752,24 @@ def test_settings_that_gardener_would_refuse_are_refused_with_the_fields_path(
     ("text", "words"),
     [
         ("- a", "expected a YAML mapping"),
+        ("", "expected a YAML mapping"),
+        ("a: 1\n---\na: 1", "expected a YAML mapping"),
         ("a: [", "while parsing"),
         ("\x00", "special characters"),
-        ("values: {until: 2026-01-31}", "date is not JSON.*; write dates and other special values"),
-        ("values: {limit: .inf}", "write dates and other special values as quoted text"),
+        ("values: {limit: .inf}", "Out of range float values"),
     ],
 )
 def test_a_settings_file_that_is_no_mapping_of_plain_values_is_refused(
     write, settings, text, words
 ):
-    with pytest.raises(click.BadParameter, match=rf"deployment.yaml.*{words}"):
+    with pytest.raises(ConfigurationError, match=rf"deployment.yaml.*{words}"):
         write(*settings(text))
+
+
+def test_a_date_in_the_settings_is_text_as_in_go(write, settings):
+    folder = write(*settings("values: {until: 2026-01-31}"))
+    deployment, _ = documents(folder / "controllerregistration.yaml")
+    assert deployment["helm"]["values"] == {"until": "2026-01-31"}
 
 
 def test_compatibility_with_the_garden_is_for_operator_extensions(write, author, tmp_path):
@@ -813,7 +817,6 @@ def test_an_extension_without_kinds_of_gardener_has_a_chart_and_no_registration(
     ("arguments", "words"),
     [
         (["--operator"], "OCI registry"),
-        (["--seed-selector", "{}"], "requires that every kind is secondary"),
         (["--secondary", "Worker/x"], "Worker/x cannot be secondary"),
         (["--name", "No Name"], "invalid name"),
         (["--version", "latest"], "invalid chart version"),
@@ -828,8 +831,6 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(write, arguments, words)
     ("arguments", "words"),
     [
         (["--secondary", "Worker"], "KIND/TYPE"),
-        (["--seed-selector", "a=b"], "invalid JSON"),
-        (["--seed-selector", "[]"], "a label selector"),
         (["--lifecycle-delete", "AfterWorker"], "AfterWorker"),
     ],
 )
@@ -859,7 +860,7 @@ def test_a_folder_that_cannot_be_written_is_named(author, tmp_path):
 def test_where_nothing_of_gardener_is_served_there_is_nothing_to_register():
     manager = Manager()
     with pytest.raises(ConfigurationError, match="to register"):
-        controller_registration("x", controller_resources(manager, Traits()), Deployment())
+        controller_registration("x", controller_resources(manager), {}, {})
 
 
 class Nothing(Actuator[Any]):
@@ -872,18 +873,33 @@ class Nothing(Actuator[Any]):
     def delete(self, ctx, obj, cluster): ...
 
 
-def test_what_gardener_asks_about_extensions_is_said_of_those_alone():
-    manager = Manager()
-    manager.add(Nothing(Extension), type="filter")
-    manager.add(Nothing(Infrastructure), type=["one", "two"])
-    traits = Traits(
-        reconcile_timeout=90,
-        lifecycle={"reconcile": "AfterWorker", "delete": "AfterKubeAPIServer"},
-        workerless_supported=True,
-        auto_enable=("shoot",),
-        cluster_compatibility=("shoot", "seed"),
-    )
-    assert controller_resources(manager, traits) == [
+SEVERAL = """
+from actuator import Actuator
+from actuator.v1alpha1 import Extension, Infrastructure
+
+class Filters(Actuator[Extension]):
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+class Networks(Actuator[Infrastructure]):
+    def reconcile(self, ctx, obj, cluster): ...
+    def delete(self, ctx, obj, cluster): ...
+
+def extension(manager):
+    manager.add(Filters(), type="filter")
+    manager.add(Networks(), type=["one", "two"])
+"""
+ASKED = """
+--reconcile-timeout 90 --lifecycle-reconcile AfterWorker --lifecycle-delete AfterKubeAPIServer
+--workerless --auto-enable shoot --cluster-compatibility shoot --cluster-compatibility seed
+"""
+
+
+def test_what_gardener_asks_about_extensions_is_said_of_those_alone(write, author, tmp_path):
+    module = tmp_path / f"{author.partition(':')[0]}.py"
+    module.write_text(SEVERAL)
+    _, registration = documents(write(*ASKED.split()) / "controllerregistration.yaml")
+    assert registration["spec"]["resources"] == [
         {
             "kind": "Extension",
             "type": "filter",
@@ -904,7 +920,7 @@ def test_who_only_checks_the_health_of_something_is_secondary():
     manager.add(Nothing(Extension), type="filter")
     check = Check("X", lambda ctx: HealthResult.healthy())
     manager.add_health_checks(HealthChecks(cls=Infrastructure, types=["aws"], checks=[check]))
-    resources = controller_resources(manager, Traits())
+    resources = controller_resources(manager)
     assert [(r["kind"], r["primary"]) for r in resources] == [
         ("Extension", True),
         ("Infrastructure", False),

@@ -22,7 +22,7 @@ from generic.kube.clusters import CLUSTERS
 from generic.manager.manager import Manager
 from generic.manager.rbac import role_binding
 from generic.reconciler.orphans import ORPHANS, Orphan, OrphanedFrom, OrphanReason, record
-from generic.testing.seed import install_kinds
+from generic.testing.seed import install_crds
 from generic.tools.cli.main import main
 from generic.tools.explain import explain, overview
 
@@ -369,7 +369,7 @@ def test_a_webhook_that_does_not_answer_is_shown_with_its_last_error(seed, about
 
 
 def test_orphans_of_this_very_object_are_shown(seed, about):
-    install_kinds(seed.client, [Orphan])
+    install_crds(seed.client, [Orphan])
     make_deleting(seed)
     uid = seed.get()["metadata"]["uid"]
     for owner in (uid, "another"):
@@ -552,7 +552,7 @@ def test_what_cannot_be_explained_gets_one_sentence(seed, run, arguments, status
 def test_a_kind_of_ones_own_is_explained_as_well(seed, run):
     from extensions.local.mounts import Mount
 
-    install_kinds(seed.client, [Mount])
+    install_crds(seed.client, [Mount])
     kind = Mount.KIND
     manifest = {
         "apiVersion": kind.api_version,
