@@ -17,11 +17,11 @@ from actuator.meta import Raw
 from extensions.externaldatabase.connection import SECRETS
 from extensions.externaldatabase.endpoint import Endpoint
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
-from extensions.externaldatabase.rehearsal import Ground
+from extensions.externaldatabase.rehearsal import DatabaseRehearsal
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL, Orphan
 
 if TYPE_CHECKING:
-    from extensions.externaldatabase.rehearsal import Ground
+    from extensions.externaldatabase.rehearsal import DatabaseRehearsal
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def names_on(engine: Engine, there: Endpoint) -> set[str]:
 class Databases(Seed):
     """The ExternalDatabases of one namespace, as users and administrators see them."""
 
-    def __init__(self, client: Client, namespace: str, ground: Ground) -> None:
+    def __init__(self, client: Client, namespace: str, ground: DatabaseRehearsal) -> None:
         super().__init__(client, namespace, ExternalDatabase, "orders")
         self.ground = ground
 

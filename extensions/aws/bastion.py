@@ -20,8 +20,7 @@ from actuator import (
     FieldProblem,
     RequeueAfter,
 )
-from actuator.codec import decode_at
-from actuator.meta import SecretReference
+from actuator.meta import Raw, SecretReference
 from actuator.provider_config import read_config
 from actuator.provider_status import read_status, write_status
 from actuator.v1alpha1 import Bastion, LoadBalancerIngress
@@ -39,25 +38,6 @@ _LOOK_AGAIN = 5.0
 """Seconds until the next check of a running AWS operation."""
 
 _MACHINE_TYPE = "t3.micro"
-
-
-@attrs.frozen(kw_only=True)
-class _Named:
-    name: str = ""
-    version: str = ""
-
-
-@attrs.frozen(kw_only=True)
-class _BastionSettings:
-    machine_image: _Named = attrs.field(factory=_Named)
-    machine_type: _Named = attrs.field(factory=_Named)
-
-
-@attrs.frozen(kw_only=True)
-class _ProfileSpec:
-    """The part of a CloudProfile (core.gardener.cloud/v1beta1) that is read here."""
-
-    bastion: _BastionSettings = attrs.field(factory=_BastionSettings)
 
 
 class AwsBastion(OnAws, Actuator[Bastion]):
@@ -134,25 +114,25 @@ def _machine(config: BastionConfig, cluster: Cluster, where: str) -> BastionConf
     These are its settings for bastions, and its first image. Raises ConfigurationError if the
     CloudProfile has no image either; `where` names the object.
     """
-    given = cluster.cloud_profile.get("spec") or {}
-    settings = decode_at(_ProfileSpec, given, f"{where}: CloudProfile: spec").bastion
+    settings = (cluster.cloud_profile.get("spec") or {}).get("bastion") or {}
+    image, type = settings.get("machineImage") or {}, settings.get("machineType") or {}
     return attrs.evolve(
         config,
-        ami=config.ami or _ami(cluster, settings.machine_image, where),
-        machine_type=config.machine_type or settings.machine_type.name or _MACHINE_TYPE,
+        ami=config.ami or _ami(cluster, image, where),
+        machine_type=config.machine_type or type.get("name") or _MACHINE_TYPE,
     )
 
 
-def _ami(cluster: Cluster, wanted: _Named, where: str) -> str:
+def _ami(cluster: Cluster, wanted: Raw, where: str) -> str:
     """Return the wanted image, by default the last version of the first image in the region."""
     images = machine_images(AwsImage, cluster, cluster.region)
-    name = wanted.name or next((image.name for image in images), "")
+    name = wanted.get("name") or next((image.name for image in images), "")
     for image in reversed(images):
-        version = wanted.version or image.version
+        version = wanted.get("version") or image.version
         if (image.name, image.version, image.architecture) == (name, version, AMD64):
             return image.ami
     raise ConfigurationError(
-        f"{where}: the CloudProfile has no AMI of machine image {name} {wanted.version} "
+        f"{where}: the CloudProfile has no AMI of machine image {name} {wanted.get('version', '')} "
         f"({AMD64}) in {cluster.region}; add it to spec.providerConfig.machineImages, or choose "
         "another image"
     )

@@ -16,9 +16,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import cache, lru_cache, partial
 from importlib.util import find_spec
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
 
 import attrs
 
@@ -58,15 +56,14 @@ _UNSIGNED = Credentials("unused", "unused")
 """For a request that AWS authenticates by its token."""
 
 
-class _Checks(threading.local):
-    """The check of each thread before its next request: calls share clients."""
+_sending = threading.local()
+"""Has the `check` of the thread's current request: calls share clients."""
 
-    before_sending: Callable[[], None] | None = None
 
-    def on_before_send(self, **_event: Any) -> None:
-        """Handle botocore's event before-send (botocore documentation, "Extensibility")."""
-        if self.before_sending is not None:
-            self.before_sending()
+def _before_send(**_event: Any) -> None:
+    """Handle botocore's event before-send (botocore documentation, "Extensibility")."""
+    if check := getattr(_sending, "check", None):
+        check()
 
 
 @attrs.frozen
@@ -74,7 +71,6 @@ class Cloud:
     """One service in one region with one object's credentials, for one actuator call."""
 
     _client: Callable[[], Any]
-    _checks: _Checks
     _check: Callable[[], None]
 
     def request(self, operation: str, **parameters: Any) -> Raw:
@@ -82,7 +78,7 @@ class Cloud:
         from botocore.exceptions import BotoCoreError, ClientError
 
         client = self._client()  # may send a request of its own
-        self._checks.before_sending = self._check
+        _sending.check = self._check
         try:
             answer: Raw = getattr(client, operation)(**parameters)
         except ClientError as error:
@@ -92,7 +88,7 @@ class Cloud:
         except BotoCoreError as error:
             raise _unanswered(operation, error) from error
         finally:
-            self._checks.before_sending = None
+            _sending.check = None
         return answer
 
     def describe(self, operation: str, answer_key: str, filters: list[Raw]) -> list[Raw]:
@@ -146,9 +142,9 @@ class _RoleClient:
 class Clouds:
     """A bounded cache of botocore's slow-to-create clients, by account, region and service.
 
-    `endpoint_url` None selects AWS, or the endpoint in botocore's own environment
-    (AWS_ENDPOINT_URL). Safe to use from any thread. Raises ConfigurationError if botocore is not
-    installed.
+    `endpoint_url` is that of a simulator on this machine; None selects AWS, or the endpoint in
+    botocore's own environment (AWS_ENDPOINT_URL). Safe to use from any thread. Raises
+    ConfigurationError if botocore is not installed.
     """
 
     def __init__(self, endpoint_url: str | None = None) -> None:
@@ -159,7 +155,6 @@ class Clouds:
         self._endpoint_url = endpoint_url
         self._lock = threading.Lock()
         self._session: Any = None
-        self._checks = _Checks()
         self._client = lru_cache(_KEPT_CLIENTS)(self._make_client)
 
     def open(
@@ -180,7 +175,7 @@ class Clouds:
         if isinstance(credentials, WorkloadIdentity):
             sts = self.open(_UNSIGNED, region, check, "sts")
             make = partial(self._make_uncached, region=region, service=service)
-            return Cloud(_RoleClient(make, sts, credentials), self._checks, check)
+            return Cloud(_RoleClient(make, sts, credentials), check)
         try:
             with self._lock:  # concurrent calls create one client
                 client = self._client(credentials, region, service)
@@ -189,7 +184,7 @@ class Clouds:
                 f"A client for AWS in region {region!r} cannot be created: {error}",
                 codes=[ErrorCode.ERR_CONFIGURATION_PROBLEM],
             ) from error
-        return Cloud(lambda: client, self._checks, check)
+        return Cloud(lambda: client, check)
 
     def _make_uncached(self, credentials: Credentials, region: str, service: Service) -> Any:
         with self._lock:
@@ -215,11 +210,11 @@ class Clouds:
                 read_timeout=READ_TIMEOUT,
                 retries={"total_max_attempts": 1},
                 max_pool_connections=32,
-                # the environment's proxy is for the internet, not for this machine
-                proxies={} if _is_local(self._endpoint_url) else None,
+                # the environment's proxy is for the internet, not for a simulator
+                proxies={} if self._endpoint_url else None,
             ),
         )
-        client.meta.events.register("before-send", self._checks.on_before_send)
+        client.meta.events.register("before-send", _before_send)
         return client
 
 
@@ -247,11 +242,3 @@ def _unanswered(operation: str, error: BotoCoreError) -> ActuatorError:
         code = ErrorCode.ERR_RETRYABLE_INFRA_DEPENDENCIES
         return ActuatorError(f"AWS did not answer {operation}: {error}", codes=[code])
     return ActuatorError(f"{operation} cannot be sent to AWS: {error}", codes=[code])
-
-
-def _is_local(url: str | None) -> bool:
-    host = urlsplit(url).hostname if url else None
-    try:
-        return host == "localhost" or (host is not None and ip_address(host).is_loopback)
-    except ValueError:
-        return False

@@ -28,11 +28,11 @@ from extensions.aws.cloud import GLOBAL
 from extensions.aws.errors import CloudError
 from extensions.aws.records import (
     RECORD_SET,
-    Record,
     Records,
     canonical,
     choose_zone,
     comment_name,
+    record_set,
     record_set_id,
 )
 from extensions.aws.status import DNSRecordStatus
@@ -68,12 +68,7 @@ class AwsDnsRecord(OnAws, Actuator[DNSRecord]):
             write_status(obj.status, DNSRecordStatus(zone=zone))
             if before != zone:
                 ctx.save(obj)
-            wanted = Record(
-                name=spec.name,
-                type=spec.record_type,
-                ttl=spec.ttl_seconds,
-                values=spec.values,
-            )
+            wanted = record_set(spec.name, spec.record_type, spec.ttl_seconds, spec.values)
             records.ensure(zone, wanted)
 
     def delete(self, ctx: Context, obj: DNSRecord, cluster: Cluster) -> None:

@@ -39,7 +39,7 @@ class AwsFullRehearsal(AwsRehearsal):
     def start(self, directory: Path) -> None:
         """Start the simulator, with a hosted zone for the shoots' names."""
         super().start(directory)
-        route53 = self.started.account.service("route53", GLOBAL)
+        route53 = self.account.service("route53", GLOBAL)
         route53.request("create_hosted_zone", Name=_DOMAIN, CallerReference=_DOMAIN)
 
     def crds(self) -> Sequence[Raw]:
@@ -60,13 +60,13 @@ class AwsFullRehearsal(AwsRehearsal):
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
         """The manifests of AwsRehearsal, and backups, a DNS record, machines, a bastion."""
-        others = example("others", shoot, self.started.credentials)
+        others = example("others", shoot, self.credentials)
         self._entries += [one for one in others if one["kind"] == BackupEntry.KIND.name]
         return [*super().manifests(shoot), *others]
 
     def break_outside(self, scenario: str) -> None:
         """Start the scenario, after a simulated backup of each shoot's etcd."""
-        s3 = self.started.account.service("s3", self.region)
+        s3 = self.account.service("s3", self.region)
         made = {bucket["Name"] for bucket in s3.request("list_buckets")["Buckets"]}
         for entry in self._entries:
             name, bucket = entry["metadata"]["name"], entry["spec"]["bucketName"]

@@ -20,7 +20,7 @@ _OF_THE_ZONE = frozenset({"NS", "SOA"})
 
 def everything(account: Account, region: str) -> Iterator[ExternalResource]:
     """Yield all resources: EC2 and S3 in one region, Route 53 globally."""
-    ec2, s3 = account.ec2(region), account.service("s3", region)
+    ec2, s3 = account.service("ec2", region), account.service("s3", region)
     for type in TYPES:
         for one in describe(ec2, type, []):
             if not _is_of_aws(one):

@@ -30,24 +30,15 @@ def canonical(name: str) -> str:
     return name.lower().removesuffix(".").replace("\\052", "*")
 
 
-@attrs.frozen(kw_only=True)
-class Record:
-    """A record set; `ttl` is in seconds."""
-
-    name: str = attrs.field(converter=canonical)
-    type: str
-    ttl: int
-    values: Sequence[str]
-
-    def described(self) -> Raw:
-        """Return the record in the format of Route 53."""
-        quoted = [_quoted(value) if self.type == "TXT" else value for value in self.values]
-        return {
-            "Name": self.name,
-            "Type": self.type,
-            "TTL": self.ttl,
-            "ResourceRecords": [{"Value": value} for value in quoted],
-        }
+def record_set(name: str, type: str, ttl: int, values: Sequence[str]) -> Raw:
+    """Return a record set in the format of Route 53; `ttl` is in seconds."""
+    quoted = [_quoted(value) if type == "TXT" else value for value in values]
+    return {
+        "Name": canonical(name),
+        "Type": type,
+        "TTL": ttl,
+        "ResourceRecords": [{"Value": value} for value in quoted],
+    }
 
 
 def comment_name(name: str) -> str:
@@ -99,19 +90,20 @@ class Records:
         public = [zone for zone in zones if not zone["Config"]["PrivateZone"]]
         return [(zone["Id"].rpartition("/")[2], zone["Name"]) for zone in public]
 
-    def ensure(self, zone: str, record: Record) -> None:
-        """Create or update the owner's record.
+    def ensure(self, zone: str, wanted: Raw) -> None:
+        """Create or update the owner's record set.
 
         Raises ConfigurationError if a record of another owner exists; CloudError.
         """
-        mark = _find(self.cloud, zone, comment_name(record.name), "TXT")
-        there = _find(self.cloud, zone, record.name, record.type)
-        wanted, comment = record.described(), self._comment(record.name)
+        name = wanted["Name"]
+        mark = _find(self.cloud, zone, comment_name(name), "TXT")
+        there = _find(self.cloud, zone, name, wanted["Type"])
+        comment = record_set(comment_name(name), "TXT", _COMMENT_TTL, [self._mark])
         if mark is None and there is None:
             self._change(zone, "CREATE", wanted, comment)
         elif mark is None or not self._is_ours(mark):
             raise ConfigurationError(
-                f"DNSRecord {self.owner}: spec.name: record {record.name} exists and "
+                f"DNSRecord {self.owner}: spec.name: record {name} exists and "
                 f"has another owner ({_say_whose(mark)}); remove it, or choose another name"
             )
         elif there is None or _content(there) != _content(wanted):
@@ -128,14 +120,12 @@ class Records:
             if not error.is_not_found:  # without its zone, there is no record
                 raise
 
-    def _comment(self, name: str) -> Raw:
-        owner = [f"owner={self.owner}"]
-        return Record(
-            name=comment_name(name), type="TXT", ttl=_COMMENT_TTL, values=owner
-        ).described()
+    @property
+    def _mark(self) -> str:
+        return f"owner={self.owner}"
 
     def _is_ours(self, mark: Raw) -> bool:
-        return _values(mark) == [_quoted(f"owner={self.owner}")]
+        return _values(mark) == [_quoted(self._mark)]
 
     def _change(self, zone: str, action: str, *record_sets: Raw) -> None:
         changes = [{"Action": action, "ResourceRecordSet": one} for one in record_sets]

@@ -6,46 +6,27 @@ TargetGroupBinding keeps the finalizer that AwsControlPlane sets, until a force 
 AwsRehearsal has the two most instructive kinds and runs fast; `full_rehearsal` has all.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import attrs
 from botocore.handlers import BUILTIN_HANDLERS
 
 from actuator import Actuator, ExternalResource
 from actuator.meta import Raw
 from extensions.aws import inventory
-from extensions.aws.cloud import Credentials
+from extensions.aws.cloud import Cloud
 from extensions.aws.controlplane import AwsControlPlane
 from extensions.aws.infrastructure import AwsInfrastructure
 from extensions.aws.manifests import example
 from extensions.aws.policy import policy
 from extensions.aws.seed import TargetGroupBinding
-from extensions.aws.simulator import Account, Simulator
+from extensions.aws.simulator import Simulator
 from generic.kube.crds import crd
 from generic.testing.rehearsal import Around, Rehearsal, RehearsedShoot
 
 _USER = "gardener"
 _HEARD = "actuator-heard"
-
-
-@attrs.frozen
-class World:
-    """The objects that exist between start and stop."""
-
-    simulator: Simulator
-    account: Account
-    credentials: Credentials
-
-
-@attrs.frozen
-class _Break:
-    """A scenario: its description, how it starts, and how it is undone."""
-
-    text: str
-    bring_about: Callable[[World, str], None]
-    mend: Callable[[World, str], None]
 
 
 class AwsRehearsal(Rehearsal):
@@ -54,32 +35,39 @@ class AwsRehearsal(Rehearsal):
     title = "AWS (simulated by moto, IAM enforced)"
     region = "eu-west-1"
     reports_exactly = ("Infrastructure",)
+    scenarios: Mapping[str, str] = {
+        "credentials-revoked": "The access key of the shoots is revoked: AWS answers AuthFailure.",
+        "permission-denied": (
+            "The IAM user of the shoots loses its policy: AWS answers AccessDenied."
+        ),
+        "dependency-left": (
+            "A user put a route table into each VPC: AWS answers DependencyViolation."
+        ),
+        "everything-fails": "AWS cannot be reached: every request fails at once.",
+    }
 
     def __init__(self) -> None:
-        self.scenarios: Mapping[str, str] = {name: one.text for name, one in _BREAKS.items()}
-        self._world: World | None = None
-        self._attached = ""
-        self._broken: list[str] = []
+        self.simulator = Simulator()
+        self.url = ""
+        """The extension's endpoint."""
 
     def start(self, directory: Path) -> None:
         """Start the simulator; `directory` is not used."""
-        simulator = Simulator()
-        account = simulator.start()
-        self._world = World(simulator, account, account.create_user(_USER, policy()))
+        self.account = self.simulator.start()
+        self.credentials = self.account.create_user(_USER, policy())
+        self.url = self.simulator.url
 
     def stop(self) -> None:
         """Stop the simulator; safe to call twice, and without start."""
-        world, self._world = self._world, None
-        if world is not None:
-            world.simulator.stop()
+        self.simulator.stop()
 
     def share(self) -> Mapping[str, str]:
         """Return the endpoint; the shoots' credentials are in their Secrets."""
-        return {"url": self.started.simulator.url}
+        return {"url": self.url}
 
     def attach(self, shared: Mapping[str, str]) -> None:
         """Use the simulator that another process started."""
-        self._attached = shared["url"]
+        self.url = shared["url"]
 
     def observe(self, around: Around) -> None:
         """Enter `around` for each request of sessions created later in this process.
@@ -105,77 +93,43 @@ class AwsRehearsal(Rehearsal):
 
     def actuators(self) -> Sequence[Actuator[Any]]:
         """The extension's actuators, connected to the simulator."""
-        url = self.url
-        return [AwsInfrastructure(url), AwsControlPlane(url)]
+        return [AwsInfrastructure(self.url), AwsControlPlane(self.url)]
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
         """Secret, Infrastructure, ControlPlane."""
-        return example("network", shoot, self.started.credentials)
+        return example("network", shoot, self.credentials)
 
     def break_outside(self, scenario: str) -> None:
         """Start the scenario. Raises KeyError for a name not in `scenarios`."""
-        _BREAKS[scenario].bring_about(self.started, self.region)
-        self._broken.append(scenario)
+        account = self.account
+        breaks = {
+            "credentials-revoked": lambda: account.set_access_key(
+                _USER, self.credentials, active=False
+            ),
+            "permission-denied": lambda: account.delete_policy(_USER),
+            "dependency-left": lambda: _put_route_tables(account.service("ec2", self.region)),
+            "everything-fails": self.simulator.shut,
+        }
+        breaks[scenario]()
 
     def mend_outside(self) -> None:
         """Undo all scenarios, so that kinds without force deletion can be deleted normally."""
-        while self._broken:
-            _BREAKS[self._broken[-1]].mend(self.started, self.region)
-            self._broken.pop()
+        self.account.set_access_key(_USER, self.credentials, active=True)
+        self.account.put_policy(_USER, policy())
+        _remove_route_tables(self.account.service("ec2", self.region))
+        self.simulator.reopen()
 
     def left_outside(self) -> Sequence[ExternalResource]:
         """Return all resources of the extension's types as administrator, except AWS's defaults."""
-        return list(inventory.everything(self.started.account, self.region))
-
-    @property
-    def url(self) -> str:
-        """The extension's endpoint."""
-        return self._attached or self.started.simulator.url
-
-    @property
-    def started(self) -> World:
-        """The started world. Raises RuntimeError before start."""
-        if self._world is None:
-            raise RuntimeError("The rehearsal is not started")
-        return self._world
+        return list(inventory.everything(self.account, self.region))
 
 
-def _set_access_key(world: World, *, active: bool) -> None:
-    world.account.set_access_key(_USER, world.credentials, active=active)
-
-
-def _put_route_tables(world: World, region: str) -> None:
-    ec2 = world.account.ec2(region)
+def _put_route_tables(ec2: Cloud) -> None:
     for vpc in inventory.vpcs(ec2):
         ec2.request("create_route_table", VpcId=vpc["VpcId"])
 
 
-def _remove_route_tables(world: World, region: str) -> None:
-    ec2 = world.account.ec2(region)
+def _remove_route_tables(ec2: Cloud) -> None:
     for table in ec2.describe("describe_route_tables", "RouteTables", []):
         if not any(association.get("Main") for association in table["Associations"]):
             ec2.remove("delete_route_table", RouteTableId=table["RouteTableId"])
-
-
-_BREAKS = {
-    "credentials-revoked": _Break(
-        "The access key of the shoots is revoked: AWS answers AuthFailure.",
-        lambda world, _: _set_access_key(world, active=False),
-        lambda world, _: _set_access_key(world, active=True),
-    ),
-    "permission-denied": _Break(
-        "The IAM user of the shoots loses its policy: AWS answers AccessDenied.",
-        lambda world, _: world.account.delete_policy(_USER),
-        lambda world, _: world.account.put_policy(_USER, policy()),
-    ),
-    "dependency-left": _Break(
-        "A user put a route table into each VPC: AWS answers DependencyViolation.",
-        _put_route_tables,
-        _remove_route_tables,
-    ),
-    "everything-fails": _Break(
-        "AWS cannot be reached: every request fails at once.",
-        lambda world, _: world.simulator.shut(),
-        lambda world, _: world.simulator.reopen(),
-    ),
-}

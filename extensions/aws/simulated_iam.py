@@ -1,4 +1,4 @@
-"""Correct how moto checks credentials, for `simulator`, until that is undone.
+"""Correct how moto checks credentials, for `simulator`.
 
 - For a request to Route 53 without a body, moto hashes its query or its headers instead, so that
   every signature is wrong; and it formats a refusal differently from AWS.
@@ -15,7 +15,7 @@ from moto.iam import access_control
 from moto.iam.models import iam_backends
 from werkzeug.exceptions import Forbidden
 
-_REQUEST, _KEY = access_control.IAMRequest, access_control.create_access_key
+_create_access_key = access_control.create_access_key
 _MOTO: Any = access_control
 
 
@@ -58,10 +58,10 @@ def _active_key(account_id: str, partition: str, access_key_id: str, headers: An
     known = iam_backends[account_id][partition].access_keys.get(access_key_id)
     if known is not None and known.status != "Active":
         raise access_control.CreateAccessKeyFailure(reason="InvalidId")
-    return _KEY(account_id, partition, access_key_id, headers)
+    return _create_access_key(account_id, partition, access_key_id, headers)
 
 
-def correct(*, apply: bool = True) -> None:
-    """Check credentials like AWS from now on, or again as moto does."""
-    _MOTO.IAMRequest = _request if apply else _REQUEST
-    _MOTO.create_access_key = _active_key if apply else _KEY
+def correct() -> None:
+    """Check credentials like AWS from now on, in this process."""
+    _MOTO.IAMRequest = _request
+    _MOTO.create_access_key = _active_key

@@ -62,40 +62,41 @@ class Simulator:
     def __init__(self) -> None:
         self._one_at_a_time = threading.Lock()  # moto's account is not thread-safe
         self._app = DomainDispatcherApplication(create_backend_app)
-        self._door = _Door(self._answer)
-        self._side_door = _Door(self._answer)
+        self._doors: list[_Door] = []
+        """That of the extension, and that of the administrator."""
 
     @property
     def url(self) -> str:
         """The extension's endpoint."""
-        return self._door.url
+        return self._doors[0].url
 
     def start(self) -> "Account":
         """Start an empty account with IAM enforced; return its administrator."""
-        for door in (self._door, self._side_door):
+        self._doors = [_Door(self._answer), _Door(self._answer)]
+        for door in self._doors:
             threading.Thread(target=door.serve_forever, daemon=True).start()
         simulated_iam.correct()
         moto_api_backend.reset()
         _check_credentials_after(inf)
-        account = Account(self._side_door.url)
+        account = Account(self._doors[1].url)
         _check_credentials_after(0)
         return account
 
     def shut(self) -> None:
         """Make every request of the extension fail at once; the administrator's still work."""
-        self._door.open = False
+        self._doors[0].open = False
 
     def reopen(self) -> None:
         """Accept the extension's requests again."""
-        self._door.open = True
+        self._doors[0].open = True
 
     def stop(self) -> None:
-        """Stop the servers; the next start in this process clears the account."""
+        """Stop the servers, if they run; the next start in this process clears the account."""
         _check_credentials_after(inf)
-        simulated_iam.correct(apply=False)
-        for door in (self._door, self._side_door):
+        for door in self._doors:
             door.shutdown()
             door.server_close()
+        self._doors = []
 
     def _answer(self, environ: Any, start_response: Callable[..., Any]) -> Iterable[bytes]:
         with self._one_at_a_time:
@@ -117,10 +118,6 @@ class Account:
         self.credentials = Credentials("nobody", "nothing")  # not checked yet
         self.credentials = self.create_user("administrator", _ALLOW_ALL)
 
-    def ec2(self, region: str) -> Cloud:
-        """Return EC2, with all permissions."""
-        return self.service("ec2", region)
-
     def service(self, service: Service, region: str) -> Cloud:
         """Return a service, with all permissions."""
         return self._clouds.open(self.credentials, region, lambda: None, service)
@@ -131,10 +128,6 @@ class Account:
         self.put_policy(name, policy)
         key = self._iam("create_access_key", UserName=name)["AccessKey"]
         return Credentials(key["AccessKeyId"], key["SecretAccessKey"])
-
-    def delete_access_key(self, name: str, credentials: Credentials) -> None:
-        """Revoke a user's access key permanently."""
-        self._iam("delete_access_key", UserName=name, AccessKeyId=credentials.access_key_id)
 
     def set_access_key(self, name: str, credentials: Credentials, *, active: bool) -> None:
         """Activate or deactivate a user's access key."""

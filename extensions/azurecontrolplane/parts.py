@@ -37,16 +37,13 @@ def node_driver(image: str) -> Raw:
 
 def storage_class() -> Raw:
     """Return the default storage class of volumes."""
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {
-            "name": "default",
-            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
-        },
-        "provisioner": "disk.csi.azure.com",
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }
+    made = manifest(
+        *("storage.k8s.io/v1", "StorageClass", "default"),
+        provisioner="disk.csi.azure.com",
+        volumeBindingMode="WaitForFirstConsumer",
+    )
+    made["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}
+    return made
 
 
 def _template(name: str, image: str, annotations: Raw, mounts: list[Raw], volume: Raw) -> Raw:

@@ -6,65 +6,41 @@ and keeps their finalizers until the corresponding resource in Azure is deleted 
 remedy-controller, and the Azure extension, which cleans up after it).
 """
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import attrs
 
-from actuator import Kind, Object, SeedObjects
-from actuator.meta import Column, DefaultStatus, KeepsUnknownFields, Schema
+from actuator import DefaultStatus, Kind, Object, SeedObjects
+from actuator.meta import Column, Raw, own_kind
 
 _GROUP = "azure.remedy.gardener.cloud"
-_AGE = Column("Age", ".metadata.creationTimestamp", "date")
-
-
-@attrs.frozen(kw_only=True)
-class PublicIPAddressSpec(KeepsUnknownFields):
-    """The address."""
-
-    ip_address: Annotated[str, Schema(required=True)] = ""
 
 
 @attrs.define(kw_only=True)
 class PublicIPAddress(Object):
     """A public address in Azure."""
 
-    KIND: ClassVar[Kind] = Kind(
-        name="PublicIPAddress",
-        plural="publicipaddresses",
-        group=_GROUP,
+    KIND: ClassVar[Kind] = own_kind(
+        "PublicIPAddress",
+        _GROUP,
+        Column("IP address", ".spec.ipAddress"),
         short_names=("pubip",),
-        finalizer=f"{_GROUP}/publicipaddress",
-        columns=(Column("IP address", ".spec.ipAddress"), _AGE),
+        ready=None,
     )
 
-    spec: Annotated[PublicIPAddressSpec, Schema(required=True)] = attrs.field(
-        factory=PublicIPAddressSpec
-    )
+    spec: Raw = attrs.field(factory=dict)
     status: DefaultStatus = attrs.field(factory=DefaultStatus)
-
-
-@attrs.frozen(kw_only=True)
-class VirtualMachineSpec(KeepsUnknownFields):
-    """The machine."""
-
-    hostname: Annotated[str, Schema(required=True)] = ""
 
 
 @attrs.define(kw_only=True)
 class VirtualMachine(Object):
     """A machine in Azure."""
 
-    KIND: ClassVar[Kind] = Kind(
-        name="VirtualMachine",
-        plural="virtualmachines",
-        group=_GROUP,
-        finalizer=f"{_GROUP}/virtualmachine",
-        columns=(Column("Hostname", ".spec.hostname"), _AGE),
+    KIND: ClassVar[Kind] = own_kind(
+        "VirtualMachine", _GROUP, Column("Hostname", ".spec.hostname"), ready=None
     )
 
-    spec: Annotated[VirtualMachineSpec, Schema(required=True)] = attrs.field(
-        factory=VirtualMachineSpec
-    )
+    spec: Raw = attrs.field(factory=dict)
     status: DefaultStatus = attrs.field(factory=DefaultStatus)
 
 

@@ -27,7 +27,7 @@ from actuator import (
 from extensions.externaldatabase.connection import PERMISSIONS, ensure_connection
 from extensions.externaldatabase.kind import DeletionPolicy, Engine, ExternalDatabase
 from extensions.externaldatabase.names import problem_with
-from extensions.externaldatabase.server import DATABASE, LOGIN, Claim, Found, Holding, Server
+from extensions.externaldatabase.server import DATABASE, LOGIN, Claim, Found, Server
 
 _LOOK_AGAIN = 300.0
 """Seconds between two checks of a healthy database."""
@@ -86,8 +86,7 @@ class DatabaseActuator(Actuator[ExternalDatabase]):
             return
         server = self._servers.get(obj.spec.engine)
         for what in (DATABASE, LOGIN):
-            holding = Holding(what=what, claim=claim_of(obj))
-            found = external(obj.spec.engine, server, holding)
+            found = external(obj.spec.engine, server, what, claim_of(obj))
             yield found if obj.status.dbid else attrs.evolve(found, id="")
 
     def still_exists(self, resource: ExternalResource) -> bool | None:
@@ -129,15 +128,15 @@ def dbid(engine: Engine, claim: Claim) -> str:
     return f"{engine}/{claim.database}"
 
 
-def external(engine: Engine, server: Server | None, holding: Holding) -> ExternalResource:
+def external(engine: Engine, server: Server | None, what: str, claim: Claim) -> ExternalResource:
     """Return the record of a resource on a server; the region is the server's address."""
-    claim, there = holding.claim, server.endpoint if server else None
+    there = server.endpoint if server else None
     tags = {"login": claim.login, "owner": claim.owner}
-    if holding.what == DATABASE:
+    if what == DATABASE:
         tags["database"] = claim.database
     return ExternalResource(
-        type=f"{engine}::{holding.what}",
-        id=dbid(engine, claim) if holding.what == DATABASE else claim.login,
+        type=f"{engine}::{what}",
+        id=dbid(engine, claim) if what == DATABASE else claim.login,
         tags=tags,
         region=f"{there.host}:{there.port}" if there else "",
     )

@@ -4,22 +4,24 @@ It is created before the login, so that a crash between both changes no password
 has the password in the Secret.
 """
 
-import base64
 import secrets
+from contextlib import suppress
 
 import attrs
 
 from actuator import ActuatorError, Context, ErrorCode, RequeueAfter, Resource
-from actuator.meta import Raw
-from actuator.ownership import is_owned_by
-from extensions.externaldatabase.endpoint import Endpoint
+from actuator.meta import Base64, Raw
+from actuator.ownership import is_owned_by, owner_permission, with_owner
 from extensions.externaldatabase.kind import ExternalDatabase
 from extensions.externaldatabase.server import Claim, Server
 from generic.library.lookup import find
 from generic.library.manifests import manifest
 
 SECRETS = Resource("v1", "secrets")
-PERMISSIONS = (SECRETS.permission("get", "create", "patch"),)
+PERMISSIONS = (
+    SECRETS.permission("get", "create", "patch"),
+    owner_permission(ExternalDatabase.KIND),
+)
 _LOOK_AGAIN = 2.0
 
 
@@ -38,7 +40,8 @@ def ensure_connection(ctx: Context, obj: ExternalDatabase, claim: Claim, server:
     password = f"{secrets.token_urlsafe(24)}-aA1"  # MySQL's validate_password wants every class
     if there is not None:
         _refuse_foreign(obj, there)
-        password = _read(there, "password") or password
+        with suppress(KeyError, TypeError, ValueError):  # missing or unreadable: set a new one
+            password = Base64(there["data"]["password"]).decode_bytes().decode() or password
     wanted = _secret(obj, claim, server, password)
     if there is None:
         ctx.client.create(SECRETS, wanted)
@@ -61,7 +64,7 @@ def _refuse_foreign(obj: ExternalDatabase, secret: Raw) -> None:
 
 
 def _secret(obj: ExternalDatabase, claim: Claim, server: Server, password: str) -> Raw:
-    there: Endpoint = attrs.evolve(server.endpoint, user=claim.login, password=password)
+    there = attrs.evolve(server.endpoint, user=claim.login, password=password)
     texts = {
         "host": there.host,
         "port": str(there.port),
@@ -72,23 +75,6 @@ def _secret(obj: ExternalDatabase, claim: Claim, server: Server, password: str) 
     }
     if there.ca:
         texts["ca.crt"] = there.ca
-    owner = {
-        "apiVersion": obj.KIND.api_version,
-        "kind": obj.KIND.name,
-        "name": obj.metadata.name,
-        "uid": obj.metadata.uid,
-        "controller": True,
-    }
-    data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+    data = {key: Base64.encode_bytes(text.encode()) for key, text in texts.items()}
     where = secret_name(obj), obj.metadata.namespace
-    secret = manifest("v1", "Secret", *where, type="Opaque", data=data)
-    secret["metadata"]["ownerReferences"] = [owner]
-    return secret
-
-
-def _read(secret: Raw, key: str) -> str:
-    """Return the value of a key in the Secret; "" if it is missing or unreadable."""
-    try:
-        return base64.b64decode((secret.get("data") or {}).get(key, "")).decode()
-    except ValueError:
-        return ""
+    return with_owner(manifest("v1", "Secret", *where, type="Opaque", data=data), obj)

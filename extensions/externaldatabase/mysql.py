@@ -23,7 +23,6 @@ from extensions.externaldatabase.server import (
     Check,
     Claim,
     Found,
-    Holding,
     Refused,
     Traffic,
 )
@@ -112,7 +111,7 @@ class MySqlServer:
                 check()
                 self._run(cursor, step, claim)
 
-    def holdings(self) -> Sequence[Holding]:
+    def holdings(self) -> Sequence[tuple[str, Claim]]:
         """See Server."""
         with self._connected() as (cursor, dialect), self._request("list"):
             cursor.execute(dialect.databases)
@@ -120,9 +119,8 @@ class MySqlServer:
             cursor.execute("SELECT User FROM mysql.user")
             logins = {row[0] for row in cursor.fetchall()}
         claims = [claim for claim in marked if claim is not None]
-        databases = [Holding(what=DATABASE, claim=claim) for claim in claims]
-        with_login = [claim for claim in claims if claim.login in logins]
-        return [*databases, *(Holding(what=LOGIN, claim=claim) for claim in with_login)]
+        with_login = [(LOGIN, claim) for claim in claims if claim.login in logins]
+        return [*((DATABASE, claim) for claim in claims), *with_login]
 
     def _grant(self, cursor: Cursor, dialect: Dialect, database: str) -> str:
         """Return the quoted name for GRANT."""

@@ -25,7 +25,6 @@ from extensions.externaldatabase.server import (
     Check,
     Claim,
     Found,
-    Holding,
     Refused,
     Traffic,
 )
@@ -122,17 +121,17 @@ class PostgresServer:
         check()
         self._run("drop a login", "DROP ROLE IF EXISTS {login}", claim)
 
-    def holdings(self) -> Sequence[Holding]:
+    def holdings(self) -> Sequence[tuple[str, Claim]]:
         """See Server."""
         with self._request("list") as connection:
             rows = connection.execute(_HOLDINGS).fetchall()
-        found: dict[Holding, None] = {}
+        found: dict[tuple[str, Claim], None] = {}
         for role, comment, database in rows:
             claim = Claim.marked(database or "", comment)
             if claim is not None and claim.login == role:
-                found[Holding(what=LOGIN, claim=claim)] = None
+                found[LOGIN, claim] = None
                 if database is not None:
-                    found[Holding(what=DATABASE, claim=claim)] = None
+                    found[DATABASE, claim] = None
         return list(found)
 
     def _set_login(self, claim: Claim, password: str, verb: str) -> None:

@@ -71,14 +71,6 @@ class Found:
     marked: bool = True
 
 
-@attrs.frozen(kw_only=True)
-class Holding:
-    """A resource on a server with the extension's mark: a DATABASE or a LOGIN."""
-
-    what: str
-    claim: Claim
-
-
 class Refused(ActuatorError):
     """A server did not execute a request."""
 
@@ -132,5 +124,5 @@ class Server(Protocol):
     def remove(self, claim: Claim, check: Check) -> None:
         """Delete database and login; already deleted ones, and those of others, are success."""
 
-    def holdings(self) -> Sequence[Holding]:
-        """Return all resources with the extension's mark."""
+    def holdings(self) -> Sequence[tuple[str, Claim]]:
+        """Return all resources with the extension's mark, each a DATABASE or a LOGIN."""

@@ -15,7 +15,6 @@ import os
 from pathlib import Path
 
 import generic
-from extensions.helmreleaseproxy.charts import Charts
 from extensions.helmreleaseproxy.helm import Helm
 from extensions.helmreleaseproxy.helmchartproxy import HelmCharts
 from extensions.helmreleaseproxy.helmreleaseproxy import HelmReleases
@@ -31,10 +30,10 @@ def extension(manager: generic.Manager) -> None:
 
     The charts are in the folder that the environment variable HELM_CHARTS names, by default the
     sample's own. CLUSTER_API_VERSION, v1beta1 or v1beta2, adds Cluster API's Clusters to the
-    Targets. SSL_CERT_FILE and SSL_CERT_DIR are passed on to helm. Raises HelmNotFound if there is
+    Targets. SSL_CERT_FILE and SSL_CERT_DIR are passed on to helm. Raises EnvtestError if there is
     no helm, and none can be built.
     """
-    charts = Charts(Path(os.environ.get("HELM_CHARTS") or CHARTS))
+    charts = Path(os.environ.get("HELM_CHARTS") or CHARTS)
     version = os.environ.get("CLUSTER_API_VERSION")
     places = with_cluster_api(version) if version else TARGETS_ONLY
     trust = {name: text for name, text in os.environ.items() if name.startswith("SSL_CERT_")}

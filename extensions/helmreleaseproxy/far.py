@@ -4,11 +4,15 @@ Helm uses it as a user with few permissions, some of which can be revoked.
 """
 
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import attrs
 
 from actuator import ActuatorError, Resource
 from actuator.errors import Forbidden, NotFound
+from actuator.interface import Client
 from actuator.meta import Raw
 from extensions.helmreleaseproxy.kinds import RELEASE_LABEL
 from generic.kube.client import connect
@@ -26,33 +30,27 @@ _USER = "helm"
 _DENIED_SECONDS = 20.0
 
 
+@contextmanager
+def far_cluster(directory: Path) -> Iterator["Far"]:
+    """Run an empty embedded cluster while the context is open. `directory` is for files."""
+    with Environment() as environment:
+        admin = connect(environment.kubeconfig)
+        admin.create(_ROLES, _role())
+        admin.create(_BINDINGS, role_binding(_role(), _USER))
+        kubeconfig = environment.user_kubeconfig(_USER)
+        with FaultProxy(kubeconfig, directory) as way:
+            denial = Revocation(admin, _USER, Revoked(verbs=["delete"]))
+            yield Far(admin, connect(kubeconfig), way, denial)
+
+
+@attrs.frozen
 class Far:
-    """An empty embedded cluster, started on construction. `directory` is for files."""
+    """The cluster, with administrator rights and as helm's user, and the connection of helm."""
 
-    def __init__(self, directory: Path) -> None:
-        with ExitStack() as stack:
-            environment = stack.enter_context(Environment())
-            self._admin = connect(environment.kubeconfig)
-            self._admin.create(_ROLES, _role())
-            self._admin.create(_BINDINGS, role_binding(_role(), _USER))
-            kubeconfig = environment.user_kubeconfig(_USER)
-            self._user = connect(kubeconfig)
-            self._way = stack.enter_context(FaultProxy(kubeconfig, directory))
-            self._denial = Revocation(self._admin, _USER, Revoked(verbs=["delete"]))
-            self._open = stack.pop_all()
-
-    def close(self) -> None:
-        """Stop the cluster."""
-        self._open.close()
-
-    @property
-    def kubeconfig(self) -> bytes:
-        """The kubeconfig for helm, through the closable connection."""
-        return self._way.kubeconfig.read_bytes()
-
-    def close_way(self) -> None:
-        """Close the connection that helm uses."""
-        self._way.go_down()
+    _admin: Client
+    _user: Client
+    way: FaultProxy
+    _denial: Revocation
 
     def deny_deletions(self) -> None:
         """Return once the API server denies deletions. Raises ActuatorError if it does not."""
@@ -73,7 +71,7 @@ class Far:
     def mend(self) -> None:
         """Open the connection, and restore helm's permissions."""
         self._denial.give_back()
-        self._way.come_back()
+        self.way.come_back()
 
     def releases(self) -> list[Raw]:
         """Return the metadata of helm's records of the sample's releases, all revisions."""

@@ -5,6 +5,7 @@ deleted, and keeps the Target until it is uninstalled (see `helmreleaseproxy`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from actuator import (
     Actuator,
@@ -22,7 +23,7 @@ from actuator.errors import AlreadyExists
 from actuator.meta import Raw
 from actuator.ownership import is_owned_by, with_owner
 from extensions.helmreleaseproxy import kinds
-from extensions.helmreleaseproxy.charts import Charts
+from extensions.helmreleaseproxy.charts import chart_problems
 from extensions.helmreleaseproxy.order import IS_GONE, delete, force, is_ready
 from extensions.helmreleaseproxy.targets import TARGETS_ONLY, Places, place_of
 from generic import owns, watches
@@ -58,32 +59,31 @@ _CHILD_NEWS = any_of(conditions_changed(READY), generation_changed, IS_GONE)
 class HelmCharts(Actuator[kinds.HelmChartProxy]):
     """Installs a chart in several Targets."""
 
-    def __init__(self, charts: Charts, places: Places = TARGETS_ONLY) -> None:
+    def __init__(self, charts: Path, places: Places = TARGETS_ONLY) -> None:
         self._charts = charts
         self._places = places
-        resources = [place.resource for place in places.values()]
         self.permissions = (
-            *(one.permission("list") for one in resources),
+            *(one.permission("list") for one in places.values()),
             kinds.RELEASES.permission("get", "list", "create", "patch", "delete"),
         )
         self.watches = (
             owns(kinds.RELEASES, predicates=[_CHILD_NEWS]),
-            *(watches(one, _in_namespace, predicates=[_is_news]) for one in resources),
+            *(watches(one, _in_namespace, predicates=[_is_news]) for one in places.values()),
         )
 
     def validate(
         self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster
     ) -> Iterable[FieldProblem]:
         """Yield the problems of the spec."""
-        yield from self._charts.problems(obj.spec, obj.metadata.name)
+        yield from chart_problems(self._charts, obj.spec, obj.metadata.name)
         if len(obj.metadata.name) > _LONGEST_NAME:
             detail = f"guards and labels have room for {_LONGEST_NAME} characters; shorten it"
             yield FieldProblem(field="metadata.name", detail=detail)
 
     def reconcile(self, ctx: Context, obj: kinds.HelmChartProxy, cluster: Cluster) -> None:
         """Ensure that every selected Target has its release, and no other Target has one."""
-        place = place_of(self._places, obj.spec)
-        targets = ctx.client.list(place.resource, obj.metadata.namespace)
+        resource = place_of(self._places, obj.spec)
+        targets = ctx.client.list(resource, obj.metadata.namespace)
         meant = {one["metadata"]["name"] for one in targets if _means(obj, one)}
         children = {child.spec.target: child for child in _children(ctx, obj)}
         for name in meant:

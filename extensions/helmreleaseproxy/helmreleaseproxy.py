@@ -12,13 +12,14 @@ sent to the Target, and the release is recorded as orphaned.
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from actuator import Actuator, Cluster, Condition, Context, ExternalResource, FieldProblem, Resource
 from actuator.conditions import set_condition
 from extensions.helmreleaseproxy import kinds, order, targets
-from extensions.helmreleaseproxy.charts import Charts
+from extensions.helmreleaseproxy.charts import chart_problems
 from extensions.helmreleaseproxy.helm import Helm
-from extensions.helmreleaseproxy.releases import Release, Releases
+from extensions.helmreleaseproxy.releases import Release
 from extensions.helmreleaseproxy.repositories import chart_of
 from extensions.helmreleaseproxy.targets import TargetId, TargetUnknown
 from generic import watches
@@ -36,20 +37,19 @@ class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
     """Installs charts with `helm`."""
 
     def __init__(
-        self, helm: Helm, charts: Charts, places: targets.Places = targets.TARGETS_ONLY
+        self, helm: Helm, charts: Path, places: targets.Places = targets.TARGETS_ONLY
     ) -> None:
         self._helm = helm
         self._charts = charts
         self._places = places
-        resources = [place.resource for place in places.values()]
         self.permissions = (
-            *(one.permission("get", "patch") for one in resources),
+            *(one.permission("get", "patch") for one in places.values()),
             kinds.CHARTS.permission("get"),
             kinds.RELEASES.permission("delete"),
             Resource("v1", "secrets").permission("get"),
         )
         of_targets = (
-            watches(one, order.guarded, predicates=[order.IS_LEAVING]) for one in resources
+            watches(one, order.guarded, predicates=[order.IS_LEAVING]) for one in places.values()
         )
         self.watches = (order.NEIGHBOURS, order.CONTROLLERS, *of_targets)
 
@@ -57,7 +57,7 @@ class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
         self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster
     ) -> Iterable[FieldProblem]:
         """Return the problems of the spec."""
-        return self._charts.problems(obj.spec, obj.metadata.name)
+        return chart_problems(self._charts, obj.spec, obj.metadata.name)
 
     def reconcile(self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster) -> None:
         """Install or upgrade the release in the Target as `spec` requests."""
@@ -70,13 +70,12 @@ class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
             status.target_uid, status.applied_generation = uid, 0
             ctx.save(obj)
         targets.set_guard(ctx, target, found, targets.guard_of(obj.metadata.uid), wanted=True)
-        wanted = self._release(obj)
-        with self._releases(ctx, obj) as releases:
-            there = releases.find(wanted)
+        with self._release(ctx, obj) as release:
+            there = release.find()
             known = ("deployed", status.revision, status.applied_generation)
             if there is None or (there.status, there.revision, generation) != known:
                 with chart_of(self._helm, self._charts, ctx, obj) as chart:
-                    status.revision = releases.install(wanted, chart, there)
+                    status.revision = release.install(chart, there)
                 status.applied_generation = generation
 
     def delete(self, ctx: Context, obj: kinds.HelmReleaseProxy, cluster: Cluster) -> None:
@@ -101,10 +100,9 @@ class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
 
     def _uninstall(self, ctx: Context, obj: kinds.HelmReleaseProxy) -> None:
         """Uninstall the release, and save that there is none before the guard is removed."""
-        with self._releases(ctx, obj) as releases:
-            ours = self._release(obj)
-            if releases.find(ours) is not None:
-                releases.uninstall(ours)
+        with self._release(ctx, obj) as release:
+            if release.find() is not None:
+                release.uninstall()
         obj.status.target_uid = ""
         ctx.save(obj)
 
@@ -128,33 +126,19 @@ class HelmReleases(Actuator[kinds.HelmReleaseProxy]):
             yield left_behind(where, target, obj.metadata.uid)
 
     @contextmanager
-    def _releases(self, ctx: Context, obj: kinds.HelmReleaseProxy) -> Iterator[Releases]:
-        """Return the Target's releases; a condition reports the Target's response."""
+    def _release(self, ctx: Context, obj: kinds.HelmReleaseProxy) -> Iterator[Release]:
+        """Yield the object's release; a condition reports the Target's response."""
         target = self._target(obj)
         try:
-            yield Releases(self._helm, ctx, target, targets.kubeconfig(ctx, target))
+            yield Release(self._helm, ctx, target, targets.kubeconfig(ctx, target), obj)
             _say(ctx, obj, "True", "Answers", f"{target.text} answers")
         except TargetUnknown as unknown:
             _say(ctx, obj, "Unknown", unknown.reason, unknown.message)
             raise
 
     def _target(self, obj: kinds.HelmReleaseProxy) -> TargetId:
-        place = targets.place_of(self._places, obj.spec)
-        return TargetId(obj.metadata.namespace, obj.spec.target, place)
-
-    def _release(self, obj: kinds.HelmReleaseProxy) -> Release:
-        meta, spec = obj.metadata, obj.spec
-        return Release(
-            namespace=spec.namespace,
-            name=spec.release_name,
-            mark=(kinds.RELEASE_LABEL, meta.uid),
-            marks={
-                kinds.RELEASE_LABEL: meta.uid,
-                kinds.TARGET_LABEL: spec.target,
-                kinds.TARGET_NAMESPACE_LABEL: meta.namespace,
-            },
-            values=spec.values,
-        )
+        resource = targets.place_of(self._places, obj.spec)
+        return TargetId(obj.metadata.namespace, obj.spec.target, obj.spec.target_kind, resource)
 
 
 def left_behind(release: str, target: TargetId, uid: str) -> ExternalResource:

@@ -7,7 +7,7 @@ their Target; each installs into its own namespace. A proxy that can be closed i
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,7 @@ from actuator.errors import NotFound
 from actuator.interface import Client
 from actuator.meta import Base64, Raw
 from extensions.helmreleaseproxy import CHARTS, kinds
-from extensions.helmreleaseproxy.charts import Charts
-from extensions.helmreleaseproxy.far import Far
+from extensions.helmreleaseproxy.far import far_cluster
 from extensions.helmreleaseproxy.helm import Answer, Helm
 from extensions.helmreleaseproxy.helmchartproxy import HelmCharts
 from extensions.helmreleaseproxy.helmreleaseproxy import HelmReleases, left_behind
@@ -50,19 +49,17 @@ class HelmReleaseProxyRehearsal(Rehearsal):
     }
 
     def __init__(self) -> None:
-        self._running: Far | None = None
+        self._open = ExitStack()
         self._seed: Client | None = None
         self._helm: Callable[[Path], Helm] = Helm
 
     def start(self, directory: Path) -> None:
         """Start the second cluster, empty, and the connection to it."""
-        self._running = Far(directory)
+        self._far = self._open.enter_context(far_cluster(directory))
 
     def stop(self) -> None:
         """Stop it; safe to call twice, and without start."""
-        running, self._running = self._running, None
-        if running is not None:
-            running.close()
+        self._open.close()
 
     def share(self) -> Mapping[str, str]:
         """Return nothing to attach: managers read the kubeconfig from Secrets in the seed."""
@@ -83,9 +80,8 @@ class HelmReleaseProxyRehearsal(Rehearsal):
 
     def actuators(self) -> Sequence[Actuator[Any]]:
         """Both actuators, with the sample's own charts."""
-        charts = Charts(CHARTS)
         helm = self._helm(find_helm(logging.getLogger(__name__).info))
-        return [HelmCharts(charts), HelmReleases(helm, charts)]
+        return [HelmCharts(CHARTS), HelmReleases(helm, CHARTS)]
 
     def manifests(self, shoot: RehearsedShoot) -> Sequence[Raw]:
         """A Target, a HelmChartProxy that selects it, and a HelmReleaseProxy without controller."""
@@ -111,7 +107,7 @@ class HelmReleaseProxyRehearsal(Rehearsal):
     def break_outside(self, scenario: str) -> None:
         """Start the scenario. Raises KeyError for a name not in `scenarios`."""
         bring_about = {
-            "everything-fails": self._far.close_way,
+            "everything-fails": self._far.way.go_down,
             "deletion-denied": self._far.deny_deletions,
             "target-first": self._delete_targets,
         }[scenario]
@@ -126,16 +122,10 @@ class HelmReleaseProxyRehearsal(Rehearsal):
         there = [_left(one) for one in self._far.releases()]
         return list({resource.id: resource for resource in there}.values())
 
-    @property
-    def _far(self) -> Far:
-        if self._running is None:
-            raise RuntimeError("The rehearsal is not started")
-        return self._running
-
     def _kubeconfig(self, shoot: RehearsedShoot) -> Raw:
         """Return the Secret that Cluster API would create."""
         where = f"{_NAME}-kubeconfig", shoot.technical_id, shoot.labels
-        data = {"value": Base64.encode_bytes(self._far.kubeconfig)}
+        data = {"value": Base64.encode_bytes(self._far.way.kubeconfig.read_bytes())}
         return manifest("v1", "Secret", *where, type="cluster.x-k8s.io/secret", data=data)
 
     def _delete_targets(self) -> None:

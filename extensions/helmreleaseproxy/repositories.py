@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 from actuator import ActuatorError, ConfigurationError, Context, ErrorCode
 from actuator.errors import NotFound
 from actuator.meta import Base64
-from extensions.helmreleaseproxy.charts import Charts
 from extensions.helmreleaseproxy.helm import Helm, Unreachable
 from extensions.helmreleaseproxy.kinds import ChartSpec, HelmReleaseProxy
 
@@ -43,14 +42,14 @@ _FAILURES = {
 
 
 @contextmanager
-def chart_of(helm: Helm, charts: Charts, ctx: Context, obj: HelmReleaseProxy) -> Iterator[Path]:
+def chart_of(helm: Helm, charts: Path, ctx: Context, obj: HelmReleaseProxy) -> Iterator[Path]:
     """Return the path of the object's chart; a pulled one is deleted afterwards.
 
     Raises ActuatorError if it cannot be pulled, ConfigurationError for wrong credentials, ApiError.
     """
     spec = obj.spec
     if not spec.repo_url:
-        yield charts.path(spec.chart)
+        yield charts.absolute() / spec.chart
         return
     source = [spec.chart_name, "--repo", spec.repo_url]
     if spec.repo_url.startswith("oci:"):

@@ -4,9 +4,10 @@ A Target has one of three states. It exists; it is deleted (404: all guards were
 unknown: every other error, an unreachable API server, a missing kubeconfig. An unknown Target is
 never treated as deleted.
 
-`Place` has all that differs between the sample's own Targets and the Clusters of Cluster API. Both
-have their kubeconfig in the Secret `<name>-kubeconfig` of their namespace, under the key `value`
-(Cluster API documentation, "Cluster Controller", Kubeconfig Secrets).
+The sample's own Targets and the Clusters of Cluster API have their kubeconfig in the Secret
+`<name>-kubeconfig` of their namespace, under the key `value` (Cluster API documentation, "Cluster
+Controller", Kubeconfig Secrets). Of a Cluster, `spec.controlPlaneEndpoint` is set once it has an
+API server.
 """
 
 import binascii
@@ -28,30 +29,20 @@ _AGAIN = 1.0
 _TRIES = 5
 
 
-@attrs.frozen
-class Place:
-    """A resource whose objects name clusters."""
+Places = Mapping[TargetKind, Resource]
+"""The resources whose objects name clusters."""
 
-    kind: TargetKind
-    resource: Resource
-    reports_endpoint: bool = False
-    """Whether `spec.controlPlaneEndpoint` is set once the cluster has an API server."""
-
-
-Places = Mapping[TargetKind, Place]
-
-OWN = Place(TargetKind.TARGET, TARGETS)
-TARGETS_ONLY: Places = MappingProxyType({OWN.kind: OWN})
+TARGETS_ONLY: Places = MappingProxyType({TargetKind.TARGET: TARGETS})
 
 
 def with_cluster_api(version: str) -> Places:
     """Return the places with Cluster API's Clusters in that version, v1beta1 or v1beta2."""
     clusters = Resource(f"cluster.x-k8s.io/{version}", "clusters")
-    return {**TARGETS_ONLY, TargetKind.CLUSTER: Place(TargetKind.CLUSTER, clusters, True)}
+    return {**TARGETS_ONLY, TargetKind.CLUSTER: clusters}
 
 
-def place_of(places: Places, spec: ChartSpec) -> Place:
-    """Return the place of a spec's Targets. Raises ConfigurationError if it is not served."""
+def place_of(places: Places, spec: ChartSpec) -> Resource:
+    """Return the resource of a spec's Targets. Raises ConfigurationError if it is not served."""
     try:
         return places[spec.target_kind]
     except KeyError:
@@ -67,7 +58,8 @@ class TargetId:
 
     namespace: str
     name: str
-    place: Place = OWN
+    kind: TargetKind = TargetKind.TARGET
+    resource: Resource = TARGETS
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -75,7 +67,7 @@ class TargetId:
     @property
     def text(self) -> str:
         """Its kind and name, for messages."""
-        return f"{self.place.kind.value} {self}"
+        return f"{self.kind.value} {self}"
 
 
 class TargetUnknown(ActuatorError):
@@ -91,7 +83,7 @@ class TargetUnknown(ActuatorError):
 
 def look_up(ctx: Context, target: TargetId) -> Raw | None:
     """Return the Target, or None if it is deleted. Raises ApiError if it is unknown."""
-    return find(ctx.client, target.place.resource, target.name, target.namespace)
+    return find(ctx.client, target.resource, target.name, target.namespace)
 
 
 def require(ctx: Context, target: TargetId, seconds: float) -> Raw:
@@ -102,7 +94,7 @@ def require(ctx: Context, target: TargetId, seconds: float) -> Raw:
         codes = [ErrorCode.ERR_CONFIGURATION_PROBLEM]
         raise RequeueAfter(seconds, cause=ActuatorError(text, codes=codes, reason="TargetNotFound"))
     endpoint = (found.get("spec") or {}).get("controlPlaneEndpoint") or {}
-    if target.place.reports_endpoint and not endpoint.get("host"):
+    if target.kind is TargetKind.CLUSTER and not endpoint.get("host"):
         raise RequeueAfter(seconds, f"Waiting for {target.text}: no spec.controlPlaneEndpoint yet")
     return found
 
@@ -137,7 +129,7 @@ def set_guard(ctx: Context, target: TargetId, found: Raw, guard: str, *, wanted:
 
     Raises RequeueAfter if the Target is deleted before the guard is added, or changes repeatedly.
     """
-    where = target.place.resource, target.name, target.namespace
+    where = target.resource, target.name, target.namespace
     for _ in range(_TRIES):  # the releases of a Target change its list at the same time
         uid, finalizers = found["metadata"]["uid"], found["metadata"].get("finalizers") or []
         if (guard in finalizers) is wanted:

@@ -18,6 +18,7 @@ from actuator.v1alpha1 import ContainerRuntime
 from extensions.local import shoot
 from generic.library.imagevector import load_images
 from generic.library.managedresources import PERMISSIONS
+from generic.library.manifests import manifest
 
 _HANDLER = "local"
 _IMAGE = "local-runtime"
@@ -68,8 +69,9 @@ def _problems(obj: ContainerRuntime) -> Iterator[FieldProblem]:
 def _manifests(obj: ContainerRuntime, image: str) -> list[Raw]:
     name = f"local-runtime-{obj.metadata.name}"
     nodes = obj.spec.worker_pool.selector.match_labels
+    scheduling = {"nodeSelector": dict(nodes)}
     binaries = {"hostPath": {"path": obj.spec.binary_path, "type": "DirectoryOrCreate"}}
     return [
         shoot.daemon_set(name, image, node_selector=nodes, mounts={"/target": binaries}),
-        shoot.runtime_class(name, _HANDLER, nodes),
+        manifest("node.k8s.io/v1", "RuntimeClass", name, handler=_HANDLER, scheduling=scheduling),
     ]

@@ -19,6 +19,7 @@ from extensions.local.holding import hold, recorded, release
 from extensions.local.outside import Outside
 from generic.library.imagevector import load_images
 from generic.library.managedresources import PERMISSIONS
+from generic.library.manifests import manifest
 
 RESERVATION = "Local::AddressReservation"
 _MANAGED_NAME = "extension-networking-local"
@@ -66,9 +67,9 @@ class LocalNetwork(Actuator[Network]):
 
 
 def _manifests(config: NetworkConfig, ranges: Raw, image: str) -> list[Raw]:
-    volume = {"configMap": {"name": _NAME}}
+    volume, data = {"configMap": {"name": _NAME}}, {**ranges, "mtu": str(config.mtu)}
     return [
-        shoot.config_map(_NAME, {**ranges, "mtu": str(config.mtu)}),
+        manifest("v1", "ConfigMap", _NAME, shoot.NAMESPACE, data=data),
         shoot.daemon_set(_NAME, image, node_selector={}, mounts={"/etc/local-net": volume}),
     ]
 

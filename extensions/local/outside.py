@@ -74,37 +74,36 @@ class Outside:
 
     def ensure(self, thing: Thing) -> None:
         """Create or update the resource; never adopt one with other tags."""
-        with self._request("create", thing.id):
-            if self._create(thing):
-                return
-            there = self._read(thing.id)
-            if there is not None and there.tags != thing.tags:
-                raise OutsideError(
-                    "create",
-                    thing.id,
-                    f"it exists and belongs to {_text(there.tags)}; remove it, or choose "
-                    "another name",
-                    ErrorCode.ERR_CONFIGURATION_PROBLEM,
-                )
-            if there != thing:
-                self._written(thing).replace(self._path(thing.id))
+        with self.asked("create", thing.id):
+            path, written = self._path(thing.id), self._written(thing)
+            try:
+                os.link(written, path)
+            except FileExistsError:
+                there = self._read(thing.id)
+                if there is not None and there.tags != thing.tags:
+                    why = f"it exists and belongs to {_text(there.tags)}; remove it, or choose "
+                    code = ErrorCode.ERR_CONFIGURATION_PROBLEM
+                    raise OutsideError("create", thing.id, f"{why}another name", code) from None
+                written.replace(path)
+            finally:
+                written.unlink(missing_ok=True)
 
     def delete(self, id: str, tags: Mapping[str, str]) -> None:
         """Delete the resource; a deleted one, or one with other tags, is success."""
-        with self._request("delete", id):
+        with self.asked("delete", id):
             there = self._read(id)
             if there is not None and there.tags == tags:
-                self._unlink(id)
+                self._path(id).unlink()
 
     def find(self, tags: Mapping[str, str]) -> list[Thing]:
         """Return all resources with these tags, sorted by id."""
-        with self._request("read", _text(tags) or "its things"):
+        with self.asked("read", _text(tags) or "its things"):
             paths = sorted(self.directory.iterdir())
             things = [self._read(path.stem) for path in paths if path.suffix == _SUFFIX]
         return [thing for thing in things if thing and tags.items() <= thing.tags.items()]
 
     @contextmanager
-    def _request(self, request: Request, what: str) -> Iterator[None]:
+    def asked(self, request: Request, what: str) -> Iterator[None]:
         """Check the policy like a cloud, and translate the system's errors to codes."""
         try:
             if request in self._policy().deny:
@@ -127,17 +126,6 @@ class Outside:
         except FileNotFoundError:
             return Policy()
 
-    def _create(self, thing: Thing) -> bool:
-        """Create the resource; return False if one with that id exists."""
-        written = self._written(thing)
-        try:
-            os.link(written, self._path(thing.id))
-        except FileExistsError:
-            return False
-        finally:
-            written.unlink(missing_ok=True)
-        return True
-
     def _written(self, thing: Thing) -> Path:
         """Write a file with the complete resource, under a name that no method reads."""
         with tempfile.NamedTemporaryFile(dir=self.directory, prefix=".", delete=False) as file:
@@ -148,18 +136,8 @@ class Outside:
         try:
             return decode_json(Thing, self._path(id).read_bytes())
         except FileNotFoundError:
-            self._check_not_away()
+            self.directory.stat()  # a missing folder is an error: its resources are not deleted
             return None
-
-    def _unlink(self, id: str) -> None:
-        try:
-            self._path(id).unlink()
-        except FileNotFoundError:
-            self._check_not_away()
-
-    def _check_not_away(self) -> None:
-        """Raise FileNotFoundError if the folder is missing: its resources are not deleted."""
-        self.directory.stat()
 
     def _path(self, id: str) -> Path:
         """Return the file of a resource, directly in the folder. Raises ValueError otherwise."""

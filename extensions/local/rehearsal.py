@@ -4,8 +4,8 @@ No controller of Mounts runs, so each shoot's Mount keeps the finalizer that Loc
 until a force deletion.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from typing import Any
 import attrs
 
 from actuator import Actuator, ExternalResource, v1alpha1
-from actuator.codec import encode
 from actuator.meta import Object, Raw
 from extensions.local.config import API_VERSION
 from extensions.local.containerruntime import LocalContainerRuntime
@@ -22,7 +21,7 @@ from extensions.local.holding import REGION
 from extensions.local.mounts import Mount
 from extensions.local.network import LocalNetwork
 from extensions.local.operatingsystem import LocalOperatingSystem
-from extensions.local.outside import POLICY, Outside, Policy, Thing
+from extensions.local.outside import POLICY, Outside, Request
 from extensions.local.share import LocalExtension
 from generic.kube.crds import crd
 from generic.library.managedresources import ManagedResource
@@ -35,38 +34,28 @@ class LocalRehearsal(Rehearsal):
 
     title = "Local (a folder instead of a cloud)"
     region = REGION
+    scenarios: Mapping[str, str] = {
+        "everything-fails": (
+            "The folder is taken away: every request to the outside fails at once."
+        ),
+        "deletion-denied": "The folder's policy denies deletions: nothing can be given back.",
+    }
 
     def __init__(self) -> None:
-        self._directory: Path | None = None
         self._open: Callable[[Path], Outside] = Outside
-        self._breaks: dict[str, tuple[str, Callable[[], object]]] = {
-            "everything-fails": (
-                "The folder is taken away: every request to the outside fails at once.",
-                lambda: self._outside.rename(self._away),
-            ),
-            "deletion-denied": (
-                "The folder's policy denies deletions: nothing can be given back.",
-                self._deny_deletions,
-            ),
-        }
-        self.scenarios: Mapping[str, str] = {name: text for name, (text, _) in self._breaks.items()}
 
     def start(self, directory: Path) -> None:
         """Create an empty outside in `directory`."""
-        self._directory = directory
+        self._outside = directory / "outside"
         self._outside.mkdir()
-
-    def stop(self) -> None:
-        """Nothing runs; safe to call twice, and without start."""
-        self._directory = None
 
     def share(self) -> Mapping[str, str]:
         """Return the folder."""
-        return {"directory": str(self._outside.parent)}
+        return {"outside": str(self._outside)}
 
     def attach(self, shared: Mapping[str, str]) -> None:
         """Use the folder that another process created."""
-        self._directory = Path(shared["directory"])
+        self._outside = Path(shared["outside"])
 
     def observe(self, around: Around) -> None:
         """Enter `around` for each request to the folder."""
@@ -109,8 +98,11 @@ class LocalRehearsal(Rehearsal):
 
     def break_outside(self, scenario: str) -> None:
         """Start the scenario. Raises KeyError for a name not in `scenarios`."""
-        _, bring_about = self._breaks[scenario]
-        bring_about()
+        breaks: dict[str, Callable[[], object]] = {
+            "everything-fails": lambda: self._outside.rename(self._away),
+            "deletion-denied": lambda: (self._outside / POLICY).write_text('{"deny": ["delete"]}'),
+        }
+        breaks[scenario]()
 
     def mend_outside(self) -> None:
         """Undo all scenarios; no resource was lost."""
@@ -127,18 +119,8 @@ class LocalRehearsal(Rehearsal):
         ]
 
     @property
-    def _outside(self) -> Path:
-        if self._directory is None:
-            raise RuntimeError("The rehearsal is not started")
-        return self._directory / "outside"
-
-    @property
     def _away(self) -> Path:
         return self._outside.with_name("away")
-
-    def _deny_deletions(self) -> None:
-        policy = encode(Policy(deny=["delete"]))
-        (self._outside / POLICY).write_text(json.dumps(policy))
 
 
 @attrs.frozen
@@ -147,17 +129,10 @@ class _ObservedOutside(Outside):
 
     around: Around
 
-    def ensure(self, thing: Thing) -> None:
-        with self.around("outside: ensure"):
-            super().ensure(thing)
-
-    def delete(self, id: str, tags: Mapping[str, str]) -> None:
-        with self.around("outside: delete"):
-            super().delete(id, tags)
-
-    def find(self, tags: Mapping[str, str]) -> list[Thing]:
-        with self.around("outside: find"):
-            return super().find(tags)
+    @contextmanager
+    def asked(self, request: Request, what: str) -> Iterator[None]:
+        with self.around(f"outside: {request}"), Outside.asked(self, request, what):
+            yield
 
 
 _FILE: Raw = {"path": "/etc/motd", "content": {"inline": {"encoding": "", "data": "Rehearsed\n"}}}

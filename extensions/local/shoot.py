@@ -37,11 +37,6 @@ def withdraw(ctx: Context, obj: Object, name: str, *, keep_objects: bool = False
     check_deleted(ctx.client, ctx.clock, namespace, name, origin=_ORIGIN)
 
 
-def config_map(name: str, data: Mapping[str, str]) -> Raw:
-    """Return a ConfigMap in the shoot."""
-    return manifest("v1", "ConfigMap", name, NAMESPACE, data=dict(data))
-
-
 def daemon_set(
     name: str, image: str, *, node_selector: Mapping[str, str], mounts: Mapping[str, Raw]
 ) -> Raw:
@@ -54,9 +49,3 @@ def daemon_set(
     template = {"metadata": {"labels": labels}, "spec": pod}
     spec = {"selector": {"matchLabels": labels}, "template": template}
     return manifest("apps/v1", "DaemonSet", name, NAMESPACE, spec=spec)
-
-
-def runtime_class(name: str, handler: str, node_selector: Mapping[str, str]) -> Raw:
-    """Return the RuntimeClass with which pods select that handler, on those nodes."""
-    nodes = {"nodeSelector": dict(node_selector)}
-    return manifest("node.k8s.io/v1", "RuntimeClass", name, handler=handler, scheduling=nodes)

@@ -45,7 +45,7 @@ class Entries(Actuator[Entry]):
             yield ExternalResource(type=TYPE, id=obj.status.id, tags=_owner(obj), region=REGION)
 
     def still_exists(self, resource: ExternalResource) -> bool:
-        """Whether the register has that id, or an entry of that owner. Raises RegisterError."""
+        """Whether the register has that id, or an entry of that owner. Raises ActuatorError."""
         return any(
             one.id == resource.id if resource.id else one.tags == resource.tags
             for one in self._register.entries()

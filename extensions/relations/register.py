@@ -17,6 +17,7 @@ from actuator import ActuatorError, ErrorCode, ExternalResource
 TYPE = "Relations::Entry"
 REGION = "register"
 _SECONDS = 10.0
+_NO_ANSWER = ErrorCode.ERR_INFRA_DEPENDENCIES
 _TABLE = """
     CREATE TABLE IF NOT EXISTS entries (
         id TEXT PRIMARY KEY, namespace TEXT, name TEXT, uid TEXT UNIQUE, text TEXT
@@ -29,16 +30,9 @@ _PUT = """
 _DENY = "CREATE TRIGGER deny BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'denied'); END"
 
 
-class RegisterError(ActuatorError):
-    """The register did not execute a request."""
-
-    def __init__(self, request: str, why: str, code: ErrorCode) -> None:
-        super().__init__(f"The register refused to {request}: {why}", codes=[code])
-
-
 @attrs.frozen
 class Register:
-    """The entries in one file. Each method raises RegisterError."""
+    """The entries in one file. Each method raises ActuatorError."""
 
     path: Path
 
@@ -62,14 +56,12 @@ class Register:
         """Return all entries."""
         with self.asked("list the entries") as database:
             rows = database.execute("SELECT id, namespace, name, uid FROM entries").fetchall()
+        names = ("namespace", "name", "uid")
         return [
             ExternalResource(
-                type=TYPE,
-                id=id,
-                tags={"namespace": namespace, "name": name, "uid": uid},
-                region=REGION,
+                type=TYPE, id=id, tags=dict(zip(names, owner, strict=True)), region=REGION
             )
-            for id, namespace, name, uid in rows
+            for id, *owner in rows
         ]
 
     def deny_deletions(self) -> None:
@@ -89,9 +81,8 @@ class Register:
         try:
             with closing(sqlite3.connect(where, timeout=_SECONDS, uri=True)) as database, database:
                 yield database
-        except sqlite3.IntegrityError as error:
-            code = ErrorCode.ERR_INFRA_UNAUTHORIZED
-            raise RegisterError(request, str(error), code) from error
         except sqlite3.Error as error:
-            code = ErrorCode.ERR_INFRA_DEPENDENCIES
-            raise RegisterError(request, str(error), code) from error
+            is_denied = isinstance(error, sqlite3.IntegrityError)  # by the trigger
+            code = ErrorCode.ERR_INFRA_UNAUTHORIZED if is_denied else _NO_ANSWER
+            text = f"The register refused to {request}: {error}"
+            raise ActuatorError(text, codes=[code]) from error

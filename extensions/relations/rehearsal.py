@@ -38,25 +38,20 @@ class RelationsRehearsal(Rehearsal):
     never_migrates = True
 
     def __init__(self) -> None:
-        self._directory: Path | None = None
         self._open: Callable[[Path], Register] = Register
 
     def start(self, directory: Path) -> None:
         """Create an empty register in `directory`."""
-        self._directory = directory
+        self._path = directory / "register.sqlite"
         Register(self._path).open()
 
-    def stop(self) -> None:
-        """Nothing runs; safe to call twice, and without start."""
-        self._directory = None
-
     def share(self) -> Mapping[str, str]:
-        """Return the folder of the register."""
-        return {"directory": str(self._path.parent)}
+        """Return the register."""
+        return {"path": str(self._path)}
 
     def attach(self, shared: Mapping[str, str]) -> None:
         """Use the register that another process created."""
-        self._directory = Path(shared["directory"])
+        self._path = Path(shared["path"])
 
     def observe(self, around: Around) -> None:
         """Enter `around` for each request to the register."""
@@ -96,12 +91,6 @@ class RelationsRehearsal(Rehearsal):
     def left_outside(self) -> Sequence[ExternalResource]:
         """Return all entries, also while the register is moved away."""
         return Register(self._away if self._away.exists() else self._path).entries()
-
-    @property
-    def _path(self) -> Path:
-        if self._directory is None:
-            raise RuntimeError("The rehearsal is not started")
-        return self._directory / "register.sqlite"
 
     @property
     def _away(self) -> Path:

@@ -21,41 +21,33 @@ import attrs
 
 from actuator import ActuatorError
 from extensions.externaldatabase.endpoint import Endpoint
-from generic.library.programs.cache import Progress
 from generic.library.programs.processes import Process, ProcessGroup, kill
 from generic.testing.envtest.certificates import Authority
 from generic.testing.envtest.servers import free_port
 
-_NOBODY = "nobody"
 
-
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Account:
-    """A user and a group; `other` if they differ from those of this process."""
+    """The user that runs a server; None is the user of this process."""
 
-    uid: int
-    gid: int
-    other: bool
+    user: pwd.struct_passwd | None
 
     @classmethod
     def ordinary(cls) -> "Account":
         """Return an account other than root. Raises KeyError if there is no `nobody`."""
-        if os.geteuid() != 0:
-            return cls(uid=os.geteuid(), gid=os.getegid(), other=False)
-        nobody = pwd.getpwnam(_NOBODY)
-        return cls(uid=nobody.pw_uid, gid=nobody.pw_gid, other=True)
+        return cls(None if os.geteuid() else pwd.getpwnam("nobody"))
 
     @property
     def identity(self) -> dict[str, Any]:
         """Arguments with which `subprocess` runs a command under this account."""
-        if not self.other:
+        if self.user is None:
             return {}
-        return {"user": self.uid, "group": self.gid, "extra_groups": []}
+        return {"user": self.user.pw_uid, "group": self.user.pw_gid, "extra_groups": []}
 
     def own(self, path: Path) -> Path:
         """Make this account the owner of the path; return the path."""
-        if self.other:
-            os.chown(path, self.uid, self.gid)
+        if self.user is not None:
+            os.chown(path, self.user.pw_uid, self.user.pw_gid)
         return path
 
     def reachable(self, folder: Path, near: Path) -> Path:
@@ -63,14 +55,10 @@ class Account:
 
         A cache below root's home is closed to other accounts.
         """
-        if not self.other or all(_is_open(place) for place in (folder, *folder.parents)):
+        places = (folder, *folder.parents)
+        if self.user is None or all(place.stat().st_mode & 0o005 == 0o005 for place in places):
             return folder
         return shutil.copytree(folder, near, symlinks=True)
-
-
-def _is_open(folder: Path) -> bool:
-    """Whether all users may read the contents."""
-    return folder.stat().st_mode & 0o005 == 0o005
 
 
 HOST = "127.0.0.1"
@@ -99,21 +87,19 @@ class Daemon(ABC):
     user: ClassVar[str]
     stop_signal = signal.SIGTERM
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
+    def __init__(self) -> None:
         self._password = secrets.token_hex(16)
         self._group: ProcessGroup | None = None
         self._process: Process | None = None
 
     def start(self) -> None:
         """Create the server's own data in a new directory, and start it. Raises ServerError."""
-        program, packages = self._find()
         self.account = Account.ordinary()
         self.port = free_port()
         self._group = ProcessGroup(Path(tempfile.mkdtemp(prefix=f"actuator-{self.name}-")))
         self.directory = self.account.own(self._group.directory)
         self._environ = {"HOME": str(self.directory), "PATH": os.defpath, "LC_ALL": "C"}
-        self._command = self._prepare(program, packages)
+        self._command = self._prepare()
         self.resume()
 
     def resume(self) -> None:
@@ -151,12 +137,8 @@ class Daemon(ABC):
         return Endpoint(host=HOST, port=self.port, user=self.user, password=self._password, ca=CA)
 
     @abstractmethod
-    def _find(self) -> tuple[Path | None, Path]:
-        """Return the installed program, or the unpacked packages' folder. Raises ServerError."""
-
-    @abstractmethod
-    def _prepare(self, program: Path | None, packages: Path) -> list[str | Path]:
-        """Create the server's own data; return the command that runs it. Raises ServerError."""
+    def _prepare(self) -> list[str | Path]:
+        """Find the program, and create its own data; return its command. Raises ServerError."""
 
     @abstractmethod
     def _answers(self) -> bool:

@@ -14,14 +14,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from extensions.externaldatabase.servers.daemon import ServerError
-from generic.library.programs.cache import Progress, cache_directory, locked
+from generic.library.programs.cache import cache_directory, locked
+from generic.testing.envtest.environment import silent
 
 _SECONDS = 600.0
 _STATUS = "/var/lib/dpkg/status"
 """The packages installed on the machine; all users may read it."""
 
 
-def unpacked(package: str, progress: Progress) -> Path:
+def unpacked(package: str) -> Path:
     """Return the folder in the cache with the package unpacked; it contains `usr` and so on.
 
     Of several concurrent processes, one fetches and the others wait. Raises ServerError.
@@ -29,9 +30,9 @@ def unpacked(package: str, progress: Progress) -> Path:
     cache = cache_directory()
     folder = cache / f"{package}-{_system()}"
     if not folder.is_dir():
-        with locked(cache / f"{folder.name}.lock", progress):
+        with locked(cache / f"{folder.name}.lock", silent):
             if not folder.is_dir():
-                _fetch(package, folder, progress)
+                _fetch(package, folder)
     return folder
 
 
@@ -44,7 +45,7 @@ def _system() -> str:
     return f"{release.get('ID', 'unknown')}-{release.get('VERSION_ID', 'x')}-{platform.machine()}"
 
 
-def _fetch(package: str, folder: Path, progress: Progress) -> None:
+def _fetch(package: str, folder: Path) -> None:
     """Unpack beside the final folder, then rename, so that the folder is always complete."""
     prefix = f"{folder.name}.fetching-"
     for stale in folder.parent.glob(f"{prefix}*"):  # left by a killed process: we hold the lock
@@ -53,19 +54,17 @@ def _fetch(package: str, folder: Path, progress: Progress) -> None:
     try:
         root = workspace / "root"
         root.mkdir()
-        for archive in _download(package, workspace, progress):
+        for archive in _download(package, workspace):
             _run(package, ["dpkg-deb", "--extract", archive, root])
         root.rename(folder)
     finally:
         shutil.rmtree(workspace, ignore_errors=True)
 
 
-def _download(package: str, workspace: Path, progress: Progress) -> list[Path]:
+def _download(package: str, workspace: Path) -> list[Path]:
     """Return the archives of the package and of its missing dependencies."""
     options = _options(workspace)
-    progress(f"fetching {package}: reading the lists of packages")
     _run(package, ["apt-get", *options, "update"])
-    progress(f"fetching {package}: downloading")
     only = ["--yes", "--download-only", "--no-install-recommends", "install", package]
     _run(package, ["apt-get", *options, *only])
     return sorted((workspace / "cache" / "archives").glob("*.deb"))

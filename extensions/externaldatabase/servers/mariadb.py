@@ -33,12 +33,9 @@ class MariaDb(Daemon):
     name = "mariadb"
     user = "root"
 
-    def _find(self) -> tuple[Path | None, Path]:
+    def _prepare(self) -> list[str | Path]:
         program = found(_PROGRAM)
-        return program, Path() if program else unpacked(_PACKAGE, self._progress)
-
-    def _prepare(self, program: Path | None, packages: Path) -> list[str | Path]:
-        place = program.parent.parent if program else self.usr(packages)
+        place = program.parent.parent if program else self.usr(unpacked(_PACKAGE))
         command = _command(place, self.directory)
         script = "".join(_bootstrap(place))
         (self.directory / "data").mkdir()

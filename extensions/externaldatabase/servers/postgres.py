@@ -34,15 +34,11 @@ class Postgres(Daemon):
         self.pause()
         super().close()
 
-    def _find(self) -> tuple[Path | None, Path]:
-        program = found(_PROGRAM) or _newest(_INSTALLED)
-        return program, Path() if program else unpacked(_PACKAGE, self._progress)
-
-    def _prepare(self, program: Path | None, packages: Path) -> list[str | Path]:
-        certificate, key = self.certify()
-        program = program or _newest(self.usr(packages))
+    def _prepare(self) -> list[str | Path]:
+        program = found(_PROGRAM) or _newest(_INSTALLED) or _newest(self.usr(unpacked(_PACKAGE)))
         if program is None:
-            raise ServerError(f"postgres: there is no {_PROGRAM} in {packages}; install PostgreSQL")
+            raise ServerError(f"postgres: {_PACKAGE} has no {_PROGRAM}; install PostgreSQL")
+        certificate, key = self.certify()
         self._programs, data = program.parent, self.directory / "data"
         password = self.private("password", self._password)
         options = ("--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "--no-sync")

@@ -41,7 +41,7 @@ def url(simulator: tuple[str, Account]) -> str:
 @pytest.fixture
 def ec2(account: Account) -> Cloud:
     """EC2 as administrator."""
-    return account.ec2(REGION)
+    return account.service("ec2", REGION)
 
 
 @pytest.fixture

@@ -192,7 +192,7 @@ def test_revoked_credentials_block_the_deletion_and_nothing_is_forgotten(
     network.reconcile(call, infra, cluster)
     plane.reconcile(call, control, cluster)
     before = recorded(network, infra), recorded(plane, control)
-    account.delete_access_key(namespace, key)
+    account.set_access_key(namespace, key, active=False)
     for actuator, obj in ((network, infra), (plane, control)):
         with pytest.raises(ActuatorError, match="AuthFailure") as error:
             actuator.delete(call, obj, cluster)
@@ -333,7 +333,7 @@ def test_a_forced_deletion_strips_the_binding_and_needs_no_cloud(
     plane, call, control, cluster, account, key, namespace, ec2
 ):
     plane.reconcile(call, control, cluster)
-    account.delete_access_key(namespace, key)
+    account.set_access_key(namespace, key, active=False)
     plane.force_delete(call, control, cluster)
     assert call.stripped == [BINDING_FINALIZER]
     for resource, name in ((BINDINGS, "kube-apiserver"), (CONFIG_MAPS, "cloud-provider-config")):

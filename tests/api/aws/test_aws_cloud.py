@@ -10,7 +10,7 @@ from aws_objects import REGION
 
 from actuator import ActuatorError, ErrorCode
 from actuator.errors import CallAbandoned
-from extensions.aws.cloud import Clouds, Credentials
+from extensions.aws.cloud import GLOBAL, Clouds, Credentials
 from extensions.aws.errors import CloudError
 
 
@@ -26,7 +26,9 @@ def refused(cloud, operation="describe_vpcs", **parameters) -> CloudError:
 
 def test_a_revoked_access_key_is_unauthenticated(account, cloud, key, shoot):
     cloud.request("describe_vpcs")
-    account.delete_access_key(shoot, key)
+    account.service("iam", GLOBAL).request(
+        "delete_access_key", UserName=shoot, AccessKeyId=key.access_key_id
+    )
     error = refused(cloud)
     assert (error.code, error.codes) == ("AuthFailure", (ErrorCode.ERR_INFRA_UNAUTHENTICATED,))
     assert str(error).startswith("AWS refused describe_vpcs: AuthFailure: ")
@@ -60,7 +62,7 @@ def test_no_request_leaves_after_the_call_was_abandoned(account, url, key):
     cloud.request("describe_vpcs")
     with pytest.raises(CallAbandoned):
         cloud.request("create_vpc", CidrBlock="10.0.0.0/16")
-    left = account.ec2(REGION).describe("describe_vpcs", "Vpcs", [])
+    left = account.service("ec2", REGION).describe("describe_vpcs", "Vpcs", [])
     assert [vpc for vpc in left if not vpc["IsDefault"]] == []
 
 

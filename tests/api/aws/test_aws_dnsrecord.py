@@ -9,7 +9,7 @@ from actuator import Cluster, ConfigurationError, ErrorCode, RequeueAfter
 from extensions.aws.cloud import Cloud
 from extensions.aws.dnsrecord import AwsDnsRecord
 from extensions.aws.errors import CloudError
-from extensions.aws.records import Record, choose_zone, comment_name
+from extensions.aws.records import choose_zone, comment_name, record_set
 
 NO_CLUSTER = Cluster()
 
@@ -74,8 +74,8 @@ def test_meta_record_names():
 
 
 def test_text_is_quoted_and_cut_for_a_txt_record():
-    record = Record(name="a", type="TXT", ttl=1, values=['say "hi"', "x" * 300])
-    said, long = [one["Value"] for one in record.described()["ResourceRecords"]]
+    record = record_set("a", "TXT", 1, ['say "hi"', "x" * 300])
+    said, long = [one["Value"] for one in record["ResourceRecords"]]
     assert said == '"say \\"hi\\""'
     assert long == f'"{"x" * 255}" "{"x" * 45}"'
 

@@ -98,7 +98,6 @@ def test_it_is_what_the_drill_wants():
     rehearsal: Rehearsal = AwsFullRehearsal()
     assert CombinedRehearsal([rehearsal]).is_shared
     assert "everything-fails" in rehearsal.scenarios
-    rehearsal.mend_outside()
     rehearsal.stop()
 
 

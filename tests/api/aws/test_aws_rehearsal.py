@@ -181,7 +181,7 @@ def test_credentials_get_into_no_status_and_no_event(rehearsal, played, namespac
     rehearsal.break_outside("credentials-revoked")
     played.delete()
     eventually(lambda: len(played.codes()) == 2)
-    credentials = rehearsal.started.credentials
+    credentials = rehearsal.credentials
     events = played.seed.client.list(Resource("v1", "events"), namespace)
     written = f"{played.objects()} {events}"
     assert "AuthFailure" in written

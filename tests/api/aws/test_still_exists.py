@@ -133,7 +133,7 @@ def test_an_address_is_found_by_id_and_by_tag_until_it_is_gone(
     actuator.reconcile(call, obj, shoot_cluster(namespace))
     left = resources(actuator, obj)
     assert answers(actuator, [*left, *by_tags_alone(left)]) == {True}
-    account.ec2(REGION).remove("release_address", AllocationId=left[0].id)
+    account.service("ec2", REGION).remove("release_address", AllocationId=left[0].id)
     assert answers(actuator, [*left, *by_tags_alone(left)]) == {False}
 
 
@@ -229,7 +229,7 @@ def test_without_rights_it_is_an_error_and_not_gone(url, operator, account, shoo
 
 def test_revoked_credentials_are_an_error_and_not_gone(url, operator, account, shoot):
     revoked = account.create_user(shoot, READ_ONLY)
-    account.delete_access_key(shoot, revoked)
+    account.set_access_key(shoot, revoked, active=False)
     operator(revoked)
     error = refusal(url)
     assert error.codes == (ErrorCode.ERR_INFRA_UNAUTHENTICATED,)

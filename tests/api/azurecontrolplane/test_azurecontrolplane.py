@@ -166,7 +166,7 @@ def test_after_ten_minutes_a_deletion_goes_on_without_it(running, monkeypatch):
 
 
 def test_a_forced_deletion_waits_neither_for_it_nor_for_the_shoot(running, shoots):
-    shoots.take_away()
+    shoots.fail("everything-fails")
     running.delete()
     eventually(lambda: running.status().get("lastError"))
     running.force()

@@ -140,7 +140,7 @@ def test_a_deletion_waits_for_the_third_party_and_names_what_it_holds(certified,
 
 def test_a_forced_deletion_strips_the_seed_and_ignores_the_shoot(certified, shoots):
     deploy(certified, FIRST)
-    shoots.take_away()
+    shoots.fail("everything-fails")
     certified.force()
     certified.delete()
     eventually(certified.is_gone)

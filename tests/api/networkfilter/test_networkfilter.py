@@ -73,12 +73,12 @@ def test_the_filter_gets_into_the_shoot_and_so_does_a_change(filtered):
 def test_a_deletion_waits_for_the_shoot_and_says_what_is_wrong_with_it(filtered, shoots):
     deploy(filtered)
     eventually(lambda: filtered.inside() == FILTER)
-    shoots.protect()
+    shoots.fail("deletion-denied")
     filtered.delete()
     error = eventually(lambda: filtered.status().get("lastError"))
     assert error["codes"] == ["ERR_CLEANUP_CLUSTER_RESOURCES"]
     assert "a webhook in the shoot denies to delete" in error["description"]
-    shoots.mend()
+    shoots.fail("")
     eventually(filtered.is_gone)
     assert filtered.inside() == set()
     with pytest.raises(NotFound):
@@ -88,7 +88,7 @@ def test_a_deletion_waits_for_the_shoot_and_says_what_is_wrong_with_it(filtered,
 def test_a_forced_deletion_waits_for_no_shoot_and_leaves_it_to_gardenlet(filtered, shoots):
     deploy(filtered)
     eventually(lambda: filtered.inside() == FILTER)
-    shoots.take_away()
+    shoots.fail("everything-fails")
     filtered.delete()
     eventually(lambda: filtered.status().get("lastError"))
     filtered.force()

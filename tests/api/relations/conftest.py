@@ -12,12 +12,12 @@ from actuator.meta import Object
 from extensions.relations import Entries, Mirrors, Register, Teams
 from extensions.relations.kinds import Entry, Mirror, Team
 from generic.testing.garden import NAMESPACES
-from generic.testing.seed import install_kinds
+from generic.testing.seed import install_crds
 
 
 @pytest.fixture(scope="session", autouse=True)
 def kinds(admin) -> None:
-    install_kinds(admin, [Team, Mirror, Entry])
+    install_crds(admin, [Team, Mirror, Entry])
 
 
 @pytest.fixture

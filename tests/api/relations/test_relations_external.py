@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from harness import eventually
 
-from actuator import ErrorCode, ExternalResource
+from actuator import ActuatorError, ErrorCode, ExternalResource
 from extensions.relations import Entries
 from extensions.relations.kinds import Entry
-from extensions.relations.register import Register, RegisterError
+from extensions.relations.register import Register
 from generic.reconciler.orphans import ORPHANS, SHOOT_LABEL
 
 
@@ -107,7 +107,7 @@ def test_what_was_left_is_looked_for_by_its_id_or_its_owner(register):
 def test_a_register_that_is_away_is_an_error_not_an_empty_one(tmp_path):
     away = Register(tmp_path / "away.sqlite")
     for ask in (away.entries, lambda: away.put({}, "a"), lambda: away.remove({})):
-        with pytest.raises(RegisterError) as refused:
+        with pytest.raises(ActuatorError) as refused:
             ask()
         assert refused.value.codes == (ErrorCode.ERR_INFRA_DEPENDENCIES,)
     assert not away.path.exists()

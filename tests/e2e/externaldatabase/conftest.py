@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,33 +15,34 @@ from actuator.meta import Object
 from extensions.externaldatabase import server_for
 from extensions.externaldatabase.actuator import DatabaseActuator
 from extensions.externaldatabase.kind import Engine, ExternalDatabase
-from extensions.externaldatabase.rehearsal import Ground
+from extensions.externaldatabase.rehearsal import DatabaseRehearsal
 from extensions.externaldatabase.server import Claim, Server, Traffic
 from generic.manager.manager import Manager
 from generic.testing import fixtures
 
 if TYPE_CHECKING:
-    from extensions.externaldatabase.rehearsal import Ground
+    from extensions.externaldatabase.rehearsal import DatabaseRehearsal
 
 manager, seed, shoot = fixtures.manager, fixtures.seed, fixtures.shoot
 shoot_settings, _seed = fixtures.shoot_settings, fixtures._seed
 
 
 @pytest.fixture(scope="session")
-def session_ground() -> Iterator[Ground]:
-    from extensions.externaldatabase.rehearsal import Ground  # drivers: only for those who connect
+def session_ground() -> Iterator[DatabaseRehearsal]:
+    # drivers: only for those who connect
+    from extensions.externaldatabase.rehearsal import DatabaseRehearsal
 
-    ground = Ground(print)
-    ground.start()
+    ground = DatabaseRehearsal()
+    ground.start(Path())
     yield ground
     ground.stop()
 
 
 @pytest.fixture
-def ground(session_ground) -> Iterator[Ground]:
+def ground(session_ground) -> Iterator[DatabaseRehearsal]:
     """The servers; what a test took from the extension's accounts they get back."""
     yield session_ground
-    session_ground.give_back()
+    session_ground.mend_outside()
 
 
 @pytest.fixture(params=list(Engine))

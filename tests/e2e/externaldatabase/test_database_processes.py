@@ -1,16 +1,19 @@
 """The servers of rehearsals: started by anybody, gone with whoever started them."""
 
 import os
+import pwd
 import shutil
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from harness import eventually
 
 import extensions
+from extensions.externaldatabase.kind import Engine
 from extensions.externaldatabase.postgres import connect
 from extensions.externaldatabase.servers import MariaDb, Postgres, ServerError, debian, mariadb
 from extensions.externaldatabase.servers import postgres as postgres_server
@@ -20,7 +23,7 @@ CHECKOUT = Path(extensions.__file__).parent.parent
 STARTS_ONE = """
 import sys, time
 from extensions.externaldatabase.servers import Postgres
-server = Postgres(print)
+server = Postgres()
 server.start()
 print(server.directory, flush=True)
 time.sleep(60)
@@ -67,7 +70,7 @@ def test_a_command_runs_as_an_ordinary_user_whoever_starts_it():
 
 
 def test_no_server_runs_as_root(ground):
-    for server in (ground.postgres, ground.mariadb):
+    for server in ground.servers.values():
         assert (server.directory / "data").stat().st_uid != 0
 
 
@@ -76,11 +79,11 @@ def test_what_the_account_may_not_reach_is_copied_to_where_it_may(tmp_path):
     (closed / "bin").mkdir(parents=True)
     (closed / "bin" / "tool").write_text("x")
     closed.chmod(0o700)
-    other = Account(uid=65534, gid=65534, other=True)
+    other = Account(pwd.getpwnam("nobody"))
     near = tmp_path / "near"
     assert other.reachable(closed, near) == near
     assert (near / "bin" / "tool").read_text() == "x"
-    own = Account(uid=os.geteuid(), gid=os.getegid(), other=False)
+    own = Account(None)
     assert own.reachable(closed, near) == closed
 
 
@@ -96,11 +99,11 @@ def uninstalled(monkeypatch, tmp_path):
 def test_postgres_runs_from_packages_that_are_unpacked_elsewhere(
     monkeypatch, tmp_path, ground, uninstalled
 ):
-    *_, usr = ground.postgres._programs.parents[:4]
+    *_, usr = ground.servers[Engine.POSTGRES]._programs.parents[:4]
     for part in ("lib/postgresql", "share/postgresql"):
         shutil.copytree(usr / part, tmp_path / "root" / "usr" / part, symlinks=True)
     monkeypatch.setattr(postgres_server, "unpacked", lambda *_: tmp_path / "root")
-    server = Postgres(print)
+    server = Postgres()
     try:
         server.start()
         assert not server._programs.is_relative_to(usr)
@@ -129,10 +132,9 @@ def test_without_server_and_apt_the_error_names_the_package(
     monkeypatch, tmp_path, uninstalled, server, package
 ):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(
-        ServerError, match=f"^{package} cannot be fetched: .*'apt-get'; install it$"
-    ):
-        server(print).start()
+    message = f"^{package} cannot be fetched: .*'apt-get'; install it$"
+    with pytest.raises(ServerError, match=message), closing(server()) as unavailable:
+        unavailable.start()
     assert not [one for one in tmp_path.iterdir() if one.is_dir()]
 
 
@@ -144,5 +146,5 @@ def test_what_apt_cannot_fetch_is_said_and_leaves_nothing(monkeypatch, tmp_path)
     refusing.chmod(0o755)
     monkeypatch.setenv("PATH", f"{refusing.parent}:{os.environ['PATH']}")
     with pytest.raises(ServerError, match="status 100: E: no network"):
-        debian.unpacked("mariadb-server-core", print)
+        debian.unpacked("mariadb-server-core")
     assert not list(tmp_path.glob("mariadb-*.fetching-*"))

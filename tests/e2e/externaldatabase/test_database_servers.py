@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from actuator import ConfigurationError, ErrorCode
-from extensions.externaldatabase.kind import Engine
 from extensions.externaldatabase.server import Claim, Found, Refused, Traffic
 
 HOSTILE = st.text(
@@ -62,8 +61,8 @@ def test_what_is_done_twice_is_done_once_and_the_mark_says_whose_it_is(server, c
     provision(server, claim)
     provision(server, claim)
     assert server.look(claim) == Found(holder=claim.login, has_login=True)
-    mine = [one for one in server.holdings() if one.claim.login == claim.login]
-    assert {(one.what, one.claim) for one in mine} == {("Database", claim), ("Login", claim)}
+    mine = {(what, one) for what, one in server.holdings() if one.login == claim.login}
+    assert mine == {("Database", claim), ("Login", claim)}
     for _ in range(2):
         server.remove(claim, free)
         assert server.look(claim) == NOTHING
@@ -131,25 +130,25 @@ def test_nothing_is_done_any_more_once_a_call_must_stop(server, claim):
 @pytest.mark.parametrize(
     ("trouble", "code"),
     [
-        ("lock_out", ErrorCode.ERR_INFRA_UNAUTHENTICATED),
-        ("change_passwords", ErrorCode.ERR_INFRA_UNAUTHENTICATED),
-        ("deny_deletions", ErrorCode.ERR_INFRA_UNAUTHORIZED),
+        ("everything-fails", ErrorCode.ERR_INFRA_UNAUTHENTICATED),
+        ("credentials-revoked", ErrorCode.ERR_INFRA_UNAUTHENTICATED),
+        ("deletion-denied", ErrorCode.ERR_INFRA_UNAUTHORIZED),
     ],
 )
 def test_what_a_server_refuses_has_its_code(server, ground, engine, claim, trouble, code):
     provision(server, claim)
-    getattr(ground, trouble)()
+    ground.break_outside(trouble)
     with pytest.raises(Refused) as refused:
         server.remove(claim, free)
     assert refused.value.codes == (code,)
     assert "secret" not in str(refused.value)
-    ground.give_back()
+    ground.mend_outside()
     server.remove(claim, free)
 
 
 def test_a_server_that_is_down_is_a_dependency_and_forgets_nothing(server, ground, engine, claim):
     provision(server, claim)
-    process = ground.postgres if engine is Engine.POSTGRES else ground.mariadb
+    process = ground.servers[engine]
     process.pause()
     try:
         with pytest.raises(Refused) as refused:

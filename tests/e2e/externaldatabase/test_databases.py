@@ -143,7 +143,7 @@ def test_a_force_deletion_asks_no_server_and_leaves_a_record(
 ):
     manager = serve()
     name, user = databases.provision(engine), login()
-    ground.lock_out()
+    ground.break_outside("everything-fails")
     databases.delete()
     said = databases.wait_for("False", "DeletionFailed")
     assert said["codes"] == ["ERR_INFRA_UNAUTHENTICATED"]
@@ -177,12 +177,12 @@ def test_a_deletion_that_was_tried_for_long_enough_waits_for_a_change(
 ):
     manager = serve(escalations=[Escalation(after=0, then=Then.GIVE_UP)])
     databases.provision(engine)
-    ground.deny_deletions()
+    ground.break_outside("deletion-denied")
     databases.delete()
     said = databases.wait_for("False", "DeletionFailedPermanently")
     assert said["codes"] == ["ERR_INFRA_UNAUTHORIZED"]
     eventually(lambda: outcomes(manager).get("gave_up") == 1)
-    ground.give_back()
+    ground.mend_outside()
     databases.patch({"spec": {"deletionPolicy": "Retain"}})
     eventually(databases.is_gone)
     eventually(lambda: outcomes(manager)["deleted"] == 1)
@@ -255,10 +255,10 @@ def test_no_password_is_in_status_events_or_logs(databases, serve, engine, groun
     serve()
     databases.provision(engine)
     passwords = {databases.connection()["password"], ground.endpoint(engine).password}
-    ground.change_passwords()
+    ground.break_outside("credentials-revoked")
     databases.look_again()
     databases.wait_for("False", "ProvisionFailed")
-    ground.deny_deletions()
+    ground.break_outside("deletion-denied")
     databases.delete()
     databases.wait_for("False", "DeletionFailed")
     events = databases.client.list(EVENTS, databases.namespace)

@@ -50,15 +50,15 @@ ACCOUNT = "extension@'%'"
 
 
 class MySqlGround:
-    """As Ground, with the simulator for each engine."""
+    """As DatabaseRehearsal, with the simulator for each engine."""
 
     def __init__(self) -> None:
-        self.simulator = MySqlSimulator(print)
+        self.simulator = MySqlSimulator()
 
     def start(self) -> None:
         self.simulator.start()
         self.execute(f"CREATE USER {ACCOUNT} IDENTIFIED WITH caching_sha2_password BY 'given'")
-        self.give_back()
+        self.mend_outside()
 
     def administrator(self, _engine: Engine) -> Endpoint:
         return self.simulator.administrator
@@ -72,13 +72,13 @@ class MySqlGround:
     def set_password(self, password: str) -> None:
         self.execute(f"ALTER USER {ACCOUNT} IDENTIFIED WITH caching_sha2_password BY '{password}'")
 
-    def change_passwords(self) -> None:
-        self.set_password("another")
+    def break_outside(self, scenario: str) -> None:
+        if scenario == "deletion-denied":
+            self.execute(f"REVOKE DROP, DELETE, CREATE USER, SUPER ON *.* FROM {ACCOUNT}")
+        else:
+            self.set_password("another")
 
-    def deny_deletions(self) -> None:
-        self.execute(f"REVOKE DROP, DELETE, CREATE USER, SUPER ON *.* FROM {ACCOUNT}")
-
-    def give_back(self) -> None:
+    def mend_outside(self) -> None:
         self.set_password("given")
         self.execute(f"GRANT ALL PRIVILEGES ON *.* TO {ACCOUNT} WITH GRANT OPTION")
 
@@ -213,7 +213,7 @@ def test_the_accounts_use_caching_sha2_password(server, ground, claim):
 
 
 def test_a_changed_password_has_its_code_and_is_not_repeated(server, ground, claim):
-    ground.change_passwords()
+    ground.break_outside("credentials-revoked")
     with pytest.raises(Refused) as refused:
         server.look(claim)
     assert refused.value.codes == (ErrorCode.ERR_INFRA_UNAUTHENTICATED,)

@@ -13,7 +13,7 @@ import pytest
 from harness import BINDINGS, PATIENCE, ROLES
 from helm_objects import Cluster, Way
 
-from extensions.helmreleaseproxy import CHARTS, Charts, Helm, HelmCharts, HelmReleases
+from extensions.helmreleaseproxy import CHARTS, Helm, HelmCharts, HelmReleases
 from extensions.helmreleaseproxy.kinds import HelmChartProxy, HelmReleaseProxy, Target
 from extensions.helmreleaseproxy.targets import TARGETS_ONLY, Places
 from generic.controller.predicates import has_namespace
@@ -24,7 +24,7 @@ from generic.manager.options import Options
 from generic.manager.rbac import grant
 from generic.testing.envtest.access import Access
 from generic.testing.faults import FaultProxy
-from generic.testing.seed import install_kinds
+from generic.testing.seed import install_crds
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +50,7 @@ def way(far, tmp_path) -> Iterator[Way]:
 @pytest.fixture
 def near(admin, namespace, way) -> Cluster:
     """The cluster with our kinds, in a namespace of this test."""
-    install_kinds(admin, [Target, HelmChartProxy, HelmReleaseProxy])
+    install_crds(admin, [Target, HelmChartProxy, HelmReleaseProxy])
     return Cluster(admin, namespace, way)
 
 
@@ -68,9 +68,8 @@ def serve(environment, admin, namespace, helm, near) -> Iterator[Callable[..., M
         ) -> Manager:
             options = Options(metrics_bind_address="0", health_bind_address="0")
             manager = Manager(options, **more)
-            charts = Charts(CHARTS)
-            releases = HelmReleases(program or Helm(helm), charts, places)
-            for actuator in (of_charts(charts, places), releases):
+            releases = HelmReleases(program or Helm(helm), CHARTS, places)
+            for actuator in (of_charts(CHARTS, places), releases):
                 manager.add(actuator, predicates=[has_namespace(namespace)])
             name = f"{namespace}-{id(manager):x}"
             grant(admin, manager, name)

@@ -13,8 +13,8 @@ from helm_objects import CHARTS, RELEASES
 
 import extensions.helmreleaseproxy
 from actuator.cluster import FORCE_DELETION
+from actuator.errors import ApiError
 from extensions.helmreleaseproxy.targets import with_cluster_api
-from generic.testing.envtest.access import RequestFailed
 from generic.testing.seed import install_crds
 
 CLUSTERS = clusters()
@@ -155,6 +155,6 @@ def refused(environment, namespace):
     api = f"/apis/{INFRASTRUCTURES.api_version}/namespaces/{namespace}/{INFRASTRUCTURES.plural}"
     try:
         environment.request("DELETE", f"{api}/c?dryRun=All")
-    except RequestFailed:
+    except ApiError:
         return True
     return False

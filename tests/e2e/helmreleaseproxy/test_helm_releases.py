@@ -15,7 +15,7 @@ from helm_objects import RELEASES, SECRETS, TARGETS, with_cluster, with_user
 
 from actuator import ExternalResource
 from actuator.meta import Base64
-from extensions.helmreleaseproxy import CHARTS, Charts, Helm, HelmReleases
+from extensions.helmreleaseproxy import CHARTS, Helm, HelmReleases
 from extensions.helmreleaseproxy.helm import unreachable_because
 from extensions.helmreleaseproxy.kinds import RELEASE_LABEL, HelmReleaseProxy
 from extensions.helmreleaseproxy.targets import guard_of
@@ -289,7 +289,7 @@ def test_a_forced_deletion_asks_no_target_and_records_what_its_target_still_has(
 
 
 def test_what_may_be_left_is_known_from_the_object_alone(helm):
-    actuator = HelmReleases(Helm(helm), Charts(CHARTS))
+    actuator = HelmReleases(Helm(helm), CHARTS)
     release = HelmReleaseProxy()
     assert list(actuator.external_resources(release)) == []
     release.status.target_uid = "1"

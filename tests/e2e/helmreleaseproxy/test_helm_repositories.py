@@ -20,16 +20,15 @@ from helm_objects import CHARTS as CHART_PROXIES
 from helm_objects import RELEASES, SECRETS
 
 from actuator import ErrorCode
-from extensions.helmreleaseproxy import CHARTS, Charts, Helm
+from extensions.helmreleaseproxy import CHARTS, Helm
+from extensions.helmreleaseproxy.charts import chart_problems
 from extensions.helmreleaseproxy.kinds import HelmChartProxySpec
 from extensions.helmreleaseproxy.repositories import registry_config
 from generic.library.charts import helm_environment
-from generic.library.programs.golang import GoModule, cached_programs, required_version
 from generic.testing.envtest.certificates import Authority
 from generic.testing.envtest.servers import free_port
+from tests.go_programs import build_registry
 
-HERE = Path(__file__).parent
-PACKAGE = "github.com/distribution/distribution/v3"
 USER, PASSWORD = "puller", "s3cr3t-password"
 BCRYPT = "$2b$05$0h59gDNXfTZstwZKQgwCB.Sbog95DyHjBxAQ7F/pkz7T8xfxjgpq2"
 
@@ -106,11 +105,6 @@ def repository(tls, packages):
 @pytest.fixture(scope="module")
 def registry(tls, packages, helm, tmp_path_factory):
     """The URL of a real registry with TLS and a password, with the chart in its first version."""
-    module = GoModule(
-        f"registry-{required_version(HERE / 'registry', PACKAGE)}",
-        HERE / "registry",
-        {"registry": f"{PACKAGE}/cmd/registry"},
-    )
     folder, port = tmp_path_factory.mktemp("registry"), free_port()
     (folder / "htpasswd").write_text(f"{USER}:{BCRYPT}\n")
     config = {
@@ -125,7 +119,7 @@ def registry(tls, packages, helm, tmp_path_factory):
         },
     }
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
-    program = cached_programs(module, print) / "registry"
+    program = build_registry(print)
     with ExitStack() as stack:
         process = stack.enter_context(
             subprocess.Popen([program, "serve", folder / "config.yaml"], stderr=subprocess.DEVNULL)
@@ -294,7 +288,7 @@ def test_a_spec_that_helm_must_not_see_is_a_problem_of_its_field(spec, field):
     good = {"repo_url": "https://example.org", "chart_name": "note", "version": "1.0.0"}
     if "repo_url" in spec and "chart_name" in spec:
         good.pop("version")
-    problems = list(Charts(CHARTS).problems(HelmChartProxySpec(**good | spec), "note"))
+    problems = list(chart_problems(CHARTS, HelmChartProxySpec(**good | spec), "note"))
     assert [problem.field for problem in problems] == [f"spec.{field}"]
     assert "secret" not in str(problems)
 
@@ -303,7 +297,7 @@ def test_a_good_spec_has_no_problems():
     good = {"chart_name": "note", "version": "v1.0.0-rc.1+build"}
     for url in ("https://example.org/charts/", "oci://ghcr.io/org/charts", "https://[::1]:5000/x"):
         spec = HelmChartProxySpec(repo_url=url, **good)
-        assert list(Charts(CHARTS).problems(spec, "note")) == []
+        assert list(chart_problems(CHARTS, spec, "note")) == []
 
 
 @pytest.mark.parametrize(
